@@ -15,9 +15,7 @@ export {
   type SettingsProblem,
   selectConnection,
 } from './config/index.js';
-export { InvalidArgumentError } from './core/argument-error.js';
 export type { ObjectKey, RunId } from './core/brands.js';
-export { ConfigurationError } from './core/configuration-error.js';
 export {
   type ActiveRun,
   BACKFILL_WORKFLOW,
@@ -72,10 +70,16 @@ export {
   type WrittenPolicy,
   writeBackWorkflowId,
 } from './core/contract/write-back.js';
-export { ERROR_CODES, type ErrorCode, WorktrackError } from './core/errors.js';
+export {
+  ConfigurationError,
+  ERROR_CODES,
+  type ErrorCode,
+  InvalidArgumentError,
+  WorktrackError,
+} from './core/errors.js';
 export type { ExitCode } from './core/exit-code.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
-export { OutOfReachError, type ReachOptions } from './core/reach.js';
+export { OutOfReachError, type ReachOptions } from './core/reachability.js';
 export type { ResourceState, Verdict } from './core/resource-state.js';
 export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
@@ -133,22 +137,24 @@ export {
   temporalClientOf,
 } from './temporal/client/connect.js';
 export { exportResultOf } from './temporal/client/export-result.js';
-export { createNoticeSender, type NoticeSenderOptions, pingTemporal } from './temporal/client/notices.js';
+export {
+  createNoticeSender,
+  type NoticeSenderOptions,
+  pingTemporal,
+} from './temporal/client/notice-sender.js';
 export {
   manualId,
   requestSync,
+  type StartedWriteBack,
   type StartOptions,
+  type StartWriteBackOptions,
   startBackfill,
   startExport,
   startPurge,
   startRollback,
-} from './temporal/client/start.js';
-export {
-  type StartedWriteBack,
-  type StartWriteBackOptions,
   startWriteBack,
-} from './temporal/client/start-write-back.js';
-export type { ExportView, ResourceView } from './temporal/follow/export-view.js';
+} from './temporal/client/start.js';
+export type { ExportView, ResourceView } from './temporal/follow/follow-export.js';
 export {
   type FollowOptions,
   followBackfill,
@@ -171,9 +177,14 @@ export {
   requireWritten,
   WriteBackFailedError,
 } from './temporal/follow/require-published.js';
-export { parseHistory, type RecordedHistory } from './temporal/replay/parse-history.js';
-export { type ReplayedHistory, replayHistories } from './temporal/replay/replay.js';
-export { type ServerHistoriesOptions, serverHistories } from './temporal/replay/server-histories.js';
+export {
+  parseHistory,
+  type RecordedHistory,
+  type ReplayedHistory,
+  replayHistories,
+  type ServerHistoriesOptions,
+  serverHistories,
+} from './temporal/replay.js';
 export {
   type AppliedSchedule,
   applySchedule,

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
 import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { MAX_WORDS_MS } from '../../src/core/words-budget.js';
+import { MAX_WORDS_MS } from '../../src/core/unproven-limits.js';
 import { idOf } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { Stage } from '../../src/lake/run/stage.js';

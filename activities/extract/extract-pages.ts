@@ -10,7 +10,7 @@ import {
   areWordsSpent,
   MAX_WORDS_MS,
   NO_WORDS,
-} from '../../src/core/words-budget.js';
+} from '../../src/core/unproven-limits.js';
 import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
 import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';

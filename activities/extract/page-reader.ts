@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../src/api/json/page.js';
 import { type ByteString, type Cells, toByteString } from '../../src/core/brands.js';
-import { ConfigurationError } from '../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../src/core/errors.js';
 import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import { RowWriter } from '../../src/lake/chunk/row-writer.js';
 import { isWanted } from '../../src/lake/rows/profile.js';

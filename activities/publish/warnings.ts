@@ -1,6 +1,6 @@
 import type { DeletesProblem } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import { MAX_REREADS } from '../../src/core/mirror.js';
+import { MAX_REREADS } from '../../src/core/mirror-requests.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';

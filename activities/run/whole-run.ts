@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
-import { sweepWarning } from '../../src/core/mirror.js';
+import { sweepWarning } from '../../src/core/mirror-requests.js';
 import { runPhases } from '../../src/core/phases/run-phases.js';
 import { attemptRunId } from '../../src/core/run-id.js';
 import type { Manifest } from '../../src/lake/published/manifest.js';

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../src/core/errors.js';
 import { resolveSecret } from '../../src/core/secrets.js';
 import type { ConnectionSettings, ResourceSettings } from '../../src/core/settings.js';
 import { MaskingKey } from '../../src/lake/rows/masking-key.js';

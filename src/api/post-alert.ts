@@ -1,6 +1,6 @@
 import { renderAlert } from '../core/alerts/index.js';
-import { ConfigurationError } from '../core/configuration-error.js';
 import type { AlertGroups, AlertMessage } from '../core/contract/alerts.js';
+import { ConfigurationError } from '../core/errors.js';
 import { notifyUrlProblem } from '../core/notify-url.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, NotifyTarget } from '../core/settings.js';

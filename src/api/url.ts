@@ -1,6 +1,5 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
-import { ConfigurationError } from '../core/configuration-error.js';
-import { WorktrackError } from '../core/errors.js';
+import { ConfigurationError, WorktrackError } from '../core/errors.js';
 import { isLoopback } from '../core/notify-url.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 

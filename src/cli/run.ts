@@ -1,9 +1,8 @@
 import { homedir } from 'node:os';
 import type { Command } from 'commander';
 import { createProgram } from './program.js';
-import { EXIT } from './shared/exit-code.js';
-import { failureOf } from './shared/failure.js';
-import type { GlobalOptions } from './shared/options.js';
+import { EXIT, failureOf } from './shared/choose-exit-code.js';
+import type { GlobalOptions } from './shared/command-options.js';
 import { output, writeStderrSync } from './shared/output.js';
 
 /** Commands that run a worker or the simulated service in their process. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { Settings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
 import { parseSettings } from './parse.js';

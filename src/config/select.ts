@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { ConnectionSettings, ResourceSettings, Settings } from '../core/settings.js';
 import { didYouMean } from '../core/suggest.js';
 

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { SettingsProblem } from './problems.js';
 
 /** All problems of a configuration file, in the order of its lines. `path` is that of the first problem. */

@@ -48,7 +48,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-export interface WorktrackErrorOptions {
+interface WorktrackErrorOptions {
   /** What to do next, as a sentence, if the message does not say it. */
   readonly remedy?: string | null | undefined;
   readonly cause?: unknown;
@@ -110,4 +110,44 @@ export function errorMessage(error: unknown): string {
 /** Whether an abort signal has ended a call of Node. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
+}
+
+/**
+ * An argument of a function of this package is not valid. Nothing was started or changed.
+ *
+ * @example
+ * try {
+ *   await startBackfill(temporal, { connection: 'acme', since: 'yesterday' });
+ * } catch (error) {
+ *   if (error instanceof InvalidArgumentError) console.error(error.argument, error.message);
+ * }
+ */
+export class InvalidArgumentError extends WorktrackError {
+  readonly code = 'INVALID_ARGUMENT';
+  /** The name of the argument or field. */
+  readonly argument: string;
+
+  constructor(argument: string, problem: string, remedy: string | null = null) {
+    super(`${argument} ${problem}.`, { remedy });
+    this.argument = argument;
+  }
+}
+
+interface ConfigurationErrorOptions extends WorktrackErrorOptions {
+  /** Path in the configuration file, such as `connections.acme.apiKey`, as far as it is known. */
+  readonly path?: string | null | undefined;
+}
+
+/**
+ * An error in the configuration or in the worker's environment, which only a person can fix
+ * (docs/explanation/guarantees.md#errors, exit code 2). The message never contains the value of a secret.
+ */
+export class ConfigurationError extends WorktrackError {
+  readonly code = 'CONFIGURATION';
+  readonly path: string | null;
+
+  constructor(message: string, options: ConfigurationErrorOptions = {}) {
+    super(message, options);
+    this.path = options.path ?? null;
+  }
 }

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import { ConfigurationError } from './configuration-error.js';
+import { ConfigurationError } from './errors.js';
 import type { LakeSettings } from './settings.js';
 
 /** A proxy, and the variable that names it. */

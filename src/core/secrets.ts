@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
-import { ConfigurationError } from './configuration-error.js';
+import { ConfigurationError } from './errors.js';
 import type { SecretRef } from './settings.js';
 import { systemCause } from './system-error.js';
 
-export interface Secret {
+interface Secret {
   readonly value: string;
   /** Whether every user of the machine can read the file, which leads to a warning. Always false for a variable. */
   readonly worldReadable: boolean;
@@ -12,7 +12,7 @@ export interface Secret {
 /** A larger file is a wrong path, and must not be read into memory. */
 const MAX_FILE_BYTES = 64 * 1024;
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Path in the configuration, for messages. */
   readonly path?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;

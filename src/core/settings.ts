@@ -3,8 +3,8 @@
  * references, never values. `src/config` creates the settings from `worktrack.yaml`; all other code only reads them.
  */
 
-import type { AlertEvent } from './alerts/events.js';
-import type { AlertFormat } from './alerts/render.js';
+import type { AlertEvent } from './alert-events.js';
+import type { AlertFormat } from './alerts/formats.js';
 import type { OnPublishedTarget } from './contract/index.js';
 
 /** The variable or file of a secret, which is read at each use (docs/explanation/guarantees.md#secrets). */

@@ -1,17 +1,16 @@
 import { createRequire } from 'node:module';
-import { ConfigurationError } from '../core/configuration-error.js';
-import { errorMessage, WorktrackError } from '../core/errors.js';
+import { ConfigurationError, errorMessage, WorktrackError } from '../core/errors.js';
 import { inParallel } from '../core/in-parallel.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
+import { checkNotify } from './check-alert-targets.js';
+import { checkLake } from './check-lake.js';
+import { checkMasking } from './check-masking.js';
+import { proxyFindings } from './check-proxy.js';
+import { checkOtherSecrets, checkSecret } from './check-secrets.js';
+import { checkService } from './check-service.js';
+import { checkTemporal, type TemporalPlace } from './check-temporal.js';
 import { type ConnectionFinding, type Finding, ok, problem, warning } from './finding.js';
-import { checkLake } from './lake.js';
-import { checkMasking } from './masking.js';
-import { checkNotify } from './notify.js';
-import { proxyFindings } from './proxy.js';
-import { checkOtherSecrets, checkSecret } from './secret.js';
-import { checkService } from './service.js';
-import { checkTemporal, type TemporalPlace } from './temporal.js';
 
 /** Connections that are checked at the same time: their time limits also count while others use the processor. */
 const PARALLEL_CONNECTIONS = 16;

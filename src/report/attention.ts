@@ -1,9 +1,9 @@
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
 import { type ConnectionReport, type ResourceReport, warningsOf } from './model.js';
-import { count, span, time } from './text.js';
+import { count, span, time } from './number-text.js';
 
 /** How the page shows a state. */
-export type Tone = 'bad' | 'warn' | 'ok';
+type Tone = 'bad' | 'warn' | 'ok';
 
 const WARN: readonly ResourceState[] = ['rolled-back', 'never-run', 'cancelled'];
 

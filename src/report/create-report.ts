@@ -7,8 +7,8 @@ import { readPointer } from '../lake/published/pointer.js';
 import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import type { FigureGroup } from './figures.js';
 import { renderReport } from './html.js';
+import type { FigureGroup } from './model.js';
 import {
   type ConnectionReport,
   type Coverage,

@@ -4,8 +4,8 @@ export {
   type ReportRequest,
   readConnectionReport,
 } from './create-report.js';
-export type { FigureGroup } from './figures.js';
 export { renderReport } from './html.js';
+export type { FigureGroup } from './model.js';
 export {
   type ConnectionReport,
   type Coverage,

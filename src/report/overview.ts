@@ -1,14 +1,12 @@
 import { STATE_NAMES } from '../core/resource-state.js';
 import { countsByState, type Listed, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import { changesOf, type ReportedRun, restatedText } from './model.js';
-import { sparkline } from './sparkline.js';
-import { clip, count, minute, span } from './text.js';
-import { timeline } from './timeline.js';
+import { changesOf, type ReportedRun, restatedText, type Slot, timeline } from './model.js';
+import { clip, count, minute, short, span } from './number-text.js';
 
 const LONGEST_CAUSE = 500;
 
-export interface OverviewOptions {
+interface OverviewOptions {
   readonly maxAgeMs: number;
   /** Whether the page has several connections, so that names include them. */
   readonly many: boolean;
@@ -87,4 +85,56 @@ function causeRow(group: readonly Listed[]): Markup {
   const times = when(group);
   const prefix = group.length > 1 ? `These ${count(group.length)} resources. ` : '';
   return html`<tr role="row" class="why"><td role="cell" colspan="6">${prefix}${times === '' ? '' : html`<b>${times}:</b> `}<bdi>${clip(cause, LONGEST_CAUSE)}</bdi></td></tr>`;
+}
+
+const STEP = 4;
+const BASE = 18;
+/** Height of the highest bar. */
+const HEIGHT = 17;
+const MIN_HEIGHT = 2;
+
+/**
+ * The changes of the last runs as small bars that start at zero, each resource with its own scale, and marks below the
+ * axis for failed and missing runs. A run without changes has no bar. One path for each kind keeps pages of thousands of
+ * resources small.
+ */
+function sparkline(slots: readonly Slot[]): Markup {
+  const changes = slots.map((slot) =>
+    // The first load would make all other bars too small to see.
+    slot.kind === 'published' && !slot.run.isFirst ? changesOf(slot.run) : 0,
+  );
+  const runs = slots.filter(({ kind }) => kind === 'published').length;
+  const of = (kind: Slot['kind']) => slots.filter((slot) => slot.kind === kind).length;
+  const most = Math.max(0, ...changes);
+  if (slots.length === 0) return html`<span class="dim">no runs</span>`;
+  const [restated] = slots
+    .flatMap((slot) => (slot.kind === 'published' ? restatedText(slot.run) : []))
+    .slice(-1);
+  const none = restated ?? 'no changes';
+  if (most === 0 && runs === slots.length) {
+    return html`<span class="dim">${slots.some((slot) => slot.kind === 'published' && slot.run.isFirst) && runs === 1 ? 'first load' : none}</span>`;
+  }
+  const left = (30 - slots.length) * STEP + STEP / 2;
+  const at = (i: number): number => left + i * STEP;
+  const bars = changes.flatMap((value, i) => {
+    const height = Math.max(MIN_HEIGHT, (value / most) * HEIGHT);
+    return value > 0 ? [`M${at(i)} ${BASE}v-${Math.round(height * 10) / 10}`] : [];
+  });
+  const marks = (kind: Slot['kind']) =>
+    slots.flatMap((slot, i) => (slot.kind === kind ? [`M${at(i)} ${BASE + 2}v8`] : []));
+  const told = [
+    `${count(runs)} published`,
+    ...(of('failed') > 0 ? [`${count(of('failed'))} failed`] : []),
+    ...(of('missed') > 0 ? [`${count(of('missed'))} missing`] : []),
+    `changes in a run: at most ${count(most)}`,
+  ];
+  const paths = [
+    ['changes', bars],
+    ['failed', marks('failed')],
+    ['missed', marks('missed')],
+  ] as const;
+  const drawn = paths.flatMap(([kind, path]) =>
+    path.length === 0 ? [] : [html`<path class="${kind}" d="${path.join('')}"/>`],
+  );
+  return html`<svg class="spark" viewBox="0 0 ${30 * STEP} 28" role="img" aria-label="${told.join(', ')}"><path class="axis" d="M${left - STEP / 2} ${BASE + 0.5}H${30 * STEP}"/>${drawn}</svg><span class="most">${most === 0 ? none : `max ${short(most)}`}</span>`;
 }

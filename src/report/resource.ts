@@ -1,17 +1,15 @@
+import type { CheckOutcome } from '../core/contract/index.js';
 import { deletesNote } from '../core/delete-detection.js';
 import type { Listed } from './attention.js';
-import { charts, duration } from './charts.js';
-import { checksTable } from './checks-table.js';
+import { charts, duration, missedText } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import { type ReportedRun, warningsOf } from './model.js';
-import { runsTable } from './runs-table.js';
-import { count, length, time } from './text.js';
-import { timeline } from './timeline.js';
+import { type ReportedRun, restatedText, type Slot, timeline, warningsOf } from './model.js';
+import { clip, count, length, minute, time } from './number-text.js';
 
 /** Maximum number of listed warnings or schema changes. The manifest has all of them. */
 const MAX_LISTED = 50;
 
-export interface SectionOptions {
+interface SectionOptions {
   readonly id: string;
   readonly maxAgeMs: number;
   /** Whether the page has several connections, so that the name includes them. */
@@ -89,4 +87,99 @@ function earlier([, ...runs]: readonly ReportedRun[]): Markup {
   );
   if (items.length === 0) return NOTHING;
   return html`<details><summary>Warnings and schema changes of earlier runs (${count(items.length)})</summary><ul>${items.slice(0, MAX_LISTED)}</ul></details>`;
+}
+
+const MARK_STEP = 7;
+const MARK_SIZE = 5;
+const MARKS_HEIGHT = 12;
+
+/** A row for each check, with its outcomes in the last runs, oldest first. @param slots oldest first */
+function checksTable(slots: readonly Slot[]): Markup {
+  // In the order of the newest published run. Others are checks that are gone, or new ones that have only failed.
+  const newest = slots.filter(({ kind }) => kind === 'published').reverse();
+  const names = new Set([...newest, ...slots].flatMap((slot) => Object.keys(outcomesOf(slot))));
+  if (names.size === 0) return NOTHING;
+  const rows = [...names].map((name) => checkRow(name, slots));
+  return html`<h3>Checks</h3><div class="scroll" tabindex="0"><table class="checks"><thead><tr><th scope="col">check</th><th scope="col">last outcome</th><th scope="col">last runs</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+/** The outcomes of a run by check. Of a run that checks have stopped, only the failed ones are known. */
+function outcomesOf(slot: Slot): Readonly<Record<string, CheckOutcome>> {
+  if (slot.kind === 'published') return slot.run.checks ?? {};
+  if (slot.kind === 'missed') return {};
+  return Object.fromEntries((slot.run.error?.checks ?? []).map((name) => [name, 'failed']));
+}
+
+function checkRow(name: string, slots: readonly Slot[]): Markup {
+  const outcomes = slots.map((slot) => {
+    const found = outcomesOf(slot);
+    return Object.hasOwn(found, name) ? found[name]! : null;
+  });
+  const last = outcomes.findLast((outcome) => outcome !== null)!;
+  const marks = outcomes.flatMap((outcome, at) => {
+    if (outcome === null) return [];
+    const slot = slots[at]!;
+    const title = slot.kind === 'missed' ? outcome : `${time(slot.at)}: ${outcome}`;
+    // A failed check is a full-height mark, so that it does not depend on colours.
+    const [y, height] =
+      outcome === 'failed' ? [0, MARKS_HEIGHT] : [(MARKS_HEIGHT - MARK_SIZE) / 2, MARK_SIZE];
+    return [
+      html`<rect class="check-${outcome}" x="${at * MARK_STEP}" y="${y}" width="${MARK_SIZE}" height="${height}"><title>${title}</title></rect>`,
+    ];
+  });
+  const width = slots.length * MARK_STEP;
+  const told = (['failed', 'warned', 'accepted', 'skipped', 'passed'] as const).flatMap((outcome) => {
+    const number = outcomes.filter((one) => one === outcome).length;
+    return number === 0 ? [] : [`${count(number)} ${outcome}`];
+  });
+  const tone = last === 'passed' || last === 'skipped' ? 'ok' : last === 'failed' ? 'bad' : 'warn';
+  return html`<tr><th scope="row"><bdi>${name}</bdi></th><td><span class="tag ${tone}">${last}</span></td><td><svg width="${width}" height="${MARKS_HEIGHT}" viewBox="0 0 ${width} ${MARKS_HEIGHT}" role="img" aria-label="${told.join(', ')}">${marks}</svg></td></tr>`;
+}
+
+const LONGEST_CAUSE = 300;
+const RUN_COLUMNS = [
+  ...[
+    'started (UTC)',
+    'outcome',
+    'rows',
+    'inserted',
+    'updated',
+    'deleted',
+    'unchanged',
+    'duration',
+    'warnings',
+  ],
+];
+
+/** The runs as a table, newest first; it scrolls sideways on a narrow screen. @param slots oldest first */
+function runsTable(slots: readonly Slot[]): Markup {
+  const runs = slots.filter(({ kind }) => kind !== 'missed').length;
+  if (runs === 0) return NOTHING;
+  const rows = slots
+    // Several places without a run, between the same two runs, are one line.
+    .filter((slot, i) => slot.kind !== 'missed' || !isSameGap(slot, slots[i + 1]))
+    .map(runRow)
+    .reverse();
+  const heads = RUN_COLUMNS.map((name) => html`<th scope="col">${name}</th>`);
+  return html`<details><summary>Last ${runs === 1 ? 'run' : `${count(runs)} runs`}</summary><div class="scroll" tabindex="0"><table class="runs"><thead><tr>${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`;
+}
+
+function isSameGap(slot: Slot & { kind: 'missed' }, next: Slot | undefined): boolean {
+  return next?.kind === 'missed' && next.from === slot.from;
+}
+
+function runRow(slot: Slot): Markup {
+  if (slot.kind === 'missed')
+    return html`<tr class="none"><td colspan="${RUN_COLUMNS.length}">${missedText(slot)}</td></tr>`;
+  if (slot.kind === 'published') return publishedRow(slot.run);
+  const { runId, startedAt, outcome, error } = slot.run;
+  const cause = error === null ? '' : html`<bdi>${clip(error.message, LONGEST_CAUSE)}</bdi>`;
+  return html`<tr class="bad"><td title="${runId ?? ''}">${minute(startedAt)}</td><td>${outcome}</td><td class="cause" colspan="${RUN_COLUMNS.length - 2}">${cause}</td></tr>`;
+}
+
+function publishedRow(run: ReportedRun): Markup {
+  const { rows, inserted, updated, deleted, unchanged } = run.counts;
+  const numbers = [rows, inserted, updated, deleted, unchanged].map((n) => html`<td>${count(n)}</td>`);
+  const warnings = warningsOf(run).length;
+  return html`<tr><td title="${run.runId}">${minute(run.startedAt)}</td><td>${[run.mode === 'full' ? 'published (full)' : 'published', ...restatedText(run)].join(', ')}</td>${numbers}<td>${length(duration(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
 }

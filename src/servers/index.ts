@@ -1,13 +1,9 @@
 /** Installs, starts and stops real servers for the demo, `export --local` and the tests. */
 
-export { findExecutable, pathFolders } from './commands/executables.js';
-export { runCommand } from './commands/run-command.js';
-export { ServerEnvironmentError } from './environment-error.js';
+export { ServerEnvironmentError, ServerInstallError, ServerStartError } from './errors.js';
 export { cacheRoot, temporaryFolder } from './install/cache.js';
-export { ServerInstallError } from './install/install-error.js';
-export { serverSpec } from './install/kinds.js';
+export { serverSpec } from './install/known-servers.js';
 export { resolveServer } from './install/resolve.js';
-export { ensureBucket, type S3Access, s3ClientConfig } from './start/s3-access.js';
-export { ServerStartError } from './start/start-error.js';
+export { findExecutable, pathFolders, runCommand } from './run-command.js';
 export { startTemporalDevServer, type TemporalDevServer } from './start/temporal-dev-server.js';
-export { startVersitygw } from './start/versitygw.js';
+export { ensureBucket, type S3Access, s3ClientConfig, startVersitygw } from './start/versitygw.js';

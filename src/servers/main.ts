@@ -1,6 +1,7 @@
 import { errorMessage } from '../core/errors.js';
-import { isServerKind, type ServerKind, serverKinds } from './install/kinds.js';
+import { isServerKind, serverKinds } from './install/known-servers.js';
 import { resolveServer } from './install/resolve.js';
+import type { ServerKind } from './install/server-spec.js';
 
 /**
  * `node dist/src/servers/main.js [temporal] [versitygw]`: finds or installs the servers (default: all), so that tests and

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 
 /** A table cannot follow the pointer until a person changes something. The message says what. */
 export class TableError extends ConfigurationError {}

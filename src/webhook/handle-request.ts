@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { errorMessage } from '../core/errors.js';
-import { withTimeout } from '../core/reach.js';
+import { withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { Coalescer } from './coalescer.js';
 import { type Handshake, handshakeMethods, handshakeOf } from './handshake.js';

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 
 /** The position of an error in an input, from 1. */
 interface InputPosition {

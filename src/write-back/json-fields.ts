@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ByteString } from '../core/brands.js';
-import { ConfigurationError } from '../core/configuration-error.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { JsonScanner } from '../json/scanner.js';
 
 /** A field of a row. */

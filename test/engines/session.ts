@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { killWithHost } from '../../src/servers/commands/run-command.js';
+import { killWithHost } from '../../src/servers/run-command.js';
 import type { SharedServers } from '../support/global-setup.js';
 import { findJars } from '../support/maven-artifacts.js';
 import { findPythonPackage } from '../support/python-packages.js';

@@ -1,8 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loopback } from '../../src/servers/start/ports.js';
-import { startProcess } from '../../src/servers/start/server-process.js';
+import { loopback, startProcess } from '../../src/servers/start/start-server.js';
 import { findTrino } from '../support/maven-artifacts.js';
 import { freePort } from '../support/ports.js';
 

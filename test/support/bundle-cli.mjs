@@ -9,7 +9,7 @@ import { rolldown } from 'rolldown';
 const UNREACHED = [/^@temporalio\/(worker|activity|interceptors-)/, /^@opentelemetry\//, /^hyparquet/];
 /** Modules of the commands that load the SDK from its packages. */
 const HOSTS =
-  /\/dist\/src\/(cli\/(worker|local|demo)|simulator|temporal\/(worker\/traces|replay))\/?[^/]*\.js$/;
+  /\/dist\/src\/(cli\/(worker\/|runs\/local-export|demo\/)|simulator\/|temporal\/(worker\/open-telemetry|replay))[^/]*\.js$/;
 const SDK = '/dist/src/lake/store/s3/sdk.js';
 const AWS = 'aws-sdk.cjs';
 /** The folder of a package, in the id of one of its modules. */

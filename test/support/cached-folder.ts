@@ -1,7 +1,8 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withFileLock } from '../../src/core/file-lock.js';
-import { cacheRoot, type Environment } from '../../src/servers/install/cache.js';
+import type { Environment } from '../../src/core/home-folder.js';
+import { cacheRoot } from '../../src/servers/install/cache.js';
 
 export interface FolderToFill {
   /** Name of the folder in the cache. It contains the version of what it holds. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { runCommand } from '../../src/servers/commands/run-command.js';
+import { runCommand } from '../../src/servers/run-command.js';
 import { findPythonPackage } from './python-packages.js';
 
 const KUBERNETES_VALIDATE = '1.37.0';

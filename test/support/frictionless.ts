@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Environment } from '../../src/servers/install/cache.js';
+import type { Environment } from '../../src/core/home-folder.js';
 import { findPythonPackage, type PythonPackage } from './python-packages.js';
 
 const VERSION = '5.21.0';

@@ -1,8 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import { runCommand } from '../../src/servers/commands/run-command.js';
 import { usableHome } from '../../src/servers/install/cache.js';
+import { runCommand } from '../../src/servers/run-command.js';
 import { cachedFolder } from './cached-folder.js';
 import { mavenArgs } from './maven-install.js';
 

@@ -1,10 +1,9 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findExecutable, pathFolders, whyNotExecutable } from '../../src/servers/commands/executables.js';
-import { runCommand } from '../../src/servers/commands/run-command.js';
-import { type Environment, usableHome } from '../../src/servers/install/cache.js';
-import type { BuildInstaller, InstallContext } from '../../src/servers/install/install-context.js';
-import type { ServerSpec } from '../../src/servers/install/kinds.js';
+import type { Environment } from '../../src/core/home-folder.js';
+import { usableHome } from '../../src/servers/install/cache.js';
+import type { BuildInstaller, InstallContext, ServerSpec } from '../../src/servers/install/server-spec.js';
+import { findExecutable, pathFolders, runCommand, whyNotExecutable } from '../../src/servers/run-command.js';
 
 const mainClass = 'io.temporal.testserver.TestServer';
 const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type MirrorStatus, noticesWorkflowId } from '../../src/core/contract/index.js';
-import { createNoticeSender, pingTemporal } from '../../src/temporal/client/notices.js';
+import { createNoticeSender, pingTemporal } from '../../src/temporal/client/notice-sender.js';
 import {
   createWebhookHandler,
   startWebhookServer,

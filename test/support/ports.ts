@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { isPortFree } from '../../src/servers/start/ports.js';
+import { isPortFree } from '../../src/servers/start/start-server.js';
 
 /**
  * A free loopback port that stays free until a test uses it. It is below the ports that Linux gives to connections and

@@ -1,5 +1,5 @@
-import { runCommand } from '../../src/servers/commands/run-command.js';
-import type { Environment } from '../../src/servers/install/cache.js';
+import type { Environment } from '../../src/core/home-folder.js';
+import { runCommand } from '../../src/servers/run-command.js';
 import { cachedFolder } from './cached-folder.js';
 
 const INSTALL_MS = 10 * 60_000;

@@ -1,8 +1,9 @@
 import { Connection } from '@temporalio/client';
-import type { ServerSpec } from '../../src/servers/install/kinds.js';
-import { freePort, loopback } from '../../src/servers/start/ports.js';
+import type { ServerSpec } from '../../src/servers/install/server-spec.js';
 import {
+  freePort,
   logFileOr,
+  loopback,
   type RunningServer,
   type ServerOptions,
   startServer,

@@ -9,7 +9,7 @@ import {
   writeBackLockId,
 } from '../../src/core/contract/write-back.js';
 import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
-import { startWriteBack } from '../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../src/temporal/client/start.js';
 import { followWriteBack } from '../../src/temporal/follow/follow-write-back.js';
 import { stageWriteBack, type WriteBackSource } from '../../src/write-back/stage.js';
 import { type Stack, type StackOptions, startStack, until } from './stack.js';

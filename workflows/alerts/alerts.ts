@@ -8,7 +8,7 @@ import {
   reported,
 } from '../../src/core/alerts/machine.js';
 import type { Activities, AlertsState } from '../../src/core/contract/index.js';
-import { alertReportProblem } from '../../src/core/signals.js';
+import { alertReportProblem } from '../../src/core/signal-checks.js';
 import { toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { alertReport } from '../shared/messages.js';

@@ -1,6 +1,6 @@
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { BackfillInput, ExportResult } from '../../src/core/contract/index.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import { parseSince } from '../../src/core/utc-time.js';
 import { requestRuns } from './request-runs.js';
 

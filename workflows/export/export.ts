@@ -1,6 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { ExportInput, ExportResult } from '../../src/core/contract/index.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import { requestRuns } from './request-runs.js';
 
 /**

@@ -12,8 +12,8 @@ import {
   type Sent,
 } from '../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
-import { newMirror, type RequestSpec } from '../../src/core/mirror.js';
-import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signals.js';
+import { newMirror, type RequestSpec } from '../../src/core/mirror-requests.js';
+import { mirrorRequestProblem, runAnswerProblem } from '../../src/core/signal-checks.js';
 import { resourceMirrorWorkflow } from '../mirror/resource-mirror.js';
 import { nextResendMs, signalOrStart } from '../shared/long-lived.js';
 import { requestRun, runAnswered, withdrawRequest } from '../shared/messages.js';

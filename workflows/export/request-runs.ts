@@ -6,7 +6,7 @@ import type {
   ExportResult,
   RunReport,
 } from '../../src/core/contract/index.js';
-import type { RequestSpec } from '../../src/core/mirror.js';
+import type { RequestSpec } from '../../src/core/mirror-requests.js';
 import { cutText, limitReports } from '../../src/core/text-budget.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { exportDetails, showDetails } from '../shared/details.js';

@@ -19,9 +19,9 @@ import type {
   RunAnswer,
   RunReport,
 } from '../../src/core/contract/index.js';
-import { newMirror } from '../../src/core/mirror.js';
+import { newMirror } from '../../src/core/mirror-requests.js';
 import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
-import { idProblem, mirrorRequestProblem } from '../../src/core/signals.js';
+import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
 import { limitReport } from '../../src/core/text-budget.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';

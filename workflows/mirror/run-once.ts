@@ -14,7 +14,7 @@ import type {
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import { nextPageSize } from '../../src/core/page-size.js';
 import type { Steps } from '../../src/core/phases/phase-steps.js';
 import { runPhases } from '../../src/core/phases/run-phases.js';

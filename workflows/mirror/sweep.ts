@@ -9,7 +9,7 @@ import type {
   Swept,
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { sweepWarning } from '../../src/core/mirror.js';
+import { sweepWarning } from '../../src/core/mirror-requests.js';
 import { removalWarning } from '../../src/core/removal.js';
 import { toRunError } from '../shared/failures.js';
 import { priorityOf } from '../shared/priority.js';

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { RunRequest, SyncInput } from '../../src/core/contract/index.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import { parseSince } from '../../src/core/utc-time.js';
 
 const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];

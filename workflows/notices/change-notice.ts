@@ -1,15 +1,15 @@
 import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { Activities, NoticesState, RunReport } from '../../src/core/contract/index.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import {
   NOTICE_EVENTS,
   nextStep,
   noticeReceived,
   requestedRunEnded,
   runRequested,
-} from '../../src/core/notices.js';
+} from '../../src/core/notice-rules.js';
 import { parseRunDate } from '../../src/core/run-id.js';
-import { changeNoticeProblem } from '../../src/core/signals.js';
+import { changeNoticeProblem } from '../../src/core/signal-checks.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { toRunError } from '../shared/failures.js';

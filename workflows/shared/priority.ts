@@ -1,5 +1,5 @@
 import type { Priority } from '@temporalio/common';
-import type { RequestSpec } from '../../src/core/mirror.js';
+import type { RequestSpec } from '../../src/core/mirror-requests.js';
 
 /** Temporal's range is 1 (first) to 5, and activities without a priority have 3. */
 const MANUAL = 2;

@@ -8,7 +8,7 @@ import type {
   WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow';
 import type { Activities, MirrorRequest, SyncInput } from '../../src/core/contract/index.js';
-import { mirrorRequestProblem } from '../../src/core/signals.js';
+import { mirrorRequestProblem } from '../../src/core/signal-checks.js';
 import { syncRequest } from '../mirror/sync-request.js';
 
 /** The first activity of a run, by name, and the kind of request that leads to it. */

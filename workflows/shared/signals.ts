@@ -4,7 +4,7 @@ import { log, type SignalDefinition, setHandler } from '@temporalio/workflow';
  * Handles a signal if its argument passes the check. Otherwise drops the signal and logs the problem without the content.
  * A handler that throws would block the workflow permanently, because each workflow task replays the signal.
  *
- * @param problemOf a check from `src/core/signals.ts`; returns `null` for a well-formed argument
+ * @param problemOf a check from `src/core/signal-checks.ts`; returns `null` for a well-formed argument
  */
 export function handleChecked<Argument>(
   signal: SignalDefinition<[Argument]>,

@@ -11,7 +11,7 @@ import {
   type WritableResource,
   writeBackLockId,
 } from '../../src/core/contract/write-back.js';
-import { idProblem } from '../../src/core/signals.js';
+import { idProblem } from '../../src/core/signal-checks.js';
 import { toRunError } from '../shared/failures.js';
 import { nextResendMs, signalOrStart } from '../shared/long-lived.js';
 import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';

@@ -1,7 +1,7 @@
 import { condition, continueAsNew, getExternalWorkflowHandle, isCancellation } from '@temporalio/workflow';
 import type { LockState, LockTicket } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import { idProblem, lockTicketProblem } from '../../src/core/signals.js';
+import { idProblem, lockTicketProblem } from '../../src/core/signal-checks.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
 import { handleChecked, wellFormed } from '../shared/signals.js';

@@ -24,7 +24,7 @@ import {
   type WriteBackStage,
   type WrittenResults,
 } from '../../src/core/contract/write-back.js';
-import { runSpec } from '../../src/core/mirror.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { reportAlerts } from '../shared/alerts.js';
 import { toOutcome, toRunError } from '../shared/failures.js';

@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
-import type { ExitCode } from '../shared/exit-code.js';
-import { collect } from '../shared/options.js';
+import type { ExitCode } from '../shared/choose-exit-code.js';
+import { collect } from '../shared/command-options.js';
 import { logNotesAsJson } from '../shared/output.js';
 import { UsageError } from '../shared/usage-error.js';
 

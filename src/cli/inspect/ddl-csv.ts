@@ -5,15 +5,17 @@ import {
   DIALECTS,
   type Dialect,
   ddlStatements,
+  type Numbers,
+  type Statement,
   unreadableViews,
 } from '../../lake/ddl/statements.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import type { DeltaDialect } from '../../table/index.js';
+import type { SeveralOptions } from '../shared/command-options.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 import { orUsageError, UsageError } from '../shared/usage-error.js';
-import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-options.js';
 
 /**
  * The statements of `worktrack ddl` for the CSV files of a connection. If no resource is named, resources without a
@@ -85,4 +87,35 @@ function inputOf(
   return dt === undefined
     ? { ...common, views: ['current', 'changes', 'newest'] }
     : { ...common, views: ['days'], days: [snapshot] };
+}
+
+export interface DdlCommandOptions extends SeveralOptions {
+  readonly dialect: DeltaDialect;
+  /** Register the Delta tables instead of the CSV files. */
+  readonly delta?: boolean;
+  readonly resource?: readonly string[];
+  readonly numbers: Numbers;
+  readonly dt?: string;
+  /** Print the connection to the store as statements, not as comments. */
+  readonly setup?: boolean;
+}
+
+/** How to read one connection. */
+export interface DdlScope {
+  readonly dt: string | undefined;
+  readonly timeoutMs?: number;
+  /** Names of views and tables begin with the connection. */
+  readonly isPrefixed?: boolean;
+}
+
+/** The statements for one connection. */
+export interface ConnectionDdl {
+  /** Number of resources that they read. */
+  readonly resources: number;
+  readonly statements: readonly Statement[];
+}
+
+/** Name of the views or table of a resource, before it is made plain. */
+export function viewOf(connection: string, resource: string): string {
+  return `${connection}_${resource}`;
 }

@@ -4,7 +4,7 @@ import { readTableColumns, registerStatements } from '../../table/index.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
 import { orUsageError, UsageError } from '../shared/usage-error.js';
-import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-options.js';
+import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-csv.js';
 
 /**
  * The statements of `worktrack ddl --delta`, which register the Delta table of each resource. If no resource is named,

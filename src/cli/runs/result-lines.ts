@@ -1,6 +1,6 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
-import { terminalWidth } from '../shared/terminal.js';
+import { terminalWidth } from '../shared/output.js';
 import { count, counted, table } from '../shared/text.js';
 
 /** A result for `--json`: each run names its connection. */
@@ -9,7 +9,7 @@ export function withConnection(result: ExportResult, connection: string): Export
 }
 
 /** URL of the folder of a published snapshot, with a trailing slash. */
-export function snapshotUrl(lakeUrl: string, { snapshot }: RunReport): string | null {
+function snapshotUrl(lakeUrl: string, { snapshot }: RunReport): string | null {
   return snapshot === null ? null : `${lakeUrl}/${snapshot.slice(0, snapshot.lastIndexOf('/') + 1)}`;
 }
 

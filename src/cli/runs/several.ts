@@ -12,12 +12,17 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
-import { severalProgressOn } from '../progress/views.js';
-import { type ConnectionSummary, printSummaries, summariesOf } from '../shared/connection-lines.js';
+import { severalProgressOn } from '../progress/progress-views.js';
+import { EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/choose-exit-code.js';
+import type { SeveralOptions } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
-import { type Ended, eachConnection } from '../shared/each-connection.js';
-import { EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/exit-code.js';
-import type { SeveralOptions } from '../shared/options.js';
+import {
+  type ConnectionSummary,
+  type Ended,
+  eachConnection,
+  printSummaries,
+  summariesOf,
+} from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { DetachedError } from '../shared/usage-error.js';

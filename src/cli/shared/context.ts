@@ -1,20 +1,19 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
-import { ConfigurationError } from '../../core/configuration-error.js';
-import { OutOfReachError, type ReachOptions, reach } from '../../core/reach.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { OutOfReachError, type ReachOptions, reach } from '../../core/reachability.js';
 import {
   connectTemporal,
   openClient,
+  probeNamespace,
   type TemporalClient,
   temporalConfig,
 } from '../../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../../temporal/client/grpc.js';
 import { KeptConnection, type KeptConnectionOptions } from '../../temporal/client/kept-connection.js';
-import { probeNamespace } from '../../temporal/client/probe.js';
-import type { Traces } from '../../temporal/worker/traces.js';
-import { readDataConverter } from './data-converter.js';
-import { type GlobalOptions, reachTimeoutMs } from './options.js';
+import type { Traces } from '../../temporal/worker/open-telemetry.js';
+import { clientInterceptors, readDataConverter, readTraces } from './client-options.js';
+import { type GlobalOptions, reachTimeoutMs } from './command-options.js';
 import { output } from './output.js';
-import { clientInterceptors, readTraces } from './traces.js';
 
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
 export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {

@@ -1,4 +1,4 @@
-import { EXIT } from './exit-code.js';
+import { EXIT } from './choose-exit-code.js';
 import { output, writeStderrSync } from './output.js';
 
 /** Signal handling of a command that follows a run. */

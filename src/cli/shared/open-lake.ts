@@ -1,6 +1,6 @@
 import type { RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
-import { reach } from '../../core/reach.js';
+import { reach } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { parseIsoTime } from '../../core/utc-time.js';
 import {
@@ -10,7 +10,7 @@ import {
   readPublishedRun,
 } from '../../lake/published/read-published.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
-import { reachTimeoutMs } from './options.js';
+import { reachTimeoutMs } from './command-options.js';
 import { output } from './output.js';
 import { UsageError } from './usage-error.js';
 

@@ -1,11 +1,10 @@
 import { writeSync } from 'node:fs';
 import pc from 'picocolors';
 import { runnableHere } from './runnable.js';
-import { terminalWidth } from './terminal.js';
 import { wrap } from './text.js';
 
 /** The output of a command: results go to stdout, everything else to stderr. */
-export interface Output {
+interface Output {
   /** A line of the result; control characters are escaped, and commands are as the user can type them. */
   out(line: string): void;
   /** A line of the result with colors; the caller must make all other text `printable`. */
@@ -16,7 +15,7 @@ export interface Output {
   note(line: string, level?: NoteLevel, fields?: NoteFields): void;
 }
 
-export type NoteLevel = 'info' | 'warn' | 'error';
+type NoteLevel = 'info' | 'warn' | 'error';
 type NoteFields = Readonly<Record<string, unknown>>;
 type NoteFormat = (line: string, level: NoteLevel, fields: NoteFields) => string;
 
@@ -108,4 +107,58 @@ export function colorsFor(
   const forced = env.FORCE_COLOR !== undefined && !['', '0', 'false'].includes(env.FORCE_COLOR);
   const terminal = isTTY === true && env.TERM !== 'dumb';
   return pc.createColors(!env.NO_COLOR && (forced || terminal));
+}
+
+/** Width of a line on stdout or stderr: of the terminal, or `$COLUMNS`, or without a limit, for other programs. */
+export function terminalWidth(
+  stream: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout,
+  env: NodeJS.ProcessEnv = process.env,
+): number {
+  if (stream.isTTY === true) return stream.columns || 80;
+  return sizeOf(env.COLUMNS) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Number of lines of the screen: of the terminal, or `$LINES`, or 24. */
+export function terminalHeight(
+  stream: { readonly isTTY?: boolean; readonly rows?: number } = process.stdout,
+  env: NodeJS.ProcessEnv = process.env,
+): number {
+  return (stream.isTTY === true && stream.rows) || (sizeOf(env.LINES) ?? 24);
+}
+
+function sizeOf(text: string | undefined): number | null {
+  return text !== undefined && /^[1-9]\d{1,3}$/.test(text) ? Number(text) : null;
+}
+
+/** Size of one write; a separate write for each short line would be slow. */
+const BATCH_BYTES = 64 * 1024;
+
+/**
+ * Writes chunks to stdout with back-pressure, buffering 64 KiB or one chunk. If the reader closes the pipe (`| head`), it
+ * stops reading chunks and returns without an error.
+ */
+export async function writeAll(chunks: AsyncIterable<string | Buffer>): Promise<void> {
+  let batch: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    const buffer = Buffer.from(chunk);
+    batch.push(buffer);
+    bytes += buffer.length;
+    if (bytes < BATCH_BYTES) continue;
+    if ((await write(Buffer.concat(batch))) === 'closed') return;
+    batch = [];
+    bytes = 0;
+  }
+  await write(Buffer.concat(batch));
+}
+
+function write(chunk: Buffer): Promise<'written' | 'closed'> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(chunk, (error) => {
+      if (!error) return resolve('written');
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return resolve('closed');
+      reject(error);
+    });
+  });
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { shellWord } from './options.js';
+import { shellWord } from './command-options.js';
 
 /** The global options that say where the configuration and the servers are. */
 interface PlaceOptions {

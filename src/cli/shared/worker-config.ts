@@ -1,6 +1,7 @@
-import { ConfigurationError } from '../../core/configuration-error.js';
+import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
-import type { ConnectionSettings } from '../../core/settings.js';
+import { ConfigurationError } from '../../core/errors.js';
+import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import {
   notCurrent,
@@ -8,10 +9,9 @@ import {
   type WorkerDifference,
   workerDifferences,
 } from '../../temporal/status/workers.js';
-import { keysText } from './config-changes.js';
-import type { GlobalOptions } from './options.js';
+import type { GlobalOptions } from './command-options.js';
 import { output } from './output.js';
-import { age } from './text.js';
+import { age, counted } from './text.js';
 
 /** The two files of a difference, for messages. */
 interface Files {
@@ -65,7 +65,7 @@ function remedyOf({ worker }: WorkerDifference): string {
 }
 
 /** What the workers of a task queue are to a command. */
-export interface WorkerCheck {
+interface WorkerCheck {
   /** Workers whose configuration differs from the command's. */
   readonly differences: readonly WorkerDifference[];
   /** Sentences about workers that receive no new runs. */
@@ -108,4 +108,38 @@ export function checkDifferences(
     if (lacks) throw new ConfigurationError(text, { remedy: 'Nothing was started.' });
     output.note(`warning: ${text}`);
   }
+}
+
+/** Number of keys that a message lists. */
+const MAX_KEYS = 8;
+
+/** Names the keys that differ, such as `sync.pageSize and lake.region differ`; no values. */
+function keysText(keys: readonly string[]): string {
+  const listed = keys.slice(0, MAX_KEYS).join(', ');
+  const more = keys.length > MAX_KEYS ? ` and ${counted(keys.length - MAX_KEYS, 'more key')}` : '';
+  return listed + more;
+}
+
+/**
+ * What differs between two configurations of a worker, by connection; empty if nothing that a worker uses differs.
+ *
+ * @param before the configuration in use
+ */
+export function configChanges(before: Settings, after: Settings): string[] {
+  const names = new Set([...before.connections, ...after.connections].map(({ name }) => name));
+  return [...names].flatMap((name) => {
+    const [old, now] = [before, after].map((one) => one.connections.find((found) => found.name === name));
+    if (old === undefined) return [`${name}: new connection`];
+    if (now === undefined) return [`${name}: connection removed`];
+    const difference = configDifference(configDigest(now), configDigest(old));
+    return difference === null ? [] : [`${name}: ${changeText(difference)}`];
+  });
+}
+
+function changeText({ added, missing, keys }: ConfigDifference): string {
+  return [
+    ...added.map((name) => `new resource ${name}`),
+    ...missing.map((name) => `resource ${name} removed`),
+    ...(keys.length === 0 ? [] : [`changed ${keysText(keys)}`]),
+  ].join('; ');
 }

@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { readListen } from '../../config/index.js';
-import { ConfigurationError } from '../../core/configuration-error.js';
-import { errorMessage } from '../../core/errors.js';
+import { ConfigurationError, errorMessage } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
 import type { WorkerState } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';

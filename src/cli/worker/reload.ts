@@ -2,8 +2,8 @@ import { closeSync, openSync, unwatchFile, watchFile } from 'node:fs';
 import { resolve } from 'node:path';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
-import { configChanges } from '../shared/config-changes.js';
 import { runnableHere } from '../shared/runnable.js';
+import { configChanges } from '../shared/worker-config.js';
 
 interface ReloadOptions {
   /** The configuration in use. */

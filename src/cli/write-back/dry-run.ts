@@ -4,7 +4,7 @@ import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { BatchPlanner, type InputColumn, type PlannedRow, toRequest } from '../../write-back/index.js';
 import type { CheckedInput } from '../../write-back/stage.js';
-import { EXIT, type ExitCode } from '../shared/exit-code.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { output, printJson } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 

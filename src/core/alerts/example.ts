@@ -1,6 +1,6 @@
+import type { AlertEvent } from '../alert-events.js';
 import type { AlertGroup, AlertMessage } from '../contract/alerts.js';
 import { HOUR_MS } from '../duration.js';
-import type { AlertEvent } from './events.js';
 import { NO_GROUPS } from './groups.js';
 
 const TEXTS: Readonly<Record<AlertEvent, string>> = {

@@ -1,5 +1,5 @@
+import { ALERT_EVENTS, type AlertEvent, type ProblemKind } from '../alert-events.js';
 import type { AlertGroup, AlertGroups, AlertProblem } from '../contract/alerts.js';
-import { ALERT_EVENTS, type AlertEvent, type ProblemKind } from './events.js';
 
 /** Connections that a message lists, resources of each, and different texts of each. */
 const MAX_GROUPS = 20;

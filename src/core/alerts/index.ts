@@ -1,6 +1,7 @@
 /** Alerts: events, the rules that lead to messages, and the formats of the vendors (docs/how-to/alerts.md). */
-export { ALERT_EVENTS, type AlertEvent, DEFAULT_ALERT_EVENTS, type ProblemKind } from './events.js';
+export { ALERT_EVENTS, type AlertEvent, DEFAULT_ALERT_EVENTS, type ProblemKind } from '../alert-events.js';
 export { exampleAlert } from './example.js';
+export { ALERT_FORMATS, type AlertFormat, PAGERDUTY_URL, renderAlert } from './formats.js';
 export {
   HAS_STARTED,
   longestGap,
@@ -11,5 +12,3 @@ export {
   WHOLE_CONNECTION,
   withinBudget,
 } from './observe.js';
-export { PAGERDUTY_URL } from './pagerduty.js';
-export { ALERT_FORMATS, type AlertFormat, renderAlert } from './render.js';

@@ -3,6 +3,8 @@
  * observed, and the time give the messages that are due. Pure: the workflow sandbox imports this file. Times are
  * milliseconds since 1970.
  */
+
+import { FAILED_RUN, isLasting } from '../alert-events.js';
 import type {
   AlertMessage,
   AlertProblem,
@@ -14,7 +16,6 @@ import type {
   Observation,
 } from '../contract/alerts.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../duration.js';
-import { FAILED_RUN, isLasting } from './events.js';
 import { groupsOf, NO_GROUPS, worstOf } from './groups.js';
 import { type View, viewOf, viewsOf } from './views.js';
 
@@ -23,10 +24,10 @@ export const COLLECT_MS = 10 * MINUTE_MS;
 /** How long a message waits for the other exports of one command. */
 export const TOGETHER_MS = HOUR_MS;
 /** While other connections still have problems, a recovery waits this long for theirs. */
-export const RECOVERY_MS = HOUR_MS;
+const RECOVERY_MS = HOUR_MS;
 /** The first reminder. It is later than a day, so that it does not come just before the nightly run that ends the problem. */
 export const FIRST_REMINDER_MS = 26 * HOUR_MS;
-export const REMINDER_MS = DAY_MS;
+const REMINDER_MS = DAY_MS;
 /** After a message that could not be sent. What happens until then is in the next attempt. */
 export const RETRY_MS = 30 * MINUTE_MS;
 
@@ -189,7 +190,7 @@ export interface DueAlert {
   readonly tells: readonly AlertProblem[];
 }
 
-export interface NextAlerts {
+interface NextAlerts {
   readonly due: readonly DueAlert[];
   /** Connections whose data may have become stale. */
   readonly checks: readonly string[];

@@ -1,8 +1,8 @@
+import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
 import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
 import type { RunError } from '../contract/runs.js';
 import { behindSince, isStale } from '../data-age.js';
 import { cutText } from '../text-budget.js';
-import { FAILED_RUN, type ProblemKind } from './events.js';
 
 type EndedRun = ReportAlertsInput['runs'][number];
 

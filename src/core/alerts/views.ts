@@ -1,6 +1,7 @@
 /** What the problems of a connection are to one target. Pure: the workflow sandbox imports this file. */
+
+import { eventFor, isLasting, isTrouble, type ProblemKind } from '../alert-events.js';
 import type { AlertProblem, AlertsConnection, AlertTarget } from '../contract/alerts.js';
-import { eventFor, isLasting, isTrouble, type ProblemKind } from './events.js';
 
 /** What a target makes of a problem. */
 export interface View {
@@ -45,7 +46,7 @@ interface Incident {
 }
 
 /** The problems of a connection as a target sees them. */
-export interface Views {
+interface Views {
   readonly news: readonly View[];
   readonly over: readonly View[];
   /** Lasting problems that have not ended and that the target knows about. */

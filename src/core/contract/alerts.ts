@@ -1,4 +1,4 @@
-import type { AlertEvent, ProblemKind } from '../alerts/events.js';
+import type { AlertEvent, ProblemKind } from '../alert-events.js';
 import type { RunError, RunReport } from './runs.js';
 
 /** One problem that an observation has found. */

@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
-import type { WordsSpent } from '../words-budget.js';
+import type { WordsSpent } from '../unproven-limits.js';
 import type { DeleteDetection, DeletesProblem } from './deletes.js';
 import type { LearnedPageSize, Published, Writer } from './mirror.js';
 import type { OnPublishedTarget } from './published.js';

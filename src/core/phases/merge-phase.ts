@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../brands.js';
 import type { RunRef, ShiftSigns } from '../contract/index.js';
 import { inParallel } from '../in-parallel.js';
-import { MAX_REREADS } from '../mirror.js';
+import { MAX_REREADS } from '../mirror-requests.js';
 import type { Steps } from './phase-steps.js';
 import type { Reading } from './read-phase.js';
 

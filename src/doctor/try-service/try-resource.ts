@@ -1,11 +1,8 @@
 import { formatDuration, HOUR_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type Finding, ok, problem, warning } from '../finding.js';
-import { type ById, tryById } from './by-id.js';
-import { tryCursor } from './cursor.js';
-import type { ResourceProbe } from './probe.js';
-import type { ResourceSuggestions } from './suggestions.js';
-import { tryUpdatedSince, type UpdatedSince } from './updated-since.js';
+import type { ResourceProbe } from './service-probe.js';
+import { type ById, tryById, tryCursor, tryUpdatedSince, type UpdatedSince } from './try-parameters.js';
 import {
   FITS_BY_CHANCE,
   insideByField,
@@ -18,7 +15,7 @@ import {
 const MAX_PAGES = 100;
 
 /** What a trial of one resource found. */
-export interface ResourceTrial {
+interface ResourceTrial {
   readonly findings: readonly Finding[];
   readonly suggestions: ResourceSuggestions;
   /** `sync.overlap` that keeps changes from being lost, ms; `null`: the configured one does. */
@@ -276,4 +273,22 @@ function deletesFinding(
     check,
     `${name}: concluded from two readings and the date in "${windowField}"; a record that was moved out of the window looks deleted`,
   );
+}
+
+/** Settings of one resource that follow from what the service does. */
+export interface ResourceSuggestions {
+  readonly fetchById?: boolean;
+  readonly windowField?: string;
+}
+
+/** Settings of a connection that follow from what the service does. Empty: nothing needs to change. */
+export interface Suggestions {
+  readonly sync: { readonly pageSize?: number; readonly overlap?: string };
+  /** By the name of the resource. */
+  readonly resources: Readonly<Record<string, ResourceSuggestions>>;
+}
+
+/** Whether nothing needs to change. */
+export function isEmpty({ sync, resources }: Suggestions): boolean {
+  return Object.keys(sync).length === 0 && Object.keys(resources).length === 0;
 }

@@ -1,6 +1,6 @@
 import { type DateSpan, dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
-import type { ProbedPage } from './probe.js';
+import type { ProbedPage } from './service-probe.js';
 
 /** Clocks and zones differ, and a service may count whole days. */
 const TOLERANCE_MS = 2 * DAY_MS;
@@ -26,7 +26,7 @@ interface ColumnSummary {
 }
 
 /** The result of a search for the date field. */
-export interface WindowFields {
+interface WindowFields {
   /** Fields that date the window as far as the list shows, the one with its oldest value nearest to the edge first. */
   readonly fields: readonly string[];
   /** Why other fields were left out, by field. */

@@ -1,5 +1,5 @@
 import { type ByteString, type RunId, toByteString } from '../../core/brands.js';
-import { ConfigurationError } from '../../core/configuration-error.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { type Cell, readRow, writeRows } from '../rows/csv.js';
 import { cellDecoder, cellEncoder } from '../rows/escaping.js';
 import { maskRule, type Profile } from '../rows/profile.js';

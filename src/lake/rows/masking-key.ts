@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { ByteString } from '../../core/brands.js';
-import { ConfigurationError } from '../../core/configuration-error.js';
+import { ConfigurationError } from '../../core/errors.js';
 
 /** What the fingerprint is the code of. It must never change: snapshots name the fingerprint. */
 const FINGERPRINT_OF = 'temporal-worktrack: fingerprint of a masking secret';

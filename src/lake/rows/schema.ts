@@ -1,6 +1,6 @@
 import type { ByteString } from '../../core/brands.js';
 import { fromByteString, toByteString } from '../../core/brands.js';
-import { ConfigurationError } from '../../core/configuration-error.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { shownName } from '../../core/text-budget.js';
 import { addFacts, Format, type MutableFacts, noFacts, type ValueFacts } from '../../core/value-facts.js';
 

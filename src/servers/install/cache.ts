@@ -1,11 +1,9 @@
 import { existsSync, lstatSync, mkdirSync, type Stats } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigurationError } from '../../core/configuration-error.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { belowHome, type Environment, isWritable, namedCache } from '../../core/home-folder.js';
-import type { ServerSpec } from './kinds.js';
-
-export type { Environment };
+import type { ServerSpec } from './server-spec.js';
 
 /**
  * The folder of installed servers: the one in the variables (`namedCache`), or a folder of this user in the temporary

@@ -1,17 +1,14 @@
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { MINUTE_MS } from '../../core/duration.js';
+import type { Environment } from '../../core/home-folder.js';
 import { systemCause } from '../../core/system-error.js';
-import { findExecutable, pathFolders, whyNotExecutable } from '../commands/executables.js';
-import { runCommand } from '../commands/run-command.js';
-import { ServerEnvironmentError } from '../environment-error.js';
-import { cachedExecutable, cacheRoot, type Environment, usableHome } from './cache.js';
-import { install, installers } from './install.js';
-import { type FailedAttempt, ServerInstallError } from './install-error.js';
-import { type ServerKind, type ServerSpec, serverSpec } from './kinds.js';
-import { whyNotRunning } from './probe-executable.js';
-import { type ProgressOutput, startProgress } from './progress.js';
-import { releaseArchive } from './releases.js';
+import { type FailedAttempt, ServerEnvironmentError, ServerInstallError } from '../errors.js';
+import { findExecutable, pathFolders, runCommand, whyNotExecutable } from '../run-command.js';
+import { cachedExecutable, cacheRoot, usableHome } from './cache.js';
+import { install, installers, releaseArchive, whyNotRunning } from './install.js';
+import { serverSpec } from './known-servers.js';
+import type { ServerKind, ServerSpec } from './server-spec.js';
 
 interface ResolvedServer {
   /** The absolute path of the executable. */
@@ -20,7 +17,7 @@ interface ResolvedServer {
   readonly source: string;
 }
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Default: `process.env`. */
   readonly env?: Environment;
   /** Receives the progress and a line with the result. Default: stderr. */
@@ -160,4 +157,53 @@ function remedies(spec: ServerSpec, env: Environment): string[] {
     ...(env.WORKTRACK_OFFLINE === '1' ? ['unset WORKTRACK_OFFLINE to allow the download'] : []),
     `set ${spec.variable} to the path of an existing executable`,
   ];
+}
+
+/** The output stream for progress, such as `process.stderr`. */
+interface ProgressOutput {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** A progress line of a long operation. */
+interface Progress {
+  /** Changes the step, for example from `download` to `go install`. */
+  update(step: string): void;
+  /** Ends the line; on a terminal, clears it for the result. */
+  stop(): void;
+}
+
+/** Interval of lines without a terminal; a new step is always written. A terminal is redrawn every second. */
+const plainIntervalMs = 15_000;
+
+/** Shows the current step with the elapsed seconds until stopped. The timer does not keep the process alive. */
+export function startProgress(output: ProgressOutput, title: string): Progress {
+  const started = performance.now();
+  let step = '';
+  let lastPlainAt = Number.NEGATIVE_INFINITY;
+  const draw = () => {
+    const now = performance.now();
+    const line = `${title}: ${step}, ${Math.round((now - started) / 1000)} s`;
+    if (output.isTTY) output.write(`\r\x1b[2K${line}`);
+    else if (now - lastPlainAt >= plainIntervalMs) {
+      lastPlainAt = now;
+      output.write(`${line}\n`);
+    }
+  };
+  const timer = setInterval(() => {
+    if (step !== '') draw();
+  }, 1_000);
+  timer.unref();
+  return {
+    update(next) {
+      // A changing number within one step (`download 12 MB`) does not count as a new step.
+      if (next.replace(/\d+/g, '') !== step.replace(/\d+/g, '')) lastPlainAt = Number.NEGATIVE_INFINITY;
+      step = next;
+      draw();
+    },
+    stop() {
+      clearInterval(timer);
+      if (output.isTTY && step !== '') output.write('\r\x1b[2K');
+    },
+  };
 }

@@ -1,11 +1,14 @@
-import { mkdtempSync, statfsSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, fstatSync, mkdtempSync, openSync, readSync, statfsSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MINUTE_MS } from '../../core/duration.js';
-import { isPortFree } from './ports.js';
-import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
-import { ServerStartError } from './start-error.js';
+import type { Environment } from '../../core/home-folder.js';
+import { makeFolderSync } from '../../core/system-error.js';
+import { ServerStartError } from '../errors.js';
+import { killWithHost } from '../run-command.js';
 
 /** Options of all servers. */
 export interface ServerOptions {
@@ -38,7 +41,7 @@ interface StartPlan<T> {
   readonly result: (process: ServerProcess) => T;
 }
 
-export interface StartOptions<T> {
+interface StartOptions<T> {
   readonly title: string;
   /** A port chosen by the caller, which must be free; undefined if each attempt chooses a port. */
   readonly fixedPort: number | undefined;
@@ -153,4 +156,129 @@ function isDiskFull(folder: string): boolean {
 /** The given log file, or a new one in the temporary folder. */
 export function logFileOr(given: string | undefined, name: string): string {
   return given ?? join(mkdtempSync(join(tmpdir(), 'worktrack-')), `${name}.log`);
+}
+
+interface ServerCommand {
+  readonly executable: string;
+  readonly args: readonly string[];
+  readonly env: Environment;
+  /** The output is appended to this file, which is created with its folder and readable by this user only. */
+  readonly logFile: string;
+}
+
+/** A running server. */
+interface ServerProcess {
+  readonly pid: number;
+  /** Resolves when the process has ended, with the cause: `exit code 1`, `SIGKILL`, or the error if it could not start. */
+  readonly ended: Promise<string>;
+  /** Sends SIGTERM, and SIGKILL after ten seconds. Resolves when the process has ended. */
+  stop(): Promise<void>;
+  /** Sends SIGKILL. Resolves when the process has ended. */
+  kill(): Promise<void>;
+  /** The last lines that this process has written to the log. */
+  lastLines(lines: number): string;
+}
+
+const stopGraceMs = 10_000;
+const tailBytes = 32_768;
+
+function readTail(file: string, from: number): string {
+  const log = openSync(file, 'r');
+  try {
+    const size = fstatSync(log).size;
+    const start = Math.max(from, size - tailBytes);
+    const buffer = Buffer.alloc(Math.max(0, size - start));
+    return buffer.toString('utf8', 0, readSync(log, buffer, 0, buffer.length, start));
+  } finally {
+    closeSync(log);
+  }
+}
+
+/**
+ * Starts a server in its own process group, with its output in a log file. The server is killed when this process ends,
+ * as far as the system allows, and does not keep this process alive.
+ */
+export function startProcess(command: ServerCommand): ServerProcess {
+  makeFolderSync(dirname(command.logFile));
+  const log = openSync(command.logFile, 'a', 0o600);
+  const logStart = fstatSync(log).size;
+  const [file = command.executable, ...args] = [...parentDeathPrefix(), command.executable, ...command.args];
+  const child = spawn(file, args, {
+    env: command.env as NodeJS.ProcessEnv,
+    stdio: ['ignore', log, log],
+    // A new process group: a terminal's Ctrl-C reaches only this process, which still needs the server while it drains.
+    detached: true,
+  });
+  closeSync(log);
+  killWithHost(child);
+  child.unref();
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+    // Keeps the event loop alive until the process has ended.
+    child.ref();
+    child.kill(signal);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), stopGraceMs);
+    await ended;
+    clearTimeout(killTimer);
+  };
+  return {
+    pid: child.pid ?? -1,
+    ended,
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    lastLines: (lines) => readTail(command.logFile, logStart).trimEnd().split('\n').slice(-lines).join('\n'),
+  };
+}
+
+let prefix: readonly string[] | undefined;
+
+/**
+ * A command prefix that makes the kernel kill a child when this process dies, even by kill -9: `setpriv` of util-linux
+ * sets the parent-death signal and then executes the command with the same process id. Empty if `setpriv` does not
+ * support it (other systems, BusyBox); then children are killed only when this process exits normally.
+ */
+export function parentDeathPrefix(): readonly string[] {
+  if (prefix === undefined) {
+    const setpriv = ['setpriv', '--pdeathsig', 'KILL', '--'];
+    const [command = '', ...args] = setpriv;
+    const works =
+      process.platform === 'linux' &&
+      spawnSync(command, [...args, 'true'], { stdio: 'ignore', timeout: 5_000 }).status === 0;
+    prefix = works ? setpriv : [];
+  }
+  return prefix;
+}
+
+/** All servers listen on loopback only. */
+export const loopback = '127.0.0.1';
+
+/** Listens briefly on a loopback port; 0 lets the kernel choose. Rejects with EADDRINUSE if the port is in use. */
+function tryPort(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, loopback, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port));
+    });
+  });
+}
+
+/** A free loopback port. Another process may take it before it is used, so callers must retry. */
+export function freePort(): Promise<number> {
+  return tryPort(0);
+}
+
+/** Whether a loopback port is free. @throws any error other than EADDRINUSE */
+export async function isPortFree(port: number): Promise<boolean> {
+  try {
+    await tryPort(port);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
 }

@@ -2,10 +2,16 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
-import type { Environment } from '../install/cache.js';
-import { serverSpec } from '../install/kinds.js';
-import { freePort, loopback } from './ports.js';
-import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
+import type { Environment } from '../../core/home-folder.js';
+import { serverSpec } from '../install/known-servers.js';
+import {
+  freePort,
+  logFileOr,
+  loopback,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from './start-server.js';
 
 /** Options of the dev server. The executable is that of `resolveServer('temporal')`. */
 interface TemporalDevServerOptions extends ServerOptions {

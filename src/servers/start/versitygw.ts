@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
-import type { Environment } from '../install/cache.js';
-import { serverSpec } from '../install/kinds.js';
-import { freePort, loopback } from './ports.js';
-import { type S3Access, s3ClientConfig } from './s3-access.js';
-import { logFileOr, type RunningServer, type ServerOptions, startServer } from './start-server.js';
+import { CreateBucketCommand, ListBucketsCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import type { Environment } from '../../core/home-folder.js';
+import { serverSpec } from '../install/known-servers.js';
+import {
+  freePort,
+  logFileOr,
+  loopback,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from './start-server.js';
 
 /** Options of versitygw. The executable is that of `resolveServer('versitygw')`. */
 interface VersitygwOptions extends ServerOptions {
@@ -105,4 +110,32 @@ export async function startVersitygw(options: VersitygwOptions): Promise<Versity
       };
     },
   });
+}
+
+/** The settings that a client of a local S3 server needs. */
+export interface S3Access {
+  /** `http://127.0.0.1:PORT`. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** The configuration of an `S3Client` for a local server: path style, because bucket host names do not resolve. */
+export function s3ClientConfig(access: S3Access): S3ClientConfig & { readonly region: string } {
+  const { endpoint, region, accessKeyId, secretAccessKey } = access;
+  return { endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } };
+}
+
+/** Creates a bucket if it does not exist. */
+export async function ensureBucket(access: S3Access, bucket: string): Promise<void> {
+  const client = new S3Client(s3ClientConfig(access));
+  try {
+    await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  } catch (error) {
+    const name = error instanceof Error ? error.name : '';
+    if (name !== 'BucketAlreadyOwnedByYou' && name !== 'BucketAlreadyExists') throw error;
+  } finally {
+    client.destroy();
+  }
 }

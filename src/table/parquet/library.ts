@@ -1,5 +1,4 @@
-import { ConfigurationError } from '../../core/configuration-error.js';
-import { errorMessage } from '../../core/errors.js';
+import { ConfigurationError, errorMessage } from '../../core/errors.js';
 
 /** The command that installs the optional packages in tested versions. */
 const INSTALL = 'npm install hyparquet-writer@~0.17.0 hyparquet@~1.31.5';

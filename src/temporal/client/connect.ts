@@ -1,7 +1,14 @@
-import { Client, type ClientInterceptors, Connection, type DataConverter } from '@temporalio/client';
+import {
+  Client,
+  type ClientInterceptors,
+  Connection,
+  type ConnectionLike,
+  type DataConverter,
+} from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { grpcProxyFor } from '../../core/proxy.js';
+import { isRefusedPoll } from './grpc.js';
 
 type ProxyConfig = NonNullable<NativeConnectionOptions['proxy']>;
 
@@ -139,4 +146,49 @@ export function withDeadline<T>(
   timeoutMs = 4_000,
 ): Promise<T> {
   return client.connection.withDeadline(Date.now() + timeoutMs, call);
+}
+
+/** Longest wait for the description of the namespace, in milliseconds. */
+const DESCRIBED_WITHIN_MS = 4_000;
+/** The server answers an idle poll two seconds before the deadline, and rejects a shorter one. */
+const POLLED_WITHIN_MS = 3_000;
+
+/**
+ * Checks that Temporal answers on a connection, has the namespace, and lets the holder read it.
+ *
+ * @throws the SDK's error
+ */
+export async function probeNamespace(
+  connection: ConnectionLike,
+  namespace: string,
+  timeoutMs = DESCRIBED_WITHIN_MS,
+): Promise<void> {
+  await connection.withDeadline(Date.now() + timeoutMs, () =>
+    connection.workflowService.describeNamespace({ namespace }),
+  );
+}
+
+/**
+ * The same for a worker, which must also be allowed to poll. Credentials can lose that right alone. The poll is on a task
+ * queue that has no tasks.
+ *
+ * @throws the SDK's error
+ */
+export async function probeWorker(
+  connection: ConnectionLike,
+  { namespace, taskQueue }: { readonly namespace: string; readonly taskQueue: string },
+): Promise<void> {
+  await probeNamespace(connection, namespace);
+  try {
+    await connection.withDeadline(Date.now() + POLLED_WITHIN_MS, () =>
+      connection.workflowService.pollActivityTaskQueue({
+        namespace,
+        taskQueue: { name: `${taskQueue}/probe` },
+        identity: 'temporal-worktrack probe',
+      }),
+    );
+  } catch (error) {
+    // A server that keeps the poll until its deadline has accepted it.
+    if (isRefusedPoll(error)) throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
-import { OutOfReachError, withTimeout } from '../../core/reach.js';
+import { OutOfReachError, withTimeout } from '../../core/reachability.js';
 import type { TemporalConfig } from './connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from './grpc.js';
 

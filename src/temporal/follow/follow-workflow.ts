@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
-import { OutageTimer, type ReachOptions } from '../../core/reach.js';
+import { OutageTimer, type ReachOptions } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { grpcMessage, isUnreachable } from '../client/grpc.js';
-import { hasWorker } from '../status/pollers.js';
+import { hasWorker } from '../status/workers.js';
 
 /** Common properties of the view of a followed workflow. */
 export interface FollowedView {
@@ -117,7 +117,7 @@ const EVERY_MS = 500;
 const CALL_TIMEOUT_MS = 3_000;
 
 /** How to wait for a workflow. */
-export interface AwaitOptions extends ReachOptions {
+interface AwaitOptions extends ReachOptions {
   /** Interval between two refreshes, and between two requests to a server that does not answer, in milliseconds. Default: 500. */
   readonly everyMs?: number | undefined;
 }

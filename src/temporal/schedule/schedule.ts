@@ -6,7 +6,6 @@ import {
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
-import { ConfigurationError } from '../../core/configuration-error.js';
 import {
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
@@ -14,10 +13,10 @@ import {
   exportWorkflowId,
   scheduleId,
 } from '../../core/contract/index.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
-import { addNote } from './schedule-note.js';
 import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
 import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
 
@@ -290,4 +289,15 @@ export async function deleteSchedule(temporal: TemporalClient, connection: strin
 
 function handleOf(temporal: TemporalClient, connection: string): ScheduleHandle {
   return temporal.client.schedule.getHandle(scheduleId(connection));
+}
+
+const SEPARATOR = '; earlier: ';
+/** Older notes are dropped, because a Schedule is described often. */
+const MAX_NOTES = 5;
+
+/** A Schedule has one note. The new one comes first; the same note twice in a row is kept once. */
+export function addNote(before: string | undefined, note: string): string {
+  const earlier = (before ?? '').split(SEPARATOR).filter((one) => one !== '');
+  if (earlier[0] === note) earlier.shift();
+  return [note, ...earlier].slice(0, MAX_NOTES).join(SEPARATOR);
 }

@@ -2,15 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
+import { createServiceClient, RateBudget, type ServiceClient, type ServiceEvent } from '../../api/index.js';
 import { selectConnection } from '../../config/index.js';
-import { ConfigurationError } from '../../core/configuration-error.js';
 import type { RunDone } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
-import type { StoreLogger } from '../../lake/store/index.js';
+import { VERSION } from '../../core/version.js';
+import { type ObjectStore, openStore, type StoreLogger } from '../../lake/store/index.js';
 import { activityFacts } from './activity-table.js';
-import { closeConnection, type IdleConnection, openConnection } from './open-connection.js';
 
 /** The connections of a worker, shared by all activities. They are opened on use, and closed when they are idle. */
 export interface Connections extends ActivityDeps {
@@ -38,7 +39,7 @@ interface ConnectionsOptions {
 
 /** The connections that a run, a batch or a single activity has used. */
 interface Used {
-  readonly connections: Map<string, OpenConnection>;
+  readonly connections: Map<string, IdleConnection>;
   /** Milliseconds since 1970. */
   at: number;
 }
@@ -52,7 +53,7 @@ export function openConnections(
 ): Connections {
   let settings = first;
   const open = new Map<string, IdleConnection>();
-  const running = new AsyncLocalStorage<Used>();
+  const running = new AsyncLocalStorage<{ readonly used: Used; readonly held: Set<IdleConnection> }>();
   // A connection of an earlier configuration closes its sockets when it is idle, like any other.
   const ofRuns = new Map<string, Used>();
   let looked = 0;
@@ -65,12 +66,10 @@ export function openConnections(
       if (Date.now() - at > Math.max(KEPT_MS, ...waits)) ofRuns.delete(id);
     }
   };
-  const current = (name: string): OpenConnection => {
-    const known = open.get(name);
-    if (known !== undefined) return known;
-    const opened = openConnection(configured(settings, name), { logger, meter, idleMs });
-    open.set(name, opened);
-    return opened;
+  const current = (name: string): IdleConnection => {
+    const known = open.get(name) ?? new IdleConnection(configured(settings, name), { logger, meter, idleMs });
+    open.set(name, known);
+    return known;
   };
   return {
     now: Date.now,
@@ -83,9 +82,11 @@ export function openConnections(
       return originOf(settings);
     },
     connection(name) {
-      const used = running.getStore()?.connections;
-      const connection = used?.get(name) ?? current(name);
-      used?.set(name, connection);
+      const { used, held } = running.getStore() ?? {};
+      const connection = used?.connections.get(name) ?? current(name);
+      used?.connections.set(name, connection);
+      if (held?.has(connection) === false) connection.hold();
+      held?.add(connection);
       return connection;
     },
     async during(activityType, input, work) {
@@ -95,13 +96,16 @@ export function openConnections(
       const known = id === null || step === 'first' ? undefined : ofRuns.get(id);
       const used = known ?? { connections: new Map(), at: 0 };
       used.at = Date.now();
+      /** They stay open until the activity ends. */
+      const held = new Set<IdleConnection>();
       if (id !== null && (step === 'first' || step === 'middle')) ofRuns.set(id, used);
       try {
-        const result = await running.run(used, work);
+        const result = await running.run({ used, held }, work);
         if (id !== null && (step === 'last' || isOver(result))) ofRuns.delete(id);
         return result;
       } finally {
         used.at = Date.now();
+        for (const connection of held) connection.release();
       }
     },
     replace(next) {
@@ -118,7 +122,7 @@ export function openConnections(
       const closing = new Set([...open.values(), ...used]);
       open.clear();
       ofRuns.clear();
-      for (const connection of closing) await closeConnection(connection);
+      for (const connection of closing) await connection.close();
     },
   };
 }
@@ -152,4 +156,99 @@ function configured(settings: Settings, name: string): ConnectionSettings {
 /** Whether the first activity of a run has done all of it. */
 function isOver(result: unknown): boolean {
   return (result as Partial<RunDone> | null | undefined)?.kind === 'published';
+}
+
+/** How long an unused connection stays open, ms. Within one export a connection is used more often than that. */
+export const IDLE_MS = 20_000;
+
+interface IdleOptions {
+  readonly logger: StoreLogger | undefined;
+  readonly meter: Meter;
+  /** It is closed after this many milliseconds without use. Default: `IDLE_MS`. */
+  readonly idleMs: number | undefined;
+}
+
+/**
+ * A connection whose client and store are created on first use, and closed with their sockets and caches when no activity has
+ * used them for a time. A worker has a thousand connections in its configuration, and uses a few of them at a time: of the
+ * others, only the settings and the rate budget stay in memory.
+ */
+class IdleConnection implements OpenConnection {
+  readonly settings: ConnectionSettings;
+  readonly #options: IdleOptions;
+  /** One rate budget per connection and process (docs/explanation/guarantees.md#rate-budget). */
+  readonly #budget: RateBudget;
+  #client: ServiceClient | null = null;
+  #store: ObjectStore | null = null;
+  #users = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(settings: ConnectionSettings, options: IdleOptions) {
+    const { concurrency, requestsPerSecond } = settings.http;
+    this.settings = settings;
+    this.#options = options;
+    this.#budget = new RateBudget({ concurrency, requestsPerSecond });
+  }
+
+  get client(): ServiceClient {
+    const { name, baseUrl, apiKey, errors, http, json, retries } = this.settings;
+    this.#client ??= createServiceClient({
+      ...{ baseUrl, apiKey, errors, http, json, budget: this.#budget },
+      onEvent: recordRequests(this.#options.meter, name),
+      userAgent: `temporal-worktrack/${VERSION}`,
+      giveUpAfterMs: retries.giveUpAfterMs,
+    });
+    return this.#client;
+  }
+
+  get store(): ObjectStore {
+    const { logger } = this.#options;
+    this.#store ??= openStore(this.settings.lake, logger === undefined ? {} : { logger });
+    return this.#store;
+  }
+
+  /** Whether it has clients and sockets now. */
+  get isOpen(): boolean {
+    return this.#client !== null || this.#store !== null;
+  }
+
+  /** Keeps it open until `release`. */
+  hold(): void {
+    this.#users++;
+    this.#stopTimer();
+  }
+
+  release(): void {
+    this.#users--;
+    if (this.#users > 0 || !this.isOpen) return;
+    const timer = setTimeout(() => void this.close().catch(() => {}), this.#options.idleMs ?? IDLE_MS);
+    this.#timer = timer.unref();
+  }
+
+  /** Closes it now. It is opened again when it is used again. */
+  async close(): Promise<void> {
+    this.#stopTimer();
+    const [client, store] = [this.#client, this.#store];
+    this.#client = null;
+    this.#store = null;
+    store?.close();
+    await client?.close();
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
+
+/** Records the requests of a connection as metrics. */
+function recordRequests(meter: Meter, connection: string): (event: ServiceEvent) => void {
+  return (event) => {
+    const labels = { connection, resource: event.resource };
+    if (event.kind === 'request') meter.record('requests', 1, { ...labels, outcome: event.outcome });
+    else if (event.kind === 'rate-limit-wait') {
+      meter.record('rateLimitWaits', 1, labels);
+      meter.record('rateLimitSeconds', event.ms / 1000, labels);
+    }
+  };
 }

@@ -14,11 +14,9 @@ import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
-import { watchFreshness } from './freshness.js';
+import { OpenBatches, RetryWatch, watchFreshness } from './gauges.js';
 import { giveWayToOthers, keepConfiguration, logContext, manyAbortListeners } from './interceptors.js';
-import { OpenBatches } from './open-batches.js';
 import { type PublishedConfig, publishConfig, type WorkerPlace } from './published-config.js';
-import { RetryWatch } from './retries.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */

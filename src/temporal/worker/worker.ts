@@ -1,13 +1,18 @@
+import { totalmem } from 'node:os';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { SECOND_MS } from '../../core/duration.js';
-import type { OutOfReachError } from '../../core/reach.js';
+import type { OutOfReachError } from '../../core/reachability.js';
 import type { Settings } from '../../core/settings.js';
-import { type ConnectOptions, type TemporalConfig, temporalConfig, workerProxy } from '../client/connect.js';
+import {
+  type ConnectOptions,
+  probeWorker,
+  type TemporalConfig,
+  temporalConfig,
+  workerProxy,
+} from '../client/connect.js';
 import { KeptConnection } from '../client/kept-connection.js';
-import { probeWorker } from '../client/probe.js';
 import { bundleFor } from './bundle.js';
-import { activityMemory, activitySlots, availableMemory, cachedWorkflows } from './limits.js';
 import { WorktrackPlugin } from './plugin.js';
 import { runtimeMeter } from './telemetry.js';
 
@@ -200,4 +205,56 @@ function slotsOf(options: WorktrackWorkerOptions, cached: number): Partial<Worke
 /** Each workflow of this package sets its versioning behaviour (workflows/versioned.ts); the default is for others. */
 function versioned(version: DeploymentVersion): NonNullable<WorkerOptions['workerDeploymentOptions']> {
   return { version: { ...version }, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' };
+}
+
+const MIB = 2 ** 20;
+/** What an activity holds at its peak, besides the worker itself (docs/internals/benchmarks.md). */
+const ACTIVITY_BYTES = 64 * MIB;
+/** What a worker with a small cache of workflows holds while no activity runs. */
+const IDLE_BYTES = 192 * MIB;
+
+/** Enough for the workflows that are active at the same time. */
+const FEW_WORKFLOWS = 100;
+const MANY_WORKFLOWS = 400;
+/** For write-backs, change notices and backfills. */
+const SPARE_WORKFLOWS = 20;
+/** Memory of a cached workflow, bytes. */
+const WORKFLOW_BYTES = 0.2 * MIB;
+
+/**
+ * How many activities a worker runs at the same time: as many as its memory allows if each of them needs as much as the largest, but
+ * at least one.
+ *
+ * @param most limit whatever the memory
+ * @param memoryBytes memory for activities
+ */
+export function activitySlots(most: number, memoryBytes: number): number {
+  return Math.max(1, Math.min(most, Math.floor(memoryBytes / ACTIVITY_BYTES)));
+}
+
+/**
+ * The memory for activities by default: half of what an idle worker leaves free.
+ *
+ * @param availableBytes memory of the machine, or of the container if it has a limit
+ * @param workflows that the worker caches
+ */
+export function activityMemory(availableBytes: number, workflows: number): number {
+  const cacheBytes = Math.max(0, workflows - FEW_WORKFLOWS) * WORKFLOW_BYTES;
+  return Math.floor((availableBytes - IDLE_BYTES - cacheBytes) / 2);
+}
+
+/** Memory of this machine, or of the container if it has a limit; bytes. */
+function availableMemory(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+}
+
+/**
+ * How many workflows a worker caches by default: all mirrors and exports of its connections if there are at most 400,
+ * otherwise 100. A size in between does not help: if all start together, each workflow is evicted before its next task,
+ * and its history is replayed (docs/internals/benchmarks.md#many-connections).
+ */
+export function cachedWorkflows({ connections }: Pick<Settings, 'connections'>): number {
+  const all = connections.reduce((sum, { resources }) => sum + resources.length + 1, 0);
+  return all > MANY_WORKFLOWS ? FEW_WORKFLOWS : Math.max(FEW_WORKFLOWS, all + SPARE_WORKFLOWS);
 }

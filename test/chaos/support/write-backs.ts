@@ -9,7 +9,7 @@ import {
 } from '../../../src/core/contract/write-back.js';
 import { StoreError } from '../../../src/lake/store/index.js';
 import { isUnreachable } from '../../../src/temporal/client/grpc.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { stageWriteBack } from '../../../src/write-back/stage.js';
 import type { Random } from '../../support/random.js';

@@ -72,14 +72,14 @@ const USAGE: readonly Mistake[] = [
     of: 'an invalid time',
     args: 'backfill --since yesterday',
     code: 2,
-    says: /--since "yesterday" is not a valid time; write a date such as/,
-    remedy: HELP,
+    says: /--since "yesterday" is not a time/,
+    remedy: /Write a date such as 2026-08-01/,
   },
   {
     of: 'an invalid run id',
     args: 'rollback --resource projects --to last',
     code: 2,
-    says: /--to "last" is not a run id such as/,
+    says: /--to must be a run id such as/,
     remedy: HELP,
   },
   {

@@ -17,7 +17,7 @@ import {
   startTemporalDevServer,
   startVersitygw,
 } from '../../../src/servers/index.js';
-import { parentDeathPrefix } from '../../../src/servers/start/parent-death.js';
+import { parentDeathPrefix } from '../../../src/servers/start/start-server.js';
 import { freePort } from '../../support/ports.js';
 import {
   startTimeSkippingServer,
@@ -179,7 +179,7 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
   // The host must be a separate process, which cannot load TypeScript, so compile the few files that it needs.
   beforeAll(async () => {
     compiled = join(folder, 'compiled');
-    const source = 'src/servers/start/server-process.ts';
+    const source = 'src/servers/start/start-server.ts';
     const options =
       '--ignoreConfig --module nodenext --target es2022 --types node --skipLibCheck --rootDir .';
     await run(
@@ -195,7 +195,7 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
   /** Starts a host with one child, `sleep`: how the child comes to its end is ours, not its own. */
   async function startHost(extraCode: string) {
     const code = `
-      import { startProcess } from './src/servers/start/server-process.js';
+      import { startProcess } from './src/servers/start/start-server.js';
       const logFile = ${JSON.stringify(join(folder, 'child.log'))};
       const child = startProcess({ executable: 'sleep', args: ['600'], env: process.env, logFile });
       ${extraCode}

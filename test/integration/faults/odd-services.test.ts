@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exitCodeOf } from '../../../src/cli/shared/exit-code.js';
+import { exitCodeOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { parseSettings } from '../../../src/config/index.js';
 import { type ExportResult, mirrorWorkflowId } from '../../../src/core/contract/index.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, until } from '../../support/stack.js';

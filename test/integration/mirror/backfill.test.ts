@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { InvalidArgumentError } from '../../../src/core/argument-error.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { BackfillInput, ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
+import { InvalidArgumentError } from '../../../src/core/errors.js';
 import { requestSync, startBackfill } from '../../../src/temporal/client/start.js';
 import { holdAnswer } from '../../support/hold.js';
 import { assertRowEquals } from '../../support/oracle.js';
@@ -146,7 +146,7 @@ describe('a backfill', () => {
     });
     expect(await run('--since', 'yesterday')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/is not a valid time; write/),
+      stderr: expect.stringMatching(/--since "yesterday" is not a time\. Write a date/),
     });
     expect(await run('--since', '2026-01-01', '--reconcile')).toMatchObject({ code: 2 });
     expect(await run('--resource', 'nothing')).toMatchObject({ code: 2 });

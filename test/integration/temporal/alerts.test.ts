@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { freePort } from '../../support/ports.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Sample, type Scrape, scrape } from '../../support/prometheus.js';

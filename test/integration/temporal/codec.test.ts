@@ -1,11 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startExport } from '../../../src/temporal/client/start.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
-import type { ExportView } from '../../../src/temporal/follow/export-view.js';
-import { followExport } from '../../../src/temporal/follow/follow-export.js';
+import { startExport, startWriteBack } from '../../../src/temporal/client/start.js';
+import { type ExportView, followExport } from '../../../src/temporal/follow/follow-export.js';
 import { followWriteBack, type WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
-import { replayHistories } from '../../../src/temporal/replay/replay.js';
+import { replayHistories } from '../../../src/temporal/replay.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
 import { dataConverter } from '../../support/encryption.mjs';
 import { holdAnswer } from '../../support/hold.js';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
+import type { OpenConnection } from '../../../activities/index.js';
 import { parseSettings } from '../../../src/config/index.js';
 import { pointerKey } from '../../../src/lake/published/layout.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';
-import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
+import { type Connections, IDLE_MS, openConnections } from '../../../src/temporal/worker/connections.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
@@ -39,12 +39,18 @@ describe('an idle connection of a worker', () => {
     connections = openConnections(parseSettings(yaml, 'worktrack.yaml'), { idleMs });
   }
 
+  /** An activity that uses the connection. */
+  function during<T>(work: (connection: OpenConnection) => Promise<T>): Promise<T> {
+    return connections.during('test', null, () => work(connections.connection(stack.connection)));
+  }
+
   async function use(): Promise<void> {
-    const { store, client } = connections.connection(stack.connection);
-    expect(await store.readIfExists(pointerKey('projects'))).toBeNull();
-    const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
-    const { status } = await client.listPage(request, () => null);
-    expect(status).toBe(200);
+    await during(async ({ store, client }) => {
+      expect(await store.readIfExists(pointerKey('projects'))).toBeNull();
+      const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
+      const { status } = await client.listPage(request, () => null);
+      expect(status).toBe(200);
+    });
   }
 
   const sockets = (): number[] => proxies.map((proxy) => proxy.open());
@@ -68,20 +74,20 @@ describe('an idle connection of a worker', () => {
 
   it('stays open while a write is in progress, however long it takes', async () => {
     await open(SHORT_MS);
-    const { store } = connections.connection(stack.connection);
-    const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
-    await staysOpen();
-    await writer.write(Buffer.from('a'));
-    expect((await writer.finish()).bytes).toBe(1);
+    await during(async ({ store }) => {
+      const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
+      await staysOpen();
+      await writer.write(Buffer.from('a'));
+      expect((await writer.finish()).bytes).toBe(1);
+    });
     await until(() => !connections.isOpen(stack.connection), 'the connection is closed');
   });
 
   it('stays open while a request is in progress, however long it takes', async () => {
     await open(SHORT_MS);
-    const { client } = connections.connection(stack.connection);
     const held = holdAnswer(stack.simulator, { resource: 'projects' });
     const request = { resource: 'projects', path: 'projects', limit: 2, cursor: null, updatedSince: null };
-    const listing = client.listPage(request, () => null);
+    const listing = during(({ client }) => client.listPage(request, () => null));
     await until(held.isThere, 'the request is under way');
     await staysOpen();
     held.release();

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
-import { IDLE_MS } from '../../../src/temporal/worker/idle-resource.js';
+import { IDLE_MS } from '../../../src/temporal/worker/connections.js';
 import { WorktrackPlugin } from '../../../src/temporal/worker/plugin.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ReplayedHistory } from '../../../src/temporal/replay/replay.js';
+import type { ReplayedHistory } from '../../../src/temporal/replay.js';
 import { runCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { QUIET_MS } from '../../../src/core/notices.js';
+import { QUIET_MS } from '../../../src/core/notice-rules.js';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
-import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notices.js';
+import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notice-sender.js';
 import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type NoticeStack, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';

@@ -6,7 +6,7 @@ import {
   type WriteBackResult,
   writeBackLockId,
 } from '../../../src/core/contract/write-back.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { idempotencyKey } from '../../../src/write-back/index.js';
 import { holdAnswer } from '../../support/hold.js';

@@ -10,7 +10,7 @@ import {
   writeBackWorkflowId,
 } from '../../../src/core/contract/write-back.js';
 import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
 

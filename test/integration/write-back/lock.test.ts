@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type WriteBackProgress, writeBackLockId } from '../../../src/core/contract/write-back.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WriteBackResult } from '../../../src/core/contract/write-back.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { type CommandProcess, startWorkerProcess } from '../../support/processes.js';
 import { type Random, seededRandom } from '../../support/random.js';

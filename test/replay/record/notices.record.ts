@@ -1,6 +1,6 @@
 import { it } from 'vitest';
 import { noticesWorkflowId } from '../../../src/core/contract/index.js';
-import { createNoticeSender } from '../../../src/temporal/client/notices.js';
+import { createNoticeSender } from '../../../src/temporal/client/notice-sender.js';
 import { until } from '../../support/stack.js';
 import { mirrorStatus, record, stack, started } from './recorder.js';
 

@@ -1,6 +1,6 @@
 import { it } from 'vitest';
 import { writeBackLockId } from '../../../src/core/contract/write-back.js';
-import { startWriteBack } from '../../../src/temporal/client/start-write-back.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { until } from '../../support/stack.js';
 import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { BrokenPromiseError, NotFoundError, RejectedError } from '../../../src/api/index.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import {
   client,
   cursor,

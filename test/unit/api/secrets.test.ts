@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { resolveSecret, SecretReader } from '../../../src/api/index.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import { rejection } from './support.js';
 
 function secretFile(content: string, mode = 0o600): string {

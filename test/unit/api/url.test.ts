@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { apiRoot, isUtcSeconds } from '../../../src/api/index.js';
 import { listQuery, resourceUrl, UnsendableError } from '../../../src/api/url.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import { cursor } from './support.js';
 
 describe('apiRoot', () => {

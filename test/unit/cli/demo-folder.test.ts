@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDemoFolder } from '../../../src/cli/demo/folder.js';
+import { createDemoFolder } from '../../../src/cli/demo/demo-command.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
 
 describe('the folder of a demo', () => {

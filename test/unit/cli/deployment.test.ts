@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readDeployment } from '../../../src/cli/worker/deployment.js';
+import { readDeployment } from '../../../src/cli/worker/worker-command.js';
 
 describe('the deployment version of a worker', () => {
   it('is undefined if nothing is set', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { exitCodeOf } from '../../../src/cli/shared/exit-code.js';
-import { failureOf } from '../../../src/cli/shared/failure.js';
+import { exitCodeOf, failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import { failed, report } from './support.js';
 
 describe('the exit code of an export', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { promptForMissing, runInit } from '../../../src/cli/setup/init.js';
+import { promptForMissing, runInit } from '../../../src/cli/setup/init-command.js';
 import { createPrompter } from '../../../src/cli/setup/prompt.js';
 import { configJsonSchema, loadSettings, parseSettings, starterConfig } from '../../../src/config/index.js';
 import { DEMO_KEY, startSimulator } from '../../../src/simulator/index.js';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { historyJson } from '../../../src/cli/inspect/history.js';
+import { historyJson } from '../../../src/cli/inspect/history-command.js';
 import { statusJson } from '../../../src/cli/inspect/status-lines.js';
-import { jsonOf } from '../../../src/cli/inspect/verify.js';
-import { printEnded } from '../../../src/cli/shared/connection-lines.js';
+import { jsonOf } from '../../../src/cli/inspect/verify-command.js';
+import { printEnded } from '../../../src/cli/shared/each-connection.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import type { VerifyReport } from '../../../src/lake/verify/verify-lake.js';
 import { pageAt } from '../../support/docs.js';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startOnDatabase } from '../../../src/cli/local/local-database.js';
+import { startOnDatabase } from '../../../src/cli/worker/local-temporal.js';
 import { ServerStartError, type TemporalDevServer } from '../../../src/servers/index.js';
 
 /** A server that writes its database as SQLite does, and rejects one that it did not complete. */

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { localExportId, localStateFolder } from '../../../src/cli/local/local-state.js';
-import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/options.js';
+import { localExportId, localStateFolder } from '../../../src/cli/runs/local-export.js';
+import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/command-options.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
 
 describe('options', () => {

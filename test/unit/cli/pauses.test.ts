@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { failedByPause, PauseLog } from '../../../src/cli/local/pauses.js';
+import { failedByPause, PauseLog } from '../../../src/cli/runs/local-export.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunError, RunReport } from '../../../src/core/contract/index.js';
 

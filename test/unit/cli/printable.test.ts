@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { exportProgressOn } from '../../../src/cli/progress/views.js';
+import { exportProgressOn } from '../../../src/cli/progress/progress-views.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
-import type { ResourceView } from '../../../src/temporal/follow/export-view.js';
+import type { ResourceView } from '../../../src/temporal/follow/follow-export.js';
 
 const CONTROL = /(?![\n\t])\p{Cc}/u;
 /** Sets the window title, clears the screen, and moves the cursor with the one-byte CSI. */

@@ -1,7 +1,7 @@
 import type { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { COMMAND_GROUPS, createProgram } from '../../../src/cli/program.js';
-import { failureOf } from '../../../src/cli/shared/failure.js';
+import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 
 /** The program with captured output. These tests do not run commands. */
 function quiet(): { program: Command; printed: () => string } {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { RateMeter } from '../../../src/cli/progress/rate.js';
-import { causeLines, exportProgressOn, resourceLine } from '../../../src/cli/progress/views.js';
+import {
+  causeLines,
+  exportProgressOn,
+  RateMeter,
+  resourceLine,
+} from '../../../src/cli/progress/progress-views.js';
 import { report, resource, view } from './support.js';
 
 const NOW = Date.UTC(2026, 10, 21);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OutageTimer, OutOfReachError, reach } from '../../../src/core/reach.js';
+import { OutageTimer, OutOfReachError, reach } from '../../../src/core/reachability.js';
 
 const text = (error: unknown): string => (error as Error).message;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createdLines } from '../../../src/cli/demo/shell-commands.js';
+import { createdLines } from '../../../src/cli/demo/demo-command.js';
 import { statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import {
   countsText,

@@ -1,6 +1,6 @@
 import type { ScheduleDescription } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
-import { appliedLines, describedLines } from '../../../src/cli/triggers/schedule-lines.js';
+import { appliedLines, describedLines } from '../../../src/cli/triggers/schedule-command.js';
 import { isEditedByHand, scheduleChanges } from '../../../src/temporal/schedule/schedule-diff.js';
 
 const described = {

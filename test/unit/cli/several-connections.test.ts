@@ -1,17 +1,18 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { screenLines, statusSummary } from '../../../src/cli/inspect/status-summary.js';
+import { screenLines, statusSummary } from '../../../src/cli/inspect/status-command.js';
 import { readWait } from '../../../src/cli/runs/follow-session.js';
 import { resultSummary } from '../../../src/cli/runs/several.js';
-import { doctorScreen } from '../../../src/cli/setup/doctor-lines.js';
+import { doctorScreen } from '../../../src/cli/setup/doctor-command.js';
+import { EXIT, worstExitCode } from '../../../src/cli/shared/choose-exit-code.js';
 import {
   type ConnectionSummary,
   connectionLines,
+  eachConnection,
+  PARALLEL_CONNECTIONS,
   totalLine,
-} from '../../../src/cli/shared/connection-lines.js';
-import { eachConnection, PARALLEL_CONNECTIONS } from '../../../src/cli/shared/each-connection.js';
-import { EXIT, worstExitCode } from '../../../src/cli/shared/exit-code.js';
+} from '../../../src/cli/shared/each-connection.js';
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
-import { OutOfReachError } from '../../../src/core/reach.js';
+import { OutOfReachError } from '../../../src/core/reachability.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { ok, problem } from '../../../src/doctor/index.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourceNotes, stateText } from '../../../src/cli/inspect/status-notes.js';
+import { resourceNotes, stateText } from '../../../src/cli/inspect/status-lines.js';
 import type { RunId } from '../../../src/core/brands.js';
 import { resourceStatus } from './support.js';
 

@@ -1,5 +1,9 @@
 import type { RunReport } from '../../../src/core/contract/index.js';
-import { type ExportView, type ResourceView, waitingView } from '../../../src/temporal/follow/export-view.js';
+import {
+  type ExportView,
+  type ResourceView,
+  waitingView,
+} from '../../../src/temporal/follow/follow-export.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';
 
 export function report(changes: Partial<RunReport> = {}): RunReport {

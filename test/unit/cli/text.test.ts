@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { terminalHeight, terminalWidth } from '../../../src/cli/shared/terminal.js';
+import { terminalHeight, terminalWidth } from '../../../src/cli/shared/output.js';
 import { fittedTables, wrap } from '../../../src/cli/shared/text.js';
 
 describe('a wrapped line', () => {

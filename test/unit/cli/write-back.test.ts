@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { batchLine, batchProgressOn } from '../../../src/cli/progress/views.js';
-import { EXIT, writeBackExitCode } from '../../../src/cli/shared/exit-code.js';
-import { diagnosticLines, resultLine } from '../../../src/cli/write-back/result-lines.js';
+import { batchLine, batchProgressOn } from '../../../src/cli/progress/progress-views.js';
+import { EXIT, writeBackExitCode } from '../../../src/cli/shared/choose-exit-code.js';
+import { batchDiagnostics, resultLine } from '../../../src/cli/write-back/batch-lines.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
@@ -55,12 +55,12 @@ describe('the end of a batch', () => {
       error: { type: 'Refused', message: 'no' },
     } as const;
     expect(resultLine(stopped)).toBe('Batch b: refused, 1,200 created, 3 not sent');
-    expect(diagnosticLines(stopped)).toEqual([
+    expect(batchDiagnostics(stopped)).toEqual([
       'refused: no',
       '3 rows not sent. To send them, run the same command again.',
     ]);
     const unknown = { ...RESULT, outcome: 'incomplete', counts: { ...noRows(), unknown: 2 } } as const;
-    expect(diagnosticLines(unknown)[0]).toContain('--unknown resend');
+    expect(batchDiagnostics(unknown)[0]).toContain('--unknown resend');
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/index.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 let cwd: string;

@@ -12,15 +12,19 @@ import {
   TransientError,
 } from '../../../src/api/index.js';
 import { UnsendableError } from '../../../src/api/url.js';
-import { failureOf } from '../../../src/cli/shared/failure.js';
+import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
 import { SettingsError } from '../../../src/config/index.js';
-import { InvalidArgumentError } from '../../../src/core/argument-error.js';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
 import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
-import { ERROR_CODES, errorMessage, WorktrackError } from '../../../src/core/errors.js';
+import {
+  ConfigurationError,
+  ERROR_CODES,
+  errorMessage,
+  InvalidArgumentError,
+  WorktrackError,
+} from '../../../src/core/errors.js';
 import { EXIT } from '../../../src/core/exit-code.js';
-import { OutOfReachError } from '../../../src/core/reach.js';
+import { OutOfReachError } from '../../../src/core/reachability.js';
 import { SystemError } from '../../../src/core/system-error.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
 import { LakeLayoutError } from '../../../src/lake/published/layout-version.js';
@@ -32,9 +36,7 @@ import {
   type StoreErrorKind,
   StoreUnclearError,
 } from '../../../src/lake/store/index.js';
-import { ServerEnvironmentError } from '../../../src/servers/environment-error.js';
-import { ServerInstallError } from '../../../src/servers/install/install-error.js';
-import { ServerStartError } from '../../../src/servers/start/start-error.js';
+import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
 import { InputError } from '../../../src/write-back/index.js';
 import { JsonTextError } from '../../../src/write-back/json-fields.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { historySummary } from '../../../src/cli/inspect/history.js';
+import { historySummary } from '../../../src/cli/inspect/history-command.js';
+import { statusSummary } from '../../../src/cli/inspect/status-command.js';
 import { isAllFresh, statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
-import { statusSummary } from '../../../src/cli/inspect/status-summary.js';
 import { observeAge, observeSchedule } from '../../../src/core/alerts/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import { ageOfData, behindSince } from '../../../src/core/data-age.js';

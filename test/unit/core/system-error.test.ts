@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failureOf } from '../../../src/cli/shared/failure.js';
+import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { systemCause, toSystemError } from '../../../src/core/system-error.js';
 
 let folder: string;

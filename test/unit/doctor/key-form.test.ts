@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { oddForm } from '../../../src/doctor/key-form.js';
+import { oddForm } from '../../../src/doctor/check-secrets.js';
 
 const KEY = 'wt_live_0123456789abcdef';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import { checkLake } from '../../../src/doctor/lake.js';
+import { checkLake } from '../../../src/doctor/check-lake.js';
 
 /** A store that answers every request with the same S3 error. */
 const server = createServer((incoming, outgoing) => {

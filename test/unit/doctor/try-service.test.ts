@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { runConfigCheck } from '../../../src/cli/setup/config.js';
+import { runConfigCheck } from '../../../src/cli/setup/config-command.js';
 import { parseSettings, settingsToPaste } from '../../../src/config/index.js';
 import { runChecks, type ServiceTrial, tryService } from '../../../src/doctor/index.js';
 import {

@@ -9,7 +9,7 @@ import {
   type UnpublishedRun,
 } from '../../../src/report/index.js';
 import { escapeHtml } from '../../../src/report/markup.js';
-import { timeline } from '../../../src/report/timeline.js';
+import { timeline } from '../../../src/report/model.js';
 import {
   connectionReport,
   DAY,

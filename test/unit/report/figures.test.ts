@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { figureSection } from '../../../src/report/figures.js';
+import { figureSection } from '../../../src/report/charts.js';
 
 it('charts of one group share a scale, name their sums, and escape names', () => {
   const values = (...hours: number[]) => hours.map((value, at) => ({ label: `2026-11-0${at + 2}`, value }));

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { barChart } from '../../../src/report/chart.js';
+import { barChart } from '../../../src/report/charts.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { escapeHtml, html } from '../../../src/report/markup.js';
-import { length, span } from '../../../src/report/text.js';
+import { length, span } from '../../../src/report/number-text.js';
 import {
   connectionReport,
   counts,

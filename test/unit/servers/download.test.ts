@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { downloadArchive } from '../../../src/servers/install/download.js';
-import { serverSpec } from '../../../src/servers/install/kinds.js';
+import { downloadArchive } from '../../../src/servers/install/install.js';
+import { serverSpec } from '../../../src/servers/install/known-servers.js';
 import { freePort } from '../../support/ports.js';
 
 const spec = serverSpec('versitygw');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cachedExecutable, versionFolder } from '../../../src/servers/install/cache.js';
 import { type InstallOptions, install, installers } from '../../../src/servers/install/install.js';
-import type { Installer } from '../../../src/servers/install/install-context.js';
-import { serverSpec } from '../../../src/servers/install/kinds.js';
+import { serverSpec } from '../../../src/servers/install/known-servers.js';
+import type { Installer } from '../../../src/servers/install/server-spec.js';
 import { TEST_SERVER } from '../../support/time-skipping-server.js';
 
 const spec = serverSpec('versitygw');

@@ -3,10 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { cacheRoot, versionFolder } from '../../../src/servers/install/cache.js';
-import { goEnvironment, goInstallArgs, isGoAtLeast } from '../../../src/servers/install/go-install.js';
-import { serverSpec } from '../../../src/servers/install/kinds.js';
-import { startProgress } from '../../../src/servers/install/progress.js';
-import { digestFromList, releaseArchive } from '../../../src/servers/install/releases.js';
+import { digestFromList, releaseArchive } from '../../../src/servers/install/install.js';
+import {
+  goEnvironment,
+  goInstallArgs,
+  isGoAtLeast,
+  serverSpec,
+} from '../../../src/servers/install/known-servers.js';
+import { startProgress } from '../../../src/servers/install/resolve.js';
 import { isBindConflict } from '../../../src/servers/start/start-server.js';
 import { temporalArgs, temporalEnvironment } from '../../../src/servers/start/temporal-dev-server.js';
 import { versitygwArgs, versitygwEnvironment } from '../../../src/servers/start/versitygw.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ServerStartError } from '../../../src/servers/start/start-error.js';
+import { ServerStartError } from '../../../src/servers/errors.js';
 import { startServer } from '../../../src/servers/start/start-server.js';
 
 let folder: string;

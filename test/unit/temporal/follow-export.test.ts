@@ -3,10 +3,9 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { describe, expect, it, vi } from 'vitest';
 import type { ExportResult } from '../../../src/core/contract/index.js';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
-import { OutOfReachError } from '../../../src/core/reach.js';
+import { OutOfReachError } from '../../../src/core/reachability.js';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
-import type { ExportView } from '../../../src/temporal/follow/export-view.js';
-import { followExport } from '../../../src/temporal/follow/follow-export.js';
+import { type ExportView, followExport } from '../../../src/temporal/follow/follow-export.js';
 
 const RESULT: ExportResult = { outcome: 'published', runs: [] };
 const OUTAGE = Object.assign(new Error('no connection'), {

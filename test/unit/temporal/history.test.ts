@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../../src/core/configuration-error.js';
-import { parseHistory } from '../../../src/temporal/replay/parse-history.js';
+import { ConfigurationError } from '../../../src/core/errors.js';
+import { parseHistory } from '../../../src/temporal/replay.js';
 
 interface Recorded {
   events: Record<string, unknown>[];

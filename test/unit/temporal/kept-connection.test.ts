@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { OutOfReachError } from '../../../src/core/reach.js';
+import type { OutOfReachError } from '../../../src/core/reachability.js';
 import type { TemporalConfig } from '../../../src/temporal/client/connect.js';
 import { KeptConnection, type KeptConnectionOptions } from '../../../src/temporal/client/kept-connection.js';
 

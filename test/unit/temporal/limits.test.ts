@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/core/settings.js';
-import { activityMemory, activitySlots, cachedWorkflows } from '../../../src/temporal/worker/limits.js';
+import { activityMemory, activitySlots, cachedWorkflows } from '../../../src/temporal/worker/worker.js';
 
 const MIB = 2 ** 20;
 

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
-import {
-  checkBackfill,
-  checkExport,
-  checkPurge,
-  checkRollback,
-} from '../../../src/temporal/client/check-input.js';
+import { checkBackfill, checkExport, checkPurge, checkRollback } from '../../../src/temporal/client/start.js';
 import { RunFailedError, requirePublished } from '../../../src/temporal/follow/require-published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Meter } from '../../../src/core/metrics.js';
-import { leastRetryingMs, RetryWatch } from '../../../src/temporal/worker/retries.js';
+import { leastRetryingMs, RetryWatch } from '../../../src/temporal/worker/gauges.js';
 
 const MINUTE = 60_000;
 const tasks = { connection: 'acme', resource: 'tasks' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addNote } from '../../../src/temporal/schedule/schedule-note.js';
+import { addNote } from '../../../src/temporal/schedule/schedule.js';
 
 describe('the note of a Schedule', () => {
   it('keeps earlier notes after the new one, newest first, and at most five', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextSkippedNight } from '../../../src/temporal/schedule/skipped-night.js';
+import { nextSkippedNight } from '../../../src/cli/triggers/schedule-command.js';
 
 const FROM = Date.parse('2026-11-21T00:00:00Z');
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { MirrorState, RunReport, SweepDue } from '../../../src/core/contract/index.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
-import { newMirror } from '../../../src/core/mirror.js';
+import { newMirror } from '../../../src/core/mirror-requests.js';
 import { ALL_REMOVED } from '../../../src/core/removal.js';
 import { afterPurge, afterSweep, sweepOfRun, untilSweep } from '../../../workflows/mirror/sweep.js';
 

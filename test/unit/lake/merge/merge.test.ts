@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
-import { ConfigurationError } from '../../../../src/core/configuration-error.js';
+import { ConfigurationError } from '../../../../src/core/errors.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import { findAbsent } from '../../../../src/lake/merge/absent.js';

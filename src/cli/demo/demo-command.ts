@@ -1,0 +1,245 @@
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import type { ExportResult } from '../../core/contract/index.js';
+import type { WriteBackResult } from '../../core/contract/write-back.js';
+import { HOUR_MS } from '../../core/duration.js';
+import { makeFolder, systemCause } from '../../core/system-error.js';
+import { type ObjectStore, openStore } from '../../lake/store/index.js';
+import { createReport } from '../../report/index.js';
+import { startExport, startWriteBack } from '../../temporal/client/start.js';
+import { followExport } from '../../temporal/follow/follow-export.js';
+import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { stageWriteBack } from '../../write-back/stage.js';
+import { exportProgressOn } from '../progress/progress-views.js';
+import { diagnosticLines } from '../runs/result-lines.js';
+import { type ExitCode, exitCodeOf, writeBackExitCode } from '../shared/choose-exit-code.js';
+import { type GlobalOptions, positive, shellWord } from '../shared/command-options.js';
+import { output } from '../shared/output.js';
+import { count, counted, table } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { batchDiagnostics } from '../write-back/batch-lines.js';
+import { type DemoServers, startDemoServers } from './demo-servers.js';
+import { changesText, makeChanges } from './demo-service.js';
+import { type Hours, hoursFigures, hoursSql, hoursTable, readHours } from './hours.js';
+
+export interface DemoOptions extends GlobalOptions {
+  readonly dir?: string;
+  readonly rows?: string;
+  readonly awkward?: boolean;
+  readonly keep?: boolean;
+}
+
+const DEFAULT_FOLDER = '.worktrack/demo';
+const DEFAULT_ROWS = 5_000;
+
+/** `worktrack demo`: runs everything on this machine without configuration. */
+export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promise<ExitCode> {
+  const timeEntries = rows === undefined ? DEFAULT_ROWS : positive('--rows', rows);
+  const began = performance.now();
+  const folder = await createDemoFolder(dir ?? DEFAULT_FOLDER);
+  output.note('Starting a simulated service, an S3 server, a Temporal server and a worker on this machine');
+  const data = awkward === true ? 'generic' : 'realistic';
+  const servers = await startDemoServers(folder, { timeEntries, data });
+  const removeHandlers = stopOnSignal(servers);
+  try {
+    const code = await runSteps(servers, folder);
+    const place = relative(process.cwd(), folder) || '.';
+    for (const line of createdLines(place)) output.out(line);
+    const seconds = counted((performance.now() - began) / 1000, 'second');
+    if (keep === true) await keepServers(servers, folder);
+    else output.out(`Done in ${seconds}. To look around while the servers run: worktrack demo --keep`);
+    return code;
+  } finally {
+    removeHandlers();
+    await servers.stop();
+  }
+}
+
+async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode> {
+  const { simulator, lakeFolder } = servers;
+  const first = await exportOnce(servers);
+  const published = `${count(rowsOf(first))} rows of ${first.runs.length} resources`;
+  output.out(`1. The first export reads everything: ${published}`);
+  if (first.outcome !== 'published') return exitCodeOf(first);
+  output.out(`2. Changes: ${changesText(makeChanges(simulator))}`);
+  const second = await exportOnce(servers);
+  if (second.outcome !== 'published') return exitCodeOf(second);
+  const { inserted, updated } = changesOf(second);
+  output.out(
+    `3. The second export reads only what changed: ${count(inserted)} new and ${count(updated)} changed rows`,
+  );
+  const written = await writeBackDemo(servers, folder);
+  if (written.outcome !== 'written') return writeBackExitCode(written);
+  const store = openStore(servers.connection.lake);
+  try {
+    const sql = await hoursSql(store, lakeFolder);
+    await writeFile(join(folder, 'hours.sql'), `${sql};\n`);
+    const hours = await readHours(store, sql, output.note);
+    output.out(`5. Hours by project and week, from the lake (computed by ${hours.by})`);
+    for (const line of hoursTable(hours)) output.out(line);
+    await writeReport(store, servers, { folder, hours });
+  } finally {
+    store.close();
+  }
+  return exitCodeOf(second);
+}
+
+async function writeReport(
+  store: ObjectStore,
+  { connection }: DemoServers,
+  { folder, hours }: { readonly folder: string; readonly hours: Hours },
+): Promise<void> {
+  const resources = connection.resources.map(({ name }) => name);
+  const request = { connection: connection.name, resources, runId: null, madeAt: Date.now() };
+  const html = await createReport(store, { ...request, figures: hoursFigures(hours) });
+  if (html !== null) await writeFile(join(folder, 'report.html'), html);
+}
+
+async function exportOnce({ local, connection, taskQueue }: DemoServers): Promise<ExportResult> {
+  const workflowId = await startExport(local.temporal, { connection: connection.name }, { taskQueue });
+  const progress = exportProgressOn(process.stderr);
+  const resources = connection.resources.map(({ name }) => name);
+  const onView = progress.show.bind(progress);
+  const following = followExport(local.temporal, workflowId, { resources, onView, everyMs: 250 });
+  const result = await Promise.race([following, local.failed]);
+  progress.end();
+  for (const line of diagnosticLines(result)) output.note(line);
+  return result;
+}
+
+function rowsOf({ runs }: ExportResult): number {
+  return runs.reduce((sum, { rows }) => sum + (rows ?? 0), 0);
+}
+
+function changesOf({ runs }: ExportResult): { readonly inserted: number; readonly updated: number } {
+  const sum = (of: 'inserted' | 'updated') => runs.reduce((all, { counts }) => all + (counts?.[of] ?? 0), 0);
+  return { inserted: sum('inserted'), updated: sum('updated') };
+}
+
+/** Ctrl-C ends the demo with its servers, which are children of this process. */
+function stopOnSignal(servers: DemoServers): () => void {
+  const end = (signal: NodeJS.Signals): void => {
+    output.note(`\n${signal}: stopping the demo`);
+    const number = signal === 'SIGINT' ? 2 : 15;
+    void servers.stop().finally(() => process.exit(128 + number));
+  };
+  process.once('SIGINT', end);
+  process.once('SIGTERM', end);
+  return () => {
+    process.off('SIGINT', end);
+    process.off('SIGTERM', end);
+  };
+}
+
+const ROWS = 12;
+/** Marks the records of the file in the service. */
+const SOURCE = '"source":"time-sheet"';
+
+/** Writes a small file of time entries back while one response is lost, and reads the new records into the lake. */
+async function writeBackDemo(servers: DemoServers, folder: string): Promise<WriteBackResult> {
+  const { simulator, local, connection, taskQueue } = servers;
+  const file = join(folder, 'time-entries.csv');
+  const [project] = simulator.admin.records('projects', 'listed');
+  const projectId = project === undefined ? '' : (JSON.parse(project) as { id: string }).id;
+  await writeFile(file, demoCsv(simulator.admin.now(), projectId));
+  // The service creates one record and the response is lost. Write-back must not create it twice.
+  simulator.admin.faults.add({
+    match: { method: 'POST', nth: 5 },
+    fault: { kind: 'lose-response' },
+  });
+  const input = await stageWriteBack(connection, { resource: 'time-entries', file });
+  const { workflowId } = await startWriteBack(local.temporal, input, { taskQueue });
+  const result = await Promise.race([
+    followWriteBack(local.temporal, workflowId, { everyMs: 250 }),
+    local.failed,
+  ]);
+  simulator.admin.faults.clear();
+  for (const line of batchDiagnostics(result)) output.note(line);
+  const records = simulator.admin.records('time-entries').filter((text) => text.includes(SOURCE)).length;
+  output.out(
+    `4. Write-back sends ${counted(result.rows, 'row')}; one response is lost; the service has ${counted(records, 'record')}`,
+  );
+  return result;
+}
+
+function demoCsv(now: number, projectId: string): string {
+  const rows = Array.from({ length: ROWS }, (_, n) => {
+    const start = new Date(now - (n + 1) * HOUR_MS).toISOString();
+    return `Time sheet,${projectId},${start},${900 * (1 + (n % 4))},${n % 3 === 0},time-sheet\n`;
+  });
+  return `description,projectId,startedAt,durationSeconds:integer,billable:boolean,source\n${rows.join('')}`;
+}
+
+/** What the demo created, with its use. @param folder the folder of the demo, relative to the working directory */
+export function createdLines(folder: string): string[] {
+  const at = (name: string): string => shellWord(`${folder}/${name}`);
+  const files = [
+    ['report.html', 'the runs, and these hours as charts'],
+    ['hours.sql', `the query: duckdb < ${at('hours.sql')}`],
+    ['s3/demo-lake', 'the lake: snapshots, change logs, receipts'],
+    ['worktrack.yaml', 'the configuration'],
+  ] as const;
+  return ['The demo created:', ...table(files.map(([name, what]) => [`   ${at(name)}`, what]))];
+}
+
+/** Prints the addresses of the servers and waits; Ctrl-C stops them. */
+async function keepServers(servers: DemoServers, folder: string): Promise<never> {
+  const file = join(folder, 'env');
+  await writeFile(file, environment(servers), { mode: 0o600 });
+  const { simulator, s3Endpoint, local, connection } = servers;
+  output.out('The servers are running. Ctrl-C stops them.');
+  output.out(`  service      ${simulator.url}`);
+  output.out(`  S3           ${s3Endpoint}, lake ${connection.lake.url}`);
+  output.out(`  Temporal     ${local.temporal.address}, UI ${local.uiUrl ?? 'none'}`);
+  output.out(`In another terminal: . ${relative(process.cwd(), file)} && worktrack status`);
+  return local.failed;
+}
+
+/** The variables that other commands find the servers with. The credentials are those of the demo's own S3 server. */
+function environment({ local, configFile }: DemoServers): string {
+  const variables = {
+    WORKTRACK_CONFIG: configFile,
+    TEMPORAL_ADDRESS: local.temporal.address,
+    TEMPORAL_NAMESPACE: local.temporal.namespace,
+    WORKTRACK_DEMO_API_KEY: process.env.WORKTRACK_DEMO_API_KEY ?? '',
+    AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID ?? '',
+    AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? '',
+  };
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
+    .join('');
+}
+
+/** Marks a folder that the demo created and may remove. */
+const MARKER = '.worktrack-demo';
+
+/**
+ * Creates an empty folder for the demo. Removes the folder of an earlier demo; leaves any other folder alone.
+ *
+ * @throws UsageError if the folder is not empty and is not from an earlier demo
+ */
+export async function createDemoFolder(path: string): Promise<string> {
+  const folder = resolve(path);
+  const entries = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return [];
+    throw new UsageError(`cannot use --dir ${path}: ${systemCause(error)}`);
+  });
+  if (entries.length > 0) {
+    if (!entries.includes(MARKER)) {
+      throw new UsageError(
+        `${folder} is not empty and is not from an earlier demo. Choose another folder with --dir.`,
+      );
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+  try {
+    await makeFolder(folder);
+    await writeFile(
+      join(folder, MARKER),
+      'Created by `worktrack demo`, which removes this folder when it runs again.\n',
+    );
+  } catch (error) {
+    throw new UsageError(`cannot create ${folder}: ${systemCause(error)}. Choose another folder with --dir.`);
+  }
+  return folder;
+}

@@ -1,0 +1,79 @@
+import type { Simulator } from '../../simulator/index.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+
+/** Number of records per resource in the simulated service, so that its people work about seven hours a day. */
+export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
+  return {
+    projects: Math.max(3, Math.ceil(timeEntries / 400)),
+    tasks: Math.max(5, Math.ceil(timeEntries / 5)),
+    'time-entries': timeEntries,
+    'calendar-entries': Math.max(5, Math.ceil(timeEntries / 10)),
+    members: Math.max(2, Math.ceil(timeEntries / 320)),
+    clients: 5,
+  };
+}
+
+/** Records created and changed between the two exports. */
+interface DemoChanges {
+  readonly created: number;
+  readonly changed: number;
+}
+
+/** Changes records as users would: books time, corrects some entries, closes tasks, renames a project. */
+export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoChanges>> {
+  const now = admin.now();
+  const [project] = idsOf(admin.records('projects', 'listed'));
+  for (let i = 0; i < 25; i++) {
+    const start = now - (i + 1) * 1_800_000;
+    admin.create('time-entries', {
+      projectId: project ?? null,
+      description: 'Workshop',
+      startedAt: new Date(start).toISOString(),
+      endedAt: new Date(start + 1_800_000).toISOString(),
+      durationSeconds: 1800,
+      billable: i % 2 === 0,
+    });
+  }
+  const corrected = spread(idsOf(admin.records('time-entries', 'listed')), 40);
+  for (const id of corrected)
+    admin.update('time-entries', id, { billable: false, description: 'Internal work' });
+  const closed = spread(idsOf(admin.records('tasks', 'listed')), 15);
+  for (const id of closed) admin.update('tasks', id, { done: true, estimateSeconds: 900 });
+  if (project !== undefined) admin.update('projects', project, { name: 'Website relaunch, phase 2' });
+  return {
+    projects: { created: 0, changed: project === undefined ? 0 : 1 },
+    tasks: { created: 0, changed: closed.length },
+    'time-entries': { created: 25, changed: corrected.length },
+  };
+}
+
+/** The changes in words. */
+export function changesText(changes: Readonly<Record<string, DemoChanges>>): string {
+  const of = (name: string) => changes[name] ?? { created: 0, changed: 0 };
+  const [entries, tasks, projects] = [of('time-entries'), of('tasks'), of('projects')];
+  return [
+    `${entries.created} entries booked, ${entries.changed} corrected`,
+    `${tasks.changed} tasks closed`,
+    `${projects.changed} project renamed`,
+  ].join(', ');
+}
+
+function idsOf(records: readonly string[]): string[] {
+  return records.map((text) => (JSON.parse(text) as { id: string }).id);
+}
+
+/** At most `count` of the items, evenly spaced. Ids sort by time: the newest 100, which were just created, are left out. */
+function spread(items: readonly string[], count: number): string[] {
+  const old = items.slice(0, Math.max(1, items.length - 100));
+  const step = Math.max(1, Math.floor(old.length / count));
+  return old.filter((_, i) => i % step === 0).slice(0, count);
+}
+
+/** `worktrack simulator`: runs the simulated service until a signal stops it. */
+export async function runSimulator(args: readonly string[]): Promise<ExitCode> {
+  const { runSimulatorCommand } = await import('../../simulator/simulator-command.js');
+  await runSimulatorCommand(args);
+  // A signal ends the process. If the service could not start, nothing keeps the process running.
+  await new Promise((resolve) => process.once('beforeExit', resolve));
+  return process.exitCode === EXIT.usage ? EXIT.usage : EXIT.done;
+}

@@ -1,0 +1,95 @@
+import { selectResources } from '../../config/index.js';
+import type { ByteString } from '../../core/brands.js';
+import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { readRow } from '../../lake/rows/csv.js';
+import { headerRow } from '../../lake/rows/header.js';
+import { peopleCsv } from '../../lake/rows/people-csv.js';
+import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
+import { META_COLUMNS } from '../../lake/rows/schema.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { readConnection } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
+import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
+import { writeAll } from '../shared/output.js';
+import { UsageError } from '../shared/usage-error.js';
+
+interface CatOptions extends GlobalOptions {
+  readonly limit: string;
+  readonly dt?: string;
+  readonly run?: string;
+  readonly json?: boolean;
+}
+
+/** `worktrack cat`: the first rows of a published snapshot, as CSV or as JSON. */
+export async function runCat(resource: string, options: CatOptions): Promise<ExitCode> {
+  const limit = readLimit(options.limit);
+  const dt = readDay(options.dt);
+  const run = options.run === undefined ? undefined : runIdOption('--run', options.run);
+  if (dt !== undefined && run !== undefined) throw new UsageError('--dt and --run cannot be combined');
+  const connection = readConnection(options);
+  selectResources(connection, [resource]);
+  await withLake(connection, async (lake) => {
+    const snapshot = await publishedSnapshot(lake, resource, dt, run);
+    await writeAll((options.json === true ? asJson : asCsv)(lake.store, snapshot, limit));
+  });
+  return EXIT.done;
+}
+
+function readLimit(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new UsageError(`--limit must be a whole number (0 for all rows); found ${JSON.stringify(text)}`);
+  }
+  return Number(text) || Number.POSITIVE_INFINITY;
+}
+
+/** Rows of one write. */
+const BATCH_ROWS = 500;
+
+/** The rows with one header. Cells are as stored, with the escapes of the configuration. */
+async function* asCsv(
+  store: ObjectStore,
+  { manifest }: PublishedSnapshot,
+  limit: number,
+): AsyncGenerator<Buffer> {
+  const { columns, csv } = manifest;
+  const { delimiter } = csv;
+  const toCsv = (rows: Parameters<typeof peopleCsv<ByteString>>[0]): Buffer =>
+    Buffer.from(peopleCsv<ByteString>(rows, delimiter), 'latin1');
+  yield Buffer.from(headerRow(columns, csv), 'latin1');
+  let rows: (ByteString | null)[][] = [];
+  for await (const row of first(rowTexts(store, manifest), limit)) {
+    rows.push(readRow(row, delimiter));
+    if (rows.length < BATCH_ROWS) continue;
+    yield toCsv(rows);
+    rows = [];
+  }
+  yield toCsv(rows);
+}
+
+/** One JSON object, written row by row: memory does not grow with the number of rows. */
+async function* asJson(
+  store: ObjectStore,
+  { resource, runId, manifest }: PublishedSnapshot,
+  limit: number,
+): AsyncGenerator<string> {
+  const columns = [...META_COLUMNS, ...manifest.columns.map(({ name }) => name)];
+  const head = { resource, runId, columns };
+  yield `${JSON.stringify(head).slice(0, -1)},"rows":[`;
+  let separator = '\n';
+  for await (const cells of first(readRows(store, manifest), limit)) {
+    // `fromEntries` also sets a column named `__proto__`.
+    const row = Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null]));
+    yield `${separator}${JSON.stringify(row)}`;
+    separator = ',\n';
+  }
+  yield '\n]}\n';
+}
+
+async function* first<T>(all: AsyncIterable<T>, limit: number): AsyncGenerator<T> {
+  let count = 0;
+  for await (const one of all) {
+    yield one;
+    if (++count >= limit) return;
+  }
+}

@@ -1,0 +1,111 @@
+import { selectResources } from '../../config/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/statements.js';
+import { chooseConnections, readSettings } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
+import { isSeveral } from '../shared/command-options.js';
+import {
+  type ConnectionSummary,
+  connectionLines,
+  eachConnection,
+  failedSummary,
+  totalLine,
+} from '../shared/each-connection.js';
+import { readDay } from '../shared/open-lake.js';
+import { output } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-csv.js';
+
+/** `worktrack ddl`: prints only statements and comments on stdout. */
+export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
+  const dt = readDay(options.dt);
+  const chosen = chooseConnections(readSettings(options), options);
+  if (isSeveral(options)) return ddlOfSeveral(chosen, options, dt);
+  const [connection] = chosen as [ConnectionSettings];
+  checkNames(
+    selectResources(connection, options.resource).map(({ name }) => name),
+    options,
+  );
+  const { statements } = await statementsOf(connection, options, { dt });
+  output.source(renderDdl(statements, options).trimEnd());
+  noteSetup(statements, options);
+  noteLifetime(options);
+  return EXIT.done;
+}
+
+async function ddlOfSeveral(
+  chosen: readonly ConnectionSettings[],
+  options: DdlCommandOptions,
+  dt: string | undefined,
+): Promise<ExitCode> {
+  checkNames(
+    chosen.flatMap((connection) =>
+      connection.resources
+        .filter(({ name }) => options.resource === undefined || options.resource.includes(name))
+        .map(({ name }) => viewOf(connection.name, name)),
+    ),
+    options,
+  );
+  const ended = await eachConnection(chosen, (connection, timeoutMs) =>
+    statementsOf(connection, options, { dt, timeoutMs, isPrefixed: true }),
+  );
+  const summaries = ended.map(({ connection: { name }, result, failure }): ConnectionSummary => {
+    if (failure !== null) return failedSummary(name, failure.code, failure.message);
+    const detail = counted(result.resources, 'resource');
+    return { name, code: EXIT.done, problem: false, state: 'printed', detail, lines: [] };
+  });
+  const isShown = options.failing !== true;
+  const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];
+  const lines = connectionLines(summaries, options).map((line) => `-- ${oneLine(line)}`.trimEnd());
+  output.source(`${lines.join('\n')}\n\n${renderDdl(statements, options)}`.trimEnd());
+  output.note(totalLine(summaries));
+  if (isShown) {
+    noteSetup(statements, options);
+    noteLifetime(options);
+  }
+  return worstExitCode(summaries.map(({ code }) => code));
+}
+
+/** Loads only what the statements need. */
+async function statementsOf(
+  connection: ConnectionSettings,
+  options: DdlCommandOptions,
+  scope: DdlScope,
+): Promise<ConnectionDdl> {
+  if (options.delta === true)
+    return (await import('./ddl-delta.js')).tableStatements(connection, options, scope);
+  return (await import('./ddl-csv.js')).csvStatements(connection, options, scope);
+}
+
+/** Says why `--setup` adds no statement. */
+function noteSetup(statements: readonly Statement[], { setup, dialect }: DdlCommandOptions): void {
+  if (setup === true && !statements.some(({ kind }) => kind === 'setup'))
+    output.note(`--setup adds nothing: ${dialect} needs no statement to connect to this lake.`);
+}
+
+/** Says how long the printed statements stay valid. */
+function noteLifetime({ delta, dt }: DdlCommandOptions): void {
+  if (delta === true)
+    output.note('Run these statements once. A registered table follows each published run.');
+  else if (dt === undefined)
+    output.note(
+      'The views RESOURCE and RESOURCE_text read the last run. Print them again after each export. The views that end ' +
+        'in _changes and _newest stay current.',
+    );
+}
+
+/** A message can have several lines, which would end a comment. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
+}
+
+/** A CSV resource has several views, a Delta table has one name. */
+function checkNames(names: readonly string[], { delta }: DdlCommandOptions): void {
+  const clash = delta === true ? clashingTables(names) : clashingResources(names);
+  if (clash === null) return;
+  const what = delta === true ? 'tables' : 'views';
+  throw new UsageError(
+    `the ${what} of ${clash.join(' and ')} have the same names; print them one at a time with --resource`,
+  );
+}

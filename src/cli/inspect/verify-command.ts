@@ -1,0 +1,133 @@
+import { selectResources } from '../../config/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { summaryOf, summaryText } from '../../lake/checks/result.js';
+import { pointerKey } from '../../lake/published/layout.js';
+import { type ObjectStore, StoreError } from '../../lake/store/index.js';
+import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
+import type { VerifyReport } from '../../lake/verify/verify-lake.js';
+import { verifyResource } from '../../table/index.js';
+import { chooseConnections, readSettings } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
+import { eachConnection, printEnded } from '../shared/each-connection.js';
+import { withLake } from '../shared/open-lake.js';
+import { output, printJson } from '../shared/output.js';
+import { count, counted } from '../shared/text.js';
+
+export interface VerifyCommandOptions extends SeveralOptions {
+  readonly resource?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `worktrack verify`: rereads the published data of each resource; exits with 1 if it finds a problem. */
+export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode> {
+  const chosen = chooseConnections(readSettings(options), options);
+  if (isSeveral(options)) return verifySeveral(chosen, options);
+  const [connection] = chosen as [ConnectionSettings];
+  const reports = await verifyConnection(connection, options.resource, {
+    onReport(report) {
+      if (options.json !== true) for (const line of reportLines(report)) output.out(line);
+    },
+  });
+  if (options.json === true) printJson({ connection: connection.name, ...jsonOf(reports) });
+  return codeOf(reports);
+}
+
+async function verifySeveral(
+  chosen: readonly ConnectionSettings[],
+  options: VerifyCommandOptions,
+): Promise<ExitCode> {
+  const ended = await eachConnection(chosen, (connection, timeoutMs) =>
+    verifyConnection(connection, options.resource, { timeoutMs }),
+  );
+  return printEnded(ended, options, {
+    summary: (reports) => {
+      const code = codeOf(reports);
+      const rows = reports.reduce((sum, report) => sum + report.rows, 0);
+      const damaged = reports.filter(({ ok }) => !ok).map(({ resource }) => resource);
+      const detail =
+        damaged.length === 0
+          ? `${counted(reports.length, 'resource')}, ${counted(rows, 'row')}`
+          : damaged.join(', ');
+      const state = damaged.length === 0 ? 'ok' : 'damaged';
+      return { code, problem: code !== EXIT.done, state, detail, lines: reports.flatMap(reportLines) };
+    },
+    json: jsonOf,
+  });
+}
+
+interface VerifyLimits {
+  readonly timeoutMs?: number;
+  readonly onReport?: (report: VerifyReport) => void;
+}
+
+function verifyConnection(
+  connection: ConnectionSettings,
+  wanted: readonly string[] | undefined,
+  { timeoutMs, onReport }: VerifyLimits,
+): Promise<VerifyReport[]> {
+  const resources = selectResources(connection, wanted).map(({ name }) => name);
+  return withLake(
+    connection,
+    async ({ store, retry }) => {
+      const reports: VerifyReport[] = [];
+      for (const resource of resources) {
+        await retry(() => probe(store, resource));
+        // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
+        const report = await verifyResource(store, connection, resource);
+        reports.push(report);
+        onReport?.(report);
+      }
+      return reports;
+    },
+    timeoutMs,
+  );
+}
+
+function codeOf(reports: readonly VerifyReport[]): ExitCode {
+  return reports.every((report) => report.ok) ? EXIT.done : EXIT.failed;
+}
+
+/** In JSON, an element of `resources` has its `name`, as in `status`. */
+export function jsonOf(reports: readonly VerifyReport[]): object {
+  return { resources: reports.map(({ resource: name, ...report }) => ({ name, ...report })) };
+}
+
+/** Only whether the store answers: an object that it refuses is a finding. */
+async function probe(store: ObjectStore, resource: string): Promise<void> {
+  try {
+    await store.head(pointerKey(resource));
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== 'other') throw error;
+  }
+}
+
+function reportLines(report: VerifyReport): string[] {
+  const { resource, runId, ok, parts, rows, bytes, checks, problems, notes, earlier, recovery } = report;
+  const checked = checks === null ? [] : [`  checks: ${summaryText(summaryOf(checks))}`];
+  const told = [...checked, ...notes.map((note) => `  note: ${note}`)];
+  if (ok)
+    return [
+      `${resource}: ok; run ${runId}, ${counted(rows, 'row')} in ${counted(parts, 'part')}, ${count(bytes)} bytes`,
+      ...told,
+    ];
+  return [
+    `${resource}: ${counted(problems.length, 'problem')}${runId === null ? '' : ` in run ${runId}`}`,
+    ...problems.map((problem) => `  ${problem}`),
+    ...told,
+    ...(earlier === null ? [] : earlierLines(earlier)),
+    ...recovery.map((step) => `  To recover: ${step}`),
+  ];
+}
+
+function earlierLines({ intact, damaged, unchecked }: EarlierRuns): string[] {
+  const kinds: [string, readonly string[]][] = [
+    ['Intact earlier runs', intact],
+    ['Damaged earlier runs', damaged],
+    ['Earlier runs that were not read', unchecked],
+  ];
+  const lines = kinds
+    .filter(([, runs]) => runs.length > 0)
+    .map(([what, runs]) => `  ${what}: ${runs.join(', ')}`);
+  return intact.length > 0 ? lines : ['  Intact earlier runs: none', ...lines];
+}

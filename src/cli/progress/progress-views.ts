@@ -1,0 +1,173 @@
+import type { ExportView, ResourceView } from '../../temporal/follow/follow-export.js';
+import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
+import { runnableHere } from '../shared/runnable.js';
+import { clip, count, counted, cut, wrap } from '../shared/text.js';
+import { type ProgressView, type Screen, showProgress, workerLine } from './screen.js';
+
+/** Shows the progress of an export: a line for each resource. */
+export function exportProgressOn(screen: Screen): ProgressView<ExportView> {
+  const meter = new RateMeter();
+  return showProgress(screen, (view, now) => ({
+    missingWorker: workerLine(view),
+    items: view.resources.map((one) => {
+      const rate = meter.rate(one.resource, one.rows, now);
+      return {
+        id: one.resource,
+        stage: one.stage,
+        line: resourceLine(one, rate, now, 'below'),
+        below: (width) => causeLines(one, width),
+        plain: one.stage === 'waiting' ? null : resourceLine(one, rate, now),
+        change: `${one.stage} ${clip(one.failure?.message ?? '', 200)}`,
+        isFinal: one.report !== null,
+      };
+    }),
+  }));
+}
+
+/** Shows the progress of a write-back in one line. */
+export function batchProgressOn(screen: Screen): ProgressView<WriteBackView> {
+  const meter = new RateMeter();
+  return showProgress(screen, (view, now) => {
+    const line = batchLine(view, meter.rate('rows', view.done, now), now);
+    const { stage, worker } = view;
+    const item = {
+      id: 'batch',
+      stage,
+      line,
+      plain: line,
+      change: `${stage} ${worker}`,
+      isFinal: stage === 'done',
+    };
+    return { missingWorker: workerLine(view), items: [item] };
+  });
+}
+
+/** How far a command on several connections is. */
+interface SeveralView {
+  readonly done: number;
+  readonly total: number;
+  readonly problems: number;
+}
+
+/** Shows how many connections have ended. */
+export function severalProgressOn(screen: Screen): ProgressView<SeveralView> {
+  return showProgress(screen, ({ done, total, problems }) => {
+    const line = progressText(done, total, problems);
+    const plain = done === 0 ? null : line;
+    const item = { id: 'all', stage: 'running', line, plain, change: '', isFinal: false };
+    return { missingWorker: null, items: [item] };
+  });
+}
+
+/**
+ * One line for one resource: stage, pages, rows, rows per second, and the reason for a wait. Once it is published, the rows
+ * are those of the snapshot, as in the summary.
+ *
+ * @param causes `below`: the caller prints the cause of a failure with `causeLines`
+ */
+export function resourceLine(
+  view: ResourceView,
+  rate: number | null,
+  now: number,
+  causes: 'inline' | 'below' = 'inline',
+): string {
+  const name = view.resource.padEnd(18);
+  const stage = view.stage.padEnd(11);
+  if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
+  // The number of pages is not known if the run ended before the first query.
+  const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
+  const published = view.report?.rows ?? null;
+  const read = `${counted(view.rows, 'row')} read`;
+  const parts = [
+    pages.padStart(11),
+    (published === null ? read : counted(published, 'row')).padStart(19),
+    ...(published === null ? [] : [`${count(view.rows)} read`]),
+  ];
+  if (view.stage === 'extract' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
+    parts.push(`${count(rate)} rows/s`);
+  const waiting = waitText(view, now, causes);
+  if (waiting !== null) parts.push(waiting);
+  return `${name} ${stage} ${parts.join('  ')}`.trimEnd();
+}
+
+/** Lines of a cause below its resource. */
+const MAX_CAUSE_LINES = 3;
+
+/** The cause of the last attempt's failure, wrapped for below its line. @param width longest line */
+export function causeLines({ failure }: ResourceView, width: number): string[] {
+  if (failure === null) return [];
+  const text = `      ${runnableHere(failure.message).replace(/\s+/g, ' ')}`;
+  const lines = wrap(text, width).map((line) => cut(line, width));
+  return lines.length <= MAX_CAUSE_LINES
+    ? lines
+    : [...lines.slice(0, MAX_CAUSE_LINES - 1), cut(`${lines[MAX_CAUSE_LINES - 1]} …`, width)];
+}
+
+/** Why a resource is waiting; `null` if it is not. */
+function waitText(
+  { waitingUntil, failure, isStoreLimited }: ResourceView,
+  now: number,
+  causes: 'inline' | 'below',
+): string | null {
+  if (failure !== null) {
+    const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
+    const text = `attempt ${failure.attempt} failed, ${next}`;
+    return causes === 'below' ? text : `${text}: ${clip(failure.message, 160)}`;
+  }
+  return rateLimitText(waitingUntil, now) ?? (isStoreLimited ? 'the store limits requests' : null);
+}
+
+/** That the service asked not to send requests until a time; `null` if there is none, or it has passed. */
+function rateLimitText(waitingUntil: number | null, now: number): string | null {
+  if (waitingUntil === null || waitingUntil <= now) return null;
+  return `waiting ${Math.ceil((waitingUntil - now) / 1000)} s, as requested by the service`;
+}
+
+const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
+  waiting: 'waiting for a worker',
+  plan: 'reading the input',
+  wait: 'waiting for its turn',
+  send: 'sending',
+  results: 'writing the results',
+  'read-back': 'reading back into the lake',
+  done: 'done',
+};
+
+/** The progress of a batch in one line. @param rate rows per second */
+export function batchLine(view: WriteBackView, rate: number | null, now: number): string {
+  const { stage, rows, done, waitingUntil, failure } = view;
+  const parts = [STAGES[view.worker === 'absent' ? 'waiting' : stage]];
+  if (rows !== null && stage !== 'plan') parts.push(`${count(done)} of ${count(rows)} rows`);
+  if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
+  if (failure !== null)
+    parts.push(`attempt ${failure.attempt} failed, retrying: ${clip(failure.message, 160)}`);
+  else parts.push(rateLimitText(waitingUntil, now) ?? '');
+  return parts.filter(Boolean).join('  ');
+}
+
+/** `37 of 300 connections, 2 with problems`. */
+function progressText(done: number, total: number, problems: number): string {
+  const text = `${count(done)} of ${counted(total, 'connection')}`;
+  return problems === 0 ? text : `${text}, ${count(problems)} with problems`;
+}
+
+/** Time span of a rate, in milliseconds. */
+const SPAN_MS = 10_000;
+
+/** Rows per second of each resource over the last seconds. */
+export class RateMeter {
+  readonly #samples = new Map<string, { at: number; rows: number }[]>();
+
+  /** Adds a sample and returns rows per second; `null` until there are two samples. */
+  rate(resource: string, rows: number, now: number): number | null {
+    const samples = (this.#samples.get(resource) ?? []).filter(({ at }) => now - at <= SPAN_MS);
+    const last = samples.at(-1);
+    // A lower count belongs to another run.
+    const kept = last !== undefined && last.rows > rows ? [] : samples;
+    kept.push({ at: now, rows });
+    this.#samples.set(resource, kept);
+    const [first] = kept;
+    if (first === undefined || now - first.at < 500) return null;
+    return ((rows - first.rows) * 1000) / (now - first.at);
+  }
+}

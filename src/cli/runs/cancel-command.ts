@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  BACKFILL_WORKFLOW,
+  EXPORT_WORKFLOW,
+  PURGE_WORKFLOW,
+  ROLLBACK_WORKFLOW,
+} from '../../core/contract/index.js';
+import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
+import { output, printJson } from '../shared/output.js';
+import { UsageError } from '../shared/usage-error.js';
+import { watchForWorker } from './follow-session.js';
+
+interface CancelOptions extends GlobalOptions {
+  /** `false` with `--no-wait`. */
+  readonly wait?: boolean;
+  readonly json?: boolean;
+}
+
+/** Between two waits for the end, if the first one ended early. */
+const PAUSE_MS = 1_000;
+
+/** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */
+const CANCELLABLE: Readonly<Record<string, string>> = {
+  [EXPORT_WORKFLOW]: 'export',
+  [BACKFILL_WORKFLOW]: 'backfill',
+  [ROLLBACK_WORKFLOW]: 'rollback',
+  [PURGE_WORKFLOW]: 'purge',
+  [WRITE_BACK_WORKFLOW]: 'write-back',
+};
+
+/** `worktrack cancel`: cancels a workflow that a command or a Schedule started, and waits for its end. */
+export function runCancel(given: string, options: CancelOptions): Promise<ExitCode> {
+  return withTemporal(options, async (temporal) => {
+    const workflowId = await fullId(temporal, given);
+    const { type, status, taskQueue } = await describe(temporal, workflowId);
+    const what = CANCELLABLE[type];
+    if (what === undefined)
+      throw new UsageError(
+        `${workflowId} is a ${type}, which the other workflows need. Cancel the export, backfill or write-back that it works for.`,
+      );
+    if (status !== 'RUNNING') {
+      print(
+        options,
+        { workflowId, outcome: 'ended' },
+        `The ${what} has already ended (${status.toLowerCase()}).`,
+      );
+      return EXIT.done;
+    }
+    await reachTemporal(temporal, () => temporal.client.workflow.getHandle(workflowId).cancel());
+    if (options.wait === false) {
+      print(options, { workflowId, outcome: 'requested' }, `The ${what} is being cancelled.`);
+      return EXIT.done;
+    }
+    const outcome = await endOf(temporal, workflowId, taskQueue);
+    const text =
+      outcome === 'cancelled'
+        ? `The ${what} was cancelled. Published data stays.`
+        : `The ${what} ended before it could be cancelled (${outcome}).`;
+    print(options, { workflowId, outcome }, text);
+    return EXIT.done;
+  });
+}
+
+/** The id of a write-back whose batch id is shortened, as the command prints it; any other id as it is. */
+async function fullId(temporal: TemporalClient, given: string): Promise<string> {
+  if (!/^worktrack\/[^/']+\/write-back\/[a-z-]+\/[0-9a-f]{12,63}$/.test(given)) return given;
+  const ids = await reachTemporal(temporal, async () => {
+    const found = new Set<string>();
+    for await (const { workflowId } of temporal.client.workflow.list({
+      query: `WorkflowId STARTS_WITH '${given}'`,
+    }))
+      found.add(workflowId);
+    return [...found];
+  });
+  const [only = given, ...others] = ids;
+  if (ids.includes(given) || others.length === 0) return ids.includes(given) ? given : only;
+  throw new UsageError(`${ids.length} write-backs begin with ${given}. Give more digits of the batch id.`);
+}
+
+async function describe(temporal: TemporalClient, workflowId: string) {
+  try {
+    const handle = temporal.client.workflow.getHandle(workflowId);
+    const { type, status, taskQueue } = await reachTemporal(temporal, () => handle.describe());
+    return { type, taskQueue, status: status.name };
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    throw new UsageError(
+      `There is no workflow "${workflowId}" in the namespace "${temporal.namespace}" of Temporal at ${temporal.address}. ` +
+        'The command that started it printed its id.',
+    );
+  }
+}
+
+/**
+ * Waits for the end, also through outages of Temporal that last no longer than its deadline. A worker must be running,
+ * because the workflow itself ends its runs.
+ */
+async function endOf(
+  temporal: TemporalClient,
+  workflowId: string,
+  taskQueue: string,
+): Promise<'cancelled' | 'completed' | 'failed'> {
+  const handle = temporal.client.workflow.getHandle(workflowId);
+  const worker = watchForWorker(temporal, taskQueue, output.note);
+  try {
+    for (;;) {
+      // Rejects if the workflow was cancelled or failed, or if Temporal does not answer.
+      await handle.result().catch(() => {});
+      const { status } = await reachTemporal(temporal, () => handle.describe());
+      if (status.name === 'COMPLETED') return 'completed';
+      if (status.name !== 'RUNNING') return status.name === 'CANCELLED' ? 'cancelled' : 'failed';
+      await sleep(PAUSE_MS);
+    }
+  } finally {
+    worker.close();
+  }
+}
+
+function print({ json }: CancelOptions, value: object, text: string): void {
+  if (json === true) printJson(value);
+  else output.out(text);
+}

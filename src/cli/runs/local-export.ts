@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import {
+  DEFAULT_TASK_QUEUE,
+  type ExportInput,
+  type ExportResult,
+  exportWorkflowId,
+  type RunReport,
+} from '../../core/contract/index.js';
+import { formatDuration, MINUTE_MS } from '../../core/duration.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { withFileLock } from '../../core/file-lock.js';
+import { belowHome } from '../../core/home-folder.js';
+import type { ProcessIdentity } from '../../core/process-identity.js';
+import { parseRunDate } from '../../core/run-id.js';
+import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { makeFolder, systemCause } from '../../core/system-error.js';
+import { temporaryFolder } from '../../servers/index.js';
+import { startExport } from '../../temporal/client/start.js';
+import { readTraces } from '../shared/client-options.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { output } from '../shared/output.js';
+import { type LocalTemporal, startLocalTemporal } from '../worker/local-temporal.js';
+import { followToEnd } from './start-and-follow.js';
+
+/**
+ * `export --local`: runs a Temporal server with its state on disk and a worker in this process until the export ends.
+ * The state contains the checkpoint, so the next run is incremental and an interrupted run continues.
+ */
+export async function runLocalExport(
+  options: GlobalOptions,
+  settings: Settings,
+  connection: ConnectionSettings,
+  input: ExportInput,
+): Promise<ExportResult> {
+  const { folder, isTemporary } = localStateFolder(settings.source, process.env, process.cwd());
+  await makeFolder(folder, 0o700).catch((cause: unknown) => {
+    const why = isTemporary ? 'HOME cannot be used, nor ' : '';
+    throw new ConfigurationError(
+      `There is no folder for the state: ${why}${folder}: ${systemCause(cause)}.`,
+      {
+        remedy: 'Set XDG_STATE_HOME to a folder in which this user can create files.',
+        cause,
+      },
+    );
+  });
+  output.note(`State and logs: ${folder}`);
+  if (isTemporary)
+    output.note(
+      'This is a temporary folder, because HOME cannot be used. If it is removed, the next run continues from the checkpoint in the lake. To choose another folder, set XDG_STATE_HOME.',
+    );
+  const onWait = ({ pid }: ProcessIdentity): void =>
+    output.note(
+      `Another export --local of this configuration is running (process ${pid}); waiting until it ends`,
+    );
+  const signal = new AbortController().signal;
+  return withFileLock(join(folder, 'lock.json'), { signal, onWait }, async () => {
+    const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
+    const traces = await readTraces(options, output.note);
+    const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });
+    const pauses = PauseLog.open(folder);
+    if (local.uiUrl !== null) output.note(`Temporal UI while this runs: ${local.uiUrl}`);
+    try {
+      for (;;) {
+        const { result, startedAt } = await Promise.race([exportOnce(local, taskQueue), local.failed]);
+        const { giveUpAfterMs } = connection.retries;
+        const since = (time: number): number => pauses.since(time);
+        if (!failedByPause(result, startedAt, Date.now(), giveUpAfterMs, since)) return result;
+        output.note(
+          `The export was paused for ${formatDuration(wholeSeconds(since(startedAt)))} and failed only because this exceeds ` +
+            `retries.giveUpAfter (${formatDuration(giveUpAfterMs)}). Starting it again.`,
+        );
+      }
+    } finally {
+      await local.stop();
+      pauses.close();
+      await traces?.close();
+    }
+  });
+
+  /** Starts the export, or resumes the one that an earlier command left, and follows it to its end. */
+  async function exportOnce({ temporal }: LocalTemporal, taskQueue: string) {
+    const workflowId = await startExport(temporal, input, { taskQueue, workflowId: localExportId(input) });
+    const { startTime } = await temporal.client.workflow.getHandle(workflowId).describe();
+    const { resources } = input;
+    const result = await followToEnd(temporal, {
+      ...{ workflowId, options, connection, resources, what: 'export', local: true },
+    });
+    return { result, startedAt: startTime.getTime() };
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.round(ms / 1000) * 1000;
+}
+
+/** The folder of the state of a configuration file. */
+interface LocalState {
+  readonly folder: string;
+  /** Whether it is in the temporary folder, which the system may empty. */
+  readonly isTemporary: boolean;
+}
+
+/**
+ * Folder of the state that `export --local` keeps between runs: one per configuration file, below
+ * `$XDG_STATE_HOME/temporal-worktrack` (default `~/.local/state/temporal-worktrack`). Without a usable home, below the
+ * folder of this user in the temporary folder.
+ *
+ * @throws ConfigurationError if the temporary folder has such a folder of another user
+ */
+export function localStateFolder(
+  configFile: string,
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): LocalState {
+  const name = digest(resolve(cwd, configFile));
+  const product = 'temporal-worktrack';
+  if (env.XDG_STATE_HOME) return { folder: resolve(env.XDG_STATE_HOME, product, name), isTemporary: false };
+  const kept = belowHome({ HOME: env.HOME || registeredHome() }, join('.local', 'state', product));
+  return kept === null
+    ? { folder: join(temporaryFolder('XDG_STATE_HOME'), 'state', name), isTemporary: true }
+    : { folder: join(kept, name), isTemporary: false };
+}
+
+/** The home of this user in the system's list of users, which a container may not have. */
+function registeredHome(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */
+export function localExportId(input: ExportInput): string {
+  const { resources = null, full = false, adopt = false, allowDeletes = false, acceptChecks } = input;
+  const request = [resources, full, adopt, allowDeletes, ...(acceptChecks === undefined ? [] : ['accept'])];
+  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify(request))}`;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+}
+
+/** A period when no server and no worker of this folder ran; milliseconds since 1970. */
+type Pause = readonly [from: number, to: number];
+
+const HEARTBEAT_MS = 5_000;
+/** A heartbeat later than this means that the machine slept. */
+const SLEEP_THRESHOLD_MS = MINUTE_MS;
+const MAX_PAUSES = 100;
+
+/** Records when `export --local` did not run although it had state: between commands, or while the machine slept. */
+export class PauseLog {
+  readonly #file: string;
+  readonly #timer: NodeJS.Timeout;
+  #aliveAt: number;
+  #pauses: readonly Pause[];
+
+  private constructor(file: string, pauses: readonly Pause[]) {
+    this.#file = file;
+    this.#pauses = pauses;
+    this.#aliveAt = Date.now();
+    this.#write();
+    this.#timer = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
+    this.#timer.unref();
+  }
+
+  /** Records the pause since the last command in this folder, then a heartbeat every few seconds. */
+  static open(folder: string): PauseLog {
+    const file = join(folder, 'pauses.json');
+    const { aliveAt, pauses } = read(file);
+    const last: readonly Pause[] = aliveAt === null ? [] : [[aliveAt, Date.now()]];
+    return new PauseLog(file, [...pauses, ...last]);
+  }
+
+  /** Total length of all pauses since a time, in milliseconds. */
+  since(time: number): number {
+    this.#heartbeat();
+    return this.#pauses.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, time)), 0);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#heartbeat();
+  }
+
+  #heartbeat(): void {
+    const now = Date.now();
+    if (now - this.#aliveAt > SLEEP_THRESHOLD_MS) this.#pauses = [...this.#pauses, [this.#aliveAt, now]];
+    this.#aliveAt = now;
+    this.#write();
+  }
+
+  /** If the file cannot be written, a pause is only recorded too long or not at all. */
+  #write(): void {
+    try {
+      const text = JSON.stringify({ aliveAt: this.#aliveAt, pauses: this.#pauses.slice(-MAX_PAUSES) });
+      writeFileSync(`${this.#file}.new`, text, { mode: 0o600 });
+      renameSync(`${this.#file}.new`, this.#file);
+    } catch {
+      // For example a full disk, which the server reports.
+    }
+  }
+}
+
+/**
+ * Whether an export failed only because it was paused. A run gives up after `retries.giveUpAfter`, and the server counts
+ * the pause, when no attempt was possible.
+ *
+ * @param startedAt start of the export, milliseconds since 1970
+ * @param pausedSince total length of all pauses since a time, in milliseconds
+ */
+export function failedByPause(
+  { runs, outcome }: ExportResult,
+  startedAt: number,
+  now: number,
+  giveUpAfterMs: number,
+  pausedSince: (time: number) => number,
+): boolean {
+  const unpublished = runs.filter((run) => run.outcome !== 'published');
+  return outcome === 'failed' && unpublished.length > 0 && unpublished.every(isByPause);
+
+  function isByPause(run: RunReport): boolean {
+    // All other errors have another reason than the time limit.
+    if (run.error?.type !== 'Transient' && run.error?.type !== 'Failed') return false;
+    // Without a run, the export reached its time limit before a run started.
+    const began = run.runId === null ? startedAt : parseRunDate(run.runId);
+    const paused = pausedSince(began);
+    if (run.runId === null) return paused >= Math.min(PLAN_LIMIT_MS, giveUpAfterMs);
+    const worked = now - began - paused;
+    return paused >= giveUpAfterMs || (now - began >= giveUpAfterMs && worked < giveUpAfterMs);
+  }
+}
+
+/** Time limit for planning an export; the worker reads its configuration meanwhile. */
+const PLAN_LIMIT_MS = 10 * MINUTE_MS;
+
+function read(file: string): { aliveAt: number | null; pauses: readonly Pause[] } {
+  try {
+    const found = JSON.parse(readFileSync(file, 'utf8')) as { aliveAt?: unknown; pauses?: unknown };
+    const { aliveAt, pauses } = found;
+    if (typeof aliveAt !== 'number' || !Array.isArray(pauses) || !pauses.every(isPause))
+      throw new TypeError();
+    return { aliveAt, pauses };
+  } catch {
+    // The first command in this folder, or a damaged file: no pauses are known.
+    return { aliveAt: null, pauses: [] };
+  }
+}
+
+function isPause(value: unknown): value is Pause {
+  return Array.isArray(value) && value.length === 2 && value.every((time) => typeof time === 'number');
+}

@@ -1,0 +1,111 @@
+import { selectResources } from '../../config/index.js';
+import type { PurgeCounts } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { findRecord } from '../../lake/published/find-record.js';
+import { pointerKey } from '../../lake/published/layout.js';
+import { startPurge } from '../../temporal/client/start.js';
+import { createPrompter } from '../setup/prompt.js';
+import { readConnection } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { withLake } from '../shared/open-lake.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { diagnosticLines } from './result-lines.js';
+import { startAndFollow } from './start-and-follow.js';
+
+export interface PurgeOptions extends GlobalOptions {
+  readonly resource: string;
+  /** One value per key field, in the configured order. */
+  readonly key: readonly string[];
+  readonly dryRun?: boolean;
+  /** Do not ask on a terminal. */
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** `worktrack purge`: removes one record from all snapshots and change logs of a resource. */
+export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  const { resource, key } = options;
+  const [settings] = selectResources(connection, [resource]);
+  if (settings !== undefined && settings.key.length !== key.length) {
+    throw new UsageError(
+      `the key of ${resource} is ${settings.key.join(', ')}: pass one --key for each field, in this order (found ${key.length})`,
+    );
+  }
+  const isAsked = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  if (options.dryRun === true || isAsked) {
+    const held = await findInLake(connection, resource, key);
+    if (options.dryRun === true) {
+      if (options.json === true) printJson({ resource, found: held });
+      else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
+      return EXIT.done;
+    }
+    if (held.snapshots + held.changeLogs === 0) {
+      if (options.json === true) printJson({ resource, found: held });
+      else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
+      return EXIT.done;
+    }
+    output.note(`${resource} of ${connection.name}: ${heldText(held)}. A purge cannot be undone.`);
+    if (!(await isConfirmed(resource, key))) {
+      output.note('Nothing was removed.');
+      return EXIT.done;
+    }
+  }
+  const input = { connection: connection.name, resource, key };
+  const followed = { what: 'purge', options, connection, resources: [resource] } as const;
+  const result = await startAndFollow(followed, (temporal, start) => startPurge(temporal, input, start));
+  if (options.json === true) printJson(result);
+  else for (const line of purgedLines(result.runs[0]?.purged ?? null, resource)) output.out(line);
+  for (const line of diagnosticLines(result)) output.note(line);
+  return exitCodeOf(result);
+}
+
+/** @throws UsageError if the key is masked */
+function findInLake(
+  connection: ConnectionSettings,
+  resource: string,
+  key: readonly string[],
+): Promise<PurgeCounts> {
+  return withLake(connection, async ({ store, retry }) => {
+    await retry(() => store.head(pointerKey(resource)));
+    try {
+      return await findRecord(store, resource, key);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new UsageError(`${resource}: ${error.message}. Use --yes without --dry-run.`);
+    }
+  });
+}
+
+function heldText({ snapshots, changeLogs }: PurgeCounts): string {
+  if (snapshots + changeLogs === 0) return 'no snapshot or change log contains this record';
+  return `${counted(snapshots, 'snapshot')} and ${counted(changeLogs, 'change log')} contain this record`;
+}
+
+/** Whether the user types the name of the resource; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
+async function isConfirmed(resource: string, key: readonly string[]): Promise<boolean> {
+  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was removed.');
+  try {
+    const answer = await prompter.ask({
+      text: `Remove the record ${key.join(', ')}? Type ${resource} to remove it, or press Enter to keep it`,
+      fallback: '',
+      check: (text) => (text === '' || text === resource ? null : `type ${resource}, or press Enter`),
+    });
+    return answer === resource;
+  } finally {
+    prompter.close();
+  }
+}
+
+function purgedLines(purged: { snapshots: number; changeLogs: number } | null, resource: string): string[] {
+  if (purged === null) return [];
+  if (purged.snapshots + purged.changeLogs === 0)
+    return [`${resource}: no snapshot or change log contains this record`];
+  return [
+    `${resource}: removed from ${counted(purged.snapshots, 'snapshot')} and ${counted(purged.changeLogs, 'change log')}`,
+    'If the service still has the record, the next full read adds it again.',
+  ];
+}

@@ -1,0 +1,44 @@
+import { selectResources } from '../../config/index.js';
+import type { RunReport } from '../../core/contract/index.js';
+import { startRollback } from '../../temporal/client/start.js';
+import { readConnection } from '../shared/choose-connections.js';
+import { type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
+import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
+import { output, printJson } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { diagnosticLines } from './result-lines.js';
+import { startAndFollow } from './start-and-follow.js';
+
+export interface RollbackOptions extends GlobalOptions {
+  readonly resource: string;
+  readonly to: string;
+  readonly json?: boolean;
+}
+
+/** `worktrack rollback`: publishes the rows of an earlier published run as a new run. */
+export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  const { resource } = options;
+  const to = runIdOption('--to', options.to);
+  selectResources(connection, [resource]);
+  const input = { connection: connection.name, resource, to };
+  const followed = { what: 'rollback', options, connection, resources: [resource] } as const;
+  const result = await startAndFollow(followed, (temporal, start) => startRollback(temporal, input, start));
+  if (options.json === true) printJson(result);
+  else if (result.outcome === 'published') {
+    for (const line of rolledBackLines(connection.name, resource, result.runs[0])) output.out(line);
+  }
+  for (const line of diagnosticLines(result)) output.note(line);
+  return exitCodeOf(result);
+}
+
+/** What a rollback published, what follows, and how to undo it. */
+function rolledBackLines(connection: string, resource: string, run: RunReport | undefined): string[] {
+  const { runId, rows, rolledBackTo: to, rolledBackFrom: from } = run ?? {};
+  const target = `--connection ${connection} --resource ${resource}`;
+  return [
+    `${resource}: run ${runId} publishes the rows of run ${to} (${counted(rows ?? 0, 'row')})`,
+    '  The next run reads everything, and marks no deletes.',
+    ...(from === undefined ? [] : [`  To undo the rollback: worktrack rollback ${target} --to ${from}`]),
+  ];
+}

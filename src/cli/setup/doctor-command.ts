@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs';
+import { settingsToPaste } from '../../config/index.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import { errorMessage, WorktrackError } from '../../core/errors.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import {
+  type Cause,
+  type ConnectionFinding,
+  isEmpty,
+  ok,
+  problem,
+  runChecks,
+  type Suggestions,
+  tryService,
+  worstCause,
+} from '../../doctor/index.js';
+import type { WorkerDifference } from '../../temporal/status/workers.js';
+import { readSettings, selectConnections } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { readDataConverter } from '../shared/client-options.js';
+import { type GlobalOptions, reachTimeoutMs, type SeveralOptions } from '../shared/command-options.js';
+import { temporalTarget } from '../shared/context.js';
+import { colorsFor, output, printable, printJson, terminalHeight, terminalWidth } from '../shared/output.js';
+import { runnableHere } from '../shared/runnable.js';
+import { counted, cut, table, wrap } from '../shared/text.js';
+import { describeDifference } from '../shared/worker-config.js';
+
+/** Time limit of one check. It is short because the user is waiting. */
+const CHECK_TIMEOUT_MS = 10_000;
+
+const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
+  configuration: EXIT.usage,
+  refused: EXIT.refused,
+  'out-of-reach': EXIT.outOfReach,
+  other: EXIT.failed,
+};
+
+export interface DoctorOptions extends SeveralOptions {
+  readonly json?: boolean;
+  readonly tryService?: boolean;
+}
+
+/** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
+export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
+  const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
+  const [connections, configuration, source] = readConnections(options);
+  const [temporal, environment] = await readPlace(options, source);
+  const checked = [
+    ...configuration,
+    ...environment,
+    ...(await runChecks({ connections, temporal, timeoutMs })),
+  ];
+  const trials = options.tryService === true ? await tryServices(connections, checked, timeoutMs) : [];
+  const findings = [...checked, ...trials.flatMap((trial) => trial.findings)];
+  const cause = worstCause(findings);
+  const settings = trials.map((trial) => ({ ...trial, yaml: yamlOf(source, trial) }));
+  if (options.json === true) printJson(doctorJson(findings, options.tryService === true ? settings : null));
+  else {
+    for (const line of linesFor(findings, connections.length, options)) output.styled(line);
+    for (const trial of settings) for (const line of settingsLines(trial, source)) output.out(line);
+  }
+  return cause === null ? EXIT.done : EXIT_OF[cause];
+}
+
+interface Trial {
+  readonly connection: string;
+  readonly findings: readonly ConnectionFinding[];
+  readonly suggestions: Suggestions;
+}
+
+/** A trial and its settings as YAML, empty if nothing needs to change. */
+type Pasted = Trial & { readonly yaml: string };
+
+/** Tries the services in turn, unless their key or their address does not work. */
+async function tryServices(
+  connections: readonly ConnectionSettings[],
+  checked: readonly ConnectionFinding[],
+  timeoutMs: number,
+): Promise<Trial[]> {
+  const trials: Trial[] = [];
+  for (const connection of connections) {
+    const { name } = connection;
+    const fails = checked.some(
+      (one) =>
+        one.connection === name &&
+        one.state === 'problem' &&
+        (one.check === 'key' || one.check === 'service'),
+    );
+    if (fails) continue;
+    output.note(`Trying the service of ${name}; this can take some minutes.`);
+    const { findings, suggestions } = await tryService(connection, timeoutMs);
+    trials.push({
+      connection: name,
+      suggestions,
+      findings: findings.map((one) => ({ connection: name, ...one })),
+    });
+  }
+  return trials;
+}
+
+function yamlOf(source: string, { connection, suggestions }: Trial): string {
+  return settingsToPaste(readFileSync(source, 'utf8'), connection, {
+    sync: { ...suggestions.sync },
+    resources: Object.fromEntries(
+      Object.entries(suggestions.resources).map(([name, more]) => [name, { ...more }]),
+    ),
+  });
+}
+
+function settingsLines({ connection, suggestions, yaml }: Pasted, source: string): string[] {
+  if (isEmpty(suggestions)) return ['', `${connection}: the settings fit the service.`];
+  return [
+    '',
+    `# Settings that follow: replace these keys of connections.${connection} in ${source}.`,
+    yaml.trimEnd(),
+  ];
+}
+
+/** With more connections, the findings of all do not fit on one screen. */
+const MAX_IN_FULL = 3;
+
+function linesFor(
+  findings: readonly ConnectionFinding[],
+  connections: number,
+  { failing, details }: DoctorOptions,
+): string[] {
+  const shown = failing === true ? findings.filter(({ state }) => state !== 'ok') : findings;
+  const isFull = connections <= MAX_IN_FULL || failing === true || details === true;
+  const width = terminalWidth();
+  return isFull ? doctorLines(shown, width) : doctorScreen(findings, { width, height: terminalHeight() });
+}
+
+/** An invalid configuration is a finding; the checks that need no configuration still run. */
+function readConnections(
+  options: SeveralOptions,
+): [readonly ConnectionSettings[], ConnectionFinding[], source: string] {
+  try {
+    const settings = readSettings(options);
+    const connections = selectConnections(settings, options);
+    const what = `${settings.source}: ${counted(settings.connections.length, 'connection')}`;
+    return [connections, [{ connection: null, ...ok('configuration', what) }], settings.source];
+  } catch (error) {
+    return [[], [invalidConfiguration(error)], ''];
+  }
+}
+
+async function readPlace(
+  options: GlobalOptions,
+  source: string,
+): Promise<[Parameters<typeof runChecks>[0]['temporal'], ConnectionFinding[]]> {
+  try {
+    const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
+    const describe = (found: WorkerDifference) => describeDifference(found, { source, now: Date.now() });
+    const dataConverter = await readDataConverter(options);
+    return [{ ...temporalTarget(options), taskQueue, dataConverter, describe }, []];
+  } catch (error) {
+    return [null, [invalidConfiguration(error)]];
+  }
+}
+
+function invalidConfiguration(error: unknown): ConnectionFinding {
+  const remedy = error instanceof WorktrackError ? error.remedy : null;
+  const text = remedy ?? 'Correct the file and check it with `worktrack config check`.';
+  return { connection: null, ...problem('configuration', 'configuration', errorMessage(error).trim(), text) };
+}
+
+/** The object that `doctor --json` prints. @param settings `null` without `--try-service` */
+function doctorJson(findings: readonly ConnectionFinding[], settings: readonly Pasted[] | null): object {
+  return {
+    ...(settings === null
+      ? {}
+      : {
+          settings: Object.fromEntries(
+            settings.map(({ connection, suggestions, yaml }) => [connection, { ...suggestions, yaml }]),
+          ),
+        }),
+    outcome: stateOf(findings),
+    checks: findings.map(({ connection, check, state, message, remedy }) => ({
+      connection,
+      check,
+      state,
+      message,
+      remedy,
+    })),
+  };
+}
+
+function stateOf(findings: readonly ConnectionFinding[]): ConnectionFinding['state'] {
+  if (findings.some(({ state }) => state === 'problem')) return 'problem';
+  return findings.some(({ state }) => state === 'warning') ? 'warning' : 'ok';
+}
+
+/** Indentation below a state. */
+const BELOW = '         ';
+
+/** A line for each finding with its remedy below, and a summary at the end. */
+function doctorLines(findings: readonly ConnectionFinding[], width: number): string[] {
+  const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
+  const rows = findings.map((finding): Row => {
+    const { connection, message } = finding;
+    const [first = '', ...more] = message.split('\n');
+    const prefix = several && connection !== null ? `${connection}: ` : '';
+    return { finding, text: `${prefix}${first}`, below: [...more, ...remedyLines(finding)] };
+  });
+  return [...rendered(rows, width), '', summary(findings)];
+}
+
+/**
+ * One screen about many connections: findings about all of them, then one line per check and state, with the first message
+ * and remedy of each problem.
+ */
+export function doctorScreen(
+  findings: readonly ConnectionFinding[],
+  { width, height }: { readonly width: number; readonly height: number },
+): string[] {
+  const groups = new Map<string, ConnectionFinding[]>();
+  for (const finding of findings) {
+    const { connection, state, check } = finding;
+    const key = connection === null ? `${groups.size}` : `${state} ${check}`;
+    groups.set(key, [...(groups.get(key) ?? []), finding]);
+  }
+  const rows = [...groups.values()].map(rowOf);
+  const end = ['', summary(findings), 'Details: --connection NAME, --failing, or --details for all.'];
+  const all = [...rendered(rows, width), ...end];
+  if (all.length < height) return all;
+  const important = rows.filter(({ finding }) => finding.state !== 'ok');
+  const lines = rendered(important, width);
+  return [...lines.slice(0, Math.max(1, height - 1 - end.length)), ...end];
+}
+
+interface Row {
+  readonly finding: ConnectionFinding;
+  readonly text: string;
+  readonly below: readonly string[];
+}
+
+function rowOf(group: readonly ConnectionFinding[]): Row {
+  const [finding] = group as [ConnectionFinding, ...ConnectionFinding[]];
+  const { connection, state, message } = finding;
+  const [first = ''] = message.split('\n');
+  if (connection === null) return { finding, text: first, below: remedyLines(finding) };
+  const names = [...new Set(group.map((one) => one.connection))];
+  const text = counted(names.length, 'connection');
+  if (state === 'ok') return { finding, text, below: [] };
+  const such = names.length === 1 ? first : `such as ${connection}: ${first}`;
+  return { finding, text: names.length === 1 ? connection : text, below: [such, ...remedyLines(finding)] };
+}
+
+function remedyLines({ remedy }: ConnectionFinding): string[] {
+  return remedy === null ? [] : remedy.split('\n');
+}
+
+/** A table of state, check and text. The text and what follows are wrapped, because causes must stay readable. */
+function rendered(rows: readonly Row[], width: number): string[] {
+  const cells = rows.map(({ finding: { state, check } }) => [state, check]);
+  const heads = table(cells.map((row) => [...row, '|'])).map((line) => line.slice(0, -1));
+  return rows.flatMap(({ finding: { state }, text, below }, i) => {
+    const head = heads[i]!;
+    const line = `${head}${printable(text)}`;
+    // A text that does not fit next to its check starts on the line after it.
+    const [first, more] =
+      line.length <= width || width <= head.length ? [line, []] : [head.trimEnd(), wrapBelow(text, width)];
+    return [paint(state, cut(first, width)), ...more, ...below.flatMap((one) => wrapBelow(one, width))];
+  });
+}
+
+function wrapBelow(text: string, width: number): string[] {
+  return wrap(`${BELOW}${printable(runnableHere(text)).trimEnd()}`, width);
+}
+
+function summary(findings: readonly ConnectionFinding[]): string {
+  const problems = findings.filter(({ state }) => state === 'problem').length;
+  const warnings = findings.filter(({ state }) => state === 'warning').length;
+  if (problems + warnings === 0) return 'No problems found.';
+  return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`;
+}
+
+function paint(state: ConnectionFinding['state'], line: string): string {
+  const { green, yellow, red } = colorsFor(process.stdout);
+  const colour = { ok: green, warning: yellow, problem: red }[state];
+  return colour(state) + line.slice(state.length);
+}

@@ -1,0 +1,77 @@
+import { CommanderError } from 'commander';
+import { type ExportResult, FAILURES, type RunError } from '../../core/contract/index.js';
+import type { WriteBackResult } from '../../core/contract/write-back.js';
+import { errorMessage, WorktrackError } from '../../core/errors.js';
+import { EXIT, type ExitCode, worstExitCode } from '../../core/exit-code.js';
+import { toSystemError } from '../../core/system-error.js';
+import { InputError } from '../../write-back/input-error.js';
+import { clip } from './text.js';
+
+export { EXIT, type ExitCode, worstExitCode };
+
+/**
+ * The exit code of an export. A refusal takes precedence, because only a person can resolve it. Otherwise the failed runs
+ * decide if they agree.
+ */
+export function exitCodeOf({ outcome, runs }: ExportResult): ExitCode {
+  if (outcome === 'refused' || runs.some((run) => run.outcome === 'refused')) return EXIT.refused;
+  if (outcome === 'published') return EXIT.done;
+  const failed = runs.filter((run) => run.outcome === 'failed');
+  const [code = EXIT.failed, ...others] = new Set(failed.map(({ error }) => failureExitCode(error)));
+  return others.length === 0 ? code : EXIT.failed;
+}
+
+/** The exit code of a batch. A superseded or skipped row is not a failure. */
+export function writeBackExitCode({ outcome, error }: Pick<WriteBackResult, 'outcome' | 'error'>): ExitCode {
+  if (outcome === 'written') return EXIT.done;
+  if (outcome === 'refused') return EXIT.refused;
+  return outcome === 'failed' ? failureExitCode(error) : EXIT.failed;
+}
+
+function failureExitCode(error: RunError | null): ExitCode {
+  return FAILURES[error?.type ?? 'Failed'].exitCode;
+}
+
+export interface Failure {
+  readonly code: ExitCode;
+  /** For stderr; empty if the message was already printed. */
+  readonly message: string;
+  /** The stable code of the error, if it has one. */
+  readonly errorCode?: string;
+}
+
+/** Characters of a cell in a message. */
+const VALUE_WIDTH = 80;
+
+/**
+ * Converts an error to an exit code and a message. Only an unexpected error shows a stack trace, and only with
+ * WORKTRACK_DEBUG.
+ */
+export function failureOf(error: unknown, env: Readonly<Record<string, string | undefined>>): Failure {
+  if (error instanceof InputError && error.value !== null) {
+    // Only here: a terminal may show what a history must not hold.
+    const found = `${error.message}; found ${JSON.stringify(clip(error.value, VALUE_WIDTH))}`;
+    return {
+      code: error.exitCode,
+      message: [found, error.remedy ?? ''].join('\n').trim(),
+      errorCode: error.code,
+    };
+  }
+  if (error instanceof WorktrackError) {
+    return { code: error.exitCode, message: error.describe('\n'), errorCode: error.code };
+  }
+  // Commander has already printed its message; help and version exit with 0.
+  if (error instanceof CommanderError) {
+    return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, message: '' };
+  }
+  const message = errorMessage(error);
+  const system = env.WORKTRACK_DEBUG ? null : toSystemError(error);
+  if (system !== null)
+    return { code: system.exitCode, message: system.describe('\n'), errorCode: system.code };
+  if (!(error instanceof Error)) return { code: EXIT.failed, message };
+  if (env.WORKTRACK_DEBUG) return { code: EXIT.failed, message: error.stack ?? message };
+  return {
+    code: EXIT.failed,
+    message: `${message}\nUnexpected error. Set WORKTRACK_DEBUG=1 for a stack trace, and please report it.`,
+  };
+}

@@ -1,0 +1,85 @@
+import type { RunId } from '../../core/brands.js';
+import { MINUTE_MS, parseDuration } from '../../core/duration.js';
+import { errorMessage } from '../../core/errors.js';
+import { isRunId } from '../../core/run-id.js';
+import { UsageError } from './usage-error.js';
+
+/** Options of all commands. */
+export interface GlobalOptions {
+  readonly config?: string;
+  /** The connection, for a command that takes one; the last one of several. */
+  readonly connection?: string;
+  /** Every `--connection`, for a command that takes several. */
+  readonly connections?: readonly string[];
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly taskQueue?: string;
+  /** Path of a module. */
+  readonly dataConverter?: string;
+  readonly traces?: boolean;
+}
+
+/** Options of a command that takes several connections. */
+export interface SeveralOptions extends GlobalOptions {
+  readonly all?: boolean;
+  /** Print only the connections with a problem. */
+  readonly failing?: boolean;
+  /** Print the details of every connection, not only of those with a problem. */
+  readonly details?: boolean;
+}
+
+/** Whether the command prints one line per connection: the form depends on the options, not on the number in the file. */
+export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
+  return all === true || connections.length > 1;
+}
+
+/** A word of a command line, quoted if the shell would change it. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Collects the values of a repeatable option. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}
+
+/** A whole number of at least 1. @throws UsageError */
+export function positive(option: string, text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new UsageError(`${option} must be a whole number, at least 1; found ${JSON.stringify(text)}`);
+}
+
+/** A run id. @throws UsageError */
+export function runIdOption(option: string, text: string): RunId {
+  if (isRunId(text)) return text;
+  throw new UsageError(
+    `${option} must be a run id such as 20261121T020000Z-1a2b3c4d; found ${JSON.stringify(text)}`,
+  );
+}
+
+/** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
+export function duration(option: string, text: string, example: string): number {
+  try {
+    const ms = parseDuration(text);
+    if (ms > 0) return ms;
+  } catch {
+    // The message below is the same for both.
+  }
+  throw new UsageError(`${option} must be a duration such as ${example}; found ${JSON.stringify(text)}`);
+}
+
+/**
+ * How long to retry a server that does not answer: `WORKTRACK_REACH_TIMEOUT`, by default one minute
+ * (docs/reference/environment.md).
+ *
+ * @throws UsageError
+ */
+export function reachTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
+  const text = env.WORKTRACK_REACH_TIMEOUT;
+  if (text === undefined || text === '') return MINUTE_MS;
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    throw new UsageError(`WORKTRACK_REACH_TIMEOUT: ${errorMessage(error)}`);
+  }
+}

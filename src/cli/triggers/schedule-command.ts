@@ -1,0 +1,223 @@
+import { scheduleId } from '../../core/contract/index.js';
+import { DAY_MS, MINUTE_MS } from '../../core/duration.js';
+import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import {
+  type AppliedSchedule,
+  applySchedule,
+  type DescribedSchedule,
+  deleteSchedule,
+  describeSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from '../../temporal/schedule/schedule.js';
+import { chooseConnections, readSettings } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
+import { toUserError, withTemporal } from '../shared/context.js';
+import { eachConnection, printEnded } from '../shared/each-connection.js';
+import { output, printJson } from '../shared/output.js';
+import { age, table } from '../shared/text.js';
+import { checkWorkers, differenceText } from '../shared/worker-config.js';
+
+export interface ScheduleOptions extends SeveralOptions {
+  readonly json?: boolean;
+  /** Reason, shown with the Schedule. */
+  readonly note?: string;
+}
+
+export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resume' | 'delete';
+
+/** `worktrack schedule …`: the nightly Schedules of connections. */
+export async function runSchedule(action: ScheduleAction, options: ScheduleOptions): Promise<ExitCode> {
+  const settings = readSettings(options);
+  const chosen = chooseConnections(settings, options);
+  return withTemporal(options, async (temporal) => {
+    const differences = DEPENDS_ON_WORKERS.includes(action)
+      ? (await checkWorkers(temporal, chosen, options)).differences
+      : [];
+    const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
+      const { warnings = [], ...result } = await actions[action](temporal, connection, options);
+      const found = differences
+        .filter((one) => one.connection === connection.name)
+        .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
+      return { ...result, warnings: [...warnings, ...found] };
+    };
+    if (!isSeveral(options)) {
+      const { value, lines, warnings = [] } = await act(chosen[0]!);
+      if (options.json === true) printJson(value);
+      else for (const line of lines) output.out(line);
+      for (const warning of warnings) output.note(warning);
+      return EXIT.done;
+    }
+    const actWithReason = (connection: ConnectionSettings): Promise<ScheduleResult> =>
+      act(connection).catch((error: unknown) => {
+        throw toUserError(error, temporal);
+      });
+    return printEnded(await eachConnection(chosen, actWithReason), options, {
+      summary: ({ state, detail, lines, warnings = [] }) => ({
+        ...{ code: EXIT.done, problem: false, state, detail },
+        lines,
+        notes: warnings,
+      }),
+      json: ({ value }) => value,
+    });
+  });
+}
+
+/** The result of an action on one Schedule. */
+interface ScheduleResult {
+  /** For `--json`. */
+  readonly value: object;
+  readonly lines: readonly string[];
+  readonly state: string;
+  /** The most important fact, for one line. */
+  readonly detail: string;
+  readonly warnings?: readonly string[];
+}
+
+/** Actions whose runs use the workers' configuration. */
+const DEPENDS_ON_WORKERS: readonly ScheduleAction[] = ['apply', 'describe', 'trigger', 'resume'];
+
+type Action = (
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  options: ScheduleOptions,
+) => Promise<ScheduleResult>;
+
+const actions: Readonly<Record<ScheduleAction, Action>> = {
+  async apply(temporal, connection, { taskQueue }) {
+    const applied = await applySchedule(temporal, connection, taskQueue);
+    const skipped = nextSkippedNight(connection.schedule, Date.now());
+    return {
+      value: applied,
+      lines: appliedLines(applied),
+      state: applied.outcome,
+      detail: nextText(applied.nextRuns),
+      ...(skipped === null ? {} : { warnings: [skippedNightLine(connection.schedule, skipped)] }),
+    };
+  },
+  async describe(temporal, { name }) {
+    const described = await describeSchedule(temporal, name);
+    const { paused, note, nextRuns } = described;
+    return {
+      value: described,
+      lines: describedLines(described),
+      state: paused ? 'paused' : 'active',
+      detail: paused ? (note ?? '') : nextText(nextRuns),
+    };
+  },
+  async trigger(temporal, { name }) {
+    await triggerSchedule(temporal, name);
+    return done(name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
+  },
+  async pause(temporal, { name }, { note }) {
+    await pauseSchedule(temporal, name, note);
+    return done(name, 'paused', 'paused. Resume it with: worktrack schedule resume');
+  },
+  async resume(temporal, { name }, { note }) {
+    await resumeSchedule(temporal, name, note);
+    return done(name, 'resumed', 'resumed');
+  },
+  async delete(temporal, { name }) {
+    await deleteSchedule(temporal, name);
+    return done(name, 'deleted', 'deleted. A run in progress continues, and published data stays.');
+  },
+};
+
+function done(connection: string, outcome: string, text: string): ScheduleResult {
+  const id = scheduleId(connection);
+  const lines = [`Schedule ${id}: ${text}`];
+  return { value: { scheduleId: id, outcome }, lines, state: outcome, detail: id };
+}
+
+/** The result of `schedule apply`. */
+export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }: AppliedSchedule): string[] {
+  return [
+    `Schedule ${scheduleId}: ${outcome}`,
+    ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
+    ...nextLine(nextRuns),
+    ...(watcher === 'none' ? [] : [`  watcher for alerts: ${watcher}`]),
+  ];
+}
+
+/** Warns of a day without a run because the time does not exist when daylight saving time begins. */
+function skippedNightLine({ timezone }: { timezone: string }, { date, time }: SkippedNight): string {
+  return (
+    `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts that night. The next run ` +
+    'reads its changes. Choose an hour that always exists, or the time zone UTC.'
+  );
+}
+
+export function describedLines(described: DescribedSchedule): string[] {
+  const { scheduleId, cron, timezone, paused, note, nextRuns, lastRuns, skipped } = described;
+  return [
+    `Schedule ${scheduleId}: ${cron} (${timezone})${paused ? ', paused' : ''}`,
+    ...(note === null ? [] : [`  note: ${note}`]),
+    ...nextLine(nextRuns),
+    ...(skipped === 0 ? [] : [`  ${skipped} skipped because the previous run was still in progress`]),
+    ...(lastRuns.length === 0 ? ['  no runs yet'] : ['  last runs:']),
+    ...table(
+      lastRuns.map(({ scheduledAt, outcome, workflowId }) => [
+        `    ${toUtcSeconds(scheduledAt.getTime())}`,
+        outcome,
+        workflowId,
+      ]),
+    ),
+  ];
+}
+
+/** When the next run starts, for one line. @param now milliseconds since 1970 */
+function nextText([next]: readonly Date[], now: number = Date.now()): string {
+  return next === undefined ? 'no next run' : `next run in ${age(next.getTime() - now)}`;
+}
+
+function nextLine(times: readonly Date[]): string[] {
+  return times.length === 0
+    ? []
+    : [`  next runs: ${times.map((time) => toUtcSeconds(time.getTime())).join(', ')}`];
+}
+
+/** More than a year, so that every change to daylight saving time is found. */
+const DAYS_AHEAD = 400;
+
+/** A day without a run, because daylight saving time skips the local time of the run. */
+interface SkippedNight {
+  /** Local date, `2027-03-28`. */
+  readonly date: string;
+  /** Local time that does not exist on this date, `02:00`. */
+  readonly time: string;
+}
+
+/**
+ * The first day within 400 days that Temporal skips because the cron's local time does not exist (observed on server
+ * 1.29.1). Handles only cron expressions with one time per day, such as the default; returns `null` for others.
+ *
+ * @param from milliseconds since 1970
+ */
+export function nextSkippedNight(
+  { cron, timezone }: Pick<ScheduleSettings, 'cron' | 'timezone'>,
+  from: number,
+): SkippedNight | null {
+  const [minute, hour] = /^(\d{1,2}) (\d{1,2}) \S+ \S+ \S+$/.exec(cron.replace(/\s+/g, ' '))?.slice(1) ?? [];
+  if (minute === undefined || hour === undefined) return null;
+  const time = `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone: timezone,
+    dateStyle: 'short',
+    timeStyle: 'short',
+    hourCycle: 'h23',
+  });
+  const local = (at: number): string => format.format(at).replace(', ', 'T');
+  const today = Math.floor(from / DAY_MS) * DAY_MS;
+  for (let day = 1; day <= DAYS_AHEAD; day++) {
+    const asUtc = today + day * DAY_MS + (Number(hour) * 60 + Number(minute)) * MINUTE_MS;
+    const date = new Date(asUtc).toISOString().slice(0, 10);
+    // The time exists if one of the zone's offsets around it leads to this local time.
+    const offsets = [asUtc - DAY_MS, asUtc + DAY_MS].map((at) => Date.parse(`${local(at)}:00Z`) - at);
+    if (!offsets.some((offset) => local(asUtc - offset) === `${date}T${time}`)) return { date, time };
+  }
+  return null;
+}

@@ -1,0 +1,132 @@
+import { readFile } from 'node:fs/promises';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import {
+  parseHistory,
+  type RecordedHistory,
+  type ReplayedHistory,
+  replayHistories,
+  serverHistories,
+} from '../../temporal/replay.js';
+import { chooseConnections, readSettings } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { readDataConverter } from '../shared/client-options.js';
+import { type GlobalOptions, isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
+import { withTemporal } from '../shared/context.js';
+import { eachConnection, printEnded } from '../shared/each-connection.js';
+import { output, printJson } from '../shared/output.js';
+import { count, counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { silenceRuntime } from './runtime.js';
+
+interface ReplayCommandOptions extends SeveralOptions {
+  readonly fromServer?: boolean;
+  readonly workflowId?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+/** `worktrack replay`: checks that this build replays recorded histories; exits with 1 if one diverges. */
+export async function runReplay(files: readonly string[], options: ReplayCommandOptions): Promise<ExitCode> {
+  const limit = options.limit === undefined ? undefined : positive('--limit', options.limit);
+  if (options.fromServer !== true) {
+    if (files.length === 0) throw new UsageError('name history files, or use --from-server');
+    if (limit !== undefined || options.workflowId !== undefined)
+      throw new UsageError('--workflow-id and --limit require --from-server');
+    return replay(await readAll(files), options);
+  }
+  if (files.length > 0) throw new UsageError('history files and --from-server exclude each other');
+  const { connection, workflowId, taskQueue = DEFAULT_TASK_QUEUE } = options;
+  const ofConnection = (temporal: TemporalClient, name: string | undefined) =>
+    serverHistories(temporal, { taskQueue, connection: name, workflowId, limit });
+  if (!isSeveral(options))
+    return withTemporal(options, (temporal) => replay(ofConnection(temporal, connection), options));
+  if (workflowId !== undefined)
+    throw new UsageError('--workflow-id names one workflow: leave out --all, or name one connection');
+  const chosen = chooseConnections(readSettings(options), options);
+  return withTemporal(options, async (temporal) => {
+    const replayed = await replayerOf(options);
+    const ended = await eachConnection(chosen, ({ name }) => replayed(ofConnection(temporal, name)));
+    if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
+    return printEnded(ended, options, {
+      summary(done) {
+        const diverged = done.filter(isDiverged);
+        const state = done.length === 0 ? 'no workflows' : diverged.length > 0 ? 'diverged' : 'replayed';
+        const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
+        const code = codeOf(done);
+        return { code, problem: diverged.length > 0, state, detail, lines: diverged.flatMap(linesOf) };
+      },
+      json: (histories) => ({ outcome: outcomeOf(histories), histories }),
+    });
+  });
+}
+
+/** Reads all files before any is replayed, so that a wrong path fails early. @throws UsageError, ConfigurationError */
+async function readAll(files: readonly string[]): Promise<RecordedHistory[]> {
+  const histories: RecordedHistory[] = [];
+  for (const file of files) {
+    const text = await readFile(file, 'utf8').catch((cause: Error) => {
+      throw new UsageError(`cannot read ${file}: ${cause.message}`);
+    });
+    histories.push(parseHistory(file, text));
+  }
+  return histories;
+}
+
+type Histories = Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>;
+
+/** A function that replays histories with the user's data converter. */
+async function replayerOf(options: GlobalOptions) {
+  const dataConverter = await readDataConverter(options);
+  silenceRuntime();
+  return async (histories: Histories, onEnd: (one: ReplayedHistory) => void = () => {}) => {
+    const done: ReplayedHistory[] = [];
+    const converter = dataConverter === undefined ? {} : { dataConverter };
+    for await (const replayed of replayHistories(histories, converter)) {
+      done.push(replayed);
+      onEnd(replayed);
+    }
+    return done;
+  };
+}
+
+async function replay(histories: Histories, options: ReplayCommandOptions): Promise<ExitCode> {
+  const replayed = await replayerOf(options);
+  const done = await replayed(histories, (one) => {
+    if (options.json !== true) for (const line of linesOf(one)) output.out(line);
+  });
+  // Replaying nothing must not look like success.
+  if (done.length === 0) throw nothingFound();
+  if (options.json === true) printJson({ outcome: outcomeOf(done), histories: done });
+  const diverged = done.filter(isDiverged).length;
+  output.note(`Histories checked: ${done.length}; diverged: ${diverged}.`);
+  if (diverged > 0) output.note(ADVICE);
+  return codeOf(done);
+}
+
+function nothingFound(): UsageError {
+  return new UsageError(
+    'found no workflows of this package to replay; check --namespace, --task-queue, --connection and --workflow-id',
+  );
+}
+
+function isDiverged({ outcome }: ReplayedHistory): boolean {
+  return outcome === 'diverged';
+}
+
+function outcomeOf(done: readonly ReplayedHistory[]): 'replayed' | 'diverged' {
+  return done.some(isDiverged) ? 'diverged' : 'replayed';
+}
+
+function codeOf(done: readonly ReplayedHistory[]): ExitCode {
+  return done.some(isDiverged) ? EXIT.failed : EXIT.done;
+}
+
+function linesOf({ name, workflowType, events, outcome, error }: ReplayedHistory): string[] {
+  const about = `${outcome.padEnd(8)}  ${workflowType}  ${name} (${counted(events, 'event')})`;
+  return error === null ? [about] : [about, `  ${error}`];
+}
+
+const ADVICE = `A worker of this build cannot continue these workflows. Only running workflows matter: keep workers of their old build
+until they end, or upgrade with worker deployment versioning (worktrack worker --deployment-name N --build-id B). If you
+changed the workflow yourself, put the change behind \`patched\`.`;

@@ -1,0 +1,279 @@
+import { TransportError } from '@temporalio/worker';
+import { configFingerprint, readListen } from '../../config/index.js';
+import { parseBytes } from '../../core/bytes.js';
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import { ConfigurationError, errorMessage, isAbort } from '../../core/errors.js';
+import { reach } from '../../core/reachability.js';
+import { resolveSecret } from '../../core/secrets.js';
+import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { VERSION } from '../../core/version.js';
+import { worldReadableWarnings } from '../../doctor/check-secrets.js';
+import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
+import {
+  createWorker,
+  type DeploymentVersion,
+  type WorkerState,
+  type WorktrackWorker,
+} from '../../temporal/worker/worker.js';
+import { readSettings } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { readDataConverter, readTraces } from '../shared/client-options.js';
+import { duration, type GlobalOptions, positive, reachTimeoutMs } from '../shared/command-options.js';
+import { temporalTarget, toUserError } from '../shared/context.js';
+import { stopOnSignal } from '../shared/interrupt.js';
+import { output } from '../shared/output.js';
+import { counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { type HealthServer, readHealth, startHealthServer } from './health.js';
+import { reloadOnChange } from './reload.js';
+import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
+
+export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevelName;
+  readonly metrics?: string;
+  readonly maxActivities?: string;
+  readonly maxActivityMemory?: string;
+  readonly maxCachedWorkflows?: string;
+  /** How long to stay without Temporal before the worker ends. */
+  readonly giveUpAfter?: string;
+  /** Address of `/healthz` and `/readyz`. */
+  readonly health?: string;
+  /** Loads the configuration file when it changes. */
+  readonly watch?: boolean;
+}
+
+/**
+ * `worktrack worker`: runs until SIGTERM or Ctrl-C, then drains; a second signal stops it immediately. SIGHUP loads the
+ * configuration again.
+ */
+export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
+  const { logFormat: format, logLevel: level } = options;
+  const limits = {
+    maxConcurrentActivities: optional('--max-activities', options.maxActivities),
+    maxActivityMemoryBytes: optionalSize('--max-activity-memory', options.maxActivityMemory),
+    maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
+  };
+  const giveUpAfterMs =
+    options.giveUpAfter === undefined
+      ? undefined
+      : duration('--give-up-after', options.giveUpAfter, '10m or 1h');
+  const listen = options.health === undefined ? null : readHealth(options.health);
+  const metrics = readMetricsAddress(options.metrics);
+  const deployment = readDeployment(options, process.env);
+  const dataConverter = await readDataConverter(options);
+  const settings = readSettings(options);
+  const place = temporalTarget(options);
+  const { taskQueue } = options;
+  const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  if (format === 'json')
+    output.note('starting a worker', 'info', startFields(options, place, settings, deployment));
+  for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning, 'warn');
+  for (const { connection, error } of await unreadableKeys(settings.connections))
+    logger.warn('the API key cannot be read, so runs of this connection fail', { connection, error });
+  const traces = await readTraces(options, (message) => logger.warn(message));
+  const traced = traces === null ? {} : { worker: traces.worker };
+  const stop = stopOnSignal(
+    'draining. Running activities save their position.',
+    'Other workers take over after the heartbeat timeout.',
+  );
+  let worker: WorktrackWorker | null = null;
+  let current = settings;
+  // From here on, because SIGHUP without a handler ends a worker that is still connecting.
+  const reloading = reloadOnChange({
+    settings,
+    read: () => readSettings(options),
+    apply: (changed) => {
+      current = changed;
+      worker?.reload(changed);
+    },
+    onHangUp: () => void worker?.checkConnection(),
+    watch: options.watch === true,
+    logger,
+  });
+  const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
+  let health: HealthServer | null = null;
+  try {
+    // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
+    if (listen !== null) health = await startHealthServer(listen, state);
+    if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
+    const created = await reach(
+      `Temporal at ${place.address}`,
+      () =>
+        createWorker({
+          ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
+          ...{ giveUpAfterMs, deployment, dataConverter, ...traced },
+        }),
+      (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
+      grpcMessage,
+      {
+        timeoutMs: reachTimeoutMs(process.env),
+        onOutage: (message) => output.note(message, 'warn'),
+        signal: stop.signal,
+      },
+    );
+    worker = created;
+    if (current !== settings) created.reload(current);
+    if (format === 'text') announce(created, current, deployment);
+    if (stop.signal.aborted) created.stop();
+    else stop.signal.addEventListener('abort', () => created.stop(), { once: true });
+    await created.run();
+    return EXIT.done;
+  } catch (error) {
+    // Stopped before it was connected: there is nothing to drain.
+    if (stop.signal.aborted && isAbort(error)) return EXIT.done;
+    throw toUserError(error, place);
+  } finally {
+    reloading.close();
+    stop.release();
+    await health?.close();
+    await traces?.close();
+  }
+}
+
+/** Connections in the greeting, so that it fits on a terminal. */
+const MAX_NAMED = 5;
+
+/** What the first line of the log says about this worker. */
+function startFields(
+  { taskQueue = DEFAULT_TASK_QUEUE }: WorkerCommandOptions,
+  { address, namespace }: { readonly address: string; readonly namespace: string },
+  { connections }: Settings,
+  deployment: DeploymentVersion | undefined,
+) {
+  return {
+    version: VERSION,
+    taskQueue,
+    namespace,
+    address,
+    ...deployment,
+    connections: connections.map((connection) => ({
+      name: connection.name,
+      resources: connection.resources.map(({ name }) => name),
+      fingerprint: configFingerprint(connection),
+    })),
+  };
+}
+
+function announce(
+  worker: { taskQueue: string; namespace: string; address: string },
+  settings: { connections: readonly { name: string; resources: readonly unknown[] }[] },
+  deployment: DeploymentVersion | undefined,
+): void {
+  const { taskQueue, namespace, address } = worker;
+  const named = settings.connections.slice(0, MAX_NAMED);
+  const served = named.map(({ name, resources }) => `${name} (${counted(resources.length, 'resource')})`);
+  const others = settings.connections.length - named.length;
+  if (others > 0) served.push(`and ${counted(others, 'other connection')}`);
+  output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
+  output.note(`Serving ${served.join(', ')}. SIGTERM or Ctrl-C drains the worker.`);
+  if (deployment === undefined) return;
+  const { deploymentName, buildId } = deployment;
+  output.note(
+    `Build ${buildId} of deployment ${deploymentName}. It receives tasks once it is the current version: temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+  );
+}
+
+function optional(option: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : positive(option, text);
+}
+
+function optionalSize(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseBytes(text);
+  } catch (error) {
+    throw new UsageError(`${option}: ${errorMessage(error)}`);
+  }
+}
+
+/** The native client throws its own error class for an unreachable server. */
+function isTransport(error: unknown): boolean {
+  return error instanceof TransportError || /connect|transport|timed? ?out/i.test(errorMessage(error));
+}
+
+interface UnreadableKey {
+  readonly connection: string;
+  readonly error: string;
+}
+
+/**
+ * The connections whose API key cannot be read. A worker that could not run anything must not look healthy; a worker of
+ * several connections serves the others.
+ *
+ * @throws ConfigurationError if no key can be read
+ */
+async function unreadableKeys(connections: readonly ConnectionSettings[]): Promise<UnreadableKey[]> {
+  const errors = await Promise.all(
+    connections.map(async ({ name, apiKey }) => {
+      const path = `connections.${name}.apiKey`;
+      return resolveSecret(apiKey, { path }).then(
+        () => null,
+        (error: unknown) => ({ connection: name, error }),
+      );
+    }),
+  );
+  const found = errors.filter((one) => one !== null);
+  if (found.length > 0 && found.length === connections.length) throw found[0]!.error;
+  return found.map(({ connection, error }) => ({ connection, error: errorMessage(error) }));
+}
+
+interface DeploymentOptions {
+  readonly deploymentName?: string;
+  readonly buildId?: string;
+}
+
+/**
+ * The deployment version of a worker, from its options or `WORKTRACK_DEPLOYMENT_NAME` and `WORKTRACK_BUILD_ID`;
+ * `undefined` if neither is set, which turns versioning off.
+ *
+ * @throws UsageError if only one of the two is set
+ */
+export function readDeployment(
+  options: DeploymentOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): DeploymentVersion | undefined {
+  const deploymentName = options.deploymentName ?? (env.WORKTRACK_DEPLOYMENT_NAME || undefined);
+  const buildId = options.buildId ?? (env.WORKTRACK_BUILD_ID || undefined);
+  if (deploymentName === undefined && buildId === undefined) return undefined;
+  if (deploymentName === undefined || buildId === undefined) {
+    const [given, missing] =
+      buildId === undefined ? ['deployment name', '--build-id'] : ['build id', '--deployment-name'];
+    throw new UsageError(
+      `a ${given} requires ${missing} too; pass both, or neither to run without versioning`,
+    );
+  }
+  // The server joins the two with a dot.
+  if (deploymentName.includes('.'))
+    throw new UsageError(`--deployment-name must not contain "."; found ${JSON.stringify(deploymentName)}`);
+  return { deploymentName, buildId };
+}
+
+/** Parses `--metrics` into the form that the SDK accepts. @throws UsageError */
+function readMetricsAddress(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { host, port } = readListen(text);
+    // The SDK accepts IP addresses only.
+    const address = host === 'localhost' ? '127.0.0.1' : host;
+    return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(`--metrics: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Starts the metrics endpoint with `start`. @throws ConfigurationError if it cannot listen on the address */
+function startMetrics<T>(address: string | undefined, start: () => T): T {
+  try {
+    return start();
+  } catch (cause) {
+    if (address === undefined) throw cause;
+    const text = errorMessage(cause);
+    const why = /address already in use/i.test(text) ? 'another process uses this port' : text;
+    throw new ConfigurationError(`cannot serve metrics on ${address}: ${why}`, {
+      remedy: 'Choose an unused address and port of this machine with --metrics.',
+      cause,
+    });
+  }
+}

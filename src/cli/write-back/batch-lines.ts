@@ -1,0 +1,60 @@
+import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
+import type { RefusalText } from '../../write-back/index.js';
+import { count, counted } from '../shared/text.js';
+
+/** The result of a batch in one line, for stdout: `Batch 3b860e3713d2: written, 1,200 created`. */
+export function resultLine({ batchId, outcome, counts, unsent }: WriteBackResult): string {
+  const parts = ROW_OUTCOMES.filter((one) => counts[one] > 0).map((one) => `${count(counts[one])} ${one}`);
+  if (unsent > 0) parts.push(`${count(unsent)} not sent`);
+  return [`Batch ${shownBatchId(batchId)}: ${outcome}`, ...(parts.length === 0 ? ['no rows'] : parts)].join(
+    ', ',
+  );
+}
+
+/** Warnings, errors and what to do next, for stderr. */
+export function batchDiagnostics({
+  outcome,
+  counts,
+  unsent,
+  warnings,
+  error,
+  results,
+}: WriteBackResult): string[] {
+  const lines = warnings.map((text) => `warning: ${text}`);
+  if (error !== null && outcome !== 'cancelled') lines.push(`${outcome}: ${error.message}`);
+  if (outcome === 'cancelled')
+    lines.push('The batch was cancelled. To continue it, run the same command again.');
+  else if (unsent > 0)
+    lines.push(`${counted(unsent, 'row')} not sent. To send them, run the same command again.`);
+  if (counts.rejected > 0) {
+    lines.push(
+      `${counted(counts.rejected, 'row')} rejected. Correct them in a separate file: the other rows are written.`,
+    );
+  }
+  if (counts.unknown > 0 && outcome === 'incomplete') {
+    lines.push(
+      `${counted(counts.unknown, 'row')} unknown: no response showed whether they were written. Look for them in the service. ` +
+        'The same command sends them again with the same idempotency keys. If the service may have forgotten these, ' +
+        'run it with --unknown resend to send the rows again, or with --unknown skip to leave them. ' +
+        'If their messages name an earlier batch, repeat that one first, then this one.',
+    );
+  } else if (counts.unknown > 0 && results !== null) {
+    lines.push(
+      `${counted(counts.unknown, 'row')} unknown. To resolve them, run the same command again; it uses the same idempotency keys.`,
+    );
+  }
+  return lines;
+}
+
+/** Texts of refusals that are printed. */
+const MAX_TEXTS = 5;
+
+/** What the service said when it refused rows that have no outcome, for stderr. */
+export function refusalLines(texts: readonly RefusalText[]): string[] {
+  const lines = texts.slice(0, MAX_TEXTS).map(({ status, message, rows, first }) => {
+    const which = rows === 1 ? `row ${first}` : `${counted(rows, 'row')}, the first is row ${first}`;
+    return `  ${status ?? 'refused'} (${which})${message === null ? '' : `: ${message}`}`;
+  });
+  const more = texts.length - lines.length;
+  return ['The service says:', ...lines, ...(more > 0 ? [`  and ${count(more)} more texts`] : [])];
+}

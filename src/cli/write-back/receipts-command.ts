@@ -1,0 +1,107 @@
+import type { RowOutcome } from '../../core/contract/write-back.js';
+import { shownBatchId } from '../../core/contract/write-back.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { findBatch, NOT_WRITTEN, type Receipt, readBatch, readReceipts } from '../../write-back/index.js';
+import { readConnection } from '../shared/choose-connections.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { withLake } from '../shared/open-lake.js';
+import { output, printable, printableJson, writeAll } from '../shared/output.js';
+
+interface ReceiptsOptions extends GlobalOptions {
+  readonly rejected?: boolean;
+  readonly json?: boolean;
+}
+
+/** Rows that are shown at the end of a batch. */
+const SHOWN_ROWS = 5;
+
+/** `worktrack write-back receipts`: the receipts of a batch, one line each. */
+export async function runReceipts(batch: string, options: ReceiptsOptions): Promise<ExitCode> {
+  const connection = readConnection(options);
+  await withLake(connection, async ({ store, retry }) => {
+    const batchId = await retry(() => findBatch(store, batch));
+    const receipts = receiptsOf(
+      connection,
+      store,
+      batchId,
+      options.rejected === true ? NOT_WRITTEN : undefined,
+    );
+    if (options.json === true) {
+      await writeAll(asJson(batchId, receipts));
+      return;
+    }
+    let lines = 0;
+    await writeAll(
+      asLines(receipts, () => {
+        lines++;
+      }),
+    );
+    if (lines === 0)
+      output.note(
+        options.rejected === true
+          ? `No row of batch ${shownBatchId(batchId)} was rejected or is unknown.`
+          : `Batch ${shownBatchId(batchId)} has no receipts yet.`,
+      );
+  });
+  return EXIT.done;
+}
+
+/** The first rows that were not written, for a person at a terminal; a log must not hold the keys of records. */
+export async function firstNotWritten(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  batchId: string,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const receipt of receiptsOf(connection, store, batchId, NOT_WRITTEN)) {
+    lines.push(`  ${receiptLine(receipt)}`);
+    if (lines.length === SHOWN_ROWS) break;
+  }
+  return lines;
+}
+
+/** The command that prints the rows that were not written. */
+export function receiptsCommand(batchId: string): string {
+  return `worktrack write-back receipts ${shownBatchId(batchId)} --rejected`;
+}
+
+async function* receiptsOf(
+  { writeBack }: ConnectionSettings,
+  store: ObjectStore,
+  batchId: string,
+  outcomes: readonly RowOutcome[] | undefined,
+): AsyncGenerator<Receipt> {
+  const begun = await readBatch(store, batchId);
+  const escapeFormulas = begun !== null && writeBack.escapeFormulas[begun.file.resource];
+  yield* readReceipts(store, batchId, { outcomes, escapeFormulas });
+}
+
+/** A receipt in one line: `line 8  key ab12-1  rejected  422  the project is closed`. */
+function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Receipt): string {
+  const where = line === null ? `row ${row}` : `line ${line}`;
+  const parts = [where, `key ${key}`, outcome, httpStatus, id === null ? null : `id ${id}`, message];
+  return parts
+    .filter((part) => part !== null && part !== '')
+    .join('  ')
+    .replace(/\s*[\r\n]+\s*/g, ' ');
+}
+
+async function* asLines(receipts: AsyncIterable<Receipt>, onLine: () => void): AsyncGenerator<string> {
+  for await (const receipt of receipts) {
+    onLine();
+    yield `${printable(receiptLine(receipt))}\n`;
+  }
+}
+
+/** One JSON object, written row by row: memory does not grow with the number of rows. */
+async function* asJson(batchId: string, receipts: AsyncIterable<Receipt>): AsyncGenerator<string> {
+  yield `{"batchId":${JSON.stringify(batchId)},"rows":[`;
+  let separator = '\n';
+  for await (const receipt of receipts) {
+    yield `${separator}${printableJson(JSON.stringify(receipt))}`;
+    separator = ',\n';
+  }
+  yield '\n]}\n';
+}

@@ -1,0 +1,281 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { selectConnection } from '../../config/index.js';
+import {
+  type InputFormat,
+  shownBatchId,
+  type WriteBackInput,
+  type WriteBackResult,
+  type WrittenPolicy,
+} from '../../core/contract/write-back.js';
+import { errorMessage } from '../../core/errors.js';
+import { OutOfReachError } from '../../core/reachability.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import { pointerKey } from '../../lake/published/layout.js';
+import { type ObjectStore, StoreError } from '../../lake/store/index.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
+import { startWriteBack } from '../../temporal/client/start.js';
+import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { readRefusals, type WrittenBatch } from '../../write-back/index.js';
+import {
+  alreadyWritten,
+  type CheckedInput,
+  checkWriteBack,
+  copyInput,
+  type WriteBackSource,
+  writableResource,
+} from '../../write-back/stage.js';
+import { batchProgressOn } from '../progress/progress-views.js';
+import { openFollowSession } from '../runs/follow-session.js';
+import { readSettings } from '../shared/choose-connections.js';
+import { type ExitCode, writeBackExitCode } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
+import { withLake } from '../shared/open-lake.js';
+import { output, printJson } from '../shared/output.js';
+import { age, counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+import { batchDiagnostics, refusalLines, resultLine } from './batch-lines.js';
+import { dryRun } from './dry-run.js';
+import { firstNotWritten, receiptsCommand } from './receipts-command.js';
+import {
+  askedPolicy,
+  choosePolicy,
+  earlierLines,
+  findEarlierRows,
+  repeatedWarnings,
+  unsentRow,
+} from './written-policy.js';
+
+interface WriteBackOptions extends GlobalOptions {
+  readonly dryRun?: boolean;
+  readonly keyColumn?: string;
+  readonly batchId?: string;
+  readonly format?: InputFormat;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  readonly decimalComma?: boolean;
+  readonly dateFormat?: readonly string[];
+  readonly timezone?: string;
+  readonly dropColumn?: readonly string[];
+  readonly textColumn?: readonly string[];
+  readonly unknown?: 'resend' | 'skip';
+  readonly again?: boolean;
+  readonly skipWritten?: boolean;
+  readonly readBack?: boolean;
+  readonly json?: boolean;
+}
+
+/** `worktrack write-back`: checks a file, copies it into the lake, and follows the batch to its end. */
+export async function runWriteBack(
+  resource: string,
+  file: string,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
+  const connection = selectConnection(readSettings(options), options.connection);
+  const asked = askedPolicy(options);
+  return withInputFile(file, options.format, async (path) => {
+    return withLake(connection, async ({ store, retry }) => {
+      const published = pointerKey(writableResource(resource));
+      await retry(() => store.head(published));
+      const input = await orOutOfReach(() =>
+        checkWriteBack(connection, store, { resource, file: path, ...sourceOptions(options) }),
+      );
+      for (const note of inputNotes(input)) output.note(note);
+      for (const warning of repeatedWarnings(input)) output.note(warning);
+      const before = await orOutOfReach(() => alreadyWritten(store, input, asked));
+      if (before !== null && options.dryRun !== true)
+        return finishWritten(input, before, { connection, store }, options);
+      const earlier = await orOutOfReach(() => findEarlierRows(store, input));
+      if (options.dryRun === true) {
+        for (const line of earlierLines(earlier, asked)) output.note(line);
+        return dryRun(connection, input, options, unsentRow(earlier, asked));
+      }
+      const written = await choosePolicy(earlier, asked, options);
+      for (const line of earlierLines(earlier, written)) output.note(line);
+      output.note(
+        `${counted(input.rows, 'row')} to write to ${input.resource}, batch ${shownBatchId(input.batchId)}`,
+      );
+      const staged = await orOutOfReach(() => copyInput(connection.name, store, input));
+      const result = await withTemporal(options, (temporal) =>
+        startAndFollowBatch(temporal, connection, withPolicy(staged, written), options),
+      );
+      return finish(result, { connection, store }, options);
+    });
+  });
+}
+
+async function startAndFollowBatch(
+  temporal: TemporalClient,
+  connection: ConnectionSettings,
+  staged: WriteBackInput,
+  options: WriteBackOptions,
+): Promise<WriteBackResult> {
+  const input: WriteBackInput = {
+    ...staged,
+    ...(options.unknown === undefined ? {} : { unknown: options.unknown }),
+    ...(options.readBack === false ? { readBack: false } : {}),
+  };
+  for (;;) {
+    const { workflowId, isOther } = await reachTemporal(temporal, () =>
+      startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
+    );
+    const shown = shownBatchId(input.batchId);
+    output.note(`Workflow: ${workflowId.replace(input.batchId, shown)}`);
+    if (isOther)
+      output.note(
+        'This batch is already running with another input or other options. Waiting for it to end first.',
+      );
+    const result = await followBatch(temporal, workflowId, connection);
+    if (!isOther) return result;
+  }
+}
+
+function withPolicy(input: WriteBackInput, written: WrittenPolicy | undefined): WriteBackInput {
+  return written === undefined ? input : { ...input, written };
+}
+
+interface BatchLake {
+  readonly connection: ConnectionSettings;
+  readonly store: ObjectStore;
+}
+
+async function finish(
+  result: WriteBackResult,
+  { connection, store }: BatchLake,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
+  const { batchId, outcome, counts, results } = result;
+  if (options.json === true) printJson({ batchId, outcome, counts, results });
+  else output.out(resultLine(result));
+  if (results !== null && counts.rejected + counts.unknown > 0) {
+    if (process.stderr.isTTY)
+      for (const line of await orOutOfReach(() => firstNotWritten(connection, store, batchId)))
+        output.note(line);
+    output.note(`Their receipts: ${receiptsCommand(batchId)}`);
+  }
+  for (const line of batchDiagnostics(result)) output.note(line);
+  const { refusals } = result;
+  if (refusals !== null)
+    for (const line of refusalLines(await orOutOfReach(() => readRefusals(store, refusals))))
+      output.note(line);
+  return writeBackExitCode(result);
+}
+
+/** The same file is the same batch, so that its rows are sent once. */
+function finishWritten(
+  { batchId, rows }: CheckedInput,
+  { at, written }: WrittenBatch,
+  lake: BatchLake,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
+  if (options.again === true)
+    output.note('To write all rows of this file again, give the batch another id: --again --batch-id NAME');
+  output.note(
+    `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${shownBatchId(batchId)}; nothing was sent.`,
+  );
+  const { counts, results, unsent } = written;
+  const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
+  const nothing = { refusals: null, warnings: [], error: null };
+  return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, lake, options);
+}
+
+function sourceOptions(options: WriteBackOptions): Omit<WriteBackSource, 'resource' | 'file'> {
+  const { format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone } = options;
+  return {
+    ...{ format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone },
+    dateFormats: options.dateFormat,
+    dropColumns: options.dropColumn,
+    textColumns: options.textColumn,
+  };
+}
+
+/** What the user should know about an input before it is sent. */
+function inputNotes({ unpublished, mixed, resource, blankLines, deletedRows }: CheckedInput): string[] {
+  const notes = unpublished.map(
+    (name) =>
+      `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
+      'It is sent as it is; correct the header if the name is wrong.',
+  );
+  for (const name of mixed)
+    notes.push(
+      `warning: the published values of ${JSON.stringify(name)} have several types. Its cells are sent as text; ` +
+        `set a type in the header (${name}:json), or leave the column out with --drop-column.`,
+    );
+  if (blankLines > 0) notes.push(`${counted(blankLines, 'line')} without any value: skipped`);
+  if (deletedRows > 0)
+    notes.push(
+      `${counted(deletedRows, 'row')} with _deleted_at: not sent, because the service has deleted the record`,
+    );
+  return notes;
+}
+
+/** Runs work without a time limit; the store's client retries on its own. @throws OutOfReachError */
+async function orOutOfReach<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreError && error.kind === 'unreachable')
+      throw new OutOfReachError(errorMessage(error));
+    throw error;
+  }
+}
+
+/**
+ * Calls `work` with a path of the input. Standard input (`-`) is copied to a temporary file first, because the input is
+ * read more than once.
+ */
+async function withInputFile<T>(
+  file: string,
+  format: InputFormat | undefined,
+  work: (path: string) => Promise<T>,
+): Promise<T> {
+  if (file !== '-') return work(file);
+  if (format === undefined)
+    throw new UsageError('Standard input has no file extension: set its format with --format');
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+  try {
+    const path = join(folder, `stdin.${format}`);
+    await pipeline(process.stdin, createWriteStream(path, { mode: 0o600 }));
+    return await work(path);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Shows the progress of a batch until it ends.
+ *
+ * @throws DetachedError after Ctrl-C; OutOfReachError
+ */
+async function followBatch(
+  temporal: TemporalClient,
+  workflowId: string,
+  connection: ConnectionSettings,
+): Promise<WriteBackResult> {
+  const progress = batchProgressOn(process.stderr);
+  const session = openFollowSession(temporal, {
+    ...{ what: 'batch', connection, waitMs: null, endDisplay: () => progress.end() },
+    next: () => 'To follow it again, run the same command.',
+    kept: 'Rows already sent keep their receipts.',
+  });
+  session.started(workflowId);
+  const { timeoutMs, onOutage, signal } = session;
+  try {
+    return await followWriteBack(temporal, workflowId, {
+      ...{ timeoutMs, onOutage, signal },
+      onView(view) {
+        progress.show(view);
+        session.look([view]);
+      },
+    });
+  } catch (error) {
+    throw session.failure(error, workflowId);
+  } finally {
+    session.close();
+  }
+}

@@ -1,0 +1,136 @@
+import type { WrittenPolicy } from '../../core/contract/write-back.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { InputError } from '../../write-back/index.js';
+import {
+  doubtfulText,
+  FindingCounter,
+  type Findings,
+  lookUpRows,
+  policyOf,
+  problemOf,
+  writtenText,
+} from '../../write-back/ledger/index.js';
+import type { CheckedInput } from '../../write-back/stage.js';
+import { createPrompter } from '../setup/prompt.js';
+import { output } from '../shared/output.js';
+import { age, counted } from '../shared/text.js';
+import { UsageError } from '../shared/usage-error.js';
+
+/** Rows of a file that earlier batches have written, or may have written. */
+interface EarlierRows {
+  readonly findings: Findings;
+  /** For each row of the file: 0, or 1 + the index of its outcome in `UNSENT` if it is not sent again. */
+  readonly rows: Uint8Array;
+}
+
+const UNSENT = ['skipped', 'unknown'] as const;
+
+/** The policy of the options; `undefined` without one. @throws UsageError */
+export function askedPolicy({
+  again,
+  skipWritten,
+}: {
+  readonly again?: boolean;
+  readonly skipWritten?: boolean;
+}): WrittenPolicy | undefined {
+  if (again === true && skipWritten === true)
+    throw new UsageError('--again and --skip-written exclude each other.');
+  if (again === true) return 'again';
+  return skipWritten === true ? 'skip' : undefined;
+}
+
+/** Looks the rows of a file up. Rows of a batch that has not ended count as rows that may have been written. */
+export async function findEarlierRows(
+  store: ObjectStore,
+  { fileRows, resource, batchId }: CheckedInput,
+): Promise<EarlierRows | null> {
+  if (fileRows === null) return null;
+  const { hashes } = fileRows;
+  const { tally } = await lookUpRows(store, hashes, {
+    resource,
+    batchId,
+    ownClaims: null,
+    stateOf: async () => () => 'doubtful',
+    signal: null,
+  });
+  const found = new FindingCounter();
+  const rows = new Uint8Array(hashes.rows);
+  for (const one of tally.find(() => 'open')) {
+    found.add(one);
+    if (one.by !== null)
+      rows[one.row] = 1 + UNSENT.indexOf(one.finding === 'doubtful' ? 'unknown' : 'skipped');
+  }
+  return { findings: found.result(hashes.isKeyed, hashes.rows), rows };
+}
+
+/**
+ * Decides what happens to rows that earlier batches have written. Without a key column, it asks on a terminal.
+ *
+ * @throws InputError if the batch must not start; DetachedError after Ctrl-C
+ */
+export async function choosePolicy(
+  earlier: EarlierRows | null,
+  asked: WrittenPolicy | undefined,
+  { json }: { readonly json?: boolean },
+): Promise<WrittenPolicy | undefined> {
+  if (earlier === null) return asked;
+  const { findings } = earlier;
+  const problem = problemOf(findings, policyOf(asked, findings.isKeyed), ago);
+  if (problem === null) return asked;
+  const isAsked = json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  if (!isAsked || findings.changed.count > 0) throw new InputError(problem.problem, null, problem.remedy);
+  output.note(`${problem.problem}.`);
+  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was sent.');
+  try {
+    const answer = await prompter.ask({
+      text: 'Type skip to send only the other rows, or again to write these rows again',
+      check: (text) =>
+        text === 'skip' || text === 'again' ? null : 'type skip or again, or press Ctrl-C to send nothing',
+    });
+    return answer as WrittenPolicy;
+  } finally {
+    prompter.close();
+  }
+}
+
+/** What happens to the rows that were found, for stderr. */
+export function earlierLines(earlier: EarlierRows | null, asked: WrittenPolicy | undefined): string[] {
+  if (earlier === null) return [];
+  const { findings } = earlier;
+  const policy = policyOf(asked, findings.isKeyed);
+  const problem = problemOf(findings, policy, ago);
+  if (problem !== null) return [`${problem.problem}. ${problem.remedy.replace('was sent', 'is sent')}`];
+  const lines: [text: string | null, count: number, fate: string][] = [
+    [writtenText(findings, ago), findings.written.count, 'skipped'],
+    [doubtfulText(findings, ago), findings.doubtful.count, 'not sent'],
+  ];
+  return lines.flatMap(([text, count, fate]) => {
+    if (text === null) return [];
+    const what = policy === 'again' ? 'written again' : fate;
+    return [`${text}; ${count === 1 ? 'it is' : 'they are'} ${what}`];
+  });
+}
+
+/** Why a row is not sent, by its number from 1; `null` if it is. */
+export function unsentRow(
+  earlier: EarlierRows | null,
+  asked: WrittenPolicy | undefined,
+): (row: number) => (typeof UNSENT)[number] | null {
+  if (earlier === null || policyOf(asked, earlier.findings.isKeyed) === 'again') return () => null;
+  return (row) => UNSENT[earlier.rows[row - 1]! - 1] ?? null;
+}
+
+/** Rows that occur more than once in the file. */
+export function repeatedWarnings({ fileRows, keyColumn }: CheckedInput): string[] {
+  if (fileRows === null || fileRows.repeated.rows === 0) return [];
+  const { rows, first } = fileRows.repeated;
+  const what = `${counted(rows, 'row')} of the file ${rows === 1 ? 'equals' : 'equal'} an earlier row of it (the first is row ${first})`;
+  if (keyColumn === null) return [`warning: ${what}. Each of them is written.`];
+  return [
+    `warning: ${counted(rows, 'row')} of the file ${rows === 1 ? 'has' : 'have'} the key of an earlier row of it (the first is row ${first}), and ${rows === 1 ? 'is' : 'are'} not sent.`,
+  ];
+}
+
+function ago(at: number): string {
+  return `${age(Date.now() - at)} ago`;
+}

@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+import type { ObjectKey } from '../core/brands.js';
+import { MINUTE_MS } from '../core/duration.js';
+import { errorMessage } from '../core/errors.js';
+import { EXIT } from '../core/exit-code.js';
+import { OutOfReachError, withTimeout } from '../core/reachability.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import { LakeLayoutError } from '../lake/published/layout-version.js';
+import { checkLayoutOf } from '../lake/published/pointer.js';
+import {
+  conditionProblem,
+  type ObjectStore,
+  openStore,
+  PROBES,
+  StoreError,
+  type StoreErrorKind,
+  toObjectKey,
+} from '../lake/store/index.js';
+import { clockFinding } from './check-clock.js';
+import { type Finding, ok, problem, warning } from './finding.js';
+
+/** After these errors, further requests fail the same way. */
+const FATAL: readonly StoreErrorKind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
+
+interface Step {
+  readonly what: string;
+  /** The least time limit, ms. */
+  readonly least?: number;
+  /** Runs the step and returns findings other than its success. */
+  run(): Promise<Finding[]>;
+}
+
+/** A large upload takes longer than other steps. */
+const UPLOAD_TIMEOUT_MS = MINUTE_MS;
+
+/**
+ * Performs the operations of a run on probe objects under `_staging/`: write, read, list, copy, upload in parts, conditional
+ * write, delete. Leaves nothing behind, unless the store refuses to remove it.
+ *
+ * @param timeoutMs time limit of one step
+ */
+export async function checkLake(
+  { lake, resources }: ConnectionSettings,
+  timeoutMs: number,
+): Promise<Finding[]> {
+  const missing: string[] = [];
+  let store: ObjectStore;
+  try {
+    // What the store does not do, and a run does in another way.
+    store = openStore(lake, { logger: { warn: (message) => void missing.push(message) } });
+  } catch (error) {
+    return [failed('use', error)];
+  }
+  const findings: Finding[] = [];
+  const passed: string[] = [];
+  try {
+    const layout = await withTimeout(layoutProblem(store, resources), timeoutMs).catch(() => null);
+    // Nothing is written to such a lake.
+    if (layout !== null) return [layout];
+    for (const { what, run, least = 0 } of stepsOf(store)) {
+      try {
+        findings.push(...(await withTimeout(run(), Math.max(timeoutMs, least))));
+        passed.push(what);
+      } catch (error) {
+        findings.push(failed(what, error));
+        if (isFatal(error)) break;
+      }
+    }
+  } finally {
+    store.close();
+  }
+  findings.push(...missing.map(missingFeature));
+  return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
+}
+
+/** A pointer that this version does not read because of its layout; `null` for none. The steps find all other problems. */
+async function layoutProblem(
+  store: ObjectStore,
+  resources: ConnectionSettings['resources'],
+): Promise<Finding | null> {
+  for (const { name } of resources) {
+    try {
+      await checkLayoutOf(store, name);
+    } catch (error) {
+      if (error instanceof LakeLayoutError)
+        return problem('lake', 'configuration', error.message, error.remedy ?? '');
+    }
+  }
+  return null;
+}
+
+/**
+ * The keys have the form of those of a run: some stores and proxies change `=` or `%` in keys or listings. More than one, so that
+ * a listing has several pages.
+ */
+function probeKeys(): ObjectKey[] {
+  const folder = `${PROBES}doctor-${randomBytes(8).toString('hex')}`;
+  return [1, 2, 3].map((n) => toObjectKey(`${folder}/dt=2026-11-21/run=${n}/part-00000.csv`));
+}
+
+function stepsOf(store: ObjectStore): Step[] {
+  const keys = probeKeys();
+  const [key, ...others] = keys as [ObjectKey, ...ObjectKey[]];
+  const folder = key.slice(0, key.indexOf('run='));
+  const body = Buffer.from('{"probe":"doctor"}');
+  let written: { at: number } | null = null;
+  return [
+    {
+      what: 'write',
+      async run() {
+        const began = Date.now();
+        await store.write(key, body, { contentType: 'application/json' });
+        written = { at: (began + Date.now()) / 2 };
+        for (const other of others) await store.write(other, body, { contentType: 'application/json' });
+        return [];
+      },
+    },
+    {
+      what: 'read',
+      async run() {
+        if (written === null) return [];
+        const found = await store.read(key);
+        const some = await store.read(key, { range: { offset: 2, length: 5 } });
+        if (!found.equals(body))
+          return [
+            inconsistent(`read ${found.length} bytes that differ from the ${body.length} bytes written`),
+          ];
+        return some.equals(body.subarray(2, 7))
+          ? []
+          : [wrong('a read of a range of bytes returns other bytes')];
+      },
+    },
+    {
+      what: 'list',
+      async run() {
+        const found: string[] = [];
+        for await (const listed of store.list(folder, { pageSize: 1 })) found.push(listed.key);
+        if (written === null) return [];
+        const names = await store.listFolders(folder);
+        if (found.length === 0)
+          return [inconsistent('a listing does not show an object that was just written')];
+        if (keys.some((one) => !found.includes(one)) || found.length !== keys.length)
+          return [
+            wrong(
+              `a listing in pages shows ${found.length} objects with other keys than the ${keys.length} written`,
+            ),
+          ];
+        return names.sort().join() === 'run=1,run=2,run=3'
+          ? []
+          : [wrong(`a listing of folders (delimiter=/) shows ${names.length} folders instead of 3`)];
+      },
+    },
+    {
+      what: 'copy',
+      async run() {
+        if (written === null) return [];
+        const copy = toObjectKey(`${folder}copy`);
+        keys.push(copy);
+        await store.copy(key, copy, body.length);
+        return (await store.read(copy)).equals(body) ? [] : [wrong('a copy differs from its source')];
+      },
+    },
+    {
+      what: 'upload in parts',
+      least: UPLOAD_TIMEOUT_MS,
+      async run() {
+        await store.probeUploads();
+        return [];
+      },
+    },
+    { what: 'conditional write', run: async () => conditionalWrites(await store.probeConditionalWrites()) },
+    {
+      what: 'clock',
+      async run() {
+        const info = written === null ? null : await store.head(key);
+        return info === null ? [] : [clockFinding('the lake', info.modifiedAt, written!.at)];
+      },
+    },
+    {
+      what: 'delete',
+      async run() {
+        const { refused, said } = await store.remove(keys);
+        if (refused > 0) return [deletesDenied(said)];
+        const left = await store.readIfExists(key);
+        return left === null ? [] : [inconsistent('an object still exists after it was deleted')];
+      },
+    },
+  ];
+}
+
+function conditionalWrites(found: Awaited<ReturnType<ObjectStore['probeConditionalWrites']>>): Finding[] {
+  const what = conditionProblem(found);
+  if (what === null) return [];
+  return [
+    problem(
+      'lake',
+      'configuration',
+      what,
+      'Use a store that supports them, or a newer version of this store, and a proxy that passes these headers and the ETag on. Without them, two writers could overwrite each other.',
+    ),
+  ];
+}
+
+/** Runs publish, but the lake grows, and a purge cannot remove a record. */
+function deletesDenied(said: string | null): Finding {
+  return warning(
+    'lake',
+    `the store refuses to remove objects (${said}). Exports work and warn, the lake grows, and a purge fails`,
+    'Allow s3:DeleteObject, or end the lock or the default retention of the bucket.',
+  );
+}
+
+/** @param message of the store's warning */
+function missingFeature(message: string): Finding {
+  return warning('lake', message, 'Runs work, with more requests or bytes than with AWS S3.');
+}
+
+function wrong(what: string): Finding {
+  return problem(
+    'lake',
+    'other',
+    what,
+    'Use another store, or check that a proxy in front of it changes nothing.',
+  );
+}
+
+function inconsistent(what: string): Finding {
+  return problem('lake', 'other', what, 'Use a store with read-after-write consistency, such as S3.');
+}
+
+function isFatal(error: unknown): boolean {
+  return error instanceof OutOfReachError || (error instanceof StoreError && FATAL.includes(error.kind));
+}
+
+function failed(what: string, error: unknown): Finding {
+  if (error instanceof StoreError) {
+    const cause =
+      error.exitCode === EXIT.usage ? 'configuration' : error.retryable ? 'out-of-reach' : 'other';
+    const message = error.message.replace(`. ${error.remedy}`, '');
+    return problem('lake', cause, message, error.remedy);
+  }
+  if (error instanceof OutOfReachError)
+    return problem(
+      'lake',
+      'out-of-reach',
+      `${what}: ${error.message}`,
+      'Check lake.endpoint, the network, and that the store is running.',
+    );
+  return problem('lake', 'other', `${what}: ${errorMessage(error)}`, 'Check `lake` in the configuration.');
+}

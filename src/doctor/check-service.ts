@@ -1,0 +1,274 @@
+import { setTimeout } from 'node:timers/promises';
+import {
+  createServiceClient,
+  NotFoundError,
+  type Received,
+  RefusedError,
+  RejectedError,
+  type ServiceClient,
+  ServiceError,
+  TransientError,
+} from '../api/index.js';
+import { type ListEnvelope, readListPage } from '../api/json/page.js';
+import { errorMessage } from '../core/errors.js';
+import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
+import { ColumnSet } from '../lake/rows/schema.js';
+import { clockFinding } from './check-clock.js';
+import { type Finding, ok, problem, warning } from './finding.js';
+
+/** Requests one page of a list; `null`: not sent, because `MAX_REQUESTS` are. @throws ServiceError as `listPage` does */
+type RequestPage = (resource: ResourceSettings, limit: number) => Promise<Received<ListEnvelope> | null>;
+
+/** The most requests of the doctor to a service, with retries: someone may run it often, or with a small quota. */
+const MAX_REQUESTS = 10;
+/** Resources that are checked. The remaining requests are for retries and for the size of a page. */
+const MAX_RESOURCES = 8;
+
+interface ListCheck {
+  readonly finding: Finding;
+  readonly received: Received<ListEnvelope> | null;
+  /** Whether the finding applies to every resource. */
+  readonly appliesToAll: boolean;
+}
+
+/**
+ * Requests one record of each resource. This checks that the service responds, accepts the key, that the plan includes
+ * the API, and that the key may read each list. Then checks the service's clock and page size.
+ *
+ * @param timeoutMs time limit of one request
+ */
+export async function checkService(connection: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
+  // `pageRequester` retries, because it counts the requests.
+  const client = openProbeClient(connection, timeoutMs, { attempts: 1, maxDelayMs: 1_000 });
+  try {
+    return await checkResources(connection, pageRequester(client));
+  } finally {
+    await client.close();
+  }
+}
+
+async function checkResources(
+  { baseUrl, resources, sync }: ConnectionSettings,
+  requestPage: RequestPage,
+): Promise<Finding[]> {
+  const [first, ...others] = resources;
+  if (first === undefined) return [];
+  const checks = [await checkList(first, requestPage)];
+  // An invalid key fails for every resource, so there is no need to send more requests.
+  if (checks[0]!.appliesToAll) {
+    const rest = others.map(({ name }) => name).join(', ');
+    const note = warning('grant', `${rest}: not checked`, 'Fix the problem above and run the doctor again.');
+    return [checks[0]!.finding, ...(rest === '' ? [] : [note])];
+  }
+  const checked = others.slice(0, MAX_RESOURCES - 1);
+  checks.push(...(await Promise.all(checked.map((resource) => checkList(resource, requestPage)))));
+  const left = others.slice(checked.length).map(({ name }) => name);
+  const findings = [...checks.map(({ finding }) => finding), ...notChecked(left)];
+  const good = checks.findIndex(({ received }) => received !== null);
+  const received = checks[good]?.received;
+  if (received === undefined || received === null) return findings;
+  const { serviceDate } = received;
+  const page = await checkPageSize(resources[good]!, sync.pageSize, received.value.limit, requestPage);
+  return [
+    ok('service', `${baseUrl} responds and accepts the key`),
+    ...findings,
+    clockFinding(baseUrl, serviceDate, checks[good]!.at),
+    page,
+  ];
+}
+
+function notChecked(names: readonly string[]): Finding[] {
+  if (names.length === 0) return [];
+  const message = `${names.join(', ')}: not checked, because the doctor sends at most ${MAX_REQUESTS} requests to a service`;
+  return [warning('grant', message, 'Run `worktrack doctor --try-service`, which has no such limit.')];
+}
+
+async function checkList(
+  resource: ResourceSettings,
+  requestPage: RequestPage,
+): Promise<ListCheck & { readonly at: number }> {
+  try {
+    const received = await requestPage(resource, 1);
+    if (received === null) return { ...one(notChecked([resource.name])[0]!), received, at: 0 };
+    const at = Date.now() - received.durationMs / 2;
+    return { finding: readable(resource, received.value), received, appliesToAll: false, at };
+  } catch (error) {
+    return { ...classify(error, resource), received: null, at: 0 };
+  }
+}
+
+function readable({ name, key }: ResourceSettings, { rows }: ListEnvelope): Finding {
+  const [row] = rows;
+  if (row === undefined) return ok('grant', `${name}: readable; the list is empty`);
+  // The key's columns come first.
+  const missing = key.filter((_, at) => (row[at] ?? '') === '');
+  if (missing.length === 0) return ok('grant', `${name}: readable`);
+  return problem(
+    'grant',
+    'configuration',
+    `${name}: readable, but its records have no ${missing.map((field) => `"${field}"`).join(', ')}`,
+    "Correct the resource's `key` in the configuration. A run stops at a record without its key.",
+  );
+}
+
+function classify(error: unknown, resource: ResourceSettings): Pick<ListCheck, 'finding' | 'appliesToAll'> {
+  const { name, path } = resource;
+  if (error instanceof RefusedError) return refusal(error, name);
+  if (error instanceof NotFoundError) {
+    const remedy = "Correct the resource's `path` in the configuration, or remove the resource.";
+    return one(
+      problem('grant', 'configuration', `${name}: the service has no list at "${path}" (404)`, remedy),
+    );
+  }
+  const message = errorMessage(error);
+  if (error instanceof TransientError) {
+    const { reason, status } = error;
+    if (status === 429 || reason === 'hold')
+      return one(
+        warning('grant', message, 'The service limits the request rate. Run the doctor again later.'),
+      );
+    const remedy = 'Check baseUrl, the network, and that the service is running.';
+    const lost = reason === 'network' || reason === 'timeout';
+    return {
+      finding: problem(lost ? 'service' : 'grant', 'out-of-reach', message, remedy),
+      appliesToAll: lost,
+    };
+  }
+  const remedy =
+    error instanceof ServiceError
+      ? "Check baseUrl and the resource's `path`. If they are correct, report the response to the service's support."
+      : 'Unexpected error. Run the doctor again with WORKTRACK_DEBUG=1 in the environment, and please report the output.';
+  return one(problem('grant', 'other', message, remedy));
+}
+
+function one(finding: Finding) {
+  return { finding, appliesToAll: false };
+}
+
+function refusal({ scope, status, serviceMessage }: RefusedError, name: string) {
+  const response = `${status}${serviceMessage === null ? '' : `: ${serviceMessage}`}`;
+  if (scope === 'grant') {
+    const remedy = `The grants of a key cannot be changed. Create a new key that may read ${name} (Settings, Integrations, API Keys), replace the old key with it, and revoke the old key.`;
+    return one(problem('grant', 'refused', `${name}: the key may not read it (${response})`, remedy));
+  }
+  const finding =
+    scope === 'plan'
+      ? problem(
+          'service',
+          'refused',
+          `the organization's plan does not include API access (${response})`,
+          'An owner must change the plan. The key stays valid.',
+        )
+      : problem(
+          'key',
+          'refused',
+          `the service rejected the API key (${response})`,
+          'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).',
+        );
+  return { finding, appliesToAll: true };
+}
+
+/** A client for single requests. @param timeoutMs time limit of one request */
+export function openProbeClient(
+  { baseUrl, apiKey, errors, http, json, retries }: ConnectionSettings,
+  timeoutMs: number,
+  retry: { readonly attempts: number; readonly maxDelayMs: number },
+): ServiceClient {
+  const atMost = (ms: number): number => Math.min(ms, timeoutMs);
+  return createServiceClient({
+    ...{ baseUrl, apiKey, errors, json, retry },
+    giveUpAfterMs: retries.giveUpAfterMs,
+    http: {
+      ...http,
+      connectTimeoutMs: atMost(http.connectTimeoutMs),
+      headersTimeoutMs: atMost(http.headersTimeoutMs),
+      bodyTimeoutMs: atMost(http.bodyTimeoutMs),
+      responseTimeoutMs: atMost(http.responseTimeoutMs),
+    },
+  });
+}
+
+function pageRequester(client: ServiceClient): RequestPage {
+  let requests = 0;
+  const send: RequestPage = async ({ name, path, key }, limit) => {
+    if (requests === MAX_REQUESTS) return null;
+    requests++;
+    const columns = new ColumnSet(key, []);
+    return client.listPage({ resource: name, path, limit, cursor: null, updatedSince: null }, (body) =>
+      readListPage(body, { columns, flatten: null }),
+    );
+  };
+  return async (resource, limit) => {
+    try {
+      return await send(resource, limit);
+    } catch (error) {
+      // One retry, so that a single lost packet is not reported as a problem.
+      if (!(error instanceof TransientError) || error.reason === 'hold' || requests === MAX_REQUESTS)
+        throw error;
+      await setTimeout(RETRY_MS);
+      const again = await send(resource, limit);
+      if (again === null) throw error;
+      return again;
+    }
+  };
+}
+
+const RETRY_MS = 500;
+
+/**
+ * Requests a page of the configured size, and halves the size while the service rejects it, as a run does
+ * (docs/explanation/guarantees.md#page-size): the API gives no bounds.
+ *
+ * @param echoedForOne the `page.limit` that the service returned for a request of one record
+ */
+async function checkPageSize(
+  resource: ResourceSettings,
+  configured: number,
+  echoedForOne: number | null,
+  requestPage: RequestPage,
+): Promise<Finding> {
+  const small = echoedForOne === null || echoedForOne === 1 ? '' : `; requested 1, applied ${echoedForOne}`;
+  for (let size = configured; size >= 1; size = Math.floor(size / 2)) {
+    try {
+      const received = await requestPage(resource, size);
+      if (received === null) return notSearched(resource.name, configured);
+      const { limit } = received.value;
+      if (size < configured)
+        return warning(
+          'page size',
+          `${resource.name}: the service rejects pages of ${configured} records and accepts ${size}`,
+          `Set \`sync.pageSize: ${size}\`. Otherwise each run finds it with a few rejected requests.`,
+        );
+      if (limit === null)
+        return ok('page size', `requested ${size}; the service does not report the applied size`);
+      return ok(
+        'page size',
+        limit === size
+          ? `requested and applied ${size}${small}`
+          : `requested ${size}, applied ${limit}${small}`,
+      );
+    } catch (error) {
+      if (error instanceof RejectedError && !(error instanceof NotFoundError)) continue;
+      return problem(
+        'page size',
+        'other',
+        errorMessage(error),
+        `A page of one record works and a page of ${size} does not. Set a smaller \`sync.pageSize\`.`,
+      );
+    }
+  }
+  return problem(
+    'page size',
+    'other',
+    `${resource.name}: the service rejects every page size from ${configured} down to 1`,
+    "Report it to the service's support.",
+  );
+}
+
+function notSearched(name: string, configured: number): Finding {
+  return warning(
+    'page size',
+    `${name}: the service rejects pages of ${configured} records; the doctor sent no more requests to find a size that it accepts`,
+    '`worktrack doctor --try-service` finds the largest one. Otherwise each run finds one with a few rejected requests.',
+  );
+}

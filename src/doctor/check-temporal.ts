@@ -1,0 +1,135 @@
+import { OutOfReachError, withTimeout } from '../core/reachability.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
+import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
+import {
+  notCurrent,
+  type PollingWorker,
+  readWorkers,
+  type WorkerDifference,
+  workerDifferences,
+} from '../temporal/status/workers.js';
+import { temporalProxyFindings } from './check-proxy.js';
+import { type Finding, ok, problem, warning } from './finding.js';
+
+export interface TemporalPlace extends ConnectOptions {
+  readonly address: string;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** What to say about a worker with another configuration. */
+  describe(found: WorkerDifference): { readonly message: string; readonly remedy: string };
+}
+
+/** Checks that Temporal responds, has the namespace, and that a worker polls the task queue. @param timeoutMs time limit of one call */
+export async function checkTemporal(
+  place: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+  timeoutMs: number,
+): Promise<Finding[]> {
+  const proxy = temporalProxyFindings(place.address);
+  if (proxy.some(({ state }) => state === 'problem')) return proxy;
+  return [...proxy, ...(await checkServer(place, connections, timeoutMs))];
+}
+
+async function checkServer(
+  place: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+  timeoutMs: number,
+): Promise<Finding[]> {
+  const connecting = connectTemporal(place);
+  let temporal: TemporalClient;
+  try {
+    temporal = await withTimeout(connecting, timeoutMs);
+  } catch (error) {
+    connecting.then((late) => late.close()).catch(() => {});
+    return [failed(error, place)];
+  }
+  try {
+    const reached = await withTimeout(server(temporal), timeoutMs);
+    const workers = await withTimeout(readWorkers(temporal, place.taskQueue), timeoutMs);
+    return [reached, ...workerFindings(workers, place, connections)];
+  } catch (error) {
+    return [failed(error, place)];
+  } finally {
+    await temporal.close();
+  }
+}
+
+async function server({ client, namespace, address }: TemporalClient): Promise<Finding> {
+  const { serverVersion } = await client.workflowService.getSystemInfo({});
+  await client.workflowService.describeNamespace({ namespace });
+  return ok(
+    'temporal',
+    `${address}, namespace "${namespace}", server ${serverVersion || 'of an unknown version'}`,
+  );
+}
+
+function workerFindings(
+  workers: readonly PollingWorker[],
+  { taskQueue, describe }: TemporalPlace,
+  connections: readonly ConnectionSettings[],
+): Finding[] {
+  if (workers.length === 0) {
+    const remedy = `Start one with \`worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}\`. Until then, every run waits.`;
+    return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
+  }
+  const idle = workers.flatMap((worker) => {
+    const found = notCurrent(worker);
+    return found === null ? [] : [warning('worker version', found.message, found.remedy)];
+  });
+  const active = workers.filter(({ receivesRuns }) => receivesRuns);
+  if (active.length === 0) {
+    const message = `no worker of task queue "${taskQueue}" receives new runs`;
+    return [
+      warning('worker', message, 'Make the version of a worker current. Until then, every run waits.'),
+      ...idle,
+    ];
+  }
+  const differences = workerDifferences(workers, connections);
+  const older = active.filter(({ config }) => config === null).map(({ identity }) => identity);
+  const names = active.map(({ identity }) => identity).join(', ');
+  const unknown =
+    older.length === 0
+      ? []
+      : [
+          warning(
+            'worker configuration',
+            `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
+            'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.',
+          ),
+        ];
+  const differing = differences.map((found) => {
+    const { message, remedy } = describe(found);
+    return warning('worker configuration', message, remedy);
+  });
+  const isSame = differing.length + unknown.length === 0 && connections.length > 0;
+  return [
+    ok('worker', `polling task queue "${taskQueue}": ${names}`),
+    ...idle,
+    ...unknown,
+    ...differing,
+    ...(isSame ? [ok('worker configuration', 'the same as in this file, for every connection')] : []),
+  ];
+}
+
+function failed(error: unknown, { address, namespace }: TemporalPlace): Finding {
+  const where = `Temporal at ${address}`;
+  if (isDenied(error)) {
+    const remedy =
+      'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it may use the namespace.';
+    const message = `${where} rejected the credentials: ${grpcMessage(error)}`;
+    return problem('temporal', 'configuration', message, remedy);
+  }
+  if (isNamespaceMissing(error)) {
+    const remedy = 'Correct TEMPORAL_NAMESPACE or --namespace, or create the namespace.';
+    return problem('temporal', 'configuration', `${where} has no namespace "${namespace}"`, remedy);
+  }
+  if (error instanceof OutOfReachError || isUnreachable(error)) {
+    const why = error instanceof OutOfReachError ? error.message : grpcMessage(error);
+    const remedy =
+      'Check TEMPORAL_ADDRESS or --address, the network, and that the server is running. `worktrack export --local` needs no server.';
+    return problem('temporal', 'out-of-reach', `${where} is unreachable: ${why}`, remedy);
+  }
+  const remedy = 'Check the TEMPORAL_* variables and the server version.';
+  return problem('temporal', 'other', `${where}: ${grpcMessage(error)}`, remedy);
+}

@@ -1,0 +1,109 @@
+import {
+  NotFoundError,
+  RefusedError,
+  RejectedError,
+  type ServiceClient,
+  ServiceError,
+} from '../../api/index.js';
+import { hasId } from '../../api/json/has-id.js';
+import { readListPage } from '../../api/json/page.js';
+import {
+  type ByteString,
+  type Cursor,
+  fromByteString,
+  toByteString,
+  type UtcSeconds,
+} from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
+import type { ResourceSettings } from '../../core/settings.js';
+import { ColumnSet } from '../../lake/rows/schema.js';
+
+/** A page of a list; values are text, by field. */
+export interface ProbedPage {
+  readonly kind: 'page';
+  readonly rows: readonly ReadonlyMap<string, string>[];
+  /** The key of each row, as one text. */
+  readonly keys: readonly string[];
+  readonly limit: number | null;
+  readonly nextCursor: Cursor | null;
+  /** The service's clock, milliseconds since 1970. */
+  readonly serviceDate: number | null;
+}
+
+/** A request that returned no page. `rejected`: a 4xx that is no refusal, such as 400 for an unknown parameter. */
+interface ProbedFailure {
+  readonly kind: 'refused' | 'rejected' | 'not-found' | 'failed';
+  readonly message: string;
+}
+
+type Probed = ProbedPage | ProbedFailure;
+
+/** What GET by id answered. `other`: a success without the record. */
+type ProbedRecord = 'found' | 'gone' | 'other' | 'refused' | 'failed';
+
+interface Query {
+  readonly limit: number;
+  readonly cursor?: Cursor | null;
+  readonly updatedSince?: UtcSeconds | null;
+}
+
+/** Sends read-only requests for one resource. No method throws for what the service answers. */
+export class ResourceProbe {
+  /** Requests sent, without retries. */
+  requests = 0;
+
+  constructor(
+    private readonly client: ServiceClient,
+    readonly resource: ResourceSettings,
+  ) {}
+
+  async page({ limit, cursor = null, updatedSince = null }: Query): Promise<Probed> {
+    this.requests++;
+    const { name, path, key, csv } = this.resource;
+    const columns = new ColumnSet(key, []);
+    const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
+    try {
+      const request = { resource: name, path, limit, cursor, updatedSince };
+      const received = await this.client.listPage(request, (body) =>
+        readListPage(body, { columns, flatten }),
+      );
+      const { rows: cells, limit: applied, nextCursor } = received.value;
+      const names = columns.names;
+      const rows = cells.map((row) => new Map(names.flatMap((field, at) => entry(field, row[at]))));
+      const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
+      return { kind: 'page', rows, keys, limit: applied, nextCursor, serviceDate: received.serviceDate };
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  /** @param id of a record, which may not exist */
+  async record(id: string): Promise<ProbedRecord> {
+    this.requests++;
+    const { name, path, key } = this.resource;
+    const [field, text] = [toByteString(key[0]!), toByteString(id)];
+    try {
+      const request = { resource: name, path, id };
+      const found = await this.client.fetchById(request, (body) => hasId(body, field, text));
+      if (found === null) return 'gone';
+      return found.value ? 'found' : 'other';
+    } catch (error) {
+      if (error instanceof RefusedError) return 'refused';
+      if (error instanceof ServiceError) return 'failed';
+      throw error;
+    }
+  }
+}
+
+function entry(field: string, cell: ByteString | null | undefined): [string, string][] {
+  return cell === null || cell === undefined ? [] : [[field, fromByteString(cell)]];
+}
+
+function failureOf(error: unknown): ProbedFailure {
+  const message = errorMessage(error);
+  if (error instanceof RefusedError) return { kind: 'refused', message };
+  if (error instanceof NotFoundError) return { kind: 'not-found', message };
+  if (error instanceof RejectedError) return { kind: 'rejected', message };
+  if (error instanceof ServiceError) return { kind: 'failed', message };
+  throw error;
+}

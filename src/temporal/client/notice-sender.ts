@@ -1,0 +1,82 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import {
+  CHANGE_NOTICE_SIGNAL,
+  CHANGE_NOTICE_WORKFLOW,
+  type ChangeNotice,
+  DEFAULT_TASK_QUEUE,
+  type NoticesState,
+  noticesWorkflowId,
+} from '../../core/contract/index.js';
+import { newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notice-rules.js';
+import { probeNamespace, type TemporalClient } from './connect.js';
+import { grpcMessage } from './grpc.js';
+
+export interface NoticeSenderOptions {
+  /** Default: `worktrack`. */
+  readonly taskQueue?: string | undefined;
+  /** Time limit of one notice, in milliseconds. Default: 5,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Creates the function that sends a receiver's change notices: it signals the workflow that collects the notices of
+ * a resource, and starts the workflow if it is not running. Resolves when Temporal has stored the signal.
+ *
+ * Without a worker, signals would accumulate in the history without limit. If the workflow has many unprocessed
+ * signals, the function sends no further one: the run that they cause starts later than now, so it covers this notice.
+ *
+ * @returns a function that throws an Error with Temporal's message if Temporal did not accept the notice
+ * @example
+ * const send = createNoticeSender(temporal);
+ * await send('acme', 'tasks', 1);
+ */
+export function createNoticeSender(
+  temporal: TemporalClient,
+  { taskQueue = DEFAULT_TASK_QUEUE, timeoutMs = 5_000 }: NoticeSenderOptions = {},
+): (connection: string, resource: string, notices: number) => Promise<void> {
+  return async (connection, resource, notices) => {
+    // A receiver that runs for long exchanges its connection.
+    const { client } = temporal;
+    const workflowId = noticesWorkflowId(connection, resource);
+    try {
+      await client.connection.withDeadline(Date.now() + timeoutMs, async () => {
+        if (await hasManyUnprocessed(temporal, workflowId)) return;
+        await client.workflow.signalWithStart<(state: NoticesState) => Promise<void>, [ChangeNotice]>(
+          CHANGE_NOTICE_WORKFLOW,
+          {
+            workflowId,
+            taskQueue,
+            args: [newNotices(connection, resource)],
+            signal: CHANGE_NOTICE_SIGNAL,
+            signalArgs: [{ notices }],
+            staticSummary: `Change notices of ${resource} (${connection})`,
+            memo: { connection, resource },
+          },
+        );
+      });
+    } catch (error) {
+      throw new Error(grpcMessage(error), { cause: error });
+    }
+  };
+}
+
+async function hasManyUnprocessed({ client }: TemporalClient, workflowId: string): Promise<boolean> {
+  try {
+    const { status, historyLength } = await client.workflow.getHandle(workflowId).describe();
+    return status.name === 'RUNNING' && historyLength >= UNSEEN_NOTICE_EVENTS;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Checks that Temporal responds within `timeoutMs`, accepts the credentials and has the namespace.
+ *
+ * @throws the SDK's error if it does not
+ * @example
+ * await pingTemporal(temporal, 5_000);
+ */
+export async function pingTemporal(temporal: TemporalClient, timeoutMs = 2_000): Promise<void> {
+  await probeNamespace(temporal.client.connection, temporal.namespace, timeoutMs);
+}

@@ -15,7 +15,13 @@ import { readDay } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
 import { counted } from '../shared/text.js';
 import { UsageError } from '../shared/usage-error.js';
-import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-csv.js';
+import {
+  type ConnectionDdl,
+  csvStatements,
+  type DdlCommandOptions,
+  type DdlScope,
+  viewOf,
+} from './ddl-csv.js';
 
 /** `worktrack ddl`: prints only statements and comments on stdout. */
 export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
@@ -75,7 +81,7 @@ async function statementsOf(
 ): Promise<ConnectionDdl> {
   if (options.delta === true)
     return (await import('./ddl-delta.js')).tableStatements(connection, options, scope);
-  return (await import('./ddl-csv.js')).csvStatements(connection, options, scope);
+  return csvStatements(connection, options, scope);
 }
 
 /** Says why `--setup` adds no statement. */

@@ -48,7 +48,7 @@ function problemOf({ connection, event, since, resources, count, causes }: Alert
  * Discord refuses more than 2,000 characters at its `/slack` address, and older Mattermost servers more than 4,000. Slack
  * itself advises at most 4,000.
  */
-const SLACK_MESSAGE = 2000;
+const SLACK_CHARACTERS = 2000;
 const SLACK_LINE = 400;
 
 /**
@@ -62,7 +62,7 @@ function slackBody(message: AlertMessage): object {
     ...(heading === null ? [] : [`*${heading}*`]),
     ...of.map((line) => `• ${slackEscaped(cutCharacters(line, SLACK_LINE))}`),
   ]);
-  return { text: fitted([head, ...lines], slackEscaped(footer), SLACK_MESSAGE) };
+  return { text: fitted([head, ...lines], slackEscaped(footer), SLACK_CHARACTERS) };
 }
 
 /**

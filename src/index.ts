@@ -231,5 +231,9 @@ export {
   type WebhookServerOptions,
 } from './webhook/index.js';
 export { InputError } from './write-back/index.js';
-export { stageWriteBack, type WriteBackSource } from './write-back/stage.js';
-export { stageWriteBackRows, type WriteBackRows } from './write-back/stage-rows.js';
+export {
+  stageWriteBack,
+  stageWriteBackRows,
+  type WriteBackRows,
+  type WriteBackSource,
+} from './write-back/stage-input.js';

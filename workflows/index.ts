@@ -27,4 +27,4 @@ export {
 } from './shared/messages.js';
 export { workerConfigurationWorkflow } from './worker-configuration.js';
 export { writeBackLockWorkflow } from './write-back/lock.js';
-export { writeBackWorkflow } from './write-back/write-back.js';
+export { writeBackWorkflow } from './write-back/write-back-workflow.js';

@@ -19,7 +19,7 @@ import { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 import { changeNoticeWorkflow } from './notices/change-notice.js';
 import { workerConfigurationWorkflow } from './worker-configuration.js';
 import { writeBackLockWorkflow } from './write-back/lock.js';
-import { writeBackWorkflow } from './write-back/write-back.js';
+import { writeBackWorkflow } from './write-back/write-back-workflow.js';
 
 export * from './index.js';
 

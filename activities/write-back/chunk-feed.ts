@@ -3,9 +3,8 @@ import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../
 import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/index.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
-import { type LoadedChunk, type LogIndex, loadChunk } from './attempt-logs.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';
-import type { StoredPlan } from './stored-plans.js';
+import { type LoadedChunk, type LogIndex, loadChunk, type StoredPlan } from './stored-batch.js';
 
 export interface SendAttemptOptions {
   readonly deps: ActivityDeps;

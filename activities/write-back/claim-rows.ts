@@ -25,9 +25,8 @@ import {
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
-import { endClaim, readClaimedStates } from './end-claim.js';
-import { chunkStarts, readOwnClaims, readOwnStates } from './own-states.js';
-import { readPlan, type StoredPlan } from './stored-plans.js';
+import { chunkStarts, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
+import { readPlan, type StoredPlan } from './stored-batch.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */
 const MAX_CLAIMS = 20;
@@ -51,7 +50,7 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
       // The same for all attempts of this activity.
       const token = `${workflowExecution!.runId}-${activityId}`;
       for (let tries = 1; tries <= MAX_CLAIMS; tries++) {
-        const ownState = await readOwnStates(store, plan, hashes);
+        await readOwnStates(store, plan, hashes);
         let mine: Claim | null = null;
         const stateOf = async (claim: Claim) => {
           if (claim.token === token) mine = claim;
@@ -70,9 +69,9 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         const verdicts = new TurnVerdicts(hashes.rows);
         const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
         const chunks = new ChunkNumbers(plan);
-        for (const one of tally.find(ownState)) {
+        for (const one of tally.find()) {
           found.add(one);
-          const isOpen = ownState(one.row) === 'open';
+          const isOpen = hashes.stateOf(one.row) === 'open';
           const isSent = isOpen && mustSend(one, policy, unknown);
           if (isOpen && !isSent) verdicts.add(one, unknown);
           if (isSent) chunks.add(one.row);

@@ -3,19 +3,26 @@ import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import type { PlanWriteBackInput, WrittenResults } from '../../src/core/contract/write-back.js';
+import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   BatchPlanner,
+  CHUNK_BYTES,
   type ChunkRow,
   checkBatch,
+  chunkKey,
   chunkRows,
   decodeSealed,
+  encodeChunk,
+  encodeChunkRow,
   hashesKey,
   type InputColumn,
   type InputRow,
   inputSha256,
   isFinal,
+  isPending,
+  isWritten,
   kindOf,
   type PlanFile,
   planKey,
@@ -28,18 +35,17 @@ import {
   textColumns,
   typesOf,
 } from '../../src/write-back/index.js';
-import { cellsHash, keyHash, type PlannedState, RowHashes } from '../../src/write-back/ledger/index.js';
+import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/index.js';
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { ChunkWriter } from './chunk-writer.js';
-import { EarlierRows, withEarlierOutcome } from './earlier-rows.js';
+import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';
 import {
   type NamedBatch,
   readStoredPlans,
   type StoredPlan,
   writeBatchFile,
   writePlan,
-} from './stored-plans.js';
+} from './stored-batch.js';
 
 /**
  * Reads the input of a batch and decides which rows are sent, and their idempotency keys and bodies. Nothing is sent here,
@@ -123,10 +129,10 @@ function keyOf({ key }: ChunkRow, keyColumn: string | null): Buffer | null {
   return keyColumn === null ? null : keyHash(keyColumn, key);
 }
 
-function plannedState({ verdict, receipt }: ChunkRow): PlannedState {
+function plannedState({ verdict, receipt }: ChunkRow): OwnState {
   if (verdict !== null) return 'unsent';
   if (receipt === null) return 'open';
-  return receipt.outcome === 'created' || receipt.outcome === 'updated' ? 'written' : 'settled';
+  return isWritten(receipt) ? 'written' : 'settled';
 }
 
 /** Reads the input and visits each row. Returns the columns of a CSV input. */
@@ -169,4 +175,63 @@ async function* unchanged(
   const expected = inputSha256(input);
   if (expected !== null && hash.digest('hex') !== expected)
     throw damagedObject(input, 'its content does not match the checksum in its name');
+}
+
+/** Number of chunks that are written at the same time. */
+const CONCURRENCY = 4;
+
+/** Writes the rows of a plan, chunk by chunk. */
+export class ChunkWriter {
+  readonly #store: ObjectStore;
+  readonly #plan: ObjectKey;
+  /** Names the attempt that writes the chunks. */
+  readonly name: string;
+  readonly #rowsAChunk: number;
+  readonly #chunks: number[] = [];
+  readonly #pending: number[] = [];
+  readonly #writing = new Set<Promise<void>>();
+  #lines: Buffer[] = [];
+  #bytes = 0;
+  #hasPending = false;
+
+  constructor(store: ObjectStore, plan: ObjectKey, name: string, rowsAChunk: number) {
+    this.#store = store;
+    this.#plan = plan;
+    this.name = name;
+    this.#rowsAChunk = rowsAChunk;
+  }
+
+  /** Adds a row. Returns a promise only if the next row must wait for it. */
+  add(row: ChunkRow): Promise<void> | undefined {
+    const line = encodeChunkRow(row);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    this.#hasPending ||= isPending(row);
+    const isFull = this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES;
+    return isFull ? this.#next() : undefined;
+  }
+
+  /** Writes the last chunk. Returns the row count of each chunk, and the chunks with rows to send. */
+  async finish(): Promise<{ chunks: readonly number[]; pending: readonly number[] }> {
+    if (this.#lines.length > 0) await this.#next();
+    await allDone([...this.#writing]);
+    return { chunks: this.#chunks, pending: this.#pending };
+  }
+
+  async #next(): Promise<void> {
+    const number = this.#chunks.push(this.#lines.length) - 1;
+    if (this.#hasPending) this.#pending.push(number);
+    const body = encodeChunk(this.#lines);
+    this.#lines = [];
+    this.#bytes = 0;
+    this.#hasPending = false;
+    const writing: Promise<void> = this.#store
+      .write(chunkKey(this.#plan, this.name, number), body, { contentType: 'application/x-ndjson' })
+      .then(() => void this.#writing.delete(writing));
+    writing.catch(() => {});
+    this.#writing.add(writing);
+    if (this.#writing.size < CONCURRENCY) return;
+    // A failed attempt must not keep writing.
+    await Promise.race(this.#writing).catch(() => allDone([...this.#writing]));
+  }
 }

@@ -1,13 +1,12 @@
+import { RefusedError, refusalScope } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RowReceipt } from '../../src/write-back/index.js';
 import type { OpenConnection } from '../shared/deps.js';
-import { isKeyRefused } from './check-key.js';
 import type { ChunkFeed } from './chunk-feed.js';
-import { HeldRows, MAX_HELD, MAX_PROBES } from './held-rows.js';
-import { LimitedRows } from './limited-rows.js';
 import type { RowTask } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
-import { refusedFailure } from './stop-failures.js';
+import { refusedFailure } from './stop-reasons.js';
 
 /** A row that the service has refused. */
 interface RefusedRow extends Refusal {
@@ -142,4 +141,173 @@ export class Refusals {
 /** What the service said. */
 function said({ error }: Refusal): { readonly status: number | null; readonly message: string } {
   return { status: error.status, message: error.serviceMessage ?? error.message };
+}
+
+/** After this many refused rows in a row, the attempt checks whether the service refuses every row. */
+const MAX_HELD = 8;
+/** Rows that are tried for this check, spread over the rest of the input. */
+const MAX_PROBES = 12;
+
+/**
+ * The refused rows of an attempt. One refusal does not show whether it is about the row or about the API key. It was about
+ * the row if the service accepts a row whose request began after the refusal had arrived. Only then is it the row's
+ * outcome (docs/explanation/guarantees.md#write-back).
+ */
+export class HeldRows<Row> {
+  #now = 0;
+  #held: { readonly row: Row; readonly at: number }[] = [];
+
+  /** Number of refusals since the last accepted row. */
+  get size(): number {
+    return this.#held.length;
+  }
+
+  /** The last refused row; `null` if there is none. */
+  get last(): Row | null {
+    return this.#held.at(-1)?.row ?? null;
+  }
+
+  /** Returns the order of a request that begins now. */
+  begin(): number {
+    return ++this.#now;
+  }
+
+  /** Holds a row whose refusal arrives now. */
+  hold(row: Row): void {
+    this.#held.push({ row, at: ++this.#now });
+  }
+
+  /** @param begun the order of an accepted request @returns the rows that were refused before it began */
+  accepted(begun: number): Row[] {
+    const about = this.#held.filter(({ at }) => at < begun);
+    this.#held = this.#held.filter(({ at }) => at > begun);
+    return about.map(({ row }) => row);
+  }
+
+  /** Returns all held rows, and holds them no longer. */
+  release(): Row[] {
+    const rows = this.#held.map(({ row }) => row);
+    this.#held = [];
+    return rows;
+  }
+}
+
+/** How long a batch waits for rows that the service refuses with words about a limit, and with nothing else. */
+export const WORDS_BUDGET_MS = 15 * MINUTE_MS;
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = MINUTE_MS;
+/** Rows that wait at the same time before new rows follow slowly. */
+const MAX_AT_ONCE = 4;
+
+/** A row that waits for the end of a limit. */
+interface Limited<Row> {
+  readonly row: Row;
+  /** Milliseconds since 1970. */
+  readonly dueAt: number;
+}
+
+/**
+ * Rows that the service refuses with words about a limit. Words are weak evidence, so all rows of a batch share one budget
+ * of time. It ends when another row is accepted: then the limit, if it is one, is that of the refused row.
+ */
+export class LimitedRows<Row> {
+  /** When the first of the current refusals arrived, in milliseconds since 1970; `null` if no row waits for a limit. */
+  since: number | null;
+  #waiting: Limited<Row>[] = [];
+  /** When the next new row may be sent, in milliseconds since 1970. */
+  #nextNew = 0;
+  /** For each refused row, the order of its first refusal, and how often it has waited. */
+  readonly #refused = new Map<Row, { readonly first: number; readonly waits: number }>();
+  /** The order of the last request that was accepted. */
+  #lastAccepted = -1;
+
+  constructor(since: number | null) {
+    this.since = since;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** While several rows wait, new rows follow slowly: one of them may be accepted, but not all may run into the limit. */
+  mayTakeNew(now: number): boolean {
+    return this.#waiting.length < MAX_AT_ONCE || now >= this.#nextNew;
+  }
+
+  /** A new row is about to be sent. */
+  tookNew(now: number): void {
+    const over = this.#waiting.length - MAX_AT_ONCE;
+    if (over >= 0) this.#nextNew = now + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** over);
+  }
+
+  /** The service refuses a row. @param order the order of events when the refusal arrives */
+  refused(row: Row, order: number): void {
+    if (!this.#refused.has(row)) this.#refused.set(row, { first: order, waits: 0 });
+  }
+
+  /** @returns whether a refused row waits. Otherwise its refusal counts like any other. */
+  wait(row: Row, now: number): boolean {
+    const { first, waits } = this.#refused.get(row) ?? { first: 0, waits: 0 };
+    const isOver = this.since !== null && now - this.since >= WORDS_BUDGET_MS;
+    if (this.#lastAccepted > first || isOver) {
+      this.#refused.delete(row);
+      return false;
+    }
+    this.since ??= now;
+    this.#refused.set(row, { first, waits: waits + 1 });
+    const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** waits);
+    this.#waiting.push({ row, dueAt: Math.min(now + wait, this.since + WORDS_BUDGET_MS) });
+    return true;
+  }
+
+  /** The refusal of a row does not count as a limit. */
+  forget(row: Row): void {
+    this.#refused.delete(row);
+  }
+
+  /** A row was accepted. @param begun the order of its request */
+  accepted(row: Row, begun: number): void {
+    this.#refused.delete(row);
+    this.#lastAccepted = Math.max(this.#lastAccepted, begun);
+    this.since = null;
+    // What still waits has its answer: it need not wait any longer.
+    this.#waiting = this.#waiting.map((one) => ({ ...one, dueAt: 0 }));
+  }
+
+  /** Takes a row that is due; `null` if there is none. */
+  takeDue(now: number): Row | null {
+    const at = this.#waiting.findIndex(({ dueAt }) => dueAt <= now);
+    return at === -1 ? null : this.#waiting.splice(at, 1)[0]!.row;
+  }
+
+  /** When the next row is due; `null` if no row waits. */
+  get nextDue(): number | null {
+    return this.#waiting.length === 0 ? null : Math.min(...this.#waiting.map(({ dueAt }) => dueAt));
+  }
+}
+
+/**
+ * Whether the service refuses the API key itself: it also refuses to read the resource, in words about the key or the plan,
+ * or in the same words as for the row. A key may lack the grant to read; such a refusal, and any other response, shows
+ * nothing. Never throws.
+ *
+ * @param refused the refusal of a row
+ */
+async function isKeyRefused(
+  { client, settings }: OpenConnection,
+  resource: WritableResource,
+  refused: RefusedError | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const mirrored = settings.resources.find(({ name }) => name === resource);
+  const path = mirrored?.path ?? settings.writeBack[resource].path;
+  try {
+    const request = { resource, path, limit: 1, cursor: null, updatedSince: null, signal };
+    await client.listPage(request, () => null);
+    return false;
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.status === null) return false;
+    const isAlike = error.status === refused?.status && error.serviceMessage === refused.serviceMessage;
+    return isAlike || refusalScope(error.status, error.serviceMessage) !== 'grant';
+  }
 }

@@ -1,13 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { RowOutcome } from '../../src/core/contract/write-back.js';
-import type { RowReceipt } from '../../src/write-back/index.js';
+import { isWritten, type RowReceipt } from '../../src/write-back/index.js';
 import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
-import { NotFoundRows } from './not-found-rows.js';
 import type { OpenChunk, RowTask } from './open-chunk.js';
 import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
 import { Signal } from './signal.js';
-import { endpointMissing, stopFailure, unsettledFailure } from './stop-failures.js';
+import { endpointMissing, NotFoundRows, stopFailure, unsettledFailure } from './stop-reasons.js';
 
 /** After this many consecutive failed rows, the attempt ends, so that Temporal retries it after a pause. */
 const MAX_CONSECUTIVE_FAILURES = 16;
@@ -216,7 +215,7 @@ export class SendAttempt {
         this.#notFound.answered = true;
         this.#settle(task, sent.receipt);
         this.#judgeNotFound('more');
-        if (isAccepted(sent.receipt)) this.#refusals.accepted(task, begun);
+        if (isWritten(sent.receipt)) this.#refusals.accepted(task, begun);
         return;
       case 'unclear':
         this.#unclear(task, sent);
@@ -295,8 +294,4 @@ export class SendAttempt {
   async #close(chunk: OpenChunk): Promise<void> {
     if (this.#open.delete(chunk)) await chunk.close().catch((error) => this.halt(error));
   }
-}
-
-function isAccepted({ outcome }: RowReceipt): boolean {
-  return outcome === 'created' || outcome === 'updated';
 }

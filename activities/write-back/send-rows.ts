@@ -4,9 +4,8 @@ import type { SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { attemptToken, HEARTBEAT_MS } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { hasAcceptedRow, readLogIndex } from './attempt-logs.js';
 import { SendAttempt } from './send-attempt.js';
-import { readPlan, readTurn } from './stored-plans.js';
+import { hasAcceptedRow, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
 

@@ -15,9 +15,8 @@ import {
 } from '../../src/write-back/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { loadChunk, readLogIndex } from './attempt-logs.js';
-import { ClosingClaim } from './closing-claim.js';
-import { readPlan, readTurn } from './stored-plans.js';
+import { beginClosing } from './row-states.js';
+import { loadChunk, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const JSON_TYPE = { contentType: 'application/json' } as const;
 /** Number of chunks that are read at the same time. */
@@ -38,7 +37,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const { cancellationSignal: signal } = Context.current();
       const plan = await readPlan(store, input.plan);
       const turn = await readTurn(store, input);
-      const closing = await ClosingClaim.begin(store, input.resource, turn, plan);
+      const closing = await beginClosing(store, input.resource, turn, plan);
       const logs = await readLogIndex(store, input.plan);
       const key = resultsKey(input.batchId);
       const writer = store.openWriter(key, { contentType: 'text/csv', signal });

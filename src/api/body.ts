@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { type ByteString, fromByteString } from '../core/brands.js';
+import { TextDecoder } from 'node:util';
+import { constants, createGunzip, type Gunzip } from 'node:zlib';
+import { type ByteString, fromByteString, readByteString, toByteString } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
-import { decodeText } from './charset.js';
-import { ACCEPTED_CODING, codingOf, gzipDecoder } from './content-coding.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
@@ -175,4 +175,109 @@ function decodingError(error: NodeJS.ErrnoException): BodyError {
     return new BodyError('truncated', 'The gzip body is truncated.', { cause: error });
   }
   return new BodyError('undecodable', `The body is not valid gzip: ${error.message}.`, { cause: error });
+}
+
+/** The text of a body, and the number of its invalid byte sequences that became U+FFFD. */
+interface DecodedText {
+  readonly text: ByteString;
+  readonly replaced: number;
+}
+
+/**
+ * Decodes the bytes of a body. JSON must be UTF-8 (RFC 8259 section 8.1), so valid UTF-8 is read as such, whatever the
+ * Content-Type declares. Otherwise UTF-16 is recognized by its byte order mark or its zero bytes, and after that the
+ * declared charset counts. A byte order mark is removed.
+ */
+function decodeText(bytes: Buffer, contentType: string | null): DecodedText {
+  const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  const encoding = utf16Of(bytes);
+  if (encoding === null && isUtf8(bytes)) return { text: readByteString(bytes.subarray(start)), replaced: 0 };
+  const decoder = decoderOf(encoding ?? declaredCharset(contentType));
+  if (decoder === null) return decodeLossy(bytes.subarray(start));
+  const text = toByteString(decoder.decode(bytes));
+  // UTF-16 can have U+FFFD as such, which is too rare to be told apart.
+  return { text, replaced: countReplacements(text) };
+}
+
+/** JSON begins with an ASCII character, which has a zero byte in UTF-16 (RFC 4627 section 3). */
+function utf16Of(bytes: Buffer): string | null {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'utf-16le';
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0)) return 'utf-16be';
+  return null;
+}
+
+/** The parameter `charset` (RFC 9110 8.3.2); null if there is none, or if it is UTF-8, which the bytes are not. */
+function declaredCharset(contentType: string | null): string | null {
+  const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;,]+))/i.exec(contentType ?? '') ?? [];
+  const charset = (quoted ?? plain ?? '').trim();
+  return charset === '' || /^utf-?8$/i.test(charset) ? null : charset;
+}
+
+/** A decoder for a label of the Encoding Standard, where `iso-8859-1` means Windows-1252; null for an unknown label. */
+function decoderOf(label: string | null): TextDecoder | null {
+  if (label === null) return null;
+  try {
+    return new TextDecoder(label);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * One invalid value must not block all other rows, so invalid sequences become U+FFFD, like lone surrogates
+ * (docs/explanation/guarantees.md#values), and are counted for a warning.
+ */
+function decodeLossy(bytes: Buffer): DecodedText {
+  const text = toByteString(bytes.toString('utf8'));
+  return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
+}
+
+/** Counts U+FFFD in a text. */
+function countReplacements(text: ByteString): number {
+  return text.split('\xef\xbf\xbd').length - 1;
+}
+
+/** The Accept-Encoding of every request. */
+export const ACCEPTED_CODING = 'gzip';
+
+/** Codings that change the bytes of a body (the IANA registry of content codings). */
+const CODINGS: readonly string[] = ['gzip', 'br', 'deflate', 'compress', 'zstd', 'dcb', 'dcz', 'exi'];
+const GZIP_MAGIC = [0x1f, 0x8b];
+
+/** How to read a body: as it is, as gzip, or not at all, because the service used a coding that no request accepts. */
+type Coding = 'identity' | 'gzip' | 'unsupported';
+
+/**
+ * The coding of a body (RFC 9110 8.4). The label alone does not decide: some services put a charset or `none` into
+ * Content-Encoding, and some proxies decode a body and keep its label. An unknown token means identity. No text begins
+ * with the first bytes of gzip, so these show whether a body is gzip.
+ *
+ * @param chunks the body as it arrived
+ */
+function codingOf(contentEncoding: string | null, chunks: readonly Buffer[]): Coding {
+  const codings = (contentEncoding ?? '')
+    .split(',')
+    .map((token) => token.trim().toLowerCase().replace(/^x-/, ''))
+    .filter((token) => CODINGS.includes(token));
+  if (codings.every((coding) => coding === 'gzip') && codings.length <= 1)
+    return startsWith(chunks, GZIP_MAGIC) ? 'gzip' : 'identity';
+  return 'unsupported';
+}
+
+function startsWith(chunks: readonly Buffer[], bytes: readonly number[]): boolean {
+  let at = 0;
+  for (const chunk of chunks) {
+    for (const byte of chunk) {
+      if (byte !== bytes[at]) return false;
+      at += 1;
+      if (at === bytes.length) return true;
+    }
+  }
+  return false;
+}
+
+/** The decoder for gzip. @param end `marked`: a body without its end is an error; `any`: such a body is decoded as far as it goes */
+function gzipDecoder(end: 'marked' | 'any'): Gunzip {
+  return createGunzip({ finishFlush: end === 'marked' ? constants.Z_FINISH : constants.Z_SYNC_FLUSH });
 }

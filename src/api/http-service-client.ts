@@ -1,22 +1,46 @@
 import type { Dispatcher } from 'undici';
 import { type Cursor, toByteString } from '../core/brands.js';
-import { BrokenPromiseError } from './errors/broken-promise-error.js';
-import { NotFoundError } from './errors/not-found-error.js';
-import { RejectedError } from './errors/rejected-error.js';
-import type { ServiceError } from './errors/service-error.js';
+import { dispatcherFor } from './dispatcher.js';
+import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
-import { isUnprocessed, outcomeOfFailure, type SendOutcome } from './send-outcome.js';
-import type {
-  FetchRequest,
-  ListRequest,
-  Parse,
-  Received,
-  ReceivedPage,
-  SendRequest,
-  ServiceClient,
-  ServiceClientOptions,
+import {
+  type FetchRequest,
+  isUnprocessed,
+  type ListRequest,
+  outcomeOfFailure,
+  type Parse,
+  type Received,
+  type ReceivedPage,
+  type SendOutcome,
+  type SendRequest,
+  type ServiceClient,
+  type ServiceClientOptions,
 } from './service-client.js';
-import { displayUrl, listQuery, recordSegments, resourceUrl, type Segment, UnsendableError } from './url.js';
+import {
+  apiRoot,
+  displayUrl,
+  listQuery,
+  recordSegments,
+  resourceUrl,
+  type Segment,
+  UnsendableError,
+} from './url.js';
+
+/**
+ * Creates a client for one connection, with its own pool of keep-alive connections. It sends no request and reads no
+ * key yet. Throws ConfigurationError for an invalid base URL (see `apiRoot`) or proxy.
+ */
+export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+  const { http } = options;
+  const root = apiRoot(options.baseUrl, http.allowPlainHttp ? 'allowed' : 'loopback-only');
+  const dispatcher = dispatcherFor(root, {
+    connections: http.concurrency,
+    connect: { timeout: http.connectTimeoutMs },
+    headersTimeout: http.headersTimeoutMs,
+    bodyTimeout: http.bodyTimeoutMs,
+  });
+  return new HttpServiceClient(root, dispatcher, options);
+}
 
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
@@ -25,7 +49,7 @@ const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
 const UNFINISHED: readonly number[] = [202, 206];
 
 /** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
-export class HttpServiceClient implements ServiceClient {
+class HttpServiceClient implements ServiceClient {
   readonly #root: string;
   readonly #dispatcher: Dispatcher;
   readonly #executor: RequestExecutor;
@@ -101,25 +125,13 @@ export class HttpServiceClient implements ServiceClient {
       throw unsendableError(request, method, displayUrl, cause);
     }
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
-    const contentType = 'application/json';
     return {
-      method,
-      resource,
-      url,
-      displayUrl,
-      records,
-      cursor: null,
-      wasRead: false,
-      headers:
-        idempotencyKey === undefined
-          ? { 'content-type': contentType }
-          : { 'content-type': contentType, 'idempotency-key': idempotencyKey },
-      body,
+      ...{ method, resource, url, displayUrl, records, body, notAfter, onSend, signal, onWait },
+      headers: {
+        'content-type': 'application/json',
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      },
       attempts: request.attempts ?? (repeatable ? undefined : 1),
-      notAfter,
-      onSend,
-      signal,
-      onWait,
     };
   }
 
@@ -156,20 +168,7 @@ type Target = Pick<Operation, 'url' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
   const { resource, signal, onWait } = request;
-  return {
-    ...target,
-    method: 'GET',
-    resource,
-    signal,
-    onWait,
-    cursor: null,
-    wasRead: false,
-    headers: {},
-    body: null,
-    attempts: undefined,
-    notAfter: undefined,
-    onSend: undefined,
-  };
+  return { ...target, method: 'GET', resource, signal, onWait };
 }
 
 function unsendableError(

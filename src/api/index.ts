@@ -6,37 +6,40 @@ export { BACKOFF_BASE_MS, backoffDelayMs } from './backoff.js';
 export { type Acquired, type Lease, RateBudget } from './budget.js';
 export {
   type Classifiable,
-  type Classification,
   classifyResponse,
   classifyStatus,
   isSuccess,
   refusalScope,
-} from './classify.js';
-export { createServiceClient } from './client.js';
-export { BrokenPromiseError } from './errors/broken-promise-error.js';
-export { NotFoundError } from './errors/not-found-error.js';
-export { RefusedError } from './errors/refused-error.js';
-export { RejectedError } from './errors/rejected-error.js';
-export { ServiceError } from './errors/service-error.js';
-export { TransientError } from './errors/transient-error.js';
-export type { Evidence } from './evidence.js';
-export { REFUSAL_REMEDY } from './failure.js';
-export { isTooLarge, mayBeTooHeavy } from './heavy.js';
+} from './classify-response.js';
+export {
+  BrokenPromiseError,
+  isTooLarge,
+  mayBeTooHeavy,
+  NotFoundError,
+  RefusedError,
+  RejectedError,
+  ServiceError,
+  TransientError,
+} from './errors.js';
 export { parseHttpDate } from './http-date.js';
+export { createServiceClient } from './http-service-client.js';
 export { postAlert, targetPath } from './post-alert.js';
 export { type JsonAnswer, postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED } from './redact.js';
 export { parseRetryAfter } from './retry-after.js';
-export type { SendAnswer, SendOutcome, SentBefore } from './send-outcome.js';
 export type {
   FetchRequest,
   ListRequest,
   Received,
   ReceivedPage,
   ResponseFacts,
+  SendAnswer,
+  SendOutcome,
   SendRequest,
+  SentBefore,
   ServiceClient,
   ServiceClientOptions,
   ServiceEvent,
 } from './service-client.js';
+export { REFUSAL_REMEDY } from './service-failure.js';
 export { apiRoot, recordSegments, type Segment } from './url.js';

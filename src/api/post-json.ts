@@ -1,7 +1,7 @@
 import { type Dispatcher, request } from 'undici';
 import { proxyFor } from '../core/proxy.js';
 import { dispatcherFor } from './dispatcher.js';
-import { TransientError } from './errors/transient-error.js';
+import { TransientError } from './errors.js';
 import { parseRetryAfter } from './retry-after.js';
 
 /** What a receiver answered. */

@@ -5,10 +5,22 @@ import { SecretReader } from '../core/secrets.js';
 import type { HttpSettings } from '../core/settings.js';
 import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
+import { ACCEPTED_CODING } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
-import { ACCEPTED_CODING } from './content-coding.js';
-import type { RequestContext, ServiceError } from './errors/service-error.js';
-import { TransientError } from './errors/transient-error.js';
+import { type RequestContext, type ServiceError, TransientError } from './errors.js';
+import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
+import { createRecordRedactor, createRedactor, type Redactor } from './redact.js';
+import { MAX_REDIRECTS, redirectPath } from './redirect.js';
+import type {
+  ListRequest,
+  Parse,
+  Received,
+  RetrySettings,
+  SendRequest,
+  ServiceClientOptions,
+  ServiceEvent,
+  Waitable,
+} from './service-client.js';
 import {
   type ErrorRules,
   exchangeError,
@@ -16,22 +28,14 @@ import {
   parseError,
   statusError,
   strictJsonError,
-} from './failure.js';
-import { createRecordRedactor, createRedactor, type Redactor } from './redact.js';
-import { MAX_REDIRECTS, redirectPath } from './redirect.js';
-import { exchange, type HttpRequest, type HttpResponse } from './request.js';
-import type {
-  Parse,
-  Received,
-  RetrySettings,
-  ServiceClientOptions,
-  ServiceEvent,
-  WaitReason,
-} from './service-client.js';
+} from './service-failure.js';
 import { serviceMessage } from './service-message.js';
 
 /** A request to the service, without the headers that every request has. */
-export interface Operation {
+export interface Operation
+  extends Waitable,
+    Partial<Pick<ListRequest, 'cursor' | 'wasRead' | 'mayRetry'>>,
+    Pick<SendRequest, 'notAfter'> {
   readonly method: HttpRequest['method'];
   readonly resource: string;
   readonly url: string;
@@ -39,23 +43,14 @@ export interface Operation {
   readonly displayUrl: string;
   /** Ids of the record in the request. Messages never contain them. */
   readonly records: readonly string[];
-  readonly cursor: Cursor | null;
-  /** Whether a 404 contradicts earlier answers, as in `ListRequest`. */
-  readonly wasRead: boolean;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
-  /** Most attempts; undefined: the client's setting. */
-  readonly attempts: number | undefined;
-  /** No attempt begins after this time, in milliseconds since the epoch. */
-  readonly notAfter: number | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Most attempts. Default: the client's setting. */
+  readonly attempts?: number | undefined;
   /** Called each time just before the request is handed to a connection. */
-  readonly onSend: (() => void) | undefined;
+  readonly onSend?: () => void;
   /** Called for each attempt that got a response or lost its connection, and failed. */
-  readonly onFailure?: ((error: ServiceError) => void) | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly onWait: ((untilMs: number, why: WaitReason) => void) | undefined;
-  /** As in `ListRequest`. */
-  readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
+  readonly onFailure?: (error: ServiceError) => void;
 }
 
 /** The result of one attempt; a failure has the wait before the next one. */
@@ -143,7 +138,7 @@ export class RequestExecutor {
       }
       if (response.kind === 'failure') {
         const request = requestContext(operation, attempt, redact);
-        failure = statusError(response, request, this.#rules, redact, operation.wasRead);
+        failure = statusError(response, request, this.#rules, redact, operation.wasRead === true);
       }
       outcome = leaseOutcome(response, failure, backoff, this.#rules.giveUpAfterMs);
     } finally {
@@ -238,7 +233,7 @@ export class RequestExecutor {
         'user-agent': this.#userAgent,
         ...headers,
       },
-      body,
+      body: body ?? null,
       signal,
       onSend,
     };
@@ -253,7 +248,7 @@ export class RequestExecutor {
 }
 
 function requestContext(operation: Operation, attempt: number, redact: Redactor): RequestContext {
-  const { method, resource, displayUrl, cursor } = operation;
+  const { method, resource, displayUrl, cursor = null } = operation;
   return {
     method,
     resource,

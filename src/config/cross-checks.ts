@@ -1,14 +1,12 @@
 import { formatDuration } from '../core/duration.js';
 import { isLoopback } from '../core/notify-url.js';
-import type { OwnResource } from './inheritance.js';
-import { type LakePlace, lakesOverlap } from './lake-url.js';
-import { readName } from './names.js';
+import { baseUrl, errors, lake, overlap } from './config-schema.js';
+import { DEFAULT_RESOURCES, type OwnResource } from './inheritance.js';
 import { formatPath, type PathPart, type RawProblem } from './problems.js';
-import { DEFAULT_RESOURCES } from './resource-defaults.js';
-import { baseUrl, errors, lake, overlap } from './schema.js';
+import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from './readers.js';
 import { resource } from './schema-resource.js';
+import { listen } from './schema-webhook.js';
 import { get, isMap, parseOrUndefined } from './values.js';
-import { checkWebhook } from './webhook-checks.js';
 
 /**
  * Checks the rules that compare two parts of the file. They read the raw tree and skip parts that are invalid, so that
@@ -91,11 +89,16 @@ function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
   });
 }
 
+/** The names of a connection's resources, as they are written; `null` for another value than a list. */
+function resourceNames(raw: unknown): readonly unknown[] | null {
+  const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
+  return Array.isArray(list) ? list.map((one) => (typeof one === 'string' ? one : get(one, 'name'))) : null;
+}
+
 function unknownTableResources(raw: unknown, path: PathPart[]): RawProblem[] {
   const types = get(raw, 'tables', 'types');
-  const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
-  if (!isMap(types) || !Array.isArray(list)) return [];
-  const names = list.map((item) => (typeof item === 'string' ? item : get(item, 'name')));
+  const names = resourceNames(raw);
+  if (!isMap(types) || names === null) return [];
   return Object.keys(types)
     .filter((name) => !names.includes(name))
     .map((name) => ({
@@ -200,4 +203,47 @@ function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProbl
     const message = `found ${place.url}, which equals, is inside, or contains the lake of ${rival.name}, ${rival.place.url}; allowed: separate lakes`;
     return [{ path: ['connections', name, 'lake', 'url'], message }];
   });
+}
+
+/** Checks the rules of `webhook` that compare two parts of the file. */
+function checkWebhook(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+  return [...unsignedOnNetwork(raw, path), ...tokenWithDigest(raw, path), ...unknownResources(raw, path)];
+}
+
+function unsignedOnNetwork(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+  if (get(raw, 'webhook', 'signature') !== 'none') return [];
+  const address = parseOrUndefined(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
+  if (!address || isLoopbackAddress(address.host)) return [];
+  const message =
+    'found none with a listen address that other machines can reach; allowed: a signature, or listen on 127.0.0.1';
+  return [{ path: [...path, 'webhook', 'signature'], message }];
+}
+
+/** `timestamp` has no effect with a token. Without this error, a user could believe that it prevents replays. */
+function tokenWithDigest(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+  const signature = get(raw, 'webhook', 'signature');
+  if (get(signature, 'algorithm') !== 'token') return [];
+  return ['encoding', 'timestamp']
+    .filter((key) => get(signature, key) !== undefined)
+    .map((key) => ({
+      path: [...path, 'webhook', 'signature', key],
+      at: 'key',
+      message: `found ${key} with algorithm: token, which does not sign; ${key} requires one of the hmac algorithms`,
+    }));
+}
+
+function unknownResources(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+  const kinds = get(raw, 'webhook', 'kinds');
+  if (!isMap(kinds)) return [];
+  const known = resourceNames(raw);
+  if (known === null) return [];
+  return Object.entries(kinds).flatMap(([kind, named]) =>
+    [named]
+      .flat()
+      .filter((name) => typeof name === 'string' && !known.includes(name))
+      .map((name) => ({
+        path: [...path, 'webhook', 'kinds', kind],
+        message: `found the resource ${JSON.stringify(name)}; allowed: ${known.join(', ')}`,
+      })),
+  );
 }

@@ -2,7 +2,7 @@ import type { PathPart, RawProblem } from './problems.js';
 import { get, invalidValue, isMap } from './values.js';
 
 /** A file whose connections have the keys of its `defaults`. */
-export interface WithDefaults {
+interface WithDefaults {
   readonly tree: unknown;
   readonly problems: readonly RawProblem[];
   /** Moves problems of values that come from `defaults` to the place where they are written, and reports each once. */

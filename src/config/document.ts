@@ -1,7 +1,17 @@
-import { type Document, LineCounter, parseDocument, visit } from 'yaml';
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  visit,
+} from 'yaml';
 import type { PathPart, RawProblem } from './problems.js';
-import { syntaxMessage } from './syntax-message.js';
-import { offsetOf, pathOfKey, protoKeys } from './yaml-positions.js';
 
 /** Longer than any configuration. Without this limit, parsing a wrong file could take minutes. */
 const MAX_CHARACTERS = 1 << 20;
@@ -12,7 +22,7 @@ const MAX_ALIASES = 100;
 const MAX_SYNTAX_PROBLEMS = 10;
 
 /** A position in the text; line and column start at 1. */
-export interface Position {
+interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -98,4 +108,88 @@ function unresolvedAlias(doc: Document.Parsed, placeOf: (offset: number) => Posi
     },
   });
   return place;
+}
+
+const MESSAGES: Partial<Record<ErrorCode, string>> = {
+  DUPLICATE_KEY: 'the same key appears twice in this map',
+  MULTIPLE_DOCS: 'found a second document (---); a configuration is one document',
+  RESOURCE_EXHAUSTION: 'lists or maps are nested too deeply',
+  TAG_RESOLVE_FAILED: 'found an unknown tag (!name); quote strings that start with !',
+  BAD_SCALAR_START: 'a string cannot start with this character; put it in quotes, such as "@daily"',
+  BAD_DIRECTIVE: 'found a directive (a line that starts with %); quote strings that start with %',
+  TAB_AS_INDENT: 'found a tab as indentation; YAML allows only spaces',
+};
+
+/**
+ * Describes a syntax error without the file text that yaml quotes in some messages (at the end, after a colon; for an
+ * invalid escape, its two to ten characters).
+ */
+function syntaxMessage(code: ErrorCode, message: string): string {
+  const own = MESSAGES[code];
+  if (own !== undefined) return own;
+  const quotes = code === 'UNEXPECTED_TOKEN' || code === 'BAD_ALIAS';
+  const rest = quotes ? message.replace(/:\s.*$/s, '') : message.split('\n')[0];
+  return code === 'BAD_DQ_ESCAPE'
+    ? 'found an invalid escape in a double-quoted string; write \\\\ for a backslash'
+    : `the YAML is malformed: ${rest}`;
+}
+
+/** Offset of the deepest part of the path that exists in the text. */
+function offsetOf(doc: Document.Parsed, path: readonly PathPart[], at: 'key' | 'value'): number | null {
+  let node: Node | null = doc.contents;
+  let offset = node?.range?.[0] ?? null;
+  for (const [depth, part] of path.entries()) {
+    const here: Node | null | undefined = isAlias(node) ? node.resolve(doc) : node;
+    if (isMap(here)) {
+      const pair = here.items.find((item) => isScalar(item.key) && item.key.value === part) as
+        | Pair<Node, Node | null>
+        | undefined;
+      if (!pair) return offset;
+      const keyOffset = pair.key.range?.[0] ?? offset;
+      const wantsKey = depth === path.length - 1 && at === 'key';
+      offset = wantsKey ? keyOffset : (pair.value?.range?.[0] ?? keyOffset);
+      node = pair.value;
+    } else if (isSeq(here) && typeof part === 'number') {
+      node = (here.items[part] ?? null) as Node | null;
+      offset = node?.range?.[0] ?? offset;
+    } else {
+      return offset;
+    }
+  }
+  return offset;
+}
+
+/** The path of the key at an offset. */
+function pathOfKey(doc: Document.Parsed, offset: number): PathPart[] {
+  let found: PathPart[] = [];
+  visit(doc, {
+    Pair(_, pair, parents) {
+      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined;
+      found = pathTo(pair, parents);
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+/** Finds `__proto__` keys, which are valid YAML but would change the prototype of the resulting object. */
+function protoKeys(doc: Document.Parsed): { path: PathPart[]; offset: number }[] {
+  const found: { path: PathPart[]; offset: number }[] = [];
+  visit(doc, {
+    Pair(_, pair, parents) {
+      if (!isScalar(pair.key) || pair.key.value !== '__proto__') return;
+      found.push({ path: pathTo(pair, parents), offset: pair.key.range?.[0] ?? 0 });
+    },
+  });
+  return found;
+}
+
+function pathTo(pair: Pair, parents: readonly unknown[]): PathPart[] {
+  const chain = [...parents, pair];
+  return chain.flatMap((node, i): PathPart[] => {
+    const parent = chain[i - 1];
+    if (isSeq(parent)) return [parent.items.indexOf(node)];
+    const key = typeof node === 'object' && node !== null && 'key' in node ? node.key : undefined;
+    return isScalar(key) ? [String(key.value)] : [];
+  });
 }

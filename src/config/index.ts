@@ -1,3 +1,4 @@
+export { configJsonSchema } from './config-schema.js';
 export {
   type ConfigDifference,
   type ConfigDigest,
@@ -5,13 +6,9 @@ export {
   configDigest,
   configFingerprint,
 } from './fingerprint.js';
-export { type LoadOptions, loadSettings } from './load.js';
-export { parseSettings } from './parse.js';
-export { settingsToPaste } from './paste.js';
-export type { SettingsProblem } from './problems.js';
-export { configJsonSchema } from './schema.js';
+export { type LoadOptions, loadSettings, parseSettings } from './load.js';
+export { SettingsError, type SettingsProblem } from './problems.js';
+export { isLoopbackAddress } from './readers.js';
 export { readListen } from './schema-webhook.js';
 export { selectConnection, selectResources } from './select.js';
-export { SettingsError } from './settings-error.js';
-export { STARTER_DEFAULTS, type StarterAnswers, starterConfig } from './starter.js';
-export { isLoopbackAddress } from './urls.js';
+export { STARTER_DEFAULTS, type StarterAnswers, settingsToPaste, starterConfig } from './yaml-to-write.js';

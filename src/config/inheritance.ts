@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/duration.js';
 import type {
   ConnectionSettings,
   CsvSettings,
@@ -21,7 +22,7 @@ type OwnWrite<Write extends SuccessRule & { readonly path: string }> = Omit<Writ
 };
 
 /** A connection as the file has it: some settings apply to all resources, and some depend on another one. */
-export interface OwnConnection
+interface OwnConnection
   extends Omit<ConnectionSettings, 'name' | 'resources' | 'writeBack'>,
     Pick<ResourceSettings, 'deletes'> {
   readonly csv: CsvKeys;
@@ -89,4 +90,23 @@ function idFieldOf(resource: ResourceSettings | undefined): string {
 /** RFC 6901, section 3. */
 function escapeToken(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** The resources in the API, mirrored if the file names none. */
+export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
+
+type NameDefaults = Pick<ResourceSettings, 'key' | 'windowMs' | 'fetchById'>;
+
+const USUAL: NameDefaults = { key: ['id'], windowMs: null, fetchById: false };
+
+/** From the API: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
+const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map([
+  ['projects', { ...USUAL, fetchById: true }],
+  ['time-entries', { ...USUAL, windowMs: 90 * DAY_MS }],
+  ['calendar-entries', { ...USUAL, windowMs: 90 * DAY_MS, key: ['source', 'sourceKey'] }],
+]);
+
+/** The settings of a resource whose defaults depend on its name. */
+export function defaultsOf(name: string): NameDefaults {
+  return BY_NAME.get(name) ?? USUAL;
 }

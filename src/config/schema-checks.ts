@@ -2,35 +2,28 @@ import { z } from 'zod';
 import { compareWith, decimalLimit, isDecimal } from '../core/decimal.js';
 import { DAY_MS } from '../core/duration.js';
 import type { CheckRule, CheckSettings } from '../core/settings.js';
-import { choice, count, duration, singleLine } from './scalars.js';
-import { section } from './section.js';
+import { choice, count, duration, parsedValue, section, singleLine } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 /** The most checks of a resource, after lists of fields are taken apart. It bounds the manifest. */
-export const MAX_CHECKS = 50;
+const MAX_CHECKS = 50;
 /** Days of a `change`: the manifest knows the last 30 runs. */
 const DAYS = { least: 3, most: 28, usual: 7 } as const;
 const MAX_VALUES = 1000;
 const MAX_PERCENT = 1_000_000;
 
 const PERCENT = /^(\d+(?:\.\d+)?) ?%$/;
-const percentForm = 'a percentage such as 20% or 0.5%';
 
 /** A share in percent. */
-const percent = z
-  .unknown()
-  .meta({ title: 'percentage', type: 'string', pattern: PERCENT.source })
-  .transform((value, context): number => {
+const percent = parsedValue(
+  (value): number => {
     const found = typeof value === 'string' ? PERCENT.exec(value.trim()) : null;
     const share = Number(found?.[1]);
     if (found !== null && share <= MAX_PERCENT) return share;
-    context.issues.push({
-      code: 'custom',
-      message: invalidValue(value, percentForm) + percentHint(value),
-      input: value,
-    });
-    return z.NEVER;
-  });
+    throw new RangeError(invalidValue(value, 'a percentage such as 20% or 0.5%') + percentHint(value));
+  },
+  { title: 'percentage', type: 'string', pattern: PERCENT.source },
+);
 
 function percentHint(value: unknown): string {
   const number = typeof value === 'string' ? Number(value.trim() || Number.NaN) : value;
@@ -39,17 +32,16 @@ function percentHint(value: unknown): string {
 }
 
 /** A number, as its literal. Quotes keep digits that a double does not have. */
-const literal = z
-  .unknown()
-  .meta({ title: 'number', type: ['number', 'string'] })
-  .transform((value, context): string => {
+const literal = parsedValue(
+  (value): string => {
     const text = typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '';
     const isExact = typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
     if (isDecimal(text) && isExact) return text;
     const hint = isExact ? '' : '. Put a number with so many digits in quotes, so that none is lost.';
-    context.issues.push({ code: 'custom', message: invalidValue(value, 'a number') + hint, input: value });
-    return z.NEVER;
-  });
+    throw new RangeError(invalidValue(value, 'a number') + hint);
+  },
+  { title: 'number', type: ['number', 'string'] },
+);
 
 const field = singleLine('the name of a field');
 const fields = z.union(

@@ -4,39 +4,27 @@ import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from
 import { MINUTE_MS } from '../core/duration.js';
 import { notifyUrlProblem } from '../core/notify-url.js';
 import type { NotifyTarget, SecretRef } from '../core/settings.js';
-import { choice, duration } from './scalars.js';
+import { choice, duration, parsedValue, section } from './building-blocks.js';
 import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, secretRef } from './secret-ref.js';
-import { section } from './section.js';
 import { invalidValue } from './values.js';
 
 const ALLOWED =
   'an https URL (http on this machine), or { env: NAME_OF_A_VARIABLE } or { file: /absolute/path } if the URL itself is a secret';
 
 /** The URL of some webhooks is itself a secret, so it may be a reference and is never repeated in messages. */
-const url = z
-  .unknown()
-  .meta({ title: 'URL or secret', oneOf: [{ type: 'string', pattern: '^https?://' }, ...SECRET_FORMS] })
-  .transform((value, context): string | SecretRef => {
-    const read = readUrl(value);
-    if ('found' in read) return read.found;
-    context.issues.push({ code: 'custom', message: read.problem, input: undefined });
-    return z.NEVER;
-  });
-
-function readUrl(value: unknown): { found: string | SecretRef } | { problem: string } {
-  if (typeof value === 'object' && value !== null) {
-    const read = readSecretRef(value);
-    return typeof read === 'string' ? { problem: read } : { found: read };
-  }
-  if (typeof value !== 'string')
-    return {
-      problem: value === undefined ? invalidValue(value, ALLOWED) : `is not a URL; allowed: ${ALLOWED}`,
-    };
-  const problem = notifyUrlProblem(value);
-  return problem === null
-    ? { found: value }
-    : { problem: `the URL (not repeated here) ${problem}; allowed: ${ALLOWED}` };
-}
+const url = parsedValue(
+  (value): string | SecretRef => {
+    if (typeof value === 'object' && value !== null) return readSecretRef(value);
+    if (typeof value !== 'string')
+      throw new RangeError(
+        value === undefined ? invalidValue(value, ALLOWED) : `is not a URL; allowed: ${ALLOWED}`,
+      );
+    const problem = notifyUrlProblem(value);
+    if (problem === null) return value;
+    throw new RangeError(`the URL (not repeated here) ${problem}; allowed: ${ALLOWED}`);
+  },
+  { title: 'URL or secret', oneOf: [{ type: 'string', pattern: '^https?://' }, ...SECRET_FORMS] },
+);
 
 /** Headers that this package or the HTTP client sets. */
 const RESERVED = ['host', 'content-type', 'content-length', 'transfer-encoding', 'connection', 'user-agent'];

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import type { OwnResource } from './inheritance.js';
-import { NAME_PATTERN, readName, readPath } from './names.js';
-import { defaultsOf } from './resource-defaults.js';
-import { choice, durationOr, flag, parsedString, singleLine } from './scalars.js';
+import { choice, durationOr, flag, parsedString, section, singleLine } from './building-blocks.js';
+import { defaultsOf, type OwnResource } from './inheritance.js';
+import { NAME_PATTERN, readName, readPath } from './readers.js';
 import { checks } from './schema-checks.js';
-import { csvOverrides } from './schema-csv.js';
-import { section } from './section.js';
+import { csvOverrides } from './schema-output.js';
 import { invalidValue } from './values.js';
 
 /** What happens to rows that the service deleted (docs/explanation/guarantees.md#deletes). */
 export const deletePolicy = choice(['mark', 'drop', 'keep']);
 
 /** The name of a resource or connection. */
-export const name = parsedString('a name of a-z, 0-9, - and _', readName, quoteHint).meta({
+const name = parsedString('a name of a-z, 0-9, - and _', readName, quoteHint).meta({
   pattern: NAME_PATTERN,
 });
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { DAY_MS } from '../core/duration.js';
 import type { HandshakeKind, SignatureSettings, WebhookSettings } from '../core/settings.js';
-import { readName, readPointer } from './names.js';
-import { byteSize, choice, duration, hasControls, parsedString } from './scalars.js';
+import { byteSize, choice, duration, hasControls, parsedString, section } from './building-blocks.js';
+import { readName, readPointer } from './readers.js';
 import { secretRef } from './secret-ref.js';
-import { section } from './section.js';
 import { invalidValue } from './values.js';
 
 const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';

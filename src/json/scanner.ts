@@ -1,6 +1,5 @@
 import type { ByteString } from '../core/brands.js';
-import { controlInString, countControls } from './controls.js';
-import { checkEscape, decodeString } from './string.js';
+import { checkEscape, controlInString, countControls, decodeString } from './string.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,13 +1,31 @@
-export { SimulatorAdmin } from './admin/admin.js';
-export type { FieldsInput, RecordChoice, RecordScope, RecordsAdmin } from './admin/records-admin.js';
-export type { RequestRecord, StatsSnapshot } from './admin/stats.js';
-export type { ResourceDefinition } from './data/resources.js';
-export type { ListOrder } from './data/table.js';
-export type { ActiveRule, Fault, FaultMatch, FaultRule, StatusFault } from './faults/fault-types.js';
-export type { FaultRules } from './faults/faults.js';
-export type { HookAction, HookMatch } from './faults/hooks.js';
+export {
+  type FieldsInput,
+  type RecordChoice,
+  type RecordScope,
+  type RecordsAdmin,
+  SimulatorAdmin,
+} from './admin/admin.js';
+export type {
+  ActiveRule,
+  Fault,
+  FaultMatch,
+  FaultRule,
+  FaultRules,
+  HookAction,
+  HookMatch,
+  StatusFault,
+} from './faults.js';
+export type { KeyRing } from './http/api-keys.js';
 export { BASE_PATH } from './http/call.js';
-export type { ApiKey, KeyRing } from './http/keys.js';
-export { type Simulator, startSimulator } from './http/server.js';
 export { ODD_SERVICES, type OddBehaviour, type OddService } from './odd/index.js';
-export { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions, type TunableOptions } from './options.js';
+export { type Simulator, startSimulator } from './server.js';
+export {
+  type ApiKey,
+  DEMO_KEY,
+  DEMO_ORGANIZATION,
+  type ListOrder,
+  type ResourceDefinition,
+  type SimulatorOptions,
+  type TunableOptions,
+} from './simulator-options.js';
+export type { RequestRecord, StatsSnapshot } from './stats.js';

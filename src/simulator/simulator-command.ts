@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { errorMessage } from './http/reply.js';
-import { startSimulator } from './http/server.js';
 import { oddList } from './odd/index.js';
-import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './options.js';
+import { startSimulator } from './server.js';
+import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './simulator-options.js';
 
 const FLAGS = {
   port: { type: 'string' },

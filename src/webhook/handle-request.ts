@@ -6,8 +6,7 @@ import { Coalescer } from './coalescer.js';
 import { type Handshake, handshakeMethods, handshakeOf } from './handshake.js';
 import { NoticeCounter, WarningLog, type WebhookLog } from './log.js';
 import { namedResourcesOf } from './notice.js';
-import { Receiver } from './receiver.js';
-import { type Answer, refusal, unavailable, write } from './receiver-response.js';
+import { type Answer, Receiver, refusal, unavailable, write } from './receiver.js';
 
 /** Longest wait for a signal, in milliseconds; after it, the sender gets a 503 and may retry. */
 const WAIT_MS = 12_000;

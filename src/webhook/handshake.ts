@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { HandshakeKind } from '../core/settings.js';
-import type { Answer } from './receiver-response.js';
+import type { Answer } from './receiver.js';
 
 /** Longest value that is sent back, in characters. Real ones have less than 1,000. */
 const MAX_ECHO = 4_096;

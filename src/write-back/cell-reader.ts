@@ -1,21 +1,12 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { InputReading } from '../core/contract/write-back.js';
+import { JsonScanner } from '../json/scanner.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
-import type { InputColumn } from './columns.js';
 import type { DateReader } from './dates.js';
-import { fromDecimalComma } from './decimal-comma.js';
+import { pathOf } from './fields.js';
+import { FORM_NAMES, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { pathOf } from './nested-fields.js';
-import { FORM_NAMES, type IsoForm, isIso, isIsoForm } from './published-form.js';
 import type { InputFacts } from './reading.js';
-import { mistyped, typedCell } from './typed-cell.js';
-
-/** A cell with its value in requests. */
-interface ReadCell {
-  /** The text for comparing rows. Texts that a setting makes equal are equal. */
-  readonly content: ByteString;
-  readonly json: ByteString;
-}
 
 /** Reads the cells of one column. */
 export interface CellReader {
@@ -23,8 +14,8 @@ export interface CellReader {
   readonly name: ByteString;
   /** The field's name after those of the objects around it. */
   readonly path: readonly ByteString[];
-  /** @throws InputError for a cell that does not match its column */
-  read(cell: ByteString, line: number): ReadCell;
+  /** The value in requests, as JSON. @throws InputError for a cell that does not match its column */
+  read(cell: ByteString, line: number): ByteString;
 }
 
 export interface CellReaderOptions {
@@ -43,10 +34,10 @@ type Conversion = (cell: ByteString, line: number) => ByteString;
 /** Compiles the reader of a column once, because a file has millions of cells. */
 export function cellReader(column: InputColumn, options: CellReaderOptions): CellReader {
   const conversions = conversionsOf(column, options);
-  const read = (cell: ByteString, line: number): ReadCell => {
-    let content = cell;
-    for (const convert of conversions) content = convert(content, line);
-    return { content, json: typedCell(content, column, line, cell) };
+  const read = (cell: ByteString, line: number): ByteString => {
+    let text = cell;
+    for (const convert of conversions) text = convert(text, line);
+    return typedCell(text, column, line, cell);
   };
   return { column, name: column.name, path: pathOf(column.name, options.reading.flattened), read };
 }
@@ -134,4 +125,102 @@ function likePublished(name: ByteString, wanted: IsoForm, { facts }: CellReaderO
       facts.unlike.set(column, { line, value: fromByteString(cell), wanted: FORM_NAMES[wanted] });
     return cell;
   };
+}
+
+const INTEGER = /^-?(?:0|[1-9]\d*)$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/**
+ * Converts a cell to JSON. Numbers keep their original literal and are never converted to a double.
+ *
+ * @param given the cell as the file has it, for the error
+ * @throws InputError for a cell that does not match its column's type
+ */
+function typedCell(
+  cell: ByteString,
+  column: InputColumn,
+  line: number,
+  given: ByteString = cell,
+): ByteString {
+  switch (column.type) {
+    case 'string':
+      return JSON.stringify(cell) as ByteString;
+    case 'integer':
+      if (INTEGER.test(cell)) return cell;
+      throw mistyped(cell, column, line, 'an integer', given);
+    case 'number':
+      if (NUMBER.test(cell)) return cell;
+      throw mistyped(cell, column, line, 'a JSON number', given);
+    case 'boolean': {
+      // Spreadsheets write TRUE and FALSE.
+      const word = cell.toLowerCase();
+      if (word === 'true' || word === 'false') return word as ByteString;
+      throw mistyped(cell, column, line, 'true or false', given);
+    }
+    case 'json':
+      return compactJson(cell) ?? fail(mistyped(cell, column, line, 'JSON', given));
+  }
+}
+
+function compactJson(cell: ByteString): ByteString | null {
+  const scanner = new JsonScanner(cell);
+  try {
+    scanner.peek();
+    const json = scanner.nested();
+    scanner.end();
+    return json;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
+  header: 'the type in the header',
+  batch: 'the type when the batch started',
+  published: 'the type in the published snapshot',
+  pair: '',
+  nothing: '',
+};
+
+/** An error about a cell that does not match its column's type. @param given the cell as the file has it */
+function mistyped(
+  cell: ByteString,
+  { name, type, from }: Pick<InputColumn, 'name' | 'type' | 'from'>,
+  line: number,
+  wanted: string,
+  given: ByteString = cell,
+): InputError {
+  const text = fromByteString(name);
+  const value = fromByteString(cell);
+  const comma = /^-?[\d.]+,\d+$/.test(value) ? ' If the file has decimal commas, set --decimal-comma.' : '';
+  const remedy =
+    from === 'published'
+      ? `Correct the cell, or name the column \`${text}:string\` to send it as text.${comma}`
+      : `Correct the cell.${comma}`;
+  return new InputError(
+    `the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(),
+    { line },
+    `${remedy} An empty unquoted cell omits the field.`,
+    { value: fromByteString(given) },
+  );
+}
+
+function fail(error: Error): never {
+  throw error;
+}
+
+/** The forms that are clear: grouped in threes by one kind of mark, and a comma before the fraction. */
+const PLAIN = /^-?\d+(?:,\d+)?(?:[eE][+-]?\d+)?$/;
+const GROUPED =
+  /^-?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,}|(?:[ \u00a0\u202f'\u2019]\d{3})+(?:,\d+)?)$/u;
+const GROUP_MARKS = /[. \u00a0\u202f'\u2019]/gu;
+
+/**
+ * The JSON number that a text with a decimal comma writes: `1.234,50` gives `1234.50`. Digits keep their form. `null` for a
+ * text that is not a number, or that is not clear: `1.234` may be a thousand or a decimal point.
+ */
+export function fromDecimalComma(text: string): string | null {
+  if (!PLAIN.test(text) && !GROUPED.test(text)) return null;
+  return text.replace(GROUP_MARKS, '').replace(',', '.');
 }

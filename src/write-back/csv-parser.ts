@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ByteString, fromByteString } from '../core/brands.js';
-import { sepLine, shownDelimiter } from './delimiter.js';
 import { InputError } from './input-error.js';
+import { sepLine, shownDelimiter } from './input-format.js';
 
 /** A row of the file. */
 export interface CsvRecord {
@@ -192,7 +192,7 @@ export class CsvParser {
   }
 }
 
-export const NOT_UTF8_REMEDY =
+const NOT_UTF8_REMEDY =
   'Save the file as UTF-8 ("CSV UTF-8" in Excel), or set its encoding with --encoding, such as windows-1252.';
 
 /** The end of the spaces at `pos`, no-break spaces included. */

@@ -1,12 +1,17 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
-import { type CellReader, cellReader } from './cell-reader.js';
-import { type InputColumn, inputColumns, isExportOf } from './columns.js';
+import { type CellReader, type CellReaderOptions, cellReader } from './cell-reader.js';
 import { CsvParser, type CsvRecord } from './csv-parser.js';
+import { type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
+import { type InputColumn, inputColumns, isExportOf, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
-import type { Field } from './json-fields.js';
-import { type FlatField, nestedFields } from './nested-fields.js';
 import type { InputFacts } from './reading.js';
-import type { InputRow, RowContext } from './rows.js';
+
+/** What the rows of an input are read with. */
+export interface RowContext extends Omit<CellReaderOptions, 'isEscaped'> {
+  readonly types: TypeSources;
+  readonly keyColumn: ByteString | null;
+  readonly onColumns: (columns: readonly InputColumn[]) => void;
+}
 
 /** Converts CSV records to rows. The first record is the header. */
 export class CsvRows {
@@ -95,12 +100,12 @@ export class CellsReader {
       const reader = readers[at]!;
       const { role, name } = reader.column;
       if (role === 'field') {
-        const { content, json } = reader.read(cell, line);
-        const field = this.#isNested ? { name, content, json, path: reader.path } : { name, content, json };
+        const json = reader.read(cell, line);
+        const field = this.#isNested ? { name, json, path: reader.path } : { name, json };
         fields.push(field);
         if (name === keyColumn && reader.path.length > 1) key = field;
       } else if (role === 'dropped') {
-        if (name === keyColumn) key = { name, ...reader.read(cell, line) };
+        if (name === keyColumn) key = { name, json: reader.read(cell, line) };
       } else if (role === 'unnamed' && cell.trim() !== '') {
         throw unnamedValue(at, line);
       }

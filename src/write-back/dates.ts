@@ -3,10 +3,7 @@ import { DAY_MS, MINUTE_MS } from '../core/duration.js';
 import { InputError } from './input-error.js';
 
 /** What a text is under a date format: `null` if it does not have the form. */
-export type DateReading =
-  | { readonly iso: string }
-  | { readonly problem: string; readonly remedy: string }
-  | null;
+type DateReading = { readonly iso: string } | { readonly problem: string; readonly remedy: string } | null;
 
 /** Number of texts whose result is kept. Files repeat dates. */
 const CACHED = 10_000;

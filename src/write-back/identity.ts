@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import type { WritableResource } from '../core/contract/write-back.js';
-import type { Field } from './json-fields.js';
+import type { Field } from './fields.js';
 
 /** UUID namespace of all idempotency keys of this package (RFC 9562 5.5). */
 const NAMESPACE = Buffer.from('7d2f0a5c1c0d4b6e9a3b5e8f4c6d2a19', 'hex');
@@ -22,9 +22,7 @@ export function idempotencyKey(connection: string, batchId: string, rowKey: stri
 /** SHA-256 of a row's content, independent of the order of its fields: 32 bytes. */
 export function contentHash(fields: readonly Field[]): Buffer {
   const sorted = [...fields].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  const text = sorted
-    .map(({ name, content }) => `${name.length}:${name}${content.length}:${content}`)
-    .join('');
+  const text = sorted.map(({ name, json }) => `${name.length}:${name}${json.length}:${json}`).join('');
   return hash('sha256', Buffer.from(text, 'latin1'), 'buffer');
 }
 

@@ -1,24 +1,6 @@
 /** The rules of write-back: inputs, row keys, requests, plans and receipts. */
 
-export { checkBatch, readBatch, textColumns } from './batch-file.js';
-export { type ChunkLog, type HeldRefusal, type LoggedRow, mergeLogs, type RowState } from './chunk-log.js';
-export {
-  type CellTypes,
-  type InputColumn,
-  mixedColumns,
-  publishedColumns,
-  publishedSnapshotOf,
-  type TypeSources,
-  typesOf,
-  unpublishedColumns,
-} from './columns.js';
-export { delimiterOf, findDelimiter } from './delimiter.js';
-export { decodeInput, encodingOf } from './encoding.js';
-export { continuedBatch, findBatch } from './find-batch.js';
-export { formatOf } from './format.js';
-export { HashTable } from './hash-table.js';
-export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
-export { InputError } from './input-error.js';
+export { checkBatch, continuedBatch, findBatch, readBatch, textColumns } from './batch-file.js';
 export {
   batchKey,
   checkBatchId,
@@ -38,29 +20,58 @@ export {
   summaryKey,
   turnKey,
   turnsPrefix,
-} from './layout.js';
+} from './batch-layout.js';
+export type { InputRow } from './fields.js';
+export { HashTable } from './hash-table.js';
+export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
+export {
+  type CellTypes,
+  type InputColumn,
+  mixedColumns,
+  publishedColumns,
+  publishedSnapshotOf,
+  type TypeSources,
+  typesOf,
+  unpublishedColumns,
+} from './input-columns.js';
+export { InputError } from './input-error.js';
+export { formatOf } from './input-format.js';
+export { readRows } from './input-rows.js';
+export { type InputSource, openSource } from './input-source.js';
 export {
   type BatchFile,
   CHUNK_BYTES,
+  type ChunkLog,
   type ChunkRow,
   chunkRows,
   decodeChunk,
   encodeChunk,
   encodeChunkRow,
   isPending,
+  isWritten,
   kindOf,
+  type LoggedRow,
+  mergeLogs,
   type PlanFile,
   type RowReceipt,
+  type RowState,
 } from './plan-file.js';
 export { BatchPlanner, type PlannedRow } from './planner.js';
-
-export { InputFacts, PLAIN_READING } from './reading.js';
-export { NOT_WRITTEN, type Receipt, readReceipts } from './receipts.js';
-export { type RefusalText, RefusalTexts, readRefusals } from './refusals-file.js';
-export { toRequest } from './request.js';
-export { judgeResponse, type WriteContext, type WriteVerdict } from './response.js';
-export { resultLines, resultOf, resultsHeader } from './results.js';
-export { type InputRow, type ReadRowsOptions, readRows } from './rows.js';
+export { InputFacts } from './reading.js';
+export {
+  isFinal,
+  NOT_WRITTEN,
+  type Receipt,
+  type RefusalText,
+  RefusalTexts,
+  readReceipts,
+  readRefusals,
+  resultLines,
+  resultOf,
+  resultsHeader,
+  type Summary,
+  type WrittenBatch,
+  writtenBatch,
+} from './results.js';
 export { decodeSealed, encodeSealed } from './sealed.js';
-export { type InputSource, openSource } from './source.js';
-export { isFinal, type Summary, type WrittenBatch, writtenBatch } from './written.js';
+export { judgeResponse, toRequest, type WriteVerdict } from './write-request.js';

@@ -1,8 +1,8 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonScanner } from '../json/scanner.js';
 import { MAX_RECORD_BYTES } from './csv-parser.js';
+import { type Field, JsonTextError, readFields } from './fields.js';
 import { InputError } from './input-error.js';
-import { type Field, JsonTextError, readFields } from './json-fields.js';
 
 /** An object of the file. */
 export interface JsonRecord {

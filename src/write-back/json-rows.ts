@@ -1,14 +1,18 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { fieldName, META_COLUMNS } from '../lake/rows/schema.js';
 import { cellReader } from './cell-reader.js';
-import { type InputColumn, inputColumns } from './columns.js';
-import { CellsReader, hasValue, noteDropped } from './csv-rows.js';
+import { CellsReader, hasValue, noteDropped, type RowContext } from './csv-rows.js';
+import { type Field, type InputRow, textOf } from './fields.js';
+import {
+  FORM_NAMES,
+  formOf,
+  type InputColumn,
+  inputColumns,
+  isIso,
+  type PublishedForm,
+} from './input-columns.js';
 import { InputError } from './input-error.js';
-import type { Field } from './json-fields.js';
 import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
-import { FORM_NAMES, formOf, isIso, type PublishedForm } from './published-form.js';
-import type { InputRow, RowContext } from './rows.js';
-import { textOf } from './rows.js';
 
 /** Converts JSON records to rows: objects as they are, and the cells of an export (`worktrack cat --json`) like those of a CSV. */
 export class JsonRows {

@@ -1,7 +1,7 @@
-import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../core/brands.js';
+import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
-import type { CellTypes } from './columns.js';
-import type { PlannedRow, Verdict } from './planner.js';
+import type { CellTypes } from './input-columns.js';
+import type { PlannedRow } from './planner.js';
 import { readSealedLines, sealLine } from './sealed.js';
 
 /** `batch.json`: the settings of all runs of a batch. */
@@ -52,46 +52,9 @@ export interface ChunkRow extends PlannedRow {
   readonly sentAt: number | null;
 }
 
-interface EncodedRow {
-  readonly r: number;
-  readonly l: number;
-  readonly k: string;
-  readonly u: string;
-  readonly c: string;
-  readonly p: readonly [string, string] | undefined;
-  readonly b: string | undefined;
-  readonly v: Verdict | undefined;
-  readonly d: RowReceipt | undefined;
-  readonly s: number | undefined;
-}
-
-/** Encodes a row as a line of a chunk. */
-export function encodeChunkRow(chunkRow: ChunkRow): Buffer {
-  const {
-    row,
-    line: inputLine,
-    key,
-    idempotencyKey,
-    content,
-    pair,
-    body,
-    verdict,
-    receipt,
-    sentAt,
-  } = chunkRow;
-  const line: EncodedRow = {
-    r: row,
-    l: inputLine,
-    k: key,
-    u: idempotencyKey,
-    c: content,
-    p: pair ?? undefined,
-    b: isPending(chunkRow) ? fromByteString(body) : undefined,
-    v: verdict ?? undefined,
-    d: receipt ?? undefined,
-    s: sentAt ?? undefined,
-  };
-  return Buffer.from(`${JSON.stringify(line)}\n`);
+/** Encodes a row as a line of a chunk. The body of a row that is not sent is left out. */
+export function encodeChunkRow(row: ChunkRow): Buffer {
+  return Buffer.from(`${JSON.stringify(isPending(row) ? row : { ...row, body: '{}' })}\n`);
 }
 
 /** Ends the lines of a chunk. */
@@ -105,21 +68,7 @@ export function encodeChunk(lines: readonly Buffer[]): Buffer {
  * @throws DamagedError if the chunk is not exactly what was written
  */
 export function decodeChunk(key: ObjectKey, chunk: Buffer, rows: number): ChunkRow[] {
-  return readSealedLines(key, chunk, rows).map((text) => {
-    const { r, l, k, u, c, p, b, v, d, s } = JSON.parse(text) as EncodedRow;
-    return {
-      row: r,
-      line: l,
-      key: k,
-      idempotencyKey: u,
-      content: c,
-      pair: p ?? null,
-      body: b === undefined ? ('{}' as ByteString) : toByteString(b),
-      verdict: v ?? null,
-      receipt: d ?? null,
-      sentAt: s ?? null,
-    };
-  });
+  return readSealedLines(key, chunk, rows).map((line) => JSON.parse(line) as ChunkRow);
 }
 
 /** Whether a row of a plan must be sent. */
@@ -141,4 +90,102 @@ export const CHUNK_BYTES = 2 * 1024 * 1024;
  */
 export function chunkRows(rows: number): number {
   return Math.min(MAX_CHUNK_ROWS, Math.max(MIN_CHUNK_ROWS, Math.ceil(rows / TARGET_CHUNKS)));
+}
+
+/**
+ * The log of one attempt to send a chunk. It is written before the attempt's first request and again with the results.
+ * Once it is `closed`, this attempt has not sent any row that is not in `rows`.
+ */
+export interface ChunkLog {
+  /** The run of the batch that the attempt belongs to. */
+  readonly run: string;
+  /** Milliseconds since 1970. The attempt sent nothing before this time. */
+  readonly at: number;
+  /** Number of rows of the chunk that the service has accepted from this attempt. */
+  readonly accepted: number;
+  readonly closed: boolean;
+  readonly rows: readonly LoggedRow[];
+}
+
+/**
+ * A row by its index in the chunk, from 0.
+ * - `tried`: it may have been sent, and no response confirmed the result.
+ * - `unclear`: as `tried`, but the response was complete, so that the same run does not send it again.
+ * - `held`: the service refused it, so this attempt did not write it. Whether the refusal is about the row is not known yet.
+ */
+export type LoggedRow =
+  | readonly [
+      index: number,
+      outcome: RowReceipt['outcome'],
+      status: number | null,
+      id: string | null,
+      message: string | null,
+    ]
+  | readonly [
+      index: number,
+      outcome: 'tried' | 'unclear' | 'held',
+      status: number | null,
+      id: null,
+      message: string | null,
+    ];
+
+/** The state of a row according to the logs of all attempts. */
+export interface RowState {
+  readonly receipt: RowReceipt | null;
+  /** The earliest time when it may have been sent without a known outcome; `null` if it was not. */
+  readonly sentAt: number | null;
+  /** Status and message of the last response. */
+  readonly status: number | null;
+  readonly message: string | null;
+  /** The run whose complete response left the outcome unknown; `null` if there was none. */
+  readonly unclearIn: string | null;
+  /** A refusal that has not become an outcome; `null` if there is none. */
+  readonly held: HeldRefusal | null;
+}
+
+/** What the service said when it refused a row. */
+export interface HeldRefusal {
+  readonly run: string;
+  readonly status: number | null;
+  readonly message: string | null;
+}
+
+const NOTHING_KNOWN: RowState = {
+  receipt: null,
+  sentAt: null,
+  status: null,
+  message: null,
+  unclearIn: null,
+  held: null,
+};
+
+/** States by index in the chunk; a row without a state was never sent. @param rows number of rows in the chunk */
+export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, RowState> {
+  const states = new Map<number, RowState>();
+  const add = (index: number, more: Partial<RowState>): void => {
+    states.set(index, { ...NOTHING_KNOWN, ...states.get(index), ...more });
+  };
+  const markUnknown = (index: number, at: number, more: Partial<RowState> = {}): void => {
+    add(index, { sentAt: Math.min(at, states.get(index)?.sentAt ?? at), ...more });
+  };
+  for (const { run, at, closed, rows: logged } of logs) {
+    const named = new Set<number>();
+    for (const [index, outcome, status, id, message] of logged) {
+      named.add(index);
+      const said = message === null ? {} : { status, message };
+      if (outcome === 'tried') markUnknown(index, at, said);
+      else if (outcome === 'unclear') markUnknown(index, at, { ...said, unclearIn: run });
+      else if (outcome === 'held') add(index, { held: { run, status, message } });
+      else if (!isWritten(states.get(index)?.receipt ?? null))
+        add(index, { receipt: { outcome, status, id, message }, sentAt: null });
+    }
+    if (closed) continue;
+    for (let index = 0; index < rows; index++) if (!named.has(index)) markUnknown(index, at);
+  }
+  return states;
+}
+
+/** Whether the service has confirmed the record. The result of another attempt does not change that. */
+export function isWritten(receipt: Pick<RowReceipt, 'outcome'> | null): boolean {
+  return receipt?.outcome === 'created' || receipt?.outcome === 'updated';
 }

@@ -1,16 +1,15 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
+import { type Field, type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { contentHash, idempotencyKey, textHash } from './identity.js';
 import { InputError } from './input-error.js';
-import type { Field } from './json-fields.js';
-import { type InputRow, textOf } from './rows.js';
 
 /** The fields that identify a calendar entry (spec, "Calendar entry upsert rule"). */
 export const PAIR = ['source', 'sourceKey'] as const;
 
 /** Why a row is not sent, as far as the input shows. */
-export interface Verdict {
+interface Verdict {
   readonly outcome: Extract<RowOutcome, 'rejected' | 'superseded' | 'skipped'>;
   readonly message: string;
 }
@@ -28,7 +27,7 @@ export interface PlannedRow {
   /** The key of a calendar entry; `null` for other resources. */
   readonly pair: readonly [source: string, sourceKey: string] | null;
   /** The fields as a JSON object, without the pair. */
-  readonly body: ByteString;
+  readonly body: string;
   readonly verdict: Verdict | null;
 }
 
@@ -174,6 +173,7 @@ function scalarOf({ json }: Field): string | null {
   return /^[-\d]/.test(json) ? json : null;
 }
 
-function toBody(fields: readonly Field[]): ByteString {
-  return `{${fields.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(',')}}` as ByteString;
+function toBody(fields: readonly Field[]): string {
+  const members = fields.map(({ name, json }) => `${JSON.stringify(name)}:${json}`);
+  return fromByteString(`{${members.join(',')}}` as ByteString);
 }

@@ -4,12 +4,12 @@ import { maskedColumns } from '../lake/rows/profile.js';
 import { readRows as readPublishedRows } from '../lake/rows/read-rows.js';
 import { columnName, META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { type InputColumn, isExportOf } from './columns.js';
+import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { textHash } from './identity.js';
+import { type InputColumn, isExportOf } from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
-import { type InputRow, textOf } from './rows.js';
 
 /** With so many published values, their form is not a coincidence. */
 const ENOUGH_VALUES = 20;

@@ -13,7 +13,7 @@ export const PLAIN_READING: InputReading = {
 };
 
 /** A cell that has another form than all published values of its column. */
-export interface UnlikeCell {
+interface UnlikeCell {
   readonly line: number;
   readonly value: string;
   /** What all published values are, such as `a time in ISO 8601`. */

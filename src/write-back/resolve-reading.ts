@@ -2,14 +2,12 @@ import { fromByteString } from '../core/brands.js';
 import type { InputFormat, InputReading } from '../core/contract/write-back.js';
 import type { CsvSettings } from '../core/settings.js';
 import { META_COLUMNS } from '../lake/rows/schema.js';
-import type { InputColumn, TypeSources } from './columns.js';
-import { delimiterOf, findDelimiter } from './delimiter.js';
-import { decodeInput, encodingOf, markOf } from './encoding.js';
+import { formOf, type InputColumn, isIsoForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { formOf, isIsoForm } from './published-form.js';
+import { decodeInput, delimiterOf, encodingOf, findDelimiter, markOf } from './input-format.js';
+import { readRows } from './input-rows.js';
+import type { InputSource } from './input-source.js';
 import { InputFacts, PLAIN_READING } from './reading.js';
-import { readRows } from './rows.js';
-import type { InputSource } from './source.js';
 
 /** What a user says about the text of an input. */
 export interface ReadingOptions {
@@ -79,7 +77,7 @@ export async function resolveReading(
   const { facts } = seen;
   const reading = { ...base, dates: usedDates(base, facts, seen.rows) };
   const settings = {
-    ...(given.delimiter !== undefined && delimiter !== head.clearDelimiter() ? { delimiter } : {}),
+    ...(given.delimiter !== undefined && delimiter !== head.clearDelimiter ? { delimiter } : {}),
     ...(facts.decimalCommas > 0 ? { decimalComma: true } : {}),
     ...(reading.dates === null ? {} : { formats: reading.dates.formats, timezone: reading.dates.timezone }),
     ...listOf('drop', sentColumns(facts.dropped)),
@@ -130,7 +128,8 @@ interface InputHead {
   /** @throws InputError if it is not clear */
   delimiter(): string;
   /** `null` if it is not clear. */
-  clearDelimiter(): string | null;
+  readonly clearDelimiter: string | null;
+  /** Whether a byte order mark names the encoding. */
   readonly hasMark: boolean;
 }
 
@@ -140,11 +139,18 @@ async function readHead(
   declared: string | null,
   lakeDelimiter: string,
 ): Promise<InputHead> {
+  let first = '';
+  async function* noted(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source.open()) {
+      if (first.length < MARK_BYTES) first += Buffer.from(chunk).toString('latin1', 0, MARK_BYTES);
+      yield chunk;
+    }
+  }
   let found: string | null = format === 'csv' ? null : ',';
   let error: unknown = null;
   let text = '';
   try {
-    for await (const some of decodeInput(source.open(), declared)) {
+    for await (const some of decodeInput(noted(), declared)) {
       text += some;
       found ??= findDelimiter(text, lakeDelimiter, 'open');
       if (found !== null || text.length > MAX_HEADER_BYTES) break;
@@ -154,27 +160,17 @@ async function readHead(
     if (!(thrown instanceof InputError) || text === '') throw thrown;
     error = thrown;
   }
-  return {
-    delimiter: () => {
-      if (found === null) throw error;
-      return found;
-    },
-    clearDelimiter: () => found,
-    hasMark: await startsWithMark(source),
+  const delimiter = (): string => {
+    if (found === null) throw error;
+    return found;
   };
+  return { delimiter, clearDelimiter: found, hasMark: markOf(first) !== null };
 }
 
+/** The longest byte order mark. */
+const MARK_BYTES = 4;
 /** A header that is longer has no end, and the parser says so. */
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-
-async function startsWithMark(source: InputSource): Promise<boolean> {
-  let head = '';
-  for await (const chunk of source.open()) {
-    head += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1', 0, 4);
-    if (head.length >= 4) break;
-  }
-  return markOf(head) !== null;
-}
 
 function datesOf({ dateFormats = [], timezone }: ReadingOptions, types: TypeSources): InputReading['dates'] {
   if (dateFormats.length === 0) return null;

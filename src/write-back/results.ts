@@ -1,21 +1,29 @@
-import { type ByteString, toByteString } from '../core/brands.js';
-import type { RowOutcome } from '../core/contract/write-back.js';
-import { escapeFormula } from '../lake/rows/escaping.js';
+import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../core/brands.js';
+import {
+  type RowOutcome,
+  shownBatchId,
+  type WrittenPolicy,
+  type WrittenResults,
+} from '../core/contract/write-back.js';
+import { RowSplitter, readRow } from '../lake/rows/csv.js';
+import { cellDecoder, escapeFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
-import type { RowState } from './chunk-log.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { chunkKey, isPlanOf, resultsKey, summaryKey } from './batch-layout.js';
+import { InputError } from './input-error.js';
 import type { TurnVerdict } from './ledger/turn.js';
-import type { ChunkRow } from './plan-file.js';
+import {
+  type ChunkRow,
+  decodeChunk,
+  type HeldRefusal,
+  type PlanFile,
+  type RowReceipt,
+  type RowState,
+} from './plan-file.js';
+import { decodeSealed } from './sealed.js';
 
 /** Columns of `results.csv` (docs/reference/lake.md). */
 const RESULT_COLUMNS = ['row', 'key', 'idempotency_key', 'outcome', 'http_status', 'id', 'message'] as const;
-
-/** The outcome of a row for `results.csv`. */
-interface RowResult {
-  readonly outcome: RowOutcome;
-  readonly status: number | null;
-  readonly id: string | null;
-  readonly message: string | null;
-}
 
 /**
  * The outcome of a row; `null` if it was not sent.
@@ -26,7 +34,7 @@ export function resultOf(
   row: ChunkRow,
   state: RowState | undefined,
   found: TurnVerdict | null = null,
-): RowResult | null {
+): RowReceipt | null {
   const receipt = row.receipt ?? state?.receipt ?? null;
   if (receipt !== null) return receipt;
   if (row.verdict !== null) return { ...row.verdict, status: null, id: null };
@@ -51,7 +59,7 @@ interface ResultLineOptions {
 
 /** Lines of `results.csv`. */
 export function resultLines(
-  results: readonly { readonly row: ChunkRow; readonly result: RowResult }[],
+  results: readonly { readonly row: ChunkRow; readonly result: RowReceipt }[],
   { escapeFormulas }: ResultLineOptions,
 ): ByteString {
   const cells = results.map(({ row, result }) =>
@@ -69,4 +77,194 @@ export function resultLines(
     }),
   );
   return peopleCsv(cells);
+}
+
+/** A line of `results.csv`, and the row's line in the input. */
+export interface Receipt {
+  /** Number of the row in the input, from 1. */
+  readonly row: number;
+  /** First line of the row in the input, from 1; `null` if the state of the batch was removed. */
+  readonly line: number | null;
+  readonly key: string;
+  readonly idempotencyKey: string;
+  readonly outcome: RowOutcome;
+  readonly httpStatus: number | null;
+  readonly id: string | null;
+  readonly message: string | null;
+}
+
+interface ReadReceiptsOptions {
+  /** Outcomes to read; default: all. */
+  readonly outcomes?: readonly RowOutcome[] | undefined;
+  /** Whether `results.csv` was written with `csv.escapeFormulas`. */
+  readonly escapeFormulas: boolean;
+}
+
+/** Outcomes of rows that were not written. */
+export const NOT_WRITTEN: readonly RowOutcome[] = ['rejected', 'unknown'];
+
+/**
+ * Reads the receipts of a batch in the order of its input. A caller that stops early reads little more than it uses.
+ *
+ * @throws InputError if the batch has no receipts yet; StoreError
+ */
+export async function* readReceipts(
+  store: ObjectStore,
+  batchId: string,
+  { outcomes, escapeFormulas }: ReadReceiptsOptions,
+): AsyncGenerator<Receipt> {
+  const key = resultsKey(batchId);
+  if ((await store.head(key)) === null)
+    throw new InputError(
+      `batch ${shownBatchId(batchId)} has no receipts yet`,
+      null,
+      'Receipts are written when the batch ends. To follow it, run its write-back command again.',
+    );
+  const lines = await RowLines.open(store, batchId);
+  const decode = cellDecoder({ lineBreaks: 'keep', escapeFormulas });
+  const text = (cell: ByteString | null | undefined): string | null =>
+    cell == null ? null : fromByteString(decode === null ? cell : decode(cell));
+  for await (const cells of resultRows(store, key)) {
+    const [row, rowKey, idempotencyKey, outcome, status, id, message] = cells.map(text);
+    if (outcomes !== undefined && !outcomes.includes(outcome as RowOutcome)) continue;
+    yield {
+      row: Number(row),
+      line: await lines.lineOf(Number(row)),
+      key: rowKey ?? '',
+      idempotencyKey: idempotencyKey ?? '',
+      outcome: outcome as RowOutcome,
+      httpStatus: status == null ? null : Number(status),
+      id: id ?? null,
+      message: message ?? null,
+    };
+  }
+}
+
+/** The rows of `results.csv`, without its header. */
+async function* resultRows(
+  store: ObjectStore,
+  key: ObjectKey,
+): AsyncGenerator<readonly (ByteString | null)[]> {
+  const rows = new RowSplitter();
+  let isHeader = true;
+  for await (const chunk of store.stream(key)) {
+    for (const row of rows.push(Buffer.from(chunk).toString('latin1'))) {
+      if (!isHeader) yield readRow(row, ',');
+      isHeader = false;
+    }
+  }
+}
+
+/** Finds the line of a row in the batch's last plan. Rows are asked for in order, so one chunk is held in memory. */
+class RowLines {
+  readonly #store: ObjectStore;
+  readonly #plan: { readonly key: ObjectKey; readonly file: PlanFile } | null;
+  #chunk = -1;
+  /** Number of the first row after the chunk. */
+  #end = 1;
+  #lines: ReadonlyMap<number, number> = new Map();
+
+  private constructor(store: ObjectStore, plan: { key: ObjectKey; file: PlanFile } | null) {
+    this.#store = store;
+    this.#plan = plan;
+  }
+
+  static async open(store: ObjectStore, batchId: string): Promise<RowLines> {
+    const key = summaryKey(batchId);
+    const summary = await store.readIfExists(key);
+    if (summary === null) return new RowLines(store, null);
+    const { plan } = decodeSealed<Summary>(key, summary.body);
+    const found = await store.readIfExists(plan);
+    return new RowLines(store, found && { key: plan, file: decodeSealed<PlanFile>(plan, found.body) });
+  }
+
+  async lineOf(row: number): Promise<number | null> {
+    if (this.#plan === null) return null;
+    const { key, file } = this.#plan;
+    const before = this.#chunk;
+    while (row >= this.#end && this.#chunk + 1 < file.chunks.length) this.#end += file.chunks[++this.#chunk]!;
+    if (this.#chunk !== before) {
+      const at = chunkKey(key, file.writer, this.#chunk);
+      const found = await this.#store.readIfExists(at);
+      const rows = found === null ? [] : decodeChunk(at, found.body, file.chunks[this.#chunk]!);
+      this.#lines = new Map(rows.map((one) => [one.row, one.line]));
+    }
+    return this.#lines.get(row) ?? null;
+  }
+}
+
+/** The service's text for refused rows that have no outcome. */
+export interface RefusalText {
+  readonly status: number | null;
+  readonly message: string | null;
+  /** Number of rows. */
+  readonly rows: number;
+  /** The number of the first of these rows in the input. */
+  readonly first: number;
+}
+
+/** Different texts that are kept. */
+const MAX_TEXTS = 20;
+
+/** Collects what the service said about refused rows. */
+export class RefusalTexts {
+  readonly #texts = new Map<string, RefusalText>();
+
+  /** @param row the number of the row in the input */
+  add(row: number, { status, message }: HeldRefusal): void {
+    const key = JSON.stringify([status, message]);
+    const known = this.#texts.get(key);
+    if (known !== undefined) this.#texts.set(key, { ...known, rows: known.rows + 1 });
+    else if (this.#texts.size < MAX_TEXTS) this.#texts.set(key, { status, message, rows: 1, first: row });
+  }
+
+  /** In the order of their first rows. */
+  get texts(): readonly RefusalText[] {
+    return [...this.#texts.values()];
+  }
+}
+
+/** Reads what the service said. @throws DamagedError, StoreError */
+export async function readRefusals(store: ObjectStore, key: ObjectKey): Promise<readonly RefusalText[]> {
+  return decodeSealed<readonly RefusalText[]>(key, await store.read(key));
+}
+
+/** The content of `summary.json`. */
+export interface Summary {
+  readonly plan: ObjectKey;
+  /** Whether all rows have an outcome, so that another run would change nothing. */
+  readonly complete: boolean;
+  /** Rows that were not sent because an earlier batch has written them. */
+  readonly found: number;
+  readonly written: WrittenResults;
+}
+
+/** Whether another run would change nothing. `again` also sends the rows that earlier batches have written. */
+export function isFinal(
+  { complete, found }: Pick<Summary, 'complete' | 'found'>,
+  policy: WrittenPolicy | undefined,
+): boolean {
+  return complete && (policy !== 'again' || found === 0);
+}
+
+/** A batch that has a final outcome for every row of an input. */
+export interface WrittenBatch {
+  /** When the last run of the batch wrote its results, milliseconds since 1970. */
+  readonly at: number;
+  readonly written: WrittenResults;
+}
+
+/** The results of an input that is already written; `null` if a run of the batch may still send rows. */
+export async function writtenBatch(
+  store: ObjectStore,
+  batchId: string,
+  input: ObjectKey,
+  policy: WrittenPolicy | undefined,
+): Promise<WrittenBatch | null> {
+  const key = summaryKey(batchId);
+  const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
+  if (found === null || info === null) return null;
+  const summary = decodeSealed<Summary>(key, found.body);
+  const { plan, written } = summary;
+  return isFinal(summary, policy) && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
 }

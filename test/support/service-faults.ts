@@ -1,4 +1,4 @@
-import type { FaultRule } from '../../src/simulator/faults/fault-types.js';
+import type { FaultRule } from '../../src/simulator/faults.js';
 
 /** Rows and page size that the tables below are made for: six pages. */
 export const FAULT_ROWS = 120;

@@ -1,9 +1,8 @@
 import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
 import { JsonScanner } from '../../json/scanner.js';
-import { BrokenPromiseError } from '../errors/broken-promise-error.js';
-import { mayReport, ReportedError, reportedError, reportsFailure } from '../reported-error.js';
-import type { FieldColumns } from './record.js';
-import { RecordReader } from './record.js';
+import { BrokenPromiseError } from '../errors.js';
+import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
+import { type FieldColumns, RecordReader } from './record.js';
 
 /** One page of a list (spec, "List envelope"). */
 export interface ListEnvelope {
@@ -17,7 +16,7 @@ export interface ListEnvelope {
   readonly replaced: number;
 }
 
-export interface PageOptions {
+interface PageOptions {
   readonly columns: FieldColumns;
   /** Separator between the levels of a flattened name; `null` keeps nested values as JSON text. */
   readonly flatten: ByteString | null;

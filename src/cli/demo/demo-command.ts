@@ -9,7 +9,7 @@ import { createReport } from '../../report/index.js';
 import { startExport, startWriteBack } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
-import { stageWriteBack } from '../../write-back/stage.js';
+import { stageWriteBack } from '../../write-back/stage-input.js';
 import { exportProgressOn } from '../progress/progress-views.js';
 import { diagnosticLines } from '../runs/result-lines.js';
 import { type ExitCode, exitCodeOf, writeBackExitCode } from '../shared/choose-exit-code.js';

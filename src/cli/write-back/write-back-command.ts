@@ -20,15 +20,14 @@ import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
-import { readRefusals, type WrittenBatch } from '../../write-back/index.js';
 import {
-  alreadyWritten,
   type CheckedInput,
   checkWriteBack,
-  copyInput,
   type WriteBackSource,
   writableResource,
-} from '../../write-back/stage.js';
+} from '../../write-back/check-write-back.js';
+import { readRefusals, type WrittenBatch } from '../../write-back/index.js';
+import { alreadyWritten, copyInput } from '../../write-back/stage-input.js';
 import { batchProgressOn } from '../progress/progress-views.js';
 import { openFollowSession } from '../runs/follow-session.js';
 import { readSettings } from '../shared/choose-connections.js';

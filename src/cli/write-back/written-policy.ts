@@ -10,7 +10,7 @@ import {
   problemOf,
   writtenText,
 } from '../../write-back/ledger/index.js';
-import type { CheckedInput } from '../../write-back/stage.js';
+import type { CheckedInput } from '../../write-back/stage-input.js';
 import { createPrompter } from '../setup/prompt.js';
 import { output } from '../shared/output.js';
 import { age, counted } from '../shared/text.js';
@@ -55,7 +55,7 @@ export async function findEarlierRows(
   });
   const found = new FindingCounter();
   const rows = new Uint8Array(hashes.rows);
-  for (const one of tally.find(() => 'open')) {
+  for (const one of tally.find()) {
     found.add(one);
     if (one.by !== null)
       rows[one.row] = 1 + UNSENT.indexOf(one.finding === 'doubtful' ? 'unknown' : 'skipped');

@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FaultRule } from '../faults/fault-types.js';
-import { readBody } from '../http/handler.js';
-import type { ApiKey } from '../http/keys.js';
+import { readFields, readItems } from '../data/raw-json.js';
+import type { FaultRule } from '../faults.js';
+import { readBody } from '../http/call.js';
 import { errorMessage, errorReply, jsonTextReply, Refusal, type Reply } from '../http/reply.js';
-import type { TunableOptions } from '../options.js';
-import type { SimulatorAdmin } from './admin.js';
-import { changeRecords } from './control-records.js';
-import type { RecordScope } from './records-admin.js';
+import type { ApiKey, TunableOptions } from '../simulator-options.js';
+import type { RecordChoice, RecordScope, RecordsAdmin, SimulatorAdmin } from './admin.js';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
@@ -100,4 +98,47 @@ function checked(rule: FaultRule): FaultRule {
   if (typeof rule?.fault?.kind !== 'string')
     throw new TypeError('a fault rule requires {"fault": {"kind": ...}}');
   return rule;
+}
+
+/**
+ * Applies the changes of one `POST /__control/records/<resource>` in the order of the body. Takes record fields from the
+ * text of the body, so that number literals are preserved. Throws `TypeError` for an unknown change.
+ */
+function changeRecords(records: RecordsAdmin, resource: string, body: string): Record<string, unknown> {
+  const done: Record<string, unknown> = {};
+  for (const [change, text] of readFields(body)) {
+    switch (change) {
+      case 'create':
+        done.create = readItems(text).map((fields) => records.create(resource, fields));
+        break;
+      case 'update':
+        done.update = readFields(text).map(([id, fields]) => {
+          records.update(resource, id, fields);
+          return id;
+        });
+        break;
+      case 'delete':
+        records.remove(resource, JSON.parse(text) as string[]);
+        break;
+      case 'touch':
+        done.touch = records.touch(resource, JSON.parse(text) as RecordChoice);
+        break;
+      case 'move': {
+        const { ids, to } = JSON.parse(text) as { ids: string[]; to: number };
+        records.move(resource, ids, to);
+        break;
+      }
+      case 'addField': {
+        const { name, ...choice } = JSON.parse(text) as { name: string } & RecordChoice;
+        const value = new Map(readFields(text)).get('value') ?? 'null';
+        done.addField = records.addField(resource, name, value, choice);
+        break;
+      }
+      default:
+        throw new TypeError(
+          `unknown change ${change}; allowed: create, update, delete, touch, move, addField`,
+        );
+    }
+  }
+  return done;
 }

@@ -1,10 +1,9 @@
-import type { TunableOptions } from '../options.js';
-import { DAY_MS, type ServiceClock } from './clock.js';
+import type { ResourceDefinition, TunableOptions } from '../simulator-options.js';
 import { hashText, ulid } from './deterministic.js';
 import type { Journal, JournalEntry, StoredResponse } from './journal.js';
 import { mergeFields, type RawField, readFields, writeFields } from './raw-json.js';
-import type { ResourceDefinition } from './resources.js';
 import { seedTable } from './seed.js';
+import { DAY_MS, type ServiceClock } from './service-clock.js';
 import { type RowVersion, Table } from './table.js';
 
 /** State that the datasets of all organizations share. */

@@ -1,5 +1,5 @@
 import { awkwardSourceKey } from './awkward.js';
-import { HOUR_MS } from './clock.js';
+import { HOUR_MS } from './service-clock.js';
 
 /** The input for a seeded row of any resource. */
 export interface SeedFacts {
@@ -30,35 +30,24 @@ export interface SeedRow {
   readonly date: number;
 }
 
-const WORK = [
-  'Review',
-  'Planning',
-  'Implementation',
-  'Call with client',
-  'Testing',
-  'Research',
-  'Support',
-  'Writing',
-];
-const ABOUT = [
-  'billing export',
-  'login page',
-  'quarterly report',
-  'onboarding',
-  'data model',
-  'release notes',
-];
+const WORK = 'Review, Planning, Implementation, Call with client, Testing, Research, Support, Writing'.split(
+  ', ',
+);
+const ABOUT = 'billing export, login page, quarterly report, onboarding, data model, release notes'.split(
+  ', ',
+);
 const CURRENCIES = ['EUR', 'USD', 'GBP', 'CHF'];
 const SOURCES = ['web', 'mobile', 'desktop', 'import'];
 const CALENDARS = ['google', 'outlook', 'ical'];
 const TAGS = ['[]', '["internal"]', '["client","urgent"]', '["travel"]'];
 
-const iso = (ms: number): string => new Date(ms).toISOString();
-const pick = <T>(items: readonly T[], random: number): T => items[random % items.length] as T;
-const reference = (ids: readonly string[], random: number): string =>
+/** For writers of rows: an ISO 8601 time, an item, a reference or null, and the last fields of a row. */
+export const iso = (ms: number): string => new Date(ms).toISOString();
+export const pick = <T>(items: readonly T[], random: number): T => items[random % items.length] as T;
+export const reference = (ids: readonly string[], random: number): string =>
   ids.length === 0 ? 'null' : `"${pick(ids, random)}"`;
 
-const stamps = (facts: SeedFacts): string =>
+export const stamps = (facts: SeedFacts): string =>
   `"createdAt":"${iso(facts.created)}","updatedAt":"${iso(facts.updated)}"${facts.extra}}`;
 
 /** The function that writes the rows of a resource. Rows of an unknown resource have `id`, `name`, `createdAt` and `updatedAt`. */
@@ -86,7 +75,7 @@ export function seedWriter(resource: string, ids: SeedReferences): (facts: SeedF
   }
 }
 
-const undated = (text: string): SeedRow => ({ text, date: Number.NaN });
+export const undated = (text: string): SeedRow => ({ text, date: Number.NaN });
 
 function timeEntry(facts: SeedFacts, ids: SeedReferences): SeedRow {
   const { random } = facts;

@@ -1,9 +1,8 @@
 import { awkwardness } from './awkward.js';
-import { DAY_MS } from './clock.js';
-import { hashText, mix, ulid } from './deterministic.js';
+import { hashText, mix, sentence, ulid } from './deterministic.js';
 import { realisticWriter } from './realistic.js';
 import { type SeedFacts, seedWriter } from './seed-rows.js';
-import { sentence } from './sentence.js';
+import { DAY_MS } from './service-clock.js';
 import type { Table } from './table.js';
 
 /** The input of the seeded rows of a table. Equal inputs give equal bytes. */

@@ -1,10 +1,6 @@
-import { FixedTextColumn, NumberColumn } from './columns.js';
+import type { ListOrder } from '../simulator-options.js';
 import { hashText, ID_LENGTH } from './deterministic.js';
-import { OrderIndex, type Position } from './order-index.js';
-import { TextStore } from './text-store.js';
-
-/** The order of the records in a list. */
-export type ListOrder = 'id' | 'updatedAt' | '-updatedAt' | 'random';
+import { FixedTextColumn, NumberColumn, OrderIndex, type Position, TextStore } from './row-storage.js';
 
 /** One state of a record. */
 export interface RowVersion {

@@ -1,24 +1,21 @@
 /** The ways the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
 
-import { ODD_ANSWERS } from './answers.js';
-import { ODD_DELETES } from './deletes.js';
-import { ODD_LIMITS } from './limits.js';
+import { ODD_ANSWERS, ODD_LIMITS, ODD_REDIRECTS, ODD_WAITS } from './answers.js';
 import { ODD_LISTS } from './lists.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
-import { ODD_REDIRECTS } from './redirects.js';
-import { ODD_WAITS } from './waits.js';
+import { ODD_DELETES } from './unclear-deletes.js';
 
 export type { OddBehaviour, OddService } from './odd-service.js';
 
 /** All odd services, by topic. */
-export const ODD_SERVICES: readonly OddService[] = [
+export const ODD_SERVICES: readonly OddService[] = Object.entries({
   ...ODD_ANSWERS,
   ...ODD_LIMITS,
   ...ODD_WAITS,
   ...ODD_REDIRECTS,
   ...ODD_LISTS,
   ...ODD_DELETES,
-];
+}).map(([name, [description, create]]) => ({ name, description, create }));
 
 /** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */
 export function oddBehaviours(names: readonly string[]): OddBehaviour[] {

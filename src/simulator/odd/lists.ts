@@ -1,7 +1,6 @@
 import type { Call } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
-import type { Service } from '../service.js';
-import { isListRequest, type OddBehaviour, type OddService } from './odd-service.js';
+import { isListRequest, type OddBehaviour, type OddCatalog, type OddTarget } from './odd-service.js';
 
 const HOUR_MS = 3_600_000;
 /** Pages of more records are too heavy. */
@@ -41,7 +40,7 @@ function withCursors(
   instead: (cursor: string) => PageText | null = () => null,
 ): () => OddBehaviour {
   return () => {
-    let service: Service | null = null;
+    let service: OddTarget | null = null;
     return {
       start: (started) => {
         service = started;
@@ -109,7 +108,7 @@ const gateway = (status: number) => (): ReturnType<NonNullable<OddBehaviour['fau
 /** Sets the clock when the simulator starts, and again after the first complete list. */
 function clock(atStart: number, afterList: number): () => OddBehaviour {
   return () => {
-    let service: Service | null = null;
+    let service: OddTarget | null = null;
     return {
       start: (started) => {
         started.clock.advance(atStart);
@@ -127,31 +126,26 @@ function clock(atStart: number, afterList: number): () => OddBehaviour {
 }
 
 /** Lists that do not end or have odd cursors, pages that are too heavy, and clocks that are set. */
-export const ODD_LISTS: readonly OddService[] = [
-  {
-    name: 'endless-empty-pages',
-    description: 'returns empty pages with fresh cursors after the last page of each list',
-    create: endless(() => ''),
-  },
-  {
-    name: 'endless-last-page',
-    description: 'repeats the last page of each list with fresh cursors',
-    create: endless((pages) => pages.at(-1) ?? ''),
-  },
-  {
-    name: 'endless-one-record',
-    description: 'returns pages of one known record after the last page of each list',
-    create: endless((pages, at) => firstRecord(pages[at % pages.length] ?? '')),
-  },
-  {
-    name: 'endless-list',
-    description: 'begins each list again after its last page',
-    create: endless((pages, at) => pages[at % pages.length] ?? ''),
-  },
-  {
-    name: 'cursor-ignored',
-    description: 'ignores `cursor`: every page is the first one, with a fresh cursor',
-    create: () => {
+export const ODD_LISTS: OddCatalog = {
+  'endless-empty-pages': [
+    'returns empty pages with fresh cursors after the last page of each list',
+    endless(() => ''),
+  ],
+  'endless-last-page': [
+    'repeats the last page of each list with fresh cursors',
+    endless((pages) => pages.at(-1) ?? ''),
+  ],
+  'endless-one-record': [
+    'returns pages of one known record after the last page of each list',
+    endless((pages, at) => firstRecord(pages[at % pages.length] ?? '')),
+  ],
+  'endless-list': [
+    'begins each list again after its last page',
+    endless((pages, at) => pages[at % pages.length] ?? ''),
+  ],
+  'cursor-ignored': [
+    'ignores `cursor`: every page is the first one, with a fresh cursor',
+    () => {
       let cursors = 0;
       return {
         request: (call) => (isListRequest(call) ? withoutCursor(call) : call),
@@ -161,11 +155,10 @@ export const ODD_LISTS: readonly OddService[] = [
         },
       };
     },
-  },
-  {
-    name: 'sparse-pages',
-    description: 'returns 40 empty pages before each page of a list, as services do that filter after paging',
-    create: withCursors(
+  ],
+  'sparse-pages': [
+    'returns 40 empty pages before each page of a list, as services do that filter after paging',
+    withCursors(
       (cursor) => /^gap40\.(.*)$/.exec(cursor)?.[1] ?? null,
       (page) => ({ ...page, next: `"gap0.${page.next.slice(1)}` }),
       (cursor) => {
@@ -175,76 +168,64 @@ export const ODD_LISTS: readonly OddService[] = [
           : { records: '', next: `"gap${Number(gap) + 1}.${rest}"` };
       },
     ),
-  },
-  {
-    name: 'growing-cursors',
-    description: 'returns cursors that become longer with each page',
-    create: withCursors(
+  ],
+  'growing-cursors': [
+    'returns cursors that become longer with each page',
+    withCursors(
       (cursor) => (cursor.endsWith('~') ? cursor.replace(/~+$/, '') : null),
       (page, cursor) => {
         const pad = '~'.repeat(/~*$/.exec(cursor)![0].length + 1000);
         return { ...page, next: `${page.next.slice(0, -1)}${pad}"` };
       },
     ),
-  },
-  {
-    name: 'huge-cursor',
-    description: 'returns cursors of 100,000 characters',
-    create: withCursors(
+  ],
+  'huge-cursor': [
+    'returns cursors of 100,000 characters',
+    withCursors(
       () => null,
       (page) => ({ ...page, next: `"${'x'.repeat(100_000)}"` }),
     ),
-  },
-  ...([500, 502, 504] as const).map((status) => ({
-    name: `heavy-${status}`,
-    description: `answers ${status} to pages of more than 200 records`,
-    create: heavy(gateway(status)),
-  })),
-  {
-    name: 'heavy-close',
-    description: 'closes the connection when a page has more than 200 records',
-    create: heavy(() => ({ kind: 'reset' })),
-  },
-  {
-    name: 'heavy-cut',
-    description: 'cuts the body of a page of more than 200 records',
-    create: heavy(() => ({ kind: 'truncated-json' })),
-  },
-  {
-    name: 'heavy-timeout',
-    description: 'never answers a request for a page of more than 200 records',
-    create: heavy(() => ({ kind: 'hang' })),
-  },
-  {
-    name: 'heavy-later-page',
-    description: 'answers 504 to pages of more than 200 records, but not to the first of a list',
-    create: heavy(gateway(504), (call) => cursorOf(call) !== ''),
-  },
-  {
-    name: 'outage-502',
-    description: 'answers 502 to the first 14 requests for lists, whatever their size',
-    create: () => {
+  ],
+  'heavy-500': ['answers 500 to pages of more than 200 records', heavy(gateway(500))],
+  'heavy-502': ['answers 502 to pages of more than 200 records', heavy(gateway(502))],
+  'heavy-504': ['answers 504 to pages of more than 200 records', heavy(gateway(504))],
+  'heavy-close': [
+    'closes the connection when a page has more than 200 records',
+    heavy(() => ({ kind: 'reset' })),
+  ],
+  'heavy-cut': [
+    'cuts the body of a page of more than 200 records',
+    heavy(() => ({ kind: 'truncated-json' })),
+  ],
+  'heavy-timeout': [
+    'never answers a request for a page of more than 200 records',
+    heavy(() => ({ kind: 'hang' })),
+  ],
+  'heavy-later-page': [
+    'answers 504 to pages of more than 200 records, but not to the first of a list',
+    heavy(gateway(504), (call) => cursorOf(call) !== ''),
+  ],
+  'outage-502': [
+    'answers 502 to the first 14 requests for lists, whatever their size',
+    () => {
       let failures = 0;
       return { fault: (call) => (isListRequest(call) && ++failures <= 14 ? gateway(502)() : null) };
     },
-  },
-  {
-    name: 'no-date',
-    description: 'sends no Date header',
-    create: () => ({
+  ],
+  'no-date': [
+    'sends no Date header',
+    () => ({
       start: ({ options }) => {
         options.date = 'omit';
       },
     }),
-  },
-  {
-    name: 'clock-back',
-    description: 'has a clock that goes back by three hours after the first complete list',
-    create: clock(0, -3 * HOUR_MS),
-  },
-  {
-    name: 'clock-ahead-then-right',
-    description: 'has a clock that is two days ahead, until it is corrected after the first complete list',
-    create: clock(48 * HOUR_MS, -48 * HOUR_MS),
-  },
-];
+  ],
+  'clock-back': [
+    'has a clock that goes back by three hours after the first complete list',
+    clock(0, -3 * HOUR_MS),
+  ],
+  'clock-ahead-then-right': [
+    'has a clock that is two days ahead, until it is corrected after the first complete list',
+    clock(48 * HOUR_MS, -48 * HOUR_MS),
+  ],
+};

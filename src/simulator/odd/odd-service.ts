@@ -1,12 +1,24 @@
-import type { Fault } from '../faults/fault-types.js';
-import type { Call } from '../http/call.js';
+import type { Dataset } from '../data/dataset.js';
+import type { ServiceClock } from '../data/service-clock.js';
+import type { Fault } from '../faults.js';
+import type { Call, CursorCodec } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
-import type { Service } from '../service.js';
+import type { ResourceDefinition, TunableOptions } from '../simulator-options.js';
+
+/** What an odd service can change of the simulator. */
+export interface OddTarget {
+  readonly clock: ServiceClock;
+  readonly options: TunableOptions;
+  readonly resources: ReadonlyMap<string, ResourceDefinition>;
+  readonly codec: CursorCodec;
+  /** The data of an organization. */
+  dataset(organization: string): Dataset;
+}
 
 /** What an odd service does differently. All of it is optional, and several odd services can be combined. */
 export interface OddBehaviour {
-  /** Runs when the simulator starts: changes options, keys, the clock or records. */
-  readonly start?: (service: Service) => void;
+  /** Runs when the simulator starts: changes options, the clock or records. */
+  readonly start?: (service: OddTarget) => void;
   /** Changes a request before it is executed, for example so that a parameter has no effect. */
   readonly request?: (call: Call) => Call;
   /** A fault of this request. The rules of `admin.faults` come first. */
@@ -25,18 +37,12 @@ export interface OddService {
   readonly create: () => OddBehaviour;
 }
 
+/** Odd services by name: what each one does, and its behaviour as in `OddService`. */
+export type OddCatalog = Readonly<
+  Record<string, readonly [description: string, create: OddService['create']]>
+>;
+
 /** Whether a request reads a page of a list. */
 export function isListRequest(call: Call): boolean {
   return call.method === 'GET' && call.resource !== '' && call.segments?.length === 0;
-}
-
-/** Whether a request for a list, with its query, is among the first `count` of its kind. */
-export function firstRequests(count: number): (call: Call) => boolean {
-  const seen = new Map<string, number>();
-  return (call) => {
-    if (!isListRequest(call)) return false;
-    const before = seen.get(call.target) ?? 0;
-    seen.set(call.target, before + 1);
-    return before < count;
-  };
 }

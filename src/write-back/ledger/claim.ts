@@ -1,12 +1,18 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { type ObjectStore, StoreUnclearError } from '../../lake/store/index.js';
-import type { RowState } from '../chunk-log.js';
-import type { ChunkRow } from '../plan-file.js';
+import { type ChunkRow, isWritten, type RowState } from '../plan-file.js';
 import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
-import { decodeObject, encodeHeader, encodeRows, recordBytes, withChecksum } from './rows-object.js';
-import { CHANGES, type Change } from './tally.js';
+import {
+  CHANGES,
+  type Change,
+  decodeObject,
+  encodeHeader,
+  encodeRows,
+  recordBytes,
+  withChecksum,
+} from './rows-object.js';
 
 /** The intent of a batch to send rows. It is in the ledger before the first of them is sent. */
 export interface Claim extends ClaimInfo {
@@ -15,7 +21,7 @@ export interface Claim extends ClaimInfo {
   readonly records: ClaimRecords;
 }
 
-export interface ClaimInfo {
+interface ClaimInfo {
   /** Identifies the turn of the batch, so that a repeated attempt finds its own claim. */
   readonly token: string;
   readonly batchId: string;
@@ -141,7 +147,7 @@ export function claimedState(
   mayBeSent: boolean,
 ): ClaimedState {
   const receipt = row.receipt ?? state?.receipt ?? null;
-  if (receipt?.outcome === 'created' || receipt?.outcome === 'updated') return 'written';
+  if (isWritten(receipt)) return 'written';
   if (receipt?.outcome === 'rejected') return 'unsent';
   // A skipped row was in doubt: `--unknown skip` only ends the search for its outcome.
   if (receipt !== null) return 'doubtful';

@@ -1,7 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
-import { DamagedError } from '../../lake/damaged-error.js';
-import type { ListedObject, ObjectStore } from '../../lake/store/index.js';
+import { inParallel } from '../../core/in-parallel.js';
+import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
+import { crc32 } from '../../lake/store/crc32.js';
+import { type ListedObject, ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
+import { checksum, encodeHeader, readBody, readSections, recordBytes, type Section } from './rows-object.js';
 
 /**
  * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
@@ -133,4 +136,73 @@ export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry
     if (from !== -1 && run.length - from > 1) return run.slice(from);
   }
   return null;
+}
+
+/** Headers that are read at the same time. */
+const WIDTH = 16;
+
+/**
+ * Merges objects of the ledger if there are many, and removes those that others have replaced. It changes no count, and two
+ * merges at the same time do no harm.
+ *
+ * @throws StoreError, DamagedError: the ledger is as it was
+ */
+export async function tidyLedger(store: ObjectStore, resource: WritableResource): Promise<void> {
+  const { entries, replaced } = await listLedger(store, resource);
+  const merged = planMerge(entries) ?? [];
+  try {
+    if (merged.length > 0) await merge(store, resource, merged);
+  } catch (error) {
+    // Another merge has removed an object.
+    if (!(error instanceof ObjectNotFoundError)) throw error;
+    return;
+  }
+  // If removals are denied, the objects stay, and nothing reads them.
+  await store.remove([...replaced, ...merged.map(({ key }) => key)]);
+}
+
+async function merge(
+  store: ObjectStore,
+  resource: WritableResource,
+  entries: readonly LedgerEntry[],
+): Promise<void> {
+  const [first, last] = [entries[0]!, entries.at(-1)!];
+  const sections = await inParallel(entries, WIDTH, async (entry) =>
+    kept(entry, await readSections(store, entry.key)),
+  );
+  const key = rowsKey(resource, last.last, last.last - first.first + 1);
+  const writer = store.openWriter(key, { contentType: 'application/octet-stream' });
+  try {
+    const header = encodeHeader({ layout: 1, sections: sections.flat() });
+    let crc = crc32(header);
+    await writer.write(header);
+    for (const [at, entry] of entries.entries()) {
+      let left = sizeOf(sections[at]!);
+      for await (const { bytes } of readBody(store, entry.key)) {
+        const some = bytes.subarray(0, left);
+        if (some.length === 0) continue;
+        left -= some.length;
+        crc = crc32(some, crc);
+        await writer.write(some);
+      }
+      if (left > 0) throw damagedObject(entry.key, 'it has fewer records than its header says');
+    }
+    await writer.write(checksum(crc));
+    await writer.finish();
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}
+
+/** The sections of an object that count. They come first. */
+function kept(entry: LedgerEntry, sections: readonly Section[]): readonly Section[] {
+  return sections.filter(({ number }) => number <= entry.last);
+}
+
+function sizeOf(sections: readonly Section[]): number {
+  return sections.reduce(
+    (sum, { counts, isKeyed }) => sum + counts.reduce((rows, some) => rows + some, 0) * recordBytes(isKeyed),
+    0,
+  );
 }

@@ -9,18 +9,18 @@ export {
   closeClaim,
   readClaim,
 } from './claim.js';
-export { fenceKey } from './entries.js';
-export { FileRows } from './file-rows.js';
+export { fenceKey, tidyLedger } from './entries.js';
+export { type FoundRow, lookUpRows } from './look-up.js';
+export { cellsHash, FileRows, keyHash, type OwnState, RowHashes } from './row-hashes.js';
 export {
   doubtfulText,
   FindingCounter,
   type Findings,
+  NOT_SENT_AGAIN,
   policyOf,
   problemOf,
+  Turn,
+  type TurnFile,
+  TurnVerdicts,
   writtenText,
-} from './findings.js';
-export { lookUpRows } from './look-up.js';
-export { tidyLedger } from './merge.js';
-export { cellsHash, keyHash, type OwnState, type PlannedState, RowHashes } from './row-hashes.js';
-export type { FoundRow } from './tally.js';
-export { NOT_SENT_AGAIN, Turn, type TurnFile, type TurnVerdict, TurnVerdicts } from './turn.js';
+} from './turn.js';

@@ -1,11 +1,11 @@
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
+import { HashTable } from '../hash-table.js';
 import { type Claim, type ClaimedState, readClaim } from './claim.js';
 import { type LedgerListing, listLedger } from './entries.js';
-import type { RowHashes } from './row-hashes.js';
-import { readRows, recordBytes, type Section } from './rows-object.js';
-import { type BatchCounter, RowTally } from './tally.js';
+import { HASH_BYTES, type RowHashes } from './row-hashes.js';
+import { type Change, type LedgerBatch, readRows, recordBytes, type Section } from './rows-object.js';
 
 /** Objects that are read at the same time. */
 const WIDTH = 16;
@@ -13,7 +13,7 @@ const WIDTH = 16;
 /** How often the look-up begins again because objects were replaced meanwhile. */
 const MAX_LOOK_UPS = 10;
 
-export interface LookUp {
+interface LookUp {
   readonly listing: LedgerListing;
   readonly tally: RowTally;
 }
@@ -92,4 +92,201 @@ async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOpti
     else if (is === 'unsent' && wasDoubtful) count('cleared', hashes, 0, isKeyed);
   }
   return true;
+}
+
+/**
+ * What the ledger says about a row that is to be sent. `own`: an earlier run of the same batch has written it. `doubtful`
+ * without a batch: an earlier run of the same batch may have written it, and its logs are gone.
+ */
+type Finding = 'new' | 'written' | 'changed' | 'doubtful' | 'own';
+
+/** A row with what was found. */
+export interface FoundRow {
+  /** From 0. */
+  readonly row: number;
+  readonly finding: Finding;
+  /** A batch that has written the row, or may have; the newest one. `null` for a new row. */
+  readonly by: LedgerBatch | null;
+  /** Whether the ledger counts the row as doubtful in its own batch, whose logs say when it was sent. */
+  readonly wasDoubtful: boolean;
+}
+
+/**
+ * Counts how often earlier batches have written the rows of one file. With keys, a row is found by its key; otherwise by
+ * its cells, and equal rows are counted (multisets). Needs about 50 bytes of memory per row of the file, and none per row of
+ * the ledger.
+ */
+class RowTally {
+  readonly #rows: RowHashes;
+  readonly #batchId: string;
+  readonly #ownClaims: ReadonlySet<number> | null;
+  /** By identity: the first row with it, from 1. */
+  readonly #first: HashTable;
+  /** By first row, as all of the following: copies that other batches have written. */
+  readonly #written: Uint32Array;
+  /** The newest batch that has written it, or may have: an index of `#batches`, from 1. */
+  readonly #by: Uint32Array;
+  /** With keys: whether a copy with the same cells was written. */
+  readonly #same: Uint8Array;
+  readonly #doubtful: SparseCounts;
+  readonly #ownWritten: SparseCounts;
+  readonly #ownDoubtful: SparseCounts;
+  /** As `#ownDoubtful`, for entries whose logs are gone. */
+  readonly #ownForgotten: SparseCounts;
+  readonly #batches: LedgerBatch[] = [];
+
+  /** @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them */
+  constructor(rows: RowHashes, batchId: string, ownClaims: ReadonlySet<number> | null) {
+    this.#rows = rows;
+    this.#batchId = batchId;
+    this.#ownClaims = ownClaims;
+    this.#first = HashTable.sized(1, rows.rows);
+    this.#written = new Uint32Array(rows.rows);
+    this.#by = new Uint32Array(rows.rows);
+    this.#same = new Uint8Array(rows.isKeyed ? rows.rows : 0);
+    this.#doubtful = new SparseCounts(rows.rows);
+    this.#ownWritten = new SparseCounts(rows.rows);
+    this.#ownDoubtful = new SparseCounts(rows.rows);
+    this.#ownForgotten = new SparseCounts(rows.rows);
+    for (let row = 0; row < rows.rows; row++) {
+      if (rows.stateOf(row) === 'unsent') continue;
+      const entry = this.#first.entry(rows.blockOf(row), rows.identityAt(row));
+      if (this.#first.get(entry) === 0) this.#first.set(entry, 0, row + 1);
+    }
+  }
+
+  /** Announces the batch of the rows that follow. */
+  batch(batch: LedgerBatch): BatchCounter {
+    const isOwn = batch.batchId === this.#batchId;
+    const index = isOwn ? 0 : this.#batches.push(batch);
+    const isKnown = this.#ownClaims === null || this.#ownClaims.has(batch.number);
+    const ownDoubtful = isKnown ? this.#ownDoubtful : this.#ownForgotten;
+    return (change, bytes, at, isKeyed) => this.#add(change, bytes, at, isKeyed, index, ownDoubtful);
+  }
+
+  /** Whether the file has the row of a record. */
+  has(bytes: Buffer, at: number, isKeyed: boolean): boolean {
+    return this.#find(bytes, at, isKeyed) !== -1;
+  }
+
+  /** What was found about each row that is to be sent, in the order of the file. Call it once, at the end. */
+  *find(): Generator<FoundRow> {
+    // Written rows first, so that a copy without an outcome does not count as the one that was written.
+    const late = new Set<number>();
+    for (let row = 0; row < this.#rows.rows; row++) {
+      if (this.#rows.stateOf(row) !== 'written') continue;
+      const first = this.#firstOf(row);
+      // Its receipt arrived after the entry of the ledger was closed.
+      if (!this.#ownWritten.take(first) && this.#ownDoubtful.take(first)) late.add(row);
+    }
+    for (let row = 0; row < this.#rows.rows; row++) {
+      const state = this.#rows.stateOf(row);
+      if (state === 'unsent') continue;
+      if (state === 'written') {
+        if (late.has(row)) yield { row, finding: 'own', by: null, wasDoubtful: true };
+        continue;
+      }
+      const first = this.#firstOf(row);
+      const wasDoubtful = this.#ownDoubtful.take(first);
+      if (state === 'settled') {
+        if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
+        continue;
+      }
+      const finding = this.#judge(row, first);
+      const by =
+        finding === 'new' || finding === 'own' ? null : (this.#batches[this.#by[first]! - 1] ?? null);
+      yield { row, finding, by, wasDoubtful };
+    }
+  }
+
+  #judge(row: number, first: number): Finding {
+    if (this.#ownWritten.take(first)) return 'own';
+    if (this.#written[first]! > 0) {
+      if (this.#rows.isKeyed) return this.#same[row] === 1 ? 'written' : 'changed';
+      this.#written[first]!--;
+      return 'written';
+    }
+    return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
+  }
+
+  #add(
+    change: Change,
+    bytes: Buffer,
+    at: number,
+    isKeyed: boolean,
+    batch: number,
+    ownDoubtful: SparseCounts,
+  ): void {
+    const first = this.#find(bytes, at, isKeyed);
+    if (first === -1) return;
+    const isWritten = change === 'created' || change === 'confirmed';
+    const doubt = change === 'doubtful' ? 1 : change === 'created' ? 0 : -1;
+    if (batch === 0) {
+      if (isWritten) this.#ownWritten.add(first, 1);
+      if (doubt !== 0) ownDoubtful.add(first, doubt);
+      return;
+    }
+    if (doubt !== 0) this.#doubtful.add(first, doubt);
+    if (isWritten) this.#written[first]!++;
+    if (isWritten && this.#rows.isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
+      this.#same[first] = 1;
+    if (change === 'cleared') return;
+    const newest = this.#batches[this.#by[first]! - 1];
+    if (newest === undefined || timeOf(newest) <= timeOf(this.#batches[batch - 1]!)) this.#by[first] = batch;
+  }
+
+  /** The first row with the identity of a record; -1 without one. */
+  #find(bytes: Buffer, at: number, isKeyed: boolean): number {
+    if (this.#rows.isKeyed && !isKeyed) return -1;
+    const identity = this.#rows.isKeyed || !isKeyed ? at : at + HASH_BYTES;
+    const entry = this.#first.find(bytes, identity);
+    return entry === -1 ? -1 : this.#first.get(entry) - 1;
+  }
+
+  #firstOf(row: number): number {
+    const entry = this.#first.find(this.#rows.blockOf(row), this.#rows.identityAt(row));
+    return this.#first.get(entry) - 1;
+  }
+
+  #hasSameCells(row: number, bytes: Buffer, at: number): boolean {
+    const cells = this.#rows.cellsAt(row);
+    return bytes.compare(this.#rows.blockOf(row), cells, cells + HASH_BYTES, at, at + HASH_BYTES) === 0;
+  }
+}
+
+function timeOf({ at }: LedgerBatch): number {
+  return at ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Adds one record of a batch: the hash of its key, if the batch had a key column, and the hash of its cells.
+ *
+ * @param at where the record begins in the bytes
+ */
+type BatchCounter = (change: Change, bytes: Buffer, at: number, isKeyed: boolean) => void;
+
+/** Numbers by row that are mostly 0: they take memory only once one of them is not. */
+class SparseCounts {
+  readonly #rows: number;
+  #counts: Int32Array | null = null;
+
+  constructor(rows: number) {
+    this.#rows = rows;
+  }
+
+  get(row: number): number {
+    return this.#counts?.[row] ?? 0;
+  }
+
+  add(row: number, change: number): void {
+    this.#counts ??= new Int32Array(this.#rows);
+    this.#counts[row]! += change;
+  }
+
+  /** Takes one away, if there is one. */
+  take(row: number): boolean {
+    if (this.get(row) <= 0) return false;
+    this.add(row, -1);
+    return true;
+  }
 }

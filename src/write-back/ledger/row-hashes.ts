@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../../core/brands.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
-import type { Field } from '../json-fields.js';
+import type { Field } from '../fields.js';
+import { HashTable } from '../hash-table.js';
 
 /** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
 export const HASH_BYTES = 16;
@@ -41,15 +42,12 @@ function cellOf(json: ByteString): string | null {
 }
 
 /**
- * The state of a row when its plan was made. `unsent`: the plan does not send it. `open`: it has no outcome. `written`,
- * `settled`: an earlier plan of the batch has written it, or has another outcome for it.
+ * The state of a row in its own batch. `unsent`: its plan does not send it. `open`: it has no outcome. `written`, `settled`:
+ * the batch has written it, or has another outcome for it.
  */
-export type PlannedState = 'unsent' | OwnState;
+export type OwnState = (typeof STATES)[number];
 
-/** The state of a row in its own batch. */
-export type OwnState = 'open' | 'written' | 'settled';
-
-const STATES: readonly PlannedState[] = ['unsent', 'open', 'written', 'settled'];
+const STATES = ['unsent', 'open', 'written', 'settled'] as const;
 
 /** Rows in one block of memory. */
 const BLOCK_ROWS = 16_384;
@@ -86,18 +84,22 @@ export class RowHashes {
   }
 
   /** @param key hash of the key; `null` without a key column */
-  add(key: Buffer | null, cells: Buffer, state: PlannedState): void {
+  add(key: Buffer | null, cells: Buffer, state: OwnState): void {
     if (this.#rows % BLOCK_ROWS === 0) this.#blocks.push(Buffer.allocUnsafe(BLOCK_ROWS * this.#rowBytes));
     const row = this.#rows++;
     const [block, at] = [this.blockOf(row), this.#offset(row)];
-    block[at] = STATES.indexOf(state);
+    this.setState(row, state);
     key?.copy(block, at + 1, 0, HASH_BYTES);
     cells.copy(block, at + 1 + (this.isKeyed ? HASH_BYTES : 0), 0, HASH_BYTES);
   }
 
   /** @param row from 0 */
-  stateOf(row: number): PlannedState {
+  stateOf(row: number): OwnState {
     return STATES[this.blockOf(row)[this.#offset(row)]!]!;
+  }
+
+  setState(row: number, state: OwnState): void {
+    this.blockOf(row)[this.#offset(row)] = STATES.indexOf(state);
   }
 
   /** The memory that holds a row; `identityAt` and `cellsAt` are offsets in it. */
@@ -127,5 +129,36 @@ export class RowHashes {
 
   #offset(row: number): number {
     return (row % BLOCK_ROWS) * this.#rowBytes;
+  }
+}
+
+/** The hashes of a file's rows, collected while it is read. Needs about 60 bytes of memory per row. */
+export class FileRows {
+  readonly hashes: RowHashes;
+  readonly #keyColumn: string | null;
+  readonly #seen = new HashTable();
+  #repeated = 0;
+  #firstRepeated = 0;
+
+  constructor(keyColumn: string | null) {
+    this.hashes = new RowHashes(keyColumn !== null);
+    this.#keyColumn = keyColumn;
+  }
+
+  /** @param key the value in the key column; `null` without a key column */
+  add(fields: readonly Field[], key: string | null): void {
+    const cells = cellsHash(fields);
+    const keyed = key === null || this.#keyColumn === null ? null : keyHash(this.#keyColumn, key);
+    const entry = this.#seen.entry(keyed ?? cells);
+    const isRepeated = this.#seen.get(entry) === 1;
+    this.#seen.set(entry, 0, 1);
+    // Of several rows with a key, the first one is sent.
+    this.hashes.add(keyed, cells, isRepeated && keyed !== null ? 'unsent' : 'open');
+    if (isRepeated && this.#repeated++ === 0) this.#firstRepeated = this.hashes.rows;
+  }
+
+  /** How many rows have the key, or without keys the cells, of an earlier row of the file; and the first such row, from 1. */
+  get repeated(): { readonly rows: number; readonly first: number } {
+    return { rows: this.#repeated, first: this.#firstRepeated };
   }
 }

@@ -3,7 +3,23 @@ import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { HASH_BYTES } from './row-hashes.js';
-import { CHANGES, type Change, type LedgerBatch } from './tally.js';
+
+/**
+ * What one entry of the ledger says about a row. The numbers of all entries are added up, so their order does not matter.
+ * `created`: the row was written. `doubtful`: it may have been written. `confirmed`: a row that an earlier entry of the same
+ * batch counts as doubtful was written. `cleared`: such a row was not written.
+ */
+export const CHANGES = ['created', 'doubtful', 'confirmed', 'cleared'] as const;
+export type Change = (typeof CHANGES)[number];
+
+/** A batch in the ledger. */
+export interface LedgerBatch {
+  /** The number of the entry. */
+  readonly number: number;
+  readonly batchId: string;
+  /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
+  readonly at: number | null;
+}
 
 /**
  * The binary form of the ledger's objects: the length of the header, the CRC32 of the header, the header as JSON, records of
@@ -78,29 +94,39 @@ export async function readRows(
   last: number,
   visit: VisitRecords,
 ): Promise<void> {
-  let [crc, rest]: [number, Buffer] = [0, Buffer.alloc(0)];
   let cursor: RecordCursor | null = null;
+  for await (const { sections, bytes } of readBody(store, key)) {
+    cursor ??= new RecordCursor(sections, last, visit);
+    cursor.take(bytes);
+  }
+  if (cursor?.isDone !== true) throw damagedObject(key, 'its checksum does not match');
+}
+
+/** Reads the records of an object as they arrive. @throws as `readRows` */
+export async function* readBody(
+  store: ObjectStore,
+  key: ObjectKey,
+): AsyncGenerator<{ readonly sections: readonly Section[]; readonly bytes: Buffer }> {
+  let sections: readonly Section[] | null = null;
+  let [crc, rest]: [number, Buffer] = [0, Buffer.alloc(0)];
   for await (const chunk of store.stream(key)) {
-    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    if (cursor === null) {
-      const begin = headerEnd(key, bytes);
-      if (bytes.length < begin) {
-        rest = bytes;
-        continue;
-      }
-      const head = bytes.subarray(0, begin);
+    rest = Buffer.concat([rest, chunk]);
+    if (sections === null) {
+      const begin = headerEnd(key, rest);
+      if (rest.length < begin) continue;
+      const head = rest.subarray(0, begin);
+      sections = parseHeader<RowsHeader>(key, head).sections;
       crc = crc32(head);
-      cursor = new RecordCursor(parseHeader(key, head), last, visit);
-      bytes = bytes.subarray(begin);
+      rest = rest.subarray(begin);
     }
     // The last four bytes are the checksum.
-    const used = cursor.take(bytes.subarray(0, Math.max(0, bytes.length - 4)));
-    crc = crc32(bytes.subarray(0, used), crc);
-    // A copy: the store may reuse the memory of a chunk.
-    rest = Buffer.from(bytes.subarray(used));
+    const bytes = rest.subarray(0, Math.max(0, rest.length - 4));
+    crc = crc32(bytes, crc);
+    yield { sections, bytes };
+    rest = rest.subarray(bytes.length);
   }
-  const isComplete = cursor?.isDone === true && rest.length === 4 && rest.readUInt32LE(0) === crc;
-  if (!isComplete) throw damagedObject(key, 'its checksum does not match');
+  if (sections === null || rest.length !== 4 || rest.readUInt32LE(0) !== crc)
+    throw damagedObject(key, 'its checksum does not match');
 }
 
 /** Where the header ends; infinite if the bytes do not say it yet. */
@@ -127,8 +153,10 @@ class RecordCursor {
   readonly #visit: VisitRecords;
   readonly #last: number;
   #at = 0;
+  /** The beginning of a record that is not complete. */
+  #rest = Buffer.alloc(0);
 
-  constructor({ sections }: RowsHeader, last: number, visit: VisitRecords) {
+  constructor(sections: readonly Section[], last: number, visit: VisitRecords) {
     this.#visit = visit;
     this.#last = last;
     for (const section of sections) {
@@ -140,11 +168,12 @@ class RecordCursor {
   }
 
   get isDone(): boolean {
-    return this.#at === this.#parts.length;
+    return this.#at === this.#parts.length && this.#rest.length === 0;
   }
 
-  /** Visits the complete records of the bytes. Returns how many bytes they have. */
-  take(bytes: Buffer): number {
+  /** Visits the records that the bytes complete. */
+  take(more: Buffer): void {
+    const bytes = Buffer.concat([this.#rest, more]);
     let used = 0;
     for (let part = this.#parts[this.#at]; part !== undefined; part = this.#parts[this.#at]) {
       const { section, change } = part;
@@ -157,18 +186,15 @@ class RecordCursor {
       if (part.left > 0) break;
       this.#at++;
     }
-    return used;
+    this.#rest = bytes.subarray(used);
   }
 }
 
-/** Reads the header of an object with rows, and where its records begin. @throws DamagedError */
-export async function readRowsHeader(
-  store: ObjectStore,
-  key: ObjectKey,
-): Promise<{ sections: readonly Section[]; begin: number }> {
+/** The sections of an object with rows, from its header alone. @throws DamagedError */
+export async function readSections(store: ObjectStore, key: ObjectKey): Promise<readonly Section[]> {
   let head = await store.read(key, { range: { offset: 0, length: 64 * 1024 } });
   if (head.length < PREFIX) throw damagedHeader(key);
   const begin = headerEnd(key, head);
   if (head.length < begin) head = await store.read(key, { range: { offset: 0, length: begin } });
-  return { sections: parseHeader<RowsHeader>(key, head.subarray(0, begin)).sections, begin };
+  return parseHeader<RowsHeader>(key, head.subarray(0, begin)).sections;
 }

@@ -1,7 +1,138 @@
 import type { ObjectKey } from '../../core/brands.js';
-import { shownBatchId, type UnknownPolicy, type WritableResource } from '../../core/contract/write-back.js';
+import {
+  shownBatchId,
+  type UnknownPolicy,
+  type WritableResource,
+  type WrittenPolicy,
+} from '../../core/contract/write-back.js';
 import { fenceKey } from './entries.js';
-import type { FoundRow } from './tally.js';
+import type { FoundRow } from './look-up.js';
+import type { LedgerBatch } from './rows-object.js';
+
+/** How many rows of a file earlier batches have written, or may have written. */
+export interface Findings {
+  readonly isKeyed: boolean;
+  /** Rows of the file. */
+  readonly rows: number;
+  readonly written: Found;
+  /** Rows whose key was written with other cells. */
+  readonly changed: Found;
+  /** Rows that may have been written. */
+  readonly doubtful: Found;
+}
+
+interface Found {
+  readonly count: number;
+  /** The number of the first of them in the file, from 1; 0 without one. */
+  readonly first: number;
+  /** The newest batch that has written one of them. */
+  readonly by: LedgerBatch | null;
+  /** How many batches have written them. */
+  readonly batches: number;
+}
+
+/** Counts findings. Rows that the batch itself has written, or may have written, do not count. */
+export class FindingCounter {
+  readonly #found = { written: new Counter(), changed: new Counter(), doubtful: new Counter() };
+
+  add({ row, finding, by }: FoundRow): void {
+    if (finding === 'new' || finding === 'own' || by === null) return;
+    this.#found[finding].add(row, by);
+  }
+
+  result(isKeyed: boolean, rows: number): Findings {
+    const { written, changed, doubtful } = this.#found;
+    return {
+      isKeyed,
+      rows,
+      written: written.result(),
+      changed: changed.result(),
+      doubtful: doubtful.result(),
+    };
+  }
+}
+
+class Counter {
+  #count = 0;
+  #first = 0;
+  readonly #batches = new Set<string>();
+  #by: LedgerBatch | null = null;
+
+  add(row: number, by: LedgerBatch | null): void {
+    if (this.#count++ === 0) this.#first = row + 1;
+    if (by === null) return;
+    this.#batches.add(by.batchId);
+    if (this.#by === null || (by.at ?? Number.POSITIVE_INFINITY) > (this.#by.at ?? Number.POSITIVE_INFINITY))
+      this.#by = by;
+  }
+
+  result(): Found {
+    return { count: this.#count, first: this.#first, by: this.#by, batches: this.#batches.size };
+  }
+}
+
+/** The policy that applies if none is given: a key says that two rows are the same, equal cells only suggest it. */
+export function policyOf(policy: WrittenPolicy | undefined, isKeyed: boolean): WrittenPolicy {
+  return policy ?? (isKeyed ? 'skip' : 'stop');
+}
+
+/** A problem that stops a batch before a row is sent, and what to do. */
+interface EarlierRowsProblem {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** Why a batch must stop; `null` if it may continue. Names counts, row numbers and batches, and no values. */
+export function problemOf(
+  findings: Findings,
+  policy: WrittenPolicy,
+  when: (at: number) => string,
+): EarlierRowsProblem | null {
+  const { changed, written, doubtful, isKeyed } = findings;
+  if (policy === 'again') return null;
+  if (changed.count > 0) {
+    return {
+      problem: `${shareOf(changed.count, findings, 'row')} ${changed.count === 1 ? 'has a key' : 'have keys'} that ${writerOf(changed, when)} wrote with other cells (the first is row ${changed.first})`,
+      remedy:
+        'Nothing was sent. Take these rows out of the file, and change their records in the service; or write the whole file as new records with --again.',
+    };
+  }
+  if (policy === 'skip' || written.count + doubtful.count === 0) return null;
+  const problem = [writtenText(findings, when), doubtfulText(findings, when)].filter((text) => text !== null);
+  return {
+    problem: problem.join('; '),
+    remedy: `Nothing was sent. Use --skip-written to send only the other rows, or --again to write ${isKeyed ? 'these keys' : 'equal rows'} again.`,
+  };
+}
+
+/** `497 of 500 keys were already written by batch 3b860e3713d2 (3 min ago)`; `null` if there are none. */
+export function writtenText(findings: Findings, when: (at: number) => string): string | null {
+  const { written, isKeyed } = findings;
+  if (written.count === 0) return null;
+  const what = shareOf(written.count, findings, isKeyed ? 'key' : 'row');
+  return `${what} ${written.count === 1 ? 'was' : 'were'} already written by ${writerOf(written, when)}`;
+}
+
+/** As `writtenText`, for rows whose outcome in earlier batches is unknown. */
+export function doubtfulText(findings: Findings, when: (at: number) => string): string | null {
+  const { doubtful, isKeyed } = findings;
+  if (doubtful.count === 0) return null;
+  const what = shareOf(doubtful.count, findings, isKeyed ? 'key' : 'row');
+  return `${what} may have been written by ${writerOf(doubtful, when)}, and the outcome is not known`;
+}
+
+function shareOf(count: number, { rows }: Findings, noun: string): string {
+  const number = (value: number): string => value.toLocaleString('en-US');
+  return `${number(count)} of ${number(rows)} ${noun}s`;
+}
+
+function writerOf({ by, batches }: Found, when: (at: number) => string): string {
+  if (by === null) return 'an earlier batch';
+  const time = by.at === null ? 'not ended yet' : when(by.at);
+  const batch = `batch ${shownBatchId(by.batchId)} (${time})`;
+  if (batches <= 1) return batch;
+  return `${batches} batches, the last of them ${batch}`;
+}
 
 /** Of a row that `--unknown skip` settles. */
 export const NOT_SENT_AGAIN =

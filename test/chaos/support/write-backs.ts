@@ -11,7 +11,7 @@ import { StoreError } from '../../../src/lake/store/index.js';
 import { isUnreachable } from '../../../src/temporal/client/grpc.js';
 import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
-import { stageWriteBack } from '../../../src/write-back/stage.js';
+import { stageWriteBack } from '../../../src/write-back/stage-input.js';
 import type { Random } from '../../support/random.js';
 import { readReceipts } from '../../support/write-back.js';
 import { BATCH_MOMENTS, type BatchMoment, BatchWatch } from './batch-watch.js';

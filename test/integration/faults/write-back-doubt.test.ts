@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import type { Fault } from '../../../src/simulator/faults/fault-types.js';
+import type { Fault } from '../../../src/simulator/faults.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { type Stack, until } from '../../support/stack.js';
 import {

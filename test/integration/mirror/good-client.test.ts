@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RequestRecord } from '../../../src/simulator/admin/stats.js';
+import type { RequestRecord } from '../../../src/simulator/stats.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 

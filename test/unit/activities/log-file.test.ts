@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LogFile } from '../../../activities/write-back/log-file.js';
+import { LogFile } from '../../../activities/write-back/open-chunk.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { type ObjectStore, openStore, StoreUnclearError } from '../../../src/lake/store/index.js';
 import { type ChunkLog, decodeSealed } from '../../../src/write-back/index.js';

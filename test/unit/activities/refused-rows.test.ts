@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HeldRows } from '../../../activities/write-back/held-rows.js';
-import { LimitedRows, WORDS_BUDGET_MS } from '../../../activities/write-back/limited-rows.js';
+import { HeldRows, LimitedRows, WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { seededRandom } from '../../support/random.js';
 
 describe('held rows', () => {

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BodyError, readBody, readErrorText } from '../../../src/api/body.js';
-import { ChunkList } from '../../../src/api/chunk-list.js';
+import { ChunkList } from '../../../src/api/exchange.js';
 import { fromByteString } from '../../../src/core/brands.js';
 import { rejection } from './support.js';
 

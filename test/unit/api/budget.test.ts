@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { fasterPace, slowerPace } from '../../../src/api/budget.js';
 import { type Acquired, type Lease, RateBudget } from '../../../src/api/index.js';
-import { fasterPace, slowerPace } from '../../../src/api/pace.js';
 import { rejection } from './support.js';
 
 const PATIENT = { maxHoldMs: 3_600_000 };

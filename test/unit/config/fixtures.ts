@@ -1,5 +1,5 @@
 import { SettingsError } from '../../../src/config/index.js';
-import { parseSettings } from '../../../src/config/parse.js';
+import { parseSettings } from '../../../src/config/load.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 
 /** The example of docs/reference/configuration.md, with every optional key. */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { BodyError } from '../../../src/api/body.js';
-import { BodyTooLargeError } from '../../../src/api/errors/body-too-large-error.js';
+import { BodyTooLargeError } from '../../../src/api/errors.js';
 import {
   BrokenPromiseError,
   NotFoundError,
@@ -38,8 +38,8 @@ import {
 } from '../../../src/lake/store/index.js';
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
+import { JsonTextError } from '../../../src/write-back/fields.js';
 import { InputError } from '../../../src/write-back/index.js';
-import { JsonTextError } from '../../../src/write-back/json-fields.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const target = { operation: 'read', key: 'tasks/latest.json', bucket: 's3://lake' };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
-import { countControls } from '../../../src/json/controls.js';
+import { countControls } from '../../../src/json/string.js';
 
 const plain = (text: string): number => [...text].filter((char) => char < ' ').length;
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readBody } from '../../../src/api/body.js';
-import { BrokenPromiseError } from '../../../src/api/errors/broken-promise-error.js';
+import { BrokenPromiseError } from '../../../src/api/errors.js';
 import { readListPage } from '../../../src/api/json/page.js';
-import { ReportedError } from '../../../src/api/reported-error.js';
+import { ReportedError } from '../../../src/api/service-message.js';
 import { fromByteString, toByteString } from '../../../src/core/brands.js';
 import { ColumnSet } from '../../../src/lake/rows/schema.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toByteString } from '../../../src/core/brands.js';
 import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
-import { inputColumns, unpublishedColumns } from '../../../src/write-back/columns.js';
+import { inputColumns, unpublishedColumns } from '../../../src/write-back/input-columns.js';
 
 const column = (name: string): Column => ({ name, types: typeBits(['string']) }) as Column;
 const columnsOf = (header: string[], published: readonly Column[] = []) =>

@@ -66,7 +66,7 @@ describe('the ledger of written rows', () => {
       stateOf: async () => () => open,
       signal: null,
     });
-    return { listing, found: [...tally.find(() => 'open')] };
+    return { listing, found: [...tally.find()] };
   }
 
   /** Claims rows of a batch after a look-up, and returns the number of the claim. */
@@ -231,8 +231,10 @@ describe('the ledger of written rows', () => {
       });
       const own = truth.get(batchId) ?? new Map();
       truth.set(batchId, own);
-      const ownState = (row: number) => (own.get(`${row}`)?.state === 'written' ? 'written' : 'open');
-      const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
+      const known = hashesOf(rows);
+      for (const row of rows.keys())
+        if (own.get(`${row}`)?.state === 'written') known.setState(row, 'written');
+      const { listing, tally } = await lookUpRows(store, known, {
         resource: RESOURCE,
         batchId,
         ownClaims: null,
@@ -240,7 +242,7 @@ describe('the ledger of written rows', () => {
         signal: null,
       });
       const others = [...truth].flatMap(([id, all]) => (id === batchId ? [] : [...all.values()]));
-      const found = [...tally.find(ownState)];
+      const found = [...tally.find()];
       const used = new Map<string, number>();
       const take = (kind: string, cells: string, there: number): boolean => {
         const before = used.get(`${kind}${cells}`) ?? 0;

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { fromDecimalComma } from '../../../src/write-back/cell-reader.js';
 import { DateReader } from '../../../src/write-back/dates.js';
-import { fromDecimalComma } from '../../../src/write-back/decimal-comma.js';
 import { StagedFiles } from './staged.js';
 
 describe('a number with a decimal comma', () => {

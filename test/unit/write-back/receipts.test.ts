@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -21,7 +21,7 @@ const ROW: ChunkRow = {
   idempotencyKey: 'u',
   content: '00',
   pair: null,
-  body: toByteString('{"ключ":9007199254740993}'),
+  body: '{"ключ":9007199254740993}',
   verdict: null,
   receipt: null,
   sentAt: null,
@@ -141,7 +141,7 @@ describe('a result', () => {
 
 describe('a planned row', () => {
   it('survives the round trip through its chunk', () => {
-    const other: ChunkRow = { ...ROW, pair: ['a', 'b'], receipt: CREATED, body: toByteString('{}') };
+    const other: ChunkRow = { ...ROW, pair: ['a', 'b'], receipt: CREATED, body: '{}' };
     const rows = [ROW, { ...ROW, sentAt: 5 }, other];
     const chunk = encodeChunk(rows.map(encodeChunkRow));
     expect(decodeChunk(chunkKey('p/plan.json' as ObjectKey, 'w', 0), chunk, 3)).toEqual(rows);
@@ -154,7 +154,7 @@ describe('a planned row', () => {
       unknownAfterMs: 1,
       escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
     });
-    const row = { pair: ['a/b', 'ключ'] as const, body: toByteString('{"t":1.50}') };
+    const row = { pair: ['a/b', 'ключ'] as const, body: '{"t":1.50}' };
     expect(toRequest('time-entries', ROW, settings('put-path'))).toEqual({
       method: 'POST',
       path: ['time-entries'],
@@ -174,7 +174,7 @@ describe('a planned row', () => {
     const path = ['calendar', 'entries'];
     expect(toRequest('calendar-entries', row, settings('put-body'))).toEqual({ method: 'PUT', path, body });
     expect(toRequest('calendar-entries', row, settings('post-body'))).toEqual({ method: 'POST', path, body });
-    const bare = toRequest('calendar-entries', { ...row, body: toByteString('{}') }, settings('post-body'));
+    const bare = toRequest('calendar-entries', { ...row, body: '{}' }, settings('post-body'));
     expect(JSON.parse(bare.body)).toEqual({ source: 'a/b', sourceKey: 'ключ' });
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { toByteString } from '../../../src/core/brands.js';
 import { errorMessage } from '../../../src/core/errors.js';
 import { parseStored } from '../../../src/core/stored-json.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
@@ -22,7 +21,7 @@ const row = (n: number): ChunkRow => ({
   idempotencyKey: 'u',
   content: '00',
   pair: null,
-  body: toByteString(`{"note":"${SECRET}"}`),
+  body: `{"note":"${SECRET}"}`,
   verdict: null,
   receipt: null,
   sentAt: null,

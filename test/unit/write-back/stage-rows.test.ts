@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { openStore } from '../../../src/lake/store/index.js';
-import { stageWriteBackRows } from '../../../src/write-back/stage-rows.js';
+import { stageWriteBackRows } from '../../../src/write-back/stage-input.js';
 
 describe('rows of an iterable', () => {
   let folder: string;

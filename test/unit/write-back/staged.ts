@@ -2,14 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseSettings } from '../../../src/config/index.js';
-import { fromByteString, type RunId } from '../../../src/core/brands.js';
+import type { RunId } from '../../../src/core/brands.js';
 import type { WritableResource } from '../../../src/core/contract/write-back.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
 import { Format, noFacts } from '../../../src/core/value-facts.js';
 import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { BatchPlanner, InputError, type PlannedRow } from '../../../src/write-back/index.js';
-import { type CheckedInput, checkWriteBack, type WriteBackSource } from '../../../src/write-back/stage.js';
+import {
+  type CheckedInput,
+  checkWriteBack,
+  type WriteBackSource,
+} from '../../../src/write-back/stage-input.js';
 import { publishRun } from '../lake/published.js';
 
 /** A lake in a folder, and the check of files against it as the command does it. */
@@ -51,7 +55,7 @@ export class StagedFiles {
     bytes: string | Buffer,
     options: Partial<WriteBackSource> = {},
   ): Promise<unknown[]> {
-    return (await this.planned(name, bytes, options)).map(({ body }) => JSON.parse(fromByteString(body)));
+    return (await this.planned(name, bytes, options)).map(({ body }) => JSON.parse(body));
   }
 
   async planned(

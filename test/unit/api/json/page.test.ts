@@ -1,10 +1,10 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BrokenPromiseError } from '../../../../src/api/errors/broken-promise-error.js';
+import { BrokenPromiseError } from '../../../../src/api/errors.js';
 import { readListPage } from '../../../../src/api/json/page.js';
 import { JsonType } from '../../../../src/api/json/record.js';
-import { ReportedError } from '../../../../src/api/reported-error.js';
+import { ReportedError } from '../../../../src/api/service-message.js';
 import { toByteString } from '../../../../src/core/brands.js';
 import {
   AllColumns,

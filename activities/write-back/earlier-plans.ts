@@ -1,0 +1,113 @@
+import { inParallel } from '../../src/core/in-parallel.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import {
+  type ChunkRow,
+  HashTable,
+  type PlannedRow,
+  type RowReceipt,
+  textHash,
+} from '../../src/write-back/index.js';
+import {
+  type LoadedChunk,
+  type LogIndex,
+  loadChunk,
+  readChunk,
+  readLogIndex,
+  type StoredPlan,
+} from './stored-batch.js';
+
+/** The result of a row in earlier plans of its batch. */
+interface EarlierRow {
+  readonly content: string;
+  readonly receipt: RowReceipt | null;
+  /** When the row was sent without a known outcome; `null`: it was not sent. */
+  readonly sentAt: number | null;
+}
+
+/** Number of cached chunks. A few are enough, because the rows of two inputs are mostly in the same order. */
+const CACHED_CHUNKS = 8;
+
+/** The rows of earlier plans by key. Holds the position of each row in memory (about 35 bytes), and a few chunks. */
+export class EarlierRows {
+  readonly #store: ObjectStore;
+  readonly #chunks: { readonly plan: StoredPlan; readonly logs: LogIndex; readonly number: number }[] = [];
+  readonly #positions: HashTable;
+  readonly #cache = new Map<number, LoadedChunk>();
+
+  private constructor(store: ObjectStore, rows: number) {
+    this.#store = store;
+    this.#positions = HashTable.sized(2, rows);
+  }
+
+  static async read(
+    store: ObjectStore,
+    plans: readonly StoredPlan[],
+    signal: AbortSignal,
+  ): Promise<EarlierRows> {
+    // The plans of a batch mostly have the same rows, so the largest one gives the size.
+    const known = new EarlierRows(store, Math.max(...plans.map(({ file }) => file.rows)));
+    for (const plan of plans) {
+      const logs = await readLogIndex(store, plan.key);
+      const numbers = [...plan.file.chunks.keys()];
+      for (let from = 0; from < numbers.length; from += CACHED_CHUNKS) {
+        signal.throwIfAborted();
+        const some = numbers.slice(from, from + CACHED_CHUNKS);
+        const chunks = await inParallel(some, CACHED_CHUNKS, (number) => readChunk(store, plan, number));
+        for (const [at, rows] of chunks.entries()) {
+          known.#chunks.push({ plan, logs, number: some[at]! });
+          for (const [index, row] of rows.entries()) known.#index(row, known.#chunks.length, index);
+        }
+      }
+    }
+    return known;
+  }
+
+  /** Finds a row by its key; `null` for a new row. */
+  async find(key: string): Promise<EarlierRow | null> {
+    const entry = this.#positions.find(textHash(key));
+    if (entry === -1) return null;
+    const { rows, states } = await this.#chunk(this.#positions.get(entry, 0) - 1);
+    const at = this.#positions.get(entry, 1);
+    const row = rows[at]!;
+    const state = states.get(at);
+    const receipt = row.receipt ?? state?.receipt ?? null;
+    const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
+    const sentAt = receipt !== null || times.length === 0 ? null : Math.min(...times);
+    return { content: row.content, receipt, sentAt };
+  }
+
+  /** The newest plan wins, but a row that it does not send must not hide the row of an earlier plan that was sent. */
+  #index(row: ChunkRow, chunk: number, at: number): void {
+    const hash = textHash(row.key);
+    if (row.verdict !== null && this.#positions.find(hash) !== -1) return;
+    const entry = this.#positions.entry(hash);
+    this.#positions.set(entry, 0, chunk);
+    this.#positions.set(entry, 1, at);
+  }
+
+  async #chunk(at: number): Promise<LoadedChunk> {
+    const cached = this.#cache.get(at);
+    if (cached !== undefined) return cached;
+    const { plan, number, logs } = this.#chunks[at]!;
+    const loaded = await loadChunk(this.#store, plan, number, logs);
+    if (this.#cache.size >= CACHED_CHUNKS) this.#cache.delete(this.#cache.keys().next().value!);
+    this.#cache.set(at, loaded);
+    return loaded;
+  }
+}
+
+/** Adds the result of earlier plans to a row of a new plan. A row with a known outcome is not sent again. */
+export async function withEarlierOutcome(row: PlannedRow, known: EarlierRows): Promise<ChunkRow> {
+  const fresh: ChunkRow = { ...row, receipt: null, sentAt: null };
+  // Duplicates within the input get the outcome `skipped`.
+  if (row.verdict !== null && row.verdict.outcome !== 'superseded') return fresh;
+  const before = await known.find(row.key);
+  if (before === null || (before.receipt === null && before.sentAt === null)) return fresh;
+  if (before.content !== row.content) {
+    const message = 'not sent: this batch has already sent a row with the same key and different content';
+    return { ...fresh, verdict: { outcome: 'rejected', message } };
+  }
+  // A written row keeps its receipt, even if a later row of the new input supersedes it.
+  if (before.receipt !== null) return { ...fresh, verdict: null, receipt: before.receipt };
+  return { ...fresh, sentAt: before.sentAt };
+}

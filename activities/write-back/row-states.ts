@@ -1,0 +1,191 @@
+import { log } from '@temporalio/activity';
+import type { WritableResource } from '../../src/core/contract/write-back.js';
+import { errorMessage } from '../../src/core/errors.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { DamagedError } from '../../src/lake/damaged-error.js';
+import { ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
+import {
+  type ChunkRow,
+  isWritten,
+  parseTurnKey,
+  planKey,
+  plansPrefix,
+  type RowState,
+  turnsPrefix,
+} from '../../src/write-back/index.js';
+import {
+  type Claim,
+  type ClaimedState,
+  claimedState,
+  closeClaim,
+  fenceKey,
+  type RowHashes,
+  readClaim,
+  type Turn,
+  tidyLedger,
+} from '../../src/write-back/ledger/index.js';
+import { loadChunk, readLogIndex, readPlan, readStates, type StoredPlan } from './stored-batch.js';
+
+/** Number of chunks that are read at the same time. */
+const WIDTH = 8;
+
+/** What became of each row of a plan, as far as a claim is concerned: a byte per row in memory. */
+class ClaimedStates {
+  readonly #rows: Uint8Array;
+
+  constructor(rows: number) {
+    this.#rows = new Uint8Array(rows);
+  }
+
+  /** @param row its number, from 0 */
+  set(row: number, state: ClaimedState): void {
+    this.#rows[row] = CLAIMED.indexOf(state);
+  }
+
+  /** `doubtful` for a row that was not set. */
+  of(row: number): ClaimedState {
+    return CLAIMED[this.#rows[row]!]!;
+  }
+}
+
+const CLAIMED: readonly ClaimedState[] = ['doubtful', 'written', 'unsent'];
+
+/**
+ * Notes the states of a plan's rows in their own batch, from the logs of the plan.
+ *
+ * @throws DamagedError, StoreError
+ */
+export async function readOwnStates(store: ObjectStore, plan: StoredPlan, hashes: RowHashes): Promise<void> {
+  const logs = await readLogIndex(store, plan.key);
+  const starts = chunkStarts(plan);
+  await inParallel([...logs.keys()], WIDTH, async (number) => {
+    for (const [index, { receipt }] of await readStates(store, plan, number, logs)) {
+      const row = starts[number]! + index;
+      // A row that the plan does not send has no log.
+      if (receipt !== null && hashes.stateOf(row) !== 'unsent')
+        hashes.setState(row, isWritten(receipt) ? 'written' : 'settled');
+    }
+  });
+}
+
+/** The numbers of the claims whose turns are in the folder of a batch: its logs say what became of their rows. */
+export async function readOwnClaims(store: ObjectStore, batchId: string): Promise<ReadonlySet<number>> {
+  const claims = new Set<number>();
+  for (const name of await store.listFolders(plansPrefix(batchId))) {
+    const plan = planKey(batchId, name);
+    if ((await store.head(plan)) === null) continue;
+    for await (const { key } of store.list(turnsPrefix(plan))) {
+      const claim = parseTurnKey(key);
+      if (claim !== null) claims.add(claim);
+    }
+  }
+  return claims;
+}
+
+/** The number of the first row of each chunk, from 0. */
+export function chunkStarts({ file }: StoredPlan): readonly number[] {
+  let next = 0;
+  return file.chunks.map((rows) => {
+    next += rows;
+    return next - rows;
+  });
+}
+
+/**
+ * Ends a claim for whoever sends its rows. A sender writes the log of a chunk, then looks for the fence, and then sends the
+ * chunk. So after the fence is written, the logs name every row that may have been sent.
+ */
+async function writeFence(store: ObjectStore, resource: WritableResource, claim: number): Promise<void> {
+  await store.write(fenceKey(resource, claim), Buffer.from('{}'), { contentType: 'application/json' });
+}
+
+/** Ends and closes a claim whose batch no longer runs. @param at milliseconds since 1970 @throws StoreError */
+export async function endClaim(
+  store: ObjectStore,
+  resource: WritableResource,
+  claim: Claim,
+  at: number,
+): Promise<void> {
+  await writeFence(store, resource, claim.number);
+  await closeClaim(store, resource, claim, at, await readClaimedStates(store, claim, 'ended'));
+}
+
+/**
+ * The states of a claim's rows, from the plan and the logs of its batch. If these are missing or damaged, every row may have
+ * been written.
+ *
+ * @param batch `running`: every row without an outcome may still be sent
+ * @throws StoreError
+ */
+export async function readClaimedStates(
+  store: ObjectStore,
+  { plan: key, records }: Claim,
+  batch: 'running' | 'ended',
+): Promise<(row: number) => ClaimedState> {
+  try {
+    const plan = await readPlan(store, key);
+    const starts = chunkStarts(plan);
+    const logs = await readLogIndex(store, key);
+    const states = new ClaimedStates(plan.file.rows);
+    const chunks = new Set<number>();
+    let chunk = 0;
+    for (let index = 0; index < records.rows; index++) {
+      const { row } = records.rowAt(index);
+      while ((starts[chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) chunk++;
+      chunks.add(chunk);
+    }
+    await inParallel([...chunks], WIDTH, async (number) => {
+      const loaded = await loadChunk(store, plan, number, logs);
+      for (const [index, row] of loaded.rows.entries()) {
+        const state = claimedState(row, loaded.states.get(index), batch === 'running');
+        states.set(starts[number]! + index, state);
+      }
+    });
+    return (row) => states.of(row);
+  } catch (error) {
+    if (!(error instanceof ObjectNotFoundError || error instanceof DamagedError)) throw error;
+    return () => 'doubtful';
+  }
+}
+
+/** The claim of a batch that has ended, while the outcomes of its rows are collected. */
+interface ClosingClaim {
+  add(row: ChunkRow, state: RowState | undefined): void;
+  /** Call it when all rows were added. @param at milliseconds since 1970 @throws StoreError */
+  close(at: number): Promise<void>;
+}
+
+/**
+ * Ends the claim of a batch. Call it before the logs of the plan are read.
+ *
+ * @returns `null` if there is no open claim
+ * @throws StoreError
+ */
+export async function beginClosing(
+  store: ObjectStore,
+  resource: WritableResource,
+  { claim: number }: Turn,
+  { file }: StoredPlan,
+): Promise<ClosingClaim | null> {
+  if (number === null) return null;
+  await writeFence(store, resource, number);
+  const claim = await readClaim(store, resource, number).catch((error: unknown) => {
+    // An earlier attempt has closed it.
+    if (error instanceof ObjectNotFoundError) return null;
+    throw error;
+  });
+  if (claim === null) return null;
+  const states = new ClaimedStates(file.rows);
+  return {
+    add: (row, state) => states.set(row.row - 1, claimedState(row, state, false)),
+    close: async (at) => {
+      await closeClaim(store, resource, claim, at, (row) => states.of(row));
+      try {
+        await tidyLedger(store, resource);
+      } catch (error) {
+        // The next batch tries again.
+        log.warn('the record of written rows could not be tidied', { error: errorMessage(error) });
+      }
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { ApplicationFailure } from '@temporalio/activity';
+import { REFUSAL_REMEDY, type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
+import type { RowReceipt } from '../../src/write-back/index.js';
+import { finalFailure, transientFailure } from '../shared/failures.js';
+import type { RowTask } from './open-chunk.js';
+
+/**
+ * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor
+ * the service's message: both can contain row values, which must not reach a history (docs/explanation/guarantees.md#secrets).
+ */
+export function stopFailure(error: unknown, resource: string): unknown {
+  if (!(error instanceof ServiceError)) return error;
+  return transientFailure(`${resource}: ${describeCause(error)}`, error.retryAfterMs);
+}
+
+/** The failure of a batch whose rows the service refuses. @param rows refused rows without an outcome */
+export function refusedFailure(
+  resource: string,
+  { scope, status }: RefusedError,
+  rows: number,
+): ApplicationFailure {
+  const which = rows === 1 ? 'a row' : `${rows} rows in a row`;
+  return finalFailure(
+    'Refused',
+    `${resource}: the service refused ${which} with ${status}, and accepted none after that. ${REFUSAL_REMEDY[scope]} ` +
+      'If only these rows are not allowed, correct them or take them out. ' +
+      'Then run the same command again: it sends only rows that have no outcome yet.',
+    { scope, status, resource },
+  );
+}
+
+function describeCause(error: ServiceError): string {
+  if (error.status !== null) return `the service answered ${error.status}`;
+  if (!(error instanceof TransientError)) return "the service's response could not be read";
+  if (error.reason === 'hold') return 'the service has asked this connection to wait';
+  if (error.reason === 'expired') return 'this worker took too long to send its rows';
+  return error.reason === 'timeout'
+    ? 'the service did not answer in time'
+    : 'the service could not be reached, or closed the connection';
+}
+
+/** The failure of an attempt with rows that have no outcome, after all rows were tried. */
+export function unsettledFailure(resource: string, rows: number): ApplicationFailure {
+  return transientFailure(
+    `${resource}: ${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome; see results.csv`,
+  );
+}
+
+export function endpointMissing(resource: string, path: string, rows: number): ApplicationFailure {
+  return finalFailure(
+    'Configuration',
+    `${resource}: the service has no endpoint for writes at "${path}": it answered 404 or 405 to ${rows === 1 ? 'the first row' : `each of the first ${rows} rows`} and ` +
+      `accepted none. Correct writeBack.${resource} (path, style) in the configuration, and run the same command again.`,
+  );
+}
+
+/** Rows answered with 404 or 405, with no other answer, until the endpoint counts as missing. */
+const MAX_NOT_FOUND = 20;
+
+interface NotFoundRow {
+  readonly task: RowTask;
+  readonly receipt: RowReceipt;
+}
+
+/** A 404 concerns the row if the service has accepted or rejected other rows. Otherwise it concerns the endpoint. */
+export class NotFoundRows {
+  #rows: NotFoundRow[] = [];
+  /** Whether the service has accepted or rejected a row. */
+  answered: boolean;
+
+  constructor(answered: boolean) {
+    this.answered = answered;
+  }
+
+  add(row: NotFoundRow): void {
+    this.#rows.push(row);
+  }
+
+  /** Takes the rows about which a decision is possible. @param when `end`: no other row follows */
+  decide(when: 'more' | 'end'): {
+    readonly about: 'rows' | 'endpoint';
+    readonly rows: readonly NotFoundRow[];
+  } {
+    const rows = this.#rows;
+    const isDecided = this.answered || when === 'end' || rows.length >= MAX_NOT_FOUND;
+    if (isDecided) this.#rows = [];
+    return { about: this.answered ? 'rows' : 'endpoint', rows: isDecided ? rows : [] };
+  }
+}

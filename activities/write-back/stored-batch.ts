@@ -1,0 +1,173 @@
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
+import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import {
+  type BatchFile,
+  batchKey,
+  type CellTypes,
+  type ChunkLog,
+  type ChunkRow,
+  checkBatch,
+  chunkKey,
+  decodeChunk,
+  decodeSealed,
+  encodeSealed,
+  kindOf,
+  logsPrefix,
+  mergeLogs,
+  type PlanFile,
+  parseLogKey,
+  planKey,
+  plansPrefix,
+  type RowState,
+  readBatch,
+} from '../../src/write-back/index.js';
+import { Turn, type TurnFile } from '../../src/write-back/ledger/index.js';
+import { finalFailure } from '../shared/failures.js';
+
+/** A completely written plan of a batch. */
+export interface StoredPlan {
+  readonly key: ObjectKey;
+  readonly file: PlanFile;
+}
+
+/** @throws DamagedError if the plan is not exactly what was written; StoreError */
+export async function readPlan(store: ObjectStore, key: ObjectKey): Promise<StoredPlan> {
+  return { key, file: decodeSealed<PlanFile>(key, await store.read(key)) };
+}
+
+/**
+ * Writes a plan after its chunks. Of several attempts, the first one counts: rows may already be sent by its plan.
+ *
+ * @returns the plan that counts
+ */
+export async function writePlan(store: ObjectStore, key: ObjectKey, file: PlanFile): Promise<StoredPlan> {
+  const outcome = await writeIfUnchanged(store, key, encodeSealed(file), 'absent');
+  return outcome === 'written' ? { key, file } : readPlan(store, key);
+}
+
+/** What the look-up found when the turn of the batch came. @throws DamagedError, StoreError */
+export async function readTurn(
+  store: ObjectStore,
+  { resource, turn }: Pick<SendRowsInput, 'resource' | 'turn'>,
+): Promise<Turn> {
+  if (turn === null) return new Turn(resource, null);
+  return new Turn(resource, decodeSealed<TurnFile>(turn, await store.read(turn)));
+}
+
+/** The plans of a batch, oldest first. @throws as `readPlan` */
+export async function readStoredPlans(store: ObjectStore, batchId: string): Promise<StoredPlan[]> {
+  const plans: StoredPlan[] = [];
+  for (const name of await store.listFolders(plansPrefix(batchId))) {
+    const key = planKey(batchId, name);
+    const found = await store.readIfExists(key);
+    if (found !== null) plans.push({ key, file: decodeSealed<PlanFile>(key, found.body) });
+  }
+  return plans;
+}
+
+/** The input of a plan, with the URL of the service. Its connection has the name that the batch began with. */
+export interface NamedBatch extends PlanWriteBackInput {
+  readonly baseUrl: string;
+}
+
+const MAX_SWAPS = 5;
+
+/**
+ * Writes `batch.json`, which fixes the resource, key column and types of a batch. Later runs can only add columns.
+ *
+ * @throws InputError when a different batch has this id
+ */
+export async function writeBatchFile(store: ObjectStore, input: NamedBatch, types: CellTypes): Promise<void> {
+  const { connection, baseUrl, resource, batchId, keyColumn } = input;
+  const fixed = { connection, baseUrl, resource, keyColumn, kind: kindOf(input.format) };
+  for (let swap = 1; swap <= MAX_SWAPS; swap++) {
+    const found = await readBatch(store, batchId);
+    if (found !== null) checkBatch(batchId, found.file, fixed);
+    const known = found?.file.types ?? {};
+    if (found !== null && Object.keys(types).every((name) => Object.hasOwn(known, name))) return;
+    const file: BatchFile = { layout: 1, ...fixed, types: { ...types, ...known } };
+    const expected = found === null ? 'absent' : { etag: found.etag };
+    const { outcome } = await store.swap(batchKey(batchId), encodeSealed(file), expected);
+    if (outcome === 'written') return;
+  }
+  throw finalFailure(
+    'Lake',
+    `batch ${batchId}: other processes keep changing ${batchKey(batchId)}. Run the same command again.`,
+  );
+}
+
+/** The keys of one chunk's logs. */
+interface ChunkLogKeys {
+  /** Logs with a receipt for every row. There is more than one if a replaced attempt completed the chunk as well. */
+  readonly done: readonly ObjectKey[];
+  readonly open: readonly ObjectKey[];
+}
+
+/** The log keys of a plan, by chunk number. */
+export type LogIndex = ReadonlyMap<number, ChunkLogKeys>;
+
+/** Lists the logs of a plan. */
+export async function readLogIndex(store: ObjectStore, plan: ObjectKey): Promise<LogIndex> {
+  const index = new Map<number, Record<'done' | 'open', ObjectKey[]>>();
+  for await (const { key } of store.list(logsPrefix(plan))) {
+    const log = parseLogKey(key);
+    if (log === null) continue;
+    const known = index.get(log.chunk) ?? { done: [], open: [] };
+    known[log.state].push(key);
+    index.set(log.chunk, known);
+  }
+  return index;
+}
+
+/** The rows of a chunk, with the state of each row from all logs. */
+export interface LoadedChunk {
+  readonly number: number;
+  readonly rows: readonly ChunkRow[];
+  readonly states: ReadonlyMap<number, RowState>;
+}
+
+/** @throws DamagedError if the chunk or a log is not exactly what was written; StoreError */
+export async function loadChunk(
+  store: ObjectStore,
+  plan: StoredPlan,
+  number: number,
+  index: LogIndex,
+): Promise<LoadedChunk> {
+  const [rows, states] = await Promise.all([
+    readChunk(store, plan, number),
+    readStates(store, plan, number, index),
+  ]);
+  return { number, rows, states };
+}
+
+/** The states of a chunk's rows from all logs, by index in the chunk. @throws as `loadChunk` */
+export async function readStates(
+  store: ObjectStore,
+  plan: StoredPlan,
+  number: number,
+  index: LogIndex,
+): Promise<Map<number, RowState>> {
+  const { done, open } = index.get(number) ?? { done: [], open: [] };
+  const keys = done.length > 0 ? done : open;
+  const logs = await Promise.all(keys.map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))));
+  return mergeLogs(logs, plan.file.chunks[number]!);
+}
+
+/** The rows of a chunk of a plan. @throws as `loadChunk` */
+export async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
+  const key = chunkKey(plan.key, plan.file.writer, number);
+  return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
+}
+
+/** Whether the service has accepted a row from an attempt of a run. Reads logs until it finds one. @throws as `loadChunk` */
+export async function hasAcceptedRow(store: ObjectStore, index: LogIndex, run: string): Promise<boolean> {
+  for (const { done, open } of index.values()) {
+    for (const key of [...done, ...open]) {
+      const log = decodeSealed<ChunkLog>(key, await store.read(key));
+      if (log.run === run && log.accepted > 0) return true;
+    }
+  }
+  return false;
+}

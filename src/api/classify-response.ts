@@ -1,0 +1,188 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ErrorMapping, StatusPattern } from '../core/settings.js';
+import type { Evidence, RefusalScope } from './errors.js';
+
+type StatusClass = 'success' | 'redirect' | 'refused' | 'transient' | 'not-found' | 'rejected';
+
+/**
+ * Classifies a status (docs/explanation/guarantees.md#errors; the API leaves the codes open). Order of precedence: a
+ * single status in the mapping, the rule for 404, a class in the mapping such as `'5xx'`, the defaults. At each level
+ * `refused` comes before `transient`.
+ */
+export function classifyStatus(status: number, mapping: ErrorMapping): StatusClass {
+  if (isSuccess(status)) return 'success';
+  if (mapping.refused.includes(status)) return 'refused';
+  if (mapping.transient.includes(status)) return 'transient';
+  if (status === 404) return 'not-found';
+  const pattern = statusClassPattern(status);
+  if (pattern !== null && mapping.refused.includes(pattern)) return 'refused';
+  if (pattern !== null && mapping.transient.includes(pattern)) return 'transient';
+  if (status >= 300 && status < 400) return 'redirect';
+  // Not an HTTP status: it comes from a proxy and not from the service.
+  if (status < 200 || status > 599) return 'transient';
+  return 'rejected';
+}
+
+/** Whether a status is a 2xx. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function statusClassPattern(status: number): StatusPattern | null {
+  if (status >= 400 && status < 500) return '4xx';
+  if (status >= 500 && status < 600) return '5xx';
+  return null;
+}
+
+/** A response other than 2xx, as far as its classification needs it. */
+export interface Classifiable extends ResponseSigns {
+  readonly status: number;
+}
+
+/** What a response means, and why. */
+interface Classification {
+  readonly kind: StatusClass;
+  readonly evidence: Evidence;
+  /** What the status alone means. It counts if the evidence turns out to be wrong. */
+  readonly byStatus: StatusClass;
+}
+
+/** In a write, these statuses concern the content of the row, whatever else the response says. */
+const CONTENT_STATUSES: readonly number[] = [400, 409, 422];
+
+/**
+ * Classifies a response by its status and by evidence (docs/explanation/guarantees.md#errors). Services and proxies report
+ * a limit as a refusal too. So a refusal is transient with `Retry-After`, with a rate header at zero, with words about a
+ * limit, or if it is a web page; 401 only with `Retry-After`. A status that is not registered, such as 420 or 430, means
+ * what its evidence says. A challenge page is transient with every status.
+ *
+ * @param purpose in a write, evidence never changes the meaning of 400, 409 and 422
+ */
+export function classifyResponse(
+  response: Classifiable,
+  mapping: ErrorMapping,
+  purpose: 'read' | 'write',
+): Classification {
+  const { status } = response;
+  const byStatus = classifyStatus(status, mapping);
+  const because = (evidence: Evidence): Classification =>
+    evidence === 'status'
+      ? { kind: byStatus, evidence, byStatus }
+      : { kind: 'transient', evidence, byStatus };
+  if (byStatus === 'success' || byStatus === 'redirect') return because('status');
+  if (purpose === 'write' && CONTENT_STATUSES.includes(status)) return because('status');
+  if (status === 401) return because(byStatus === 'refused' && asksToWait(response) ? 'header' : 'status');
+  if (isChallenge(response)) return because('challenge');
+  if (byStatus !== 'refused' && !isUnregistered(status)) return because('status');
+  if (asksToWait(response) || isLimitUsedUp(response)) return because('header');
+  if (byStatus === 'refused' && isWebPage(response.text)) return because('challenge');
+  return because(speaksOfLimit(response) ? 'words' : 'status');
+}
+
+/** 4xx without a meaning in the IANA registry of status codes. Some services use them for their limits. */
+function isUnregistered(status: number): boolean {
+  const registered = status <= 418 || (status >= 421 && status <= 431) || status === 451;
+  return status >= 400 && status < 500 && (!registered || status === 427 || status === 430);
+}
+
+const PLAN = /\b(?:plans?|subscriptions?|subscribe|upgrad(?:e|es|ed|ing))\b/i;
+const KEY = /\b(?:api[ _-]?keys?|keys?|tokens?|credentials?)\b/i;
+const KEY_FAULT =
+  /\b(?:invalid|unknown|missing|wrong|expired|revoked|malformed|incorrect|unrecogni[sz]ed|disabled|not (?:valid|found|recogni[sz]ed))\b/i;
+const GRANT = /\b(?:grants?|permissions?|scopes?|privileges?)\b/i;
+
+/**
+ * Determines what is refused: 401 the key, 402 the plan, any other status by the wording of the message (spec,
+ * "Authentication", 9). An unclear message counts as a missing grant, which ends one resource and not the run.
+ */
+export function refusalScope(status: number, message: string | null): RefusalScope {
+  if (status === 401) return 'key';
+  if (status === 402) return 'plan';
+  if (message === null) return 'grant';
+  if (PLAN.test(message)) return 'plan';
+  // "The key is missing the grant projects:read" is about the grant.
+  if (KEY.test(message) && KEY_FAULT.test(message) && !GRANT.test(message)) return 'key';
+  return 'grant';
+}
+
+/** What a response shows besides its status. */
+interface ResponseSigns {
+  readonly headers: IncomingHttpHeaders;
+  /** The reason phrase of the status line, such as `rate limit exceeded`. */
+  readonly reason: string;
+  /** The beginning of the body. */
+  readonly text: string;
+}
+
+/** Whether a header asks the client to come back later. */
+function asksToWait({ headers }: ResponseSigns): boolean {
+  return (headers['retry-after'] ?? '').trim() !== '';
+}
+
+const LIMIT_NAME = /limit|quota|throttl|requests|calls|credits/;
+const REST_NAME = /remain|left|available/;
+/** The draft of the IETF: `RateLimit: "default";r=0;t=30`, earlier `RateLimit: limit=10, remaining=0, reset=30`. */
+const STRUCTURED_NAME = /^(?:x-)?rate-?limit$/;
+/** A used and an allowed amount, such as `api-usage=100/100`. */
+const USED_OF_ALLOWED = /^(?:[\w-]+=)?(\d+)\/(\d+)$/;
+const ZERO = /^0+(?:\.0*)?$/;
+
+/**
+ * Whether a rate header says that nothing is left: `X-RateLimit-Remaining: 0`, `RateLimit-Remaining`, `RateLimit`
+ * (draft-ietf-httpapi-ratelimit-headers) and similar ones. Several windows in one header count as used up if one is.
+ */
+export function isLimitUsedUp({ headers }: Pick<ResponseSigns, 'headers'>): boolean {
+  return Object.entries(headers).some(([name, value]) => {
+    const parts = [value ?? ''].flat().flatMap((line) => line.split(/[\s,;]+/));
+    if (STRUCTURED_NAME.test(name)) return parts.some((part) => /^(?:r|remaining)=0+$/i.test(part));
+    if (!LIMIT_NAME.test(name)) return false;
+    if (REST_NAME.test(name)) return parts.some((part) => ZERO.test(part));
+    return parts.some((part) => {
+      const [, used, allowed] = USED_OF_ALLOWED.exec(part) ?? [];
+      return used !== undefined && Number(allowed) > 0 && Number(used) >= Number(allowed);
+    });
+  });
+}
+
+/** Words and codes about a limit, in prose (`rate limit`) or as a code (`rateLimitExceeded`, `RATE_LIMITED`). */
+const LIMIT_WORDS =
+  /rate[\s_-]*limit|quota|too[\s_-]*many|throttl|slow[\s_-]*down|limit[\s_-]*(?:(?:has|was|is)\s+(?:been\s+)?)?(?:exceed|reached|hit)|exceed(?:s|ed|ing)?\b[^.]{0,40}\blimit|requests?[\s_-]*limit|(?:requests|calls)\s+(?:per|an?)\s+(?:second|minute|hour|day|month)|over[\s_-]*query|resource[\s_-]*exhausted/i;
+/** Services name their documentation in each error, such as `https://…/errors#rate-limits`. */
+const LINKS = /\bhttps?:[^\s"'<>]+/gi;
+
+/** Whether the reason phrase, an error header or the body speaks of a limit. */
+function speaksOfLimit({ headers, reason, text }: ResponseSigns): boolean {
+  const named = Object.entries(headers).flatMap(([name, value]) =>
+    /error|reason/.test(name) ? [value] : [],
+  );
+  return LIMIT_WORDS.test([reason, ...named.flat(), text].join('\n').replace(LINKS, ' '));
+}
+
+/** Set by firewalls in front of a service on a response that the service has not seen. */
+const CHALLENGE_HEADERS = [
+  'cf-mitigated',
+  'x-amzn-waf-action',
+  'x-vercel-mitigated',
+  'x-vercel-challenge-token',
+  'x-sucuri-block',
+] as const;
+const CHALLENGE_WORDS =
+  /captcha|cf[-_]chl|challenge-platform|just a moment|attention required|checking (?:if|your) |ddos protection|incapsula|request unsuccessful|are you (?:a )?human|verif(?:y|ying) (?:that )?you are|enable javascript and cookies|unusual traffic|web page blocked/i;
+
+/**
+ * Whether the response is a challenge or block page of a proxy or firewall: by a header of such a product, or by the words
+ * of a web page.
+ */
+export function isChallenge(signs: ResponseSigns): boolean {
+  if (CHALLENGE_HEADERS.some((name) => signs.headers[name] !== undefined)) return true;
+  // Bot protection answers requests for JSON with JSON.
+  if (/captcha-delivery\.com|px-captcha|_pxAppId/.test(signs.text)) return true;
+  return isWebPage(signs.text) && CHALLENGE_WORDS.test(signs.text);
+}
+
+/** Whether a body is HTML, whatever its Content-Type says. XML is not: some gateways send their errors in it. */
+function isWebPage(text: string): boolean {
+  return /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|h[1-6]|center|div|p)\b/i.test(
+    text,
+  );
+}

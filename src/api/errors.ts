@@ -1,0 +1,231 @@
+import type { Cursor } from '../core/brands.js';
+import { type ErrorCode, WorktrackError } from '../core/errors.js';
+
+/**
+ * What a classification rests on: the status; a header that says when to come back or that a limit is used up; the words
+ * of the response, which are weak evidence; a page of a proxy or firewall that tests for a browser.
+ */
+export type Evidence = 'status' | 'header' | 'words' | 'challenge';
+
+/** How a caller handles an error of the service (docs/explanation/guarantees.md#errors). */
+export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
+
+/** The request that failed. All texts are redacted. */
+export interface RequestContext {
+  readonly method: string;
+  readonly resource: string;
+  /** Origin, path and query; never a credential. */
+  readonly url: string;
+  readonly cursor: Cursor | null;
+  /** From 1. */
+  readonly attempt: number;
+}
+
+interface ServiceErrorOptions {
+  readonly request?: RequestContext | null | undefined;
+  readonly status?: number | null | undefined;
+  /** The service's error message, redacted and shortened. */
+  readonly serviceMessage?: string | null | undefined;
+  /** Wait that the service requested, counted from when the error is thrown. */
+  readonly retryAfterMs?: number | null | undefined;
+  /** What the classification of the response rests on. Default: `status`. */
+  readonly evidence?: Evidence | undefined;
+  readonly cause?: unknown;
+}
+
+/** Base of all errors of a request to the service. */
+export abstract class ServiceError extends WorktrackError {
+  abstract readonly kind: ServiceErrorKind;
+  readonly method: string | null;
+  readonly resource: string | null;
+  readonly url: string | null;
+  readonly cursor: Cursor | null;
+  readonly attempt: number | null;
+  readonly status: number | null;
+  readonly serviceMessage: string | null;
+  readonly retryAfterMs: number | null;
+  readonly evidence: Evidence;
+
+  constructor(message: string, options: ServiceErrorOptions = {}) {
+    super(message, options);
+    const request = options.request ?? null;
+    this.method = request?.method ?? null;
+    this.resource = request?.resource ?? null;
+    this.url = request?.url ?? null;
+    this.cursor = request?.cursor ?? null;
+    this.attempt = request?.attempt ?? null;
+    this.status = options.status ?? null;
+    this.serviceMessage = options.serviceMessage ?? null;
+    this.retryAfterMs = options.retryAfterMs ?? null;
+    this.evidence = options.evidence ?? 'status';
+  }
+
+  /** What the failure of an activity says besides the message. */
+  get failureDetail(): object {
+    return { resource: this.resource };
+  }
+}
+
+/** What the service refuses: `key` and `plan` end the whole run, `grant` ends its resource (docs/explanation/guarantees.md#errors). */
+export type RefusalScope = 'key' | 'plan' | 'grant';
+
+/** The service refuses the request until a person changes the key, its grants or the plan. */
+export class RefusedError extends ServiceError {
+  readonly code = 'SERVICE_REFUSED';
+  override readonly kind = 'refused';
+  readonly scope: RefusalScope;
+
+  constructor(message: string, options: ServiceErrorOptions & { readonly scope: RefusalScope }) {
+    super(message, options);
+    this.scope = options.scope;
+  }
+
+  override get failureDetail(): object {
+    return { scope: this.scope, status: this.status, resource: this.resource };
+  }
+}
+
+/**
+ * `hold`: not sent, because the service requires a long wait; `expired`: not sent, because the deadline for the request
+ * has passed; `cut`: the body ends too early.
+ */
+export type TransientReason =
+  | 'network'
+  | 'timeout'
+  | 'status'
+  | 'redirect'
+  | 'body'
+  | 'cut'
+  | 'hold'
+  | 'expired';
+
+/**
+ * How long retries can help: `long`: hours; `short`: a few retries within a minute show whether the failure lasts; `none`:
+ * no wait that the configuration allows is long enough.
+ */
+type Patience = 'long' | 'short' | 'none';
+
+/**
+ * A failure that a later retry may fix. Thrown when the retries in this process are used up or the wait would be too
+ * long. `retryAfterMs` is then the time for a durable wait, if the service gave one.
+ */
+export class TransientError extends ServiceError {
+  readonly code = 'SERVICE_TRANSIENT';
+  override readonly kind = 'transient';
+  readonly reason: TransientReason;
+  readonly patience: Patience;
+  /**
+   * What the status means at its word, if evidence (see `evidence`) made a refusal transient; otherwise null. A caller
+   * that has waited long enough throws it instead: after 15 minutes if the evidence is only `words`.
+   */
+  readonly refusal: RefusedError | null;
+
+  constructor(
+    message: string,
+    options: ServiceErrorOptions & {
+      readonly reason: TransientReason;
+      readonly refusal?: RefusedError | null | undefined;
+      /** Default: `long`. */
+      readonly patience?: Patience | undefined;
+    },
+  ) {
+    super(message, options);
+    this.reason = options.reason;
+    this.refusal = options.refusal ?? null;
+    this.patience = options.patience ?? 'long';
+  }
+
+  /** With a shorter time limit, the requests of this process were all that could help. */
+  override get retryable(): boolean {
+    return this.patience === 'long';
+  }
+}
+
+/**
+ * The service rejects this request: for example a limit that is too large, an expired cursor or an invalid row. The
+ * caller decides how to continue. `status` is null when the request cannot be written as a URL and was never sent.
+ */
+export class RejectedError extends ServiceError {
+  readonly code = 'SERVICE_REJECTED';
+  override readonly kind = 'rejected';
+  /** Whether the service's message may be cut. Then its wording proves nothing. */
+  readonly isCut: boolean;
+
+  constructor(message: string, options: ServiceErrorOptions & { readonly isCut?: boolean } = {}) {
+    super(message, options);
+    this.isCut = options.isCut ?? false;
+  }
+}
+
+/** 404 on a list: on a first page, the service has no such resource (docs/explanation/guarantees.md#page-size). */
+export class NotFoundError extends ServiceError {
+  readonly code = 'SERVICE_NOT_FOUND';
+  override readonly kind = 'not-found';
+}
+
+interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
+  /** Index of the invalid record in `data`, from 0. */
+  readonly row?: number | null | undefined;
+}
+
+/** A well-formed response that violates the API, such as a list without `data`. A retry does not help. */
+export class BrokenPromiseError extends ServiceError {
+  readonly code: ErrorCode = 'SERVICE_BROKEN_PROMISE';
+  override readonly kind = 'broken-promise';
+  readonly row: number | null;
+
+  constructor(message: string, options: BrokenPromiseErrorOptions = {}) {
+    super(message, options);
+    this.row = options.row ?? null;
+  }
+}
+
+/** One response is larger than `http.maxBody`. A smaller page may fit; a retry does not help. */
+export class BodyTooLargeError extends BrokenPromiseError {
+  override readonly code = 'SERVICE_BODY_TOO_LARGE';
+  readonly maxBodyBytes: number;
+
+  constructor(message: string, options: ServiceErrorOptions & { readonly maxBodyBytes: number }) {
+    super(message, options);
+    this.maxBodyBytes = options.maxBodyBytes;
+  }
+}
+
+/** Statuses of a gateway or server that gave up on a request: RFC 9110, and 520, 522 and 524 of Cloudflare. */
+const GAVE_UP: ReadonlySet<number | null> = new Set([500, 502, 504, 520, 522, 524]);
+/** Errors of connections that were never made: the size of a page does not matter. */
+const UNREACHABLE: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+const PAYLOAD_TOO_LARGE = 413;
+
+/**
+ * Whether a failure can mean that the service cannot produce a page of this size, or that something between cannot carry it.
+ * 503, 429 and `Retry-After` mean a wait.
+ */
+export function mayBeTooHeavy(error: unknown): boolean {
+  if (!(error instanceof TransientError) || error.retryAfterMs !== null || error.refusal !== null)
+    return false;
+  switch (error.reason) {
+    case 'status':
+      return GAVE_UP.has(error.status);
+    case 'network':
+    case 'timeout':
+      return !UNREACHABLE.has((error.cause as { code?: unknown } | undefined)?.code);
+    default:
+      return error.reason === 'cut';
+  }
+}
+
+/** Whether a failure proves that the page is too large. */
+export function isTooLarge(error: unknown): boolean {
+  return (
+    error instanceof BodyTooLargeError ||
+    (error instanceof RejectedError && error.status === PAYLOAD_TOO_LARGE)
+  );
+}

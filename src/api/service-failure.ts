@@ -1,0 +1,284 @@
+import { type ByteString, fromByteString } from '../core/brands.js';
+import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
+import type { ErrorMapping } from '../core/settings.js';
+import { cutText } from '../core/text-budget.js';
+import { AT_THE_END } from '../json/scanner.js';
+import { BodyError, type BodyFault } from './body.js';
+import { classifyResponse, isChallenge, refusalScope } from './classify-response.js';
+import {
+  BodyTooLargeError,
+  BrokenPromiseError,
+  type Evidence,
+  NotFoundError,
+  type RefusalScope,
+  RefusedError,
+  RejectedError,
+  type RequestContext,
+  type ServiceError,
+  TransientError,
+  type TransientReason,
+} from './errors.js';
+import type { HttpResponse } from './exchange.js';
+import { boundMessage, type Redactor, safeCause } from './redact.js';
+import { MAX_REDIRECTS } from './redirect.js';
+import { ReportedError, serviceMessage } from './service-message.js';
+
+type Failure = Extract<HttpResponse, { kind: 'failure' }>;
+
+/** What a refusal means and what the user can do. */
+export const REFUSAL_REMEDY: Readonly<Record<RefusalScope, string>> = {
+  key: 'The API key is missing or not valid: check apiKey in the configuration and the key in the application.',
+  plan: "The organization's plan seems to have no API access: an owner has to change the plan.",
+  grant:
+    'The API key seems to lack a grant: the grants of a key are fixed, so create a new key with this grant and revoke this one.',
+};
+
+/** What the evidence shows, for messages. */
+const READING: Readonly<Record<Exclude<Evidence, 'status'>, string>> = {
+  header: 'Its headers show a rate limit or a used-up quota, so the request is retried.',
+  words: 'Its words point to a rate limit or a used-up quota, so the request is retried.',
+  challenge:
+    'This is a challenge or block page of a proxy or firewall, and not an answer of the service, so the request is ' +
+    'retried. If it stays, have the address of the worker admitted.',
+};
+
+/** What the connection's settings say about errors. */
+export interface ErrorRules {
+  readonly mapping: ErrorMapping;
+  /** As in the options of the client. */
+  readonly giveUpAfterMs: number | undefined;
+}
+
+/** The error for a response other than 2xx (docs/explanation/guarantees.md#errors). @param wasRead as in `ListRequest` */
+export function statusError(
+  response: Failure,
+  request: RequestContext,
+  { mapping, giveUpAfterMs }: ErrorRules,
+  redact: Redactor,
+  wasRead: boolean,
+): ServiceError {
+  const { status, retryAfterMs, retryAfter, location, headers, reason } = response.head;
+  const { text } = response;
+  const purpose = request.method === 'GET' ? 'read' : 'write';
+  const { kind, byStatus, evidence } = classifyResponse({ status, headers, reason, text }, mapping, purpose);
+  const message = evidence === 'challenge' ? null : serviceMessage(text, redact);
+  const quoted = message === null ? '' : ` and says: ${message.shown}`;
+  const what = `${subject(request)} answered ${status}${quoted}`;
+  const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
+  const options = {
+    request,
+    status,
+    retryAfterMs,
+    serviceMessage: message?.shown ?? null,
+    evidence,
+    reason: 'status',
+    patience: isTooLong ? 'none' : 'long',
+  } as const;
+  const tooLong = isTooLong
+    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${boundMessage(redact(retryAfter ?? ''), 100)}), which is longer than ` +
+      `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
+    : '';
+  const refused = (): RefusedError => {
+    const scope = refusalScope(status, message?.raw ?? null);
+    return new RefusedError(`${what} (refused). ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
+  };
+  if (evidence !== 'status') {
+    const refusal = byStatus === 'refused' ? refused() : null;
+    const otherwise =
+      refusal === null ? '' : ` Otherwise the service refuses the request: ${REFUSAL_REMEDY[refusal.scope]}`;
+    const reading = isTooLong && evidence === 'header' ? LIMIT : READING[evidence];
+    return new TransientError(`${what}. ${reading}${tooLong}${otherwise}`, { ...options, refusal });
+  }
+  switch (kind) {
+    case 'refused':
+      return refused();
+    case 'not-found':
+      return wasRead
+        ? new TransientError(missingList(what), { ...options, patience: 'short' })
+        : new NotFoundError(what, options);
+    case 'rejected':
+      return new RejectedError(what, { ...options, isCut: !response.isWhole });
+    case 'redirect':
+      return new TransientError(
+        `${subject(request)} answered ${status}, ${redirectText(location, request, redact)}`,
+        { ...options, reason: 'redirect', patience: 'short' },
+      );
+    default:
+      return new TransientError(isTooLong ? `${what}.${tooLong}` : what, options);
+  }
+}
+
+const LIMIT = 'Its headers show a rate limit or a used-up quota.';
+
+const REDIRECT_REMEDY =
+  'Only redirects of reads to the same origin are followed, because the API key must not reach another one. Correct ' +
+  "baseUrl or the resource's `path`.";
+
+function missingList(what: string): string {
+  return (
+    `${what}, although it has had this list before. Either the list was removed or renamed, or the service hides it from this ` +
+    'key, or it answers 404 while it is being changed or if it has no changes. The snapshot and the checkpoint stay as ' +
+    "they are. If the list has moved, correct the resource's `path`."
+  );
+}
+
+/** A wait in units that a person compares: to the minute from an hour on, to the hour from a day on. */
+function roughly(ms: number): string {
+  const unit = ms >= DAY_MS ? HOUR_MS : ms >= HOUR_MS ? MINUTE_MS : SECOND_MS;
+  return formatDuration(Math.round(ms / unit) * unit);
+}
+
+/** Names only the host: the rest of a Location may contain tokens. */
+function redirectText(location: string | null, request: RequestContext, redact: Redactor): string {
+  const target =
+    location !== null && URL.canParse(location, request.url) ? new URL(location, request.url) : null;
+  if (target === null) return `a redirect to an unknown host. ${REDIRECT_REMEDY}`;
+  if (request.method === 'GET' && target.origin === new URL(request.url).origin)
+    return `a redirect to itself or the last of more than ${MAX_REDIRECTS} redirects. Check baseUrl and the resource's \`path\`.`;
+  return `a redirect to ${redact(target.host)}. ${REDIRECT_REMEDY}`;
+}
+
+const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'timeout', truncated: 'cut' };
+
+/** The error for a failed connection or an unreadable body. */
+export function exchangeError(error: unknown, request: RequestContext, redact: Redactor): ServiceError {
+  const cause = safeCause(error, redact);
+  if (error instanceof BodyError) {
+    if (error.fault === 'too-large') {
+      return new BodyTooLargeError(
+        `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
+        { request, cause, maxBodyBytes: error.maxBytes },
+      );
+    }
+    const reason = REASONS[error.fault] ?? 'body';
+    return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason });
+  }
+  const code = codeOf(error);
+  const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';
+  const detail = cause.message === '' ? cause.name : cause.message;
+  const suffix = code === null || detail.includes(code) ? '' : ` (${code})`;
+  return new TransientError(
+    `${subject(request)} failed: could not connect, or the connection broke: ${detail}${suffix}`,
+    {
+      request,
+      cause,
+      reason,
+    },
+  );
+}
+
+const TIMEOUTS: ReadonlySet<string> = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ETIMEDOUT',
+]);
+
+function codeOf(error: unknown): string | null {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' ? code : null;
+}
+
+/** The error for an exception of the body's parser; null for a defect of the parser itself. */
+export function parseError(
+  error: unknown,
+  request: RequestContext,
+  status: number,
+  redact: Redactor,
+): ServiceError | null {
+  if (error instanceof BrokenPromiseError) {
+    return new BrokenPromiseError(`${subject(request)}: ${redact(error.message)}`, {
+      request,
+      status,
+      row: error.row,
+      cause: safeCause(error, redact),
+    });
+  }
+  if (error instanceof ReportedError) {
+    const message = boundMessage(redact(error.message));
+    const what =
+      message === ''
+        ? 'its body reports an error without a message'
+        : `its body reports an error: ${message}`;
+    const options = { request, status, cause: safeCause(error, redact), serviceMessage: message || null };
+    return new TransientError(`${subject(request)} answered ${status}, but ${what}`, {
+      ...options,
+      reason: 'body',
+      patience: 'short',
+    });
+  }
+  if (!(error instanceof SyntaxError)) return null;
+  const cause = safeCause(error, redact);
+  return new TransientError(
+    `${subject(request)} answered ${status} with incomplete or invalid JSON: ${cause.message}`,
+    {
+      request,
+      status,
+      cause,
+      reason: error.message.endsWith(AT_THE_END) ? 'cut' : 'body',
+    },
+  );
+}
+
+/** The error for a body that is JSON apart from what `json: lenient` accepts. */
+export function strictJsonError(
+  error: SyntaxError,
+  request: RequestContext,
+  status: number,
+  redact: Redactor,
+): ServiceError {
+  const cause = safeCause(error, redact);
+  return new TransientError(
+    `${subject(request)} answered ${status} with invalid JSON: ${cause.message}. The body is complete, and has raw control ` +
+      'characters in strings, or NaN or Infinity. To read it nevertheless, set `json: lenient` for the connection.',
+    { request, status, cause, reason: 'body', patience: 'short' },
+  );
+}
+
+/** The longest text in place of JSON that is quoted, in characters. A longer one may be data in another format. */
+const MAX_PLAIN_TEXT = 200;
+
+/**
+ * The error for a 2xx whose body cannot be JSON, as proxies, firewalls and login portals send it; null if it can be JSON.
+ * The body decides, and not its Content-Type.
+ */
+export function notJsonError(
+  { head, body }: Extract<HttpResponse, { kind: 'success' }>,
+  context: () => RequestContext,
+  redact: Redactor,
+): ServiceError | null {
+  const first = /\S/.exec(body.text)?.[0];
+  if (first !== undefined && /[[{"\d\-tfnNI]/.test(first)) return null;
+  const { status, headers, reason } = head;
+  const request = context();
+  const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
+  const what = `${subject(request)} answered ${status} with`;
+  const options = { request, status, reason: 'body' } as const;
+  if (isChallenge({ headers, reason, text }))
+    return new TransientError(`${what} a web page or without a body. ${READING.challenge}`, {
+      ...options,
+      evidence: 'challenge',
+    });
+  if (first === undefined) return null;
+  if (first === '<')
+    return new TransientError(
+      `${what} a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,
+      options,
+    );
+  // With these characters, it may be the rest of JSON whose beginning was lost, and so records.
+  const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n"{}]/.test(text.trim());
+  return new TransientError(
+    `${what} text instead of JSON${isQuoted ? `: ${boundMessage(redact(text))}` : ''}`,
+    options,
+  );
+}
+
+/** Enough of a page to recognize it. */
+const MAX_SIGNS_CHARS = 64 * 1024;
+
+/** A cursor can have any length. What the service answered comes after the URL, and must not be cut. */
+const MAX_URL_BYTES = 600;
+
+function subject(request: RequestContext): string {
+  return `${request.resource}: ${request.method} ${cutText(request.url, MAX_URL_BYTES)}`;
+}

@@ -1,0 +1,336 @@
+import { z } from 'zod';
+import { DAY_MS, HOUR_MS } from '../core/duration.js';
+import type { ConnectionSettings, StatusPattern } from '../core/settings.js';
+import {
+  byteSize,
+  choice,
+  count,
+  duration,
+  durationOr,
+  flag,
+  orNull,
+  parsedString,
+  renamed,
+  section,
+  singleLine,
+} from './building-blocks.js';
+import { readCron, readTimezone } from './cron.js';
+import { completeConnection, DEFAULT_RESOURCES } from './inheritance.js';
+import { readBaseUrl, readEndpoint, readIdField, readLakeUrl } from './readers.js';
+import { awsAccount } from './schema-lake.js';
+import { notify } from './schema-notify.js';
+import { csvSection, tables } from './schema-output.js';
+import { deletePolicy, path, resource } from './schema-resource.js';
+import { webhook } from './schema-webhook.js';
+import { secretRef } from './secret-ref.js';
+import { invalidValue } from './values.js';
+
+export const baseUrl = parsedString('an http or https URL such as https://tracker.example.com', readBaseUrl);
+
+export const lake = section({
+  url: parsedString('s3://bucket, s3://bucket/prefix or file:///absolute/folder', readLakeUrl).describe(
+    '`s3://bucket/prefix`, or `file:///absolute/folder` for a lake on a local disk. The lakes of two connections must not overlap.',
+  ),
+  region: singleLine('a region such as eu-central-1')
+    .optional()
+    .describe('Region of the bucket. Default: the region of the AWS SDK; `us-east-1` with an endpoint.'),
+  endpoint: parsedString('an http or https URL such as http://127.0.0.1:9000', readEndpoint)
+    .optional()
+    .describe('URL of an S3-compatible store other than AWS.'),
+  forcePathStyle: flag()
+    .optional()
+    .describe(
+      'Use `https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`. Most stores other than AWS require it.',
+    ),
+  ...awsAccount,
+});
+
+const statusError = ({ input }: { readonly input?: unknown }) =>
+  invalidValue(input, 'a status from 300 to 599, or one of the classes 4xx and 5xx') +
+  (typeof input === 'string' && /^\d+$/.test(input) ? '. Remove the quotes.' : '');
+
+const statuses = z
+  .array(
+    z.union(
+      [
+        z.int({ error: statusError }).min(300, { error: statusError }).max(599, { error: statusError }),
+        z.enum(['4xx', '5xx'], { error: statusError }),
+      ],
+      { error: statusError },
+    ),
+    { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
+  )
+  .transform((found): StatusPattern[] => [...new Set(found)]);
+
+/** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
+export const errors = section({
+  refused: statuses
+    .prefault([401, 402, 403])
+    .describe(
+      'Statuses with which the service refuses an API key, a plan or a grant. They end the run or the resource.',
+    ),
+  transient: statuses
+    .prefault([408, 425, 429, '5xx'])
+    .describe('Statuses that are retried. An exact status takes precedence over a class.'),
+});
+
+const rateError = ({ input }: { readonly input?: unknown }) =>
+  invalidValue(input, 'a number above 0, or null for no limit');
+
+const httpKeys = section({
+  concurrency: count(1, 256)
+    .prefault(8)
+    .describe('Maximum concurrent requests to the service per worker process.'),
+  requestsPerSecond: z
+    .number({ error: rateError })
+    .positive({ error: rateError })
+    .nullable()
+    .prefault(null)
+    .meta({ title: 'number above 0, or null' })
+    .describe(
+      'Maximum requests per second per worker process. With `null`, only 429 responses slow requests down.',
+    ),
+  connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+    .prefault('10s')
+    .describe('Timeout for opening a connection.'),
+  headersTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+    .prefault('60s')
+    .describe('Timeout for the response headers.'),
+  bodyTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+    .prefault('60s')
+    .describe('Timeout between two chunks of a response body.'),
+  responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+    .prefault('5m')
+    .describe('Timeout for one complete response, even if its bytes arrive steadily.'),
+  maxBody: byteSize(1024, 1024 ** 3)
+    .prefault('64MiB')
+    .describe('Maximum size of a response after decompression.'),
+  allowPlainHttp: flag()
+    .prefault(false)
+    .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
+});
+
+const http = renamed(httpKeys, {
+  connectTimeout: 'connectTimeoutMs',
+  headersTimeout: 'headersTimeoutMs',
+  bodyTimeout: 'bodyTimeoutMs',
+  responseTimeout: 'responseTimeoutMs',
+  maxBody: 'maxBodyBytes',
+});
+
+export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
+
+const syncKeys = section({
+  pageSize: count(1, 100_000)
+    .prefault(1000)
+    .describe(
+      'Records to request per page. If the service rejects the size, or fails at it several times, it is halved; if the service applies another size, that one is used.',
+    ),
+  overlap: overlap
+    .prefault('5m')
+    .describe(
+      'How far before the start of the last run an incremental run reads again. The minimum is one second.',
+    ),
+  clock: choice(['earliest', 'service'])
+    .prefault('earliest')
+    .describe(
+      "Clock for the start of a run: the earlier of the service's and the workflow's (`earliest`), or the service's `Date` header alone (`service`).",
+    ),
+  reconcileEvery: durationOr('never', { unit: 'd', min: 1 })
+    .prefault('7d')
+    .describe('How often a run reads everything and detects deletes.'),
+  minInterval: duration({ unit: 'm' })
+    .prefault('15m')
+    .describe('Minimum time between two runs that change notices start.'),
+});
+
+const sync = renamed(syncKeys, {
+  overlap: 'overlapMs',
+  reconcileEvery: 'reconcileEveryMs',
+  minInterval: 'minIntervalMs',
+});
+
+const scheduleKeys = section({
+  cron: parsedString('a cron expression such as "0 2 * * *"', readCron)
+    .prefault('0 2 * * *')
+    .describe('Cron expression for the start of exports.'),
+  timezone: parsedString('the name of a time zone such as UTC or Europe/Berlin', readTimezone)
+    .prefault('UTC')
+    .describe('Time zone of `cron`.'),
+  jitter: duration({ unit: 'm' }).prefault('5m').describe('Maximum random delay of each start.'),
+  // The minimum that Temporal accepts.
+  catchupWindow: duration({ unit: 'h', min: 10_000 })
+    .prefault('24h')
+    .describe('Starts missed while Temporal was down run late, if they are within this time.'),
+  pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
+});
+
+const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
+
+const WRITE_PATH =
+  'Path of the endpoint below `/api/public/v2/`. Default: the path of the resource with this name.';
+
+const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
+  .exactOptional()
+  .describe(
+    "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, otherwise `id`.",
+  );
+const success = choice(['record', 'empty'])
+  .prefault('record')
+  .describe(
+    'Which responses show that a row was written: a record with its id, or a 201 with `Location` (`record`); with `empty`, also an empty response. A body that is present must always be a record.',
+  );
+
+const writeBackKeys = section({
+  'time-entries': section({ path: path.exactOptional().describe(WRITE_PATH), idField, success }).prefault({}),
+  'calendar-entries': section({
+    path: path.exactOptional().describe(WRITE_PATH),
+    idField,
+    success,
+    style: choice(['put-path', 'put-body', 'post-body'])
+      .prefault('put-path')
+      .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>`, or `POST <path>`.'),
+  }).prefault({}),
+  unknownAfter: duration({ unit: 'h', min: 1000 })
+    .prefault('12h')
+    .describe(
+      'How long the service is assumed to remember an idempotency key. Rows that may have been sent longer ago are sent again only with `--unknown resend`.',
+    ),
+});
+
+const writeBack = renamed(writeBackKeys, { unknownAfter: 'unknownAfterMs' });
+
+const retries = section({
+  giveUpAfter: duration({ unit: 'h', min: 1 })
+    .prefault('6h')
+    .describe('How long transient errors are retried. After that, the run fails and the checkpoint stays.'),
+});
+
+const retention = section({
+  snapshots: duration({ unit: 'd', min: 1 })
+    .prefault('30d')
+    .describe('How long snapshots are kept. The current snapshot and all change logs are always kept.'),
+  keep: choice(['last', 'all'])
+    .prefault('last')
+    .describe(
+      'Snapshots kept per day: the `last` or `all`. Earlier ones are removed 24 h after a later one is published.',
+    ),
+});
+
+/** Temporal limits names to 1,000 bytes. */
+const MAX_NAME_LENGTH = 200;
+
+/** `onPublished` of a connection: the user's workflow that starts once for each published run. */
+const onPublished = section({
+  workflow: singleLine('the type of a workflow such as loadWarehouse', MAX_NAME_LENGTH).describe(
+    "The workflow's type. Its argument is `{ connection, report }`, with the report of the run.",
+  ),
+  taskQueue: singleLine('the name of a task queue such as warehouse', MAX_NAME_LENGTH).describe(
+    "Task queue of your worker, which may be the queue of this package's worker. The workflow starts even if no worker polls it yet.",
+  ),
+});
+
+const masking = section({
+  secret: secretRef().describe(
+    'Source of the secret: `{ env: NAME }` or `{ file: /absolute/path }`. At least 16 characters, the same for all workers.',
+  ),
+});
+
+const connectionKeys = section({
+  baseUrl: baseUrl.describe('URL of the service, without `/api/public/v2`.'),
+  apiKey: secretRef().describe(
+    'Source of the API key, read when the key is used: `{ env: NAME }` or `{ file: /absolute/path }`. Never the key itself.',
+  ),
+  lake: lake.describe('Location of snapshots, change logs and receipts.'),
+  resources: z
+    .array(resource, {
+      error: ({ input }) => invalidValue(input, 'a list of resources such as [projects, tasks]'),
+    })
+    .min(1, {
+      error:
+        'found an empty list; allowed: at least one resource. To mirror the four in the spec, remove the key',
+    })
+    .prefault(DEFAULT_RESOURCES)
+    .describe('Mirrored resources: names, or maps for any list endpoint of the service.'),
+  masking: orNull(masking).describe(
+    'Secret for `mask: hash` (HMAC-SHA-256). Without it, hashes are plain SHA-256, and names and e-mail addresses can be guessed from them.',
+  ),
+  retries: renamed(retries, { giveUpAfter: 'giveUpAfterMs' })
+    .prefault({})
+    .describe('Retries after transient errors of the service and the store.'),
+  errors: errors.prefault({}).describe('Meaning of the HTTP statuses of the service.'),
+  http: http.prefault({}).describe('HTTP requests to the service.'),
+  json: choice(['strict', 'lenient'])
+    .prefault('strict')
+    .describe(
+      'With `lenient`, responses may have raw control characters in strings, and `NaN` or `Infinity`, which become null.',
+    ),
+  sync: sync.prefault({}).describe('How runs read the service.'),
+  deletes: deletePolicy
+    .prefault('mark')
+    .describe(
+      'What to do with deleted rows: `mark` sets `_deleted_at`, `drop` removes them from the snapshot, `keep` leaves them unchanged.',
+    ),
+  csv: csvSection.prefault({}).describe('CSV format of the parts.'),
+  retention: renamed(retention, { snapshots: 'snapshotsMs', keep: 'keepPerDay' })
+    .prefault({})
+    .describe('Retention of snapshots in the lake.'),
+  tables: tables
+    .prefault({})
+    .describe('Tables next to the snapshots, which query engines open by their path.'),
+  schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
+  webhook: orNull(webhook).describe('Receiver of change notices. Default: off.'),
+  notify: notify
+    .optional()
+    .transform((targets) => targets ?? [])
+    .describe('[Alerts](../how-to/alerts.md): one target, or a list of targets. Default: off.'),
+  onPublished: orNull(onPublished).describe(
+    'Your workflow, started once for each published run. Default: off.',
+  ),
+  writeBack: writeBack.prefault({}).describe('Write-back of rows to the service.'),
+});
+
+/** A connection; its output are the settings that all other code reads. */
+const connection = connectionKeys.transform(completeConnection) satisfies z.ZodType<
+  Omit<ConnectionSettings, 'name'>
+>;
+
+/** The complete file. Rules that compare two parts of the file are in `cross-checks.ts`. */
+export const configFile = section({
+  // Editors find the schema of a JSON file by this key.
+  $schema: z.string({ error: ({ input }) => invalidValue(input, 'the address of a JSON Schema') }).optional(),
+  // Checked as a part of each connection (`defaults.ts`).
+  defaults: z.record(z.string(), z.unknown()).optional(),
+  connections: z.record(z.string(), connection, {
+    error: ({ input }) =>
+      invalidValue(input, 'a map from names to connections, each with baseUrl, apiKey and lake'),
+  }),
+});
+
+/**
+ * The JSON Schema (draft 2020-12) of the configuration file, for editors, generated from the zod schema. It does not
+ * contain the rules of `cross-checks.ts`.
+ *
+ * @example
+ * await writeFile('worktrack.schema.json', JSON.stringify(configJsonSchema()));
+ */
+export function configJsonSchema(): object {
+  const schema = z.toJSONSchema(configFile, { io: 'input' }) as JsonSchema;
+  const connection = schema.properties!.connections!.additionalProperties!;
+  const properties = { ...schema.properties, defaults: partial(connection) };
+  return { title: 'worktrack.yaml', ...schema, properties };
+}
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+}
+
+/** The schema of a part of a connection: no key is required, because each connection can have the others. */
+function partial(schema: JsonSchema): object {
+  if (schema.properties === undefined) return schema;
+  const { required: _, ...rest } = schema as JsonSchema & { readonly required?: unknown };
+  const entries = Object.entries(schema.properties).map(([name, of]) => [name, partial(of)]);
+  return { ...rest, properties: Object.fromEntries(entries) };
+}

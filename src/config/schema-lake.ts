@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { STORAGE_CLASSES } from '../core/settings.js';
+import { choice, flag, parsedString, parsedValue, section } from './building-blocks.js';
+import { invalidValue } from './values.js';
+
+const KMS_KEY = 'the ARN, id or alias of a KMS key, such as alias/worktrack';
+const ENCRYPTION = `sse-s3, or { kmsKey: … } with ${KMS_KEY}`;
+/** https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#key-id */
+const KMS_KEY_FORM =
+  /^(?:arn:aws[\w-]*:kms:[\w-]+:\d{12}:(?:key|alias)\/[\w/-]+|(?:mrk-)?[0-9a-fA-F-]{32,36}|alias\/[\w/-]+)$/;
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/tagging-managing.html */
+const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
+const MAX_TAGS = 10;
+const MAX_TAG_NAME = 128;
+const MAX_TAG_VALUE = 256;
+
+/** A string of a form. */
+function formed(what: string, form: RegExp) {
+  return parsedString(what, (text) => {
+    if (form.test(text)) return text;
+    throw new RangeError(invalidValue(text, what));
+  });
+}
+
+const encryption = parsedValue(
+  (value): 'sse-s3' | { kmsKey: string } => {
+    if (value === 'sse-s3') return value;
+    const found =
+      typeof value === 'object' && value !== null && Object.keys(value).join() === 'kmsKey'
+        ? (value as { kmsKey: unknown }).kmsKey
+        : undefined;
+    if (typeof found === 'string' && KMS_KEY_FORM.test(found)) return { kmsKey: found };
+    throw new RangeError(invalidValue(found ?? value, found === undefined ? ENCRYPTION : KMS_KEY));
+  },
+  {
+    title: '`sse-s3`, or a map with `kmsKey`',
+    oneOf: [
+      { const: 'sse-s3' },
+      {
+        type: 'object',
+        properties: { kmsKey: { type: 'string' } },
+        required: ['kmsKey'],
+        additionalProperties: false,
+      },
+    ],
+  },
+);
+
+const tags = z
+  .record(z.string(), z.string({ error: ({ input }) => invalidValue(input, 'a text in quotes') }), {
+    error: ({ input }) => invalidValue(input, 'a map from tag names to values such as { team: data }'),
+  })
+  .superRefine((found, context) => {
+    const entries = Object.entries(found);
+    if (entries.length > MAX_TAGS)
+      context.addIssue({
+        code: 'custom',
+        message: `found ${entries.length} tags; allowed: at most ${MAX_TAGS}`,
+      });
+    for (const [name, value] of entries) {
+      const isValid =
+        name !== '' &&
+        !name.startsWith('aws:') &&
+        name.length <= MAX_TAG_NAME &&
+        value.length <= MAX_TAG_VALUE &&
+        TAG_TEXT.test(name) &&
+        TAG_TEXT.test(value);
+      if (isValid) continue;
+      const message =
+        `is not a tag of S3; allowed: a name of 1 to ${MAX_TAG_NAME} characters that does not begin with aws:, and a value of ` +
+        `at most ${MAX_TAG_VALUE}, each of letters, digits, spaces and _ . : / = + - @`;
+      context.addIssue({ code: 'custom', message, path: [name] });
+    }
+  });
+
+/** Keys of `lake` for the AWS accounts of companies (docs/how-to/s3.md#3-provide-credentials). */
+export const awsAccount = {
+  encryption: encryption
+    .optional()
+    .describe(
+      'Encryption of each new object: `sse-s3`, or `{ kmsKey: … }` with the ARN, id or alias of a KMS key. Default: the default of the bucket. Set it if a policy of the bucket requires the header.',
+    ),
+  role: section({
+    arn: formed(
+      'the ARN of a role such as arn:aws:iam::111122223333:role/worktrack',
+      /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/,
+    ).describe('ARN of the role.'),
+    externalId: formed('2 to 1,224 letters, digits and _ + = , . @ : / -', /^[\w+=,.@:/-]{2,1224}$/)
+      .optional()
+      .describe('External id that the trust policy of the role requires.'),
+  })
+    .optional()
+    .describe('Role that the credentials of this connection assume. They are renewed before they expire.'),
+  profile: formed('the name of a profile in the AWS configuration', /^[^\s\p{Cc}]{1,128}$/u)
+    .optional()
+    .describe('Profile of the AWS configuration files for this connection. Default: as for the AWS SDK.'),
+  tags: tags
+    .optional()
+    .describe('Tags of each new object, at most ten. The identity needs `s3:PutObjectTagging`.'),
+  storageClass: choice(STORAGE_CLASSES)
+    .optional()
+    .describe(
+      'Storage class of published objects (snapshots, change logs and tables). Objects that are soon removed stay in the default class.',
+    ),
+  requesterPays: flag()
+    .optional()
+    .describe('Pay for the requests to a bucket of another account (`x-amz-request-payer`).'),
+  expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/)
+    .optional()
+    .describe('Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.'),
+};

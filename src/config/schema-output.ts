@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import type { TableSettings } from '../core/settings.js';
+import { byteSize, choice, flag, parsedString, renamed, section } from './building-blocks.js';
+import { invalidValue } from './values.js';
+
+const KiB = 1024;
+const GiB = KiB ** 3;
+
+const compression = choice(['gzip', 'none']);
+const delimiter = parsedString('one character such as "," or "\\t"', readDelimiter);
+const nested = choice(['json', 'flatten']);
+const separator = parsedString('one to eight characters such as "."', readSeparator);
+const lineBreaks = choice(['keep', 'escape']);
+const escapeFormulas = flag();
+// At most 4 GiB: an unchanged part is created by one server-side copy, which S3 limits to 5 GiB.
+const partSize = byteSize(KiB, 4 * GiB);
+
+/** Descriptions of the keys of a connection's and of a resource's `csv`. */
+const CSV = {
+  compression: 'Compression of the parts: `.csv.gz` with `gzip`, `.csv` with `none`.',
+  delimiter:
+    'Separator between cells: one ASCII character that is not a letter, digit, quote, hyphen, colon or line break.',
+  nested:
+    'Objects within a record: `json` writes their JSON text, `flatten` writes a column for each of their fields. Lists are always JSON text.',
+  separator: 'Separator in the names of flattened columns: one to eight characters.',
+  lineBreaks:
+    '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks inside values.',
+  escapeFormulas:
+    "Puts a `'` before values that a spreadsheet would read as a formula. This changes the values, so use it only for files that people open in a spreadsheet.",
+  partSize:
+    'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`, where each part has a data file.',
+};
+
+/** A connection's `csv`, with defaults (docs/explanation/guarantees.md#values, docs/explanation/guarantees.md#csv). */
+export const csvSection = renamed(
+  section({
+    compression: compression.prefault('gzip').describe(CSV.compression),
+    delimiter: delimiter.prefault(',').describe(CSV.delimiter),
+    nested: nested.prefault('json').describe(CSV.nested),
+    separator: separator.prefault('.').describe(CSV.separator),
+    lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
+    escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
+    partSize: partSize.exactOptional().describe(CSV.partSize),
+  }),
+  { partSize: 'partBytes' },
+);
+
+/** A resource's `csv`; its keys override those of the connection. */
+export const csvOverrides = renamed(
+  section({
+    compression: compression.exactOptional().describe(CSV.compression),
+    delimiter: delimiter.exactOptional().describe(CSV.delimiter),
+    nested: nested.exactOptional().describe(CSV.nested),
+    separator: separator.exactOptional().describe(CSV.separator),
+    lineBreaks: lineBreaks.exactOptional().describe(CSV.lineBreaks),
+    escapeFormulas: escapeFormulas.exactOptional().describe(CSV.escapeFormulas),
+    partSize: partSize.exactOptional().describe(CSV.partSize),
+  }),
+  { partSize: 'partBytes' },
+);
+
+/** One ASCII character, because parts are processed as bytes. A letter or digit would require quotes around every value. */
+function readDelimiter(text: string): string {
+  // Run ids and times contain `-` and `:`. They must not need quotes, because rows are parsed by fixed positions.
+  if (/^[\t -~]$/.test(text) && !/["0-9A-Za-z:-]/.test(text)) return text;
+  const hint = text === '\\t' ? '. Write a tab as "\\t" in double quotes.' : '';
+  throw new RangeError(
+    invalidValue(
+      text,
+      'one ASCII character that is not a letter, digit, quote, hyphen, colon or line break, such as "," or "\\t"',
+    ) + hint,
+  );
+}
+
+function readSeparator(text: string): string {
+  if (/^[^"\r\n\0]{1,8}$/.test(text)) return text;
+  throw new RangeError(
+    invalidValue(text, 'one to eight characters such as ".", without quotes or line breaks'),
+  );
+}
+
+const ALLOWED = 'boolean, long, double, decimal(p,s), date, timestamp or string';
+const MAX_PRECISION = 38;
+
+const columnType = parsedString(ALLOWED, readColumnType, () => '', 'a type of Delta');
+
+const typesOfResource = z.record(z.string(), columnType, {
+  error: ({ input }) =>
+    invalidValue(input, 'a map from columns to types such as { budget: "decimal(18,2)" }'),
+});
+
+/** A connection's `tables` (docs/explanation/delta-tables.md). */
+export const tables = section({
+  format: choice(['none', 'delta'])
+    .prefault('none')
+    .describe(
+      '`delta` also keeps each resource as a Delta table at `<lake>/<resource>/table/`. Needs the packages `hyparquet-writer` and `hyparquet`.',
+    ),
+  types: z
+    .record(z.string(), typesOfResource, {
+      error: ({ input }) => invalidValue(input, 'a map from resources to maps from columns to types'),
+    })
+    .prefault({})
+    .describe(
+      'Types of columns of tables, by resource and column: `boolean`, `long`, `double`, `decimal(p,s)`, `date`, `timestamp` or `string`. Default: the narrowest type that holds all values exactly.',
+    ),
+  badValues: choice(['stop', 'clear'])
+    .prefault('stop')
+    .describe(
+      'What to do with a value that does not fit the type in `types`: `stop` fails the run before it publishes, `clear` writes NULL to the table, with a warning.',
+    ),
+}).transform(({ format, types, badValues }): TableSettings | null =>
+  format === 'none' ? null : { format, types, badValues },
+);
+
+/** @returns the type in the form of a Delta schema */
+function readColumnType(text: string): string {
+  if (/^(boolean|long|double|date|timestamp|string)$/.test(text)) return text;
+  const [, precision, scale] = /^decimal\((\d{1,2}), ?(\d{1,2})\)$/.exec(text) ?? [];
+  const isValid =
+    Number(precision) >= 1 && Number(precision) <= MAX_PRECISION && Number(scale) <= Number(precision);
+  if (isValid) return `decimal(${Number(precision)},${Number(scale)})`;
+  throw new RangeError(invalidValue(text, ALLOWED));
+}

@@ -1,0 +1,180 @@
+/** A growable column of numbers: eight bytes per row, outside the JavaScript heap. */
+export class NumberColumn {
+  #values = new Float64Array(64);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.#values.length) {
+      const wider = new Float64Array(this.length * 2);
+      wider.set(this.#values);
+      this.#values = wider;
+    }
+    this.#values[this.length++] = value;
+  }
+
+  get(row: number): number {
+    return this.#values[row] as number;
+  }
+
+  set(row: number, value: number): void {
+    this.#values[row] = value;
+  }
+}
+
+/** A growable column of ASCII strings of equal length. */
+export class FixedTextColumn {
+  #bytes = Buffer.alloc(1024);
+  length = 0;
+
+  constructor(readonly width: number) {}
+
+  push(text: string): void {
+    if (text.length !== this.width || /[^\x21-\x7e]/.test(text)) {
+      throw new RangeError(`${JSON.stringify(text)} is not an id: an id has ${this.width} ASCII characters`);
+    }
+    const at = this.length * this.width;
+    if (at + this.width > this.#bytes.length) {
+      this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(this.#bytes.length)]);
+    }
+    this.#bytes.write(text, at, 'latin1');
+    this.length++;
+  }
+
+  get(row: number): string {
+    return this.#bytes.toString('latin1', row * this.width, (row + 1) * this.width);
+  }
+}
+
+const FIRST_BLOCK_BYTES = 64 * 1024;
+const MAX_BLOCK_BYTES = 4 * 1024 * 1024;
+const COMMA = 0x2c;
+
+/**
+ * The encoded JSON texts of a table's rows, packed into blocks with a comma after each text, so that adjacent rows are
+ * served as one slice. The bytes of a replaced text are not reclaimed.
+ */
+export class TextStore {
+  #blocks: Buffer[] = [Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES)];
+  #used = 0;
+  #block = new NumberColumn();
+  #start = new NumberColumn();
+  #end = new NumberColumn();
+
+  /** Adds the text of a row. Row numbers start at 0. */
+  push(text: string): void {
+    const [block, start, end] = this.#write(text);
+    this.#block.push(block);
+    this.#start.push(start);
+    this.#end.push(end);
+  }
+
+  replace(row: number, text: string): void {
+    const [block, start, end] = this.#write(text);
+    this.#block.set(row, block);
+    this.#start.set(row, start);
+    this.#end.set(row, end);
+  }
+
+  read(row: number): string {
+    const block = this.#blocks[this.#block.get(row)] as Buffer;
+    return block.toString('utf8', this.#start.get(row), this.#end.get(row));
+  }
+
+  /** The texts of `rows`, separated by commas, in as few slices as possible. */
+  slices(rows: readonly number[]): Buffer[] {
+    const slices: Buffer[] = [];
+    let at = 0;
+    while (at < rows.length) {
+      const first = rows[at] as number;
+      const block = this.#block.get(first);
+      let end = this.#end.get(first);
+      for (at++; at < rows.length; at++) {
+        const next = rows[at] as number;
+        if (this.#block.get(next) !== block || this.#start.get(next) !== end + 1) break;
+        end = this.#end.get(next);
+      }
+      const withComma = at < rows.length ? 1 : 0;
+      slices.push((this.#blocks[block] as Buffer).subarray(this.#start.get(first), end + withComma));
+    }
+    return slices;
+  }
+
+  #write(text: string): [block: number, start: number, end: number] {
+    const maxBytes = text.length * 3 + 1;
+    let block = this.#blocks[this.#blocks.length - 1] as Buffer;
+    if (this.#used + maxBytes > block.length) {
+      block = Buffer.allocUnsafeSlow(Math.max(Math.min(block.length * 2, MAX_BLOCK_BYTES), maxBytes));
+      this.#blocks.push(block);
+      this.#used = 0;
+    }
+    const start = this.#used;
+    const end = start + block.write(text, start, 'utf8');
+    block[end] = COMMA;
+    this.#used = end + 1;
+    return [this.#blocks.length - 1, start, end];
+  }
+}
+
+/** The sort key of a row: a number, and the id for ties. */
+export interface Position {
+  readonly key: number;
+  readonly id: string;
+}
+
+/** The rows of a table in list order. Inserting and removing move at most four bytes per row. */
+export class OrderIndex {
+  #rows = new Uint32Array(64);
+  length = 0;
+
+  /** @param position returns the current sort key of a row; remove a row before its sort key changes */
+  constructor(readonly position: (row: number) => Position) {}
+
+  at(rank: number): number {
+    return this.#rows[rank] as number;
+  }
+
+  insert(row: number): void {
+    if (this.length === this.#rows.length) {
+      const wider = new Uint32Array(this.length * 2);
+      wider.set(this.#rows);
+      this.#rows = wider;
+    }
+    const rank = this.rankAfter(this.position(row));
+    this.#rows.copyWithin(rank + 1, rank, this.length);
+    this.#rows[rank] = row;
+    this.length++;
+  }
+
+  remove(row: number): void {
+    const rank = this.rankAfter(this.position(row)) - 1;
+    if (rank < 0 || this.#rows[rank] !== row) return;
+    this.#rows.copyWithin(rank, rank + 1, this.length);
+    this.length--;
+  }
+
+  /** Replaces the content with rows 0 to `count` - 1. `sorted`: they are already in order. */
+  fill(count: number, sorted: boolean): void {
+    this.#rows = new Uint32Array(Math.max(64, count));
+    for (let row = 0; row < count; row++) this.#rows[row] = row;
+    this.length = count;
+    if (sorted) return;
+    this.#rows.subarray(0, count).sort((a, b) => comparePositions(this.position(a), this.position(b)));
+  }
+
+  /** The rank of the first row after `position`. */
+  rankAfter(position: Position): number {
+    let low = 0;
+    let high = this.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (comparePositions(this.position(this.at(middle)), position) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function comparePositions(a: Position, b: Position): number {
+  if (a.key !== b.key) return a.key - b.key;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}

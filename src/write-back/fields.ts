@@ -1,0 +1,131 @@
+import { isUtf8 } from 'node:buffer';
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { JsonScanner } from '../json/scanner.js';
+import { InputError } from './input-error.js';
+
+/** A field of a row. */
+export interface Field {
+  readonly name: ByteString;
+  /** The value as JSON, with its original literals. */
+  readonly json: ByteString;
+}
+
+/** A row of an input in any format. */
+export interface InputRow {
+  /** Its first line in the file, from 1. */
+  readonly line: number;
+  readonly fields: readonly Field[];
+  /** The field of the key column, if it is not one of `fields`: it is left out, or part of an object. */
+  readonly key?: Field;
+}
+
+/** The text of a string field, for keys and pairs; `null` for any other value. */
+export function textOf({ json }: { readonly json: ByteString }): string | null {
+  if (!json.startsWith('"')) return null;
+  return JSON.parse(fromByteString(json)) as string;
+}
+
+/** An error in a JSON text, with its byte offset. */
+export class JsonTextError extends ConfigurationError {
+  constructor(
+    message: string,
+    readonly at: number,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Parses the fields of the JSON object at the scanner's position without parsing its values, so that numbers keep their
+ * literals. Returns `null` if the scanner's text ends before the object.
+ *
+ * @throws JsonTextError for a text that is not an object, and for a duplicate field
+ */
+export function readFields(scanner: JsonScanner): Field[] | null {
+  const { pos: start, breaks } = scanner;
+  try {
+    const fields = readObject(scanner);
+    scanner.checkControls(start, breaks);
+    checkUtf8(scanner.text.slice(start, scanner.pos), start);
+    return fields;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    if (scanner.pos >= scanner.text.length) return null;
+    throw new JsonTextError(error.message.replace(/ at byte \d+$/, ''), scanner.pos);
+  }
+}
+
+function readObject(scanner: JsonScanner): Field[] {
+  const fields: Field[] = [];
+  const names = new Set<string>();
+  if (scanner.peek() !== 0x7b) scanner.fail('expected an object');
+  for (const [name, at] of scanner.members()) {
+    if (names.has(name)) throw new JsonTextError('a duplicate field', at);
+    names.add(name);
+    const json = scanner.nested();
+    fields.push({ name, json });
+  }
+  return fields;
+}
+
+function checkUtf8(text: string, at: number): void {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
+  if (!/[^\x00-\x7f]/.test(text) || isUtf8(Buffer.from(text, 'latin1'))) return;
+  throw new JsonTextError('the text is not UTF-8', at);
+}
+
+/** A field with the names of the objects around it. */
+export interface FlatField extends Field {
+  readonly path: readonly ByteString[];
+}
+
+type Tree = Map<ByteString, Field | Tree>;
+
+/**
+ * The path of a flattened column: `project.id` is the field `id` of the object `project`
+ * (docs/reference/configuration.md, `csv.nested`). A name with an empty part is not a path.
+ */
+export function pathOf(name: ByteString, separator: string | null): readonly ByteString[] {
+  if (separator === null) return [name];
+  const parts = fromByteString(name).split(separator);
+  return parts.every((part) => part !== '') ? parts.map(toByteString) : [name];
+}
+
+/** Makes objects of flattened fields again. @throws InputError if a field is both a value and an object */
+export function nestedFields(flat: readonly FlatField[], line: number): Field[] {
+  const root: Tree = new Map();
+  for (const field of flat) {
+    let tree = root;
+    for (const part of field.path.slice(0, -1)) {
+      const inner = tree.get(part) ?? new Map();
+      if (!(inner instanceof Map)) throw conflict(field, inner, line);
+      tree.set(part, inner);
+      tree = inner;
+    }
+    const name = field.path.at(-1)!;
+    const before = tree.get(name);
+    if (before !== undefined) throw conflict(field, before, line);
+    tree.set(name, field);
+  }
+  return [...root].map(([name, value]) => {
+    return { name, json: value instanceof Map ? jsonOf(value) : value.json };
+  });
+}
+
+function jsonOf(tree: Tree): ByteString {
+  const members = [...tree].map(
+    ([name, value]) => `${JSON.stringify(name)}:${value instanceof Map ? jsonOf(value) : value.json}`,
+  );
+  return `{${members.join(',')}}` as ByteString;
+}
+
+function conflict(field: Field, before: Field | Tree, line: number): InputError {
+  const other =
+    before instanceof Map ? 'fields of the same object' : JSON.stringify(fromByteString(before.name));
+  return new InputError(
+    `the row has a value in ${JSON.stringify(fromByteString(field.name))}, and also in ${other}`,
+    { line },
+    'Leave one of these cells empty, or remove a column with --drop-column.',
+  );
+}

@@ -1,0 +1,270 @@
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import type { InputReading } from '../core/contract/write-back.js';
+import { readIsoTime } from '../core/utc-time.js';
+import { Format } from '../core/value-facts.js';
+import { type Manifest, readManifest } from '../lake/published/manifest.js';
+import { readPointer } from '../lake/published/pointer.js';
+import { cellDecoder } from '../lake/rows/escaping.js';
+import { type Column, columnName, fieldName, META_COLUMNS, typeNames } from '../lake/rows/schema.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { InputError } from './input-error.js';
+import { PLAIN_READING } from './reading.js';
+
+/** The JSON type of a CSV column's cells in requests. */
+const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
+type CellType = (typeof CELL_TYPES)[number];
+
+/** Column types by field name. */
+export type CellTypes = Readonly<Record<string, CellType>>;
+
+export interface InputColumn {
+  /** The field's name. */
+  readonly name: ByteString;
+  readonly type: CellType;
+  /** Where the type comes from, for messages. */
+  readonly from: 'header' | 'batch' | 'published' | 'pair' | 'nothing';
+  /**
+   * `field`: sent. `metadata`: a column that the lake has added. `dropped`: left out on request. `unnamed`: a last column
+   * without a name, which must be empty.
+   */
+  readonly role: 'field' | 'metadata' | 'dropped' | 'unnamed';
+  /** What all published values are, if a cell must be the same. */
+  readonly form: PublishedForm | null;
+}
+
+export interface TypeSources {
+  /** Columns of the published snapshot; empty without one. */
+  readonly published: readonly Column[];
+  /** Types from the start of the batch; empty for a new batch. */
+  readonly fixed: CellTypes;
+  /** Columns that are always text. */
+  readonly text: readonly string[];
+}
+
+type ColumnReading = Pick<InputReading, 'drop' | 'text' | 'escaped'>;
+
+/**
+ * The columns of a CSV. Names lose the spaces around them. A type comes from a suffix in the header
+ * (`durationSeconds:integer`), from the batch, or from the published snapshot. An unknown column, or one with several types,
+ * is text.
+ *
+ * @throws InputError for an empty name, a duplicate name, an unknown type, and a type that differs from the batch's
+ */
+export function inputColumns(
+  header: readonly (ByteString | null)[],
+  line: number,
+  sources: TypeSources,
+  reading: ColumnReading = PLAIN_READING,
+): InputColumn[] {
+  const published = new Map(sources.published.map((column) => [column.name, column]));
+  const raw = header.map((cell) => (cell === null ? null : fromByteString(cell)));
+  const isExport = isExported(raw.map((cell) => cell?.trim() ?? ''));
+  // An export has the names of the service, also an empty one and those with spaces around them.
+  const isOwn = (cell: string | null): boolean => isExport && cell !== null && published.has(cell);
+  const cells = raw.map((cell) => (isOwn(cell) ? cell! : (cell?.trim() ?? '')));
+  const named = cells.findLastIndex((text, at) => text !== '' || isOwn(raw[at]!)) + 1;
+  const columns = cells.map((cell, at): InputColumn => {
+    if (at >= named) return { ...UNNAMED, role: 'unnamed' };
+    const text = isExport ? restoredName(cell, reading) : cell;
+    if ((META_COLUMNS as readonly string[]).includes(text))
+      return {
+        ...UNNAMED,
+        name: toByteString(text),
+        role: reading.drop.includes(text) ? 'dropped' : 'metadata',
+      };
+    const { column, suffix } = headerCell(text, at, line, {
+      isName: (name) => published.has(name) || Object.hasOwn(sources.fixed, name),
+    });
+    const field = fieldName(column);
+    const name = toByteString(field);
+    const role = reading.drop.includes(field) || reading.drop.includes(column) ? 'dropped' : 'field';
+    const known = published.get(columnName(field));
+    return { name, role, ...typeOf(field, suffix, known, sources, reading, line) };
+  });
+  checkNames(columns, line);
+  return columns;
+}
+
+const UNNAMED = { name: '' as ByteString, type: 'string', from: 'nothing', form: null } as const;
+
+/** Names of columns are escaped only for line breaks. */
+function restoredName(cell: string, { escaped }: ColumnReading): string {
+  const decode = cellDecoder({ lineBreaks: escaped.lineBreaks, escapeFormulas: false });
+  return decode === null ? cell : fromByteString(decode(toByteString(cell)));
+}
+
+/** Whether a header is that of an export of the lake, which has metadata columns. */
+function isExported(names: readonly string[]): boolean {
+  return names.includes(META_COLUMNS[0]);
+}
+
+/** Whether columns are those of an export of the lake. */
+export function isExportOf(columns: readonly InputColumn[]): boolean {
+  return isExported(columns.map(({ name }) => name));
+}
+
+function typeOf(
+  field: string,
+  suffix: CellType | null,
+  known: Column | undefined,
+  sources: TypeSources,
+  reading: ColumnReading,
+  line: number,
+): Pick<InputColumn, 'type' | 'from' | 'form'> {
+  const fixed = Object.hasOwn(sources.fixed, field) ? sources.fixed[field] : undefined;
+  const given = reading.text.includes(field) ? 'string' : suffix;
+  if (given !== null && fixed !== undefined && fixed !== given) throw changedType(field, fixed, given, line);
+  if (sources.text.includes(field)) return { type: 'string', from: 'pair', form: null };
+  if (given !== null) return { type: given, from: 'header', form: null };
+  const form = known === undefined ? null : formOf(known);
+  if (fixed !== undefined) return { type: fixed, from: 'batch', form };
+  const seen = publishedType(known?.types ?? 0);
+  return seen === null
+    ? { type: 'string', from: 'nothing', form: null }
+    : { type: seen, from: 'published', form };
+}
+
+function headerCell(
+  text: string,
+  at: number,
+  line: number,
+  { isName }: { readonly isName: (name: string) => boolean },
+): { column: string; suffix: CellType | null } {
+  if (text === '' && !isName(text))
+    throw new InputError(`column ${at + 1} has no name in the header`, { line });
+  const colon = text.lastIndexOf(':');
+  // The name of a field can contain a colon.
+  if (colon <= 0 || isName(text)) return { column: text, suffix: null };
+  const type = text.slice(colon + 1).trim();
+  const suffix = CELL_TYPES.find((one) => one === type);
+  if (suffix !== undefined) return { column: text.slice(0, colon).trim(), suffix };
+  throw new InputError(
+    `column ${at + 1}, ${JSON.stringify(text)}, has an unknown type after the colon`,
+    { line },
+    `The types are ${CELL_TYPES.join(', ')}. Without a type, the published snapshot decides.`,
+  );
+}
+
+/** The single type of a published column besides null; `null` for a column with no other values. */
+function publishedType(bits: number): CellType | null {
+  const names = typeNames(bits).filter((name) => name !== 'null');
+  if (names.length === 0) return null;
+  if (names.every((name) => name === 'integer')) return 'integer';
+  if (names.every((name) => name === 'integer' || name === 'number')) return 'number';
+  if (names.every((name) => name === 'object' || name === 'array')) return 'json';
+  return names.length === 1 && names[0] === 'boolean' ? 'boolean' : 'string';
+}
+
+function checkNames(columns: readonly InputColumn[], line: number): void {
+  const seen = new Map<string, number>();
+  for (const [at, { name, role }] of columns.entries()) {
+    if (role !== 'field') continue;
+    const before = seen.get(name);
+    if (before !== undefined) {
+      throw new InputError(
+        `the header names ${JSON.stringify(fromByteString(name))} twice, in columns ${before + 1} and ${at + 1}`,
+        { line },
+      );
+    }
+    seen.set(name, at);
+  }
+}
+
+function changedType(name: string, fixed: CellType, suffix: CellType, line: number): InputError {
+  return new InputError(
+    `the batch was started with ${name} as ${fixed}, but the header now has ${suffix}`,
+    { line },
+    'Send the rows that need another type as a separate batch.',
+  );
+}
+
+/** The types to fix for the rest of the batch. */
+export function typesOf(columns: readonly InputColumn[]): CellTypes {
+  const fields = columns.filter(({ role }) => role === 'field');
+  return Object.fromEntries(fields.map(({ name, type }) => [fromByteString(name), type]));
+}
+
+/** Columns whose published values have several types, so that the type of a cell is not known. They are sent as text. */
+export function mixedColumns(
+  columns: readonly InputColumn[],
+  published: readonly Column[],
+): readonly string[] {
+  const mixed = new Set(published.filter(isMixed).map(({ name }) => name));
+  return columns
+    .filter(({ role, from }) => role === 'field' && from === 'published')
+    .map(({ name }) => fromByteString(name))
+    .filter((name) => mixed.has(columnName(name)));
+}
+
+function isMixed({ types }: Column): boolean {
+  return (
+    publishedType(types) === 'string' && typeNames(types).some((name) => name !== 'string' && name !== 'null')
+  );
+}
+
+/** Columns that no published row has had, such as misspelled ones; empty without a snapshot. They are sent as they are. */
+export function unpublishedColumns(
+  columns: readonly InputColumn[],
+  published: readonly Column[],
+): readonly string[] {
+  if (published.length === 0) return [];
+  const known = new Set(published.map(({ name }) => name));
+  return columns
+    .filter(({ role }) => role === 'field')
+    .map(({ name }) => fromByteString(name))
+    .filter((name) => !known.has(columnName(name)));
+}
+
+/** The published snapshot of a resource; `null` if nothing is published. */
+export async function publishedSnapshotOf(store: ObjectStore, resource: string): Promise<Manifest | null> {
+  const pointer = await readPointer(store, resource);
+  return pointer && readManifest(store, pointer.snapshot);
+}
+
+/** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
+export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
+  return (await publishedSnapshotOf(store, resource))?.columns ?? [];
+}
+
+/** What all published values of a column are, as far as a cell must be the same. */
+export type PublishedForm = IsoForm | 'number' | 'boolean';
+
+/** Forms of ISO 8601. */
+export type IsoForm = 'date' | 'time' | 'date or time';
+
+export function isIsoForm(form: PublishedForm | null): form is IsoForm {
+  return form === 'date' || form === 'time' || form === 'date or time';
+}
+
+/** Names for messages. */
+export const FORM_NAMES: Readonly<Record<PublishedForm, string>> = {
+  date: 'a date in ISO 8601 (2026-11-02)',
+  time: 'a time in ISO 8601 with a zone (2026-11-02T08:00:00Z)',
+  'date or time': 'a date or time in ISO 8601 (2026-11-02, 2026-11-02T08:00:00Z)',
+  number: 'a number',
+  boolean: 'true or false',
+};
+
+/** The form of a column; `null` if its published values do not have one. */
+export function formOf({ types, values }: Column): PublishedForm | null {
+  const names = typeNames(types).filter((name) => name !== 'null');
+  if (names.length === 0) return null;
+  if (names.every((name) => name === 'integer' || name === 'number')) return 'number';
+  if (names.length > 1) return null;
+  if (names[0] === 'boolean') return 'boolean';
+  if (names[0] !== 'string' || values === undefined || (values.formats & Format.text) !== 0) return null;
+  const dates = (values.formats & Format.date) !== 0;
+  const times = (values.formats & (Format.millis | Format.micros)) !== 0;
+  if (dates && times) return 'date or time';
+  return dates ? 'date' : times ? 'time' : null;
+}
+
+/**
+ * Whether a text is a date or time of a form. The seconds can be left out, and have any number of digits; the zone has a colon.
+ */
+export function isIso(text: string, form: IsoForm): boolean {
+  const time = readIsoTime(text);
+  if (time === null) return false;
+  if (time.precision === 'day') return form !== 'time';
+  return form !== 'date' && (time.zone === 'Z' || time.zone.includes(':'));
+}

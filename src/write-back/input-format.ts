@@ -1,0 +1,269 @@
+import { type ByteString, toByteString } from '../core/brands.js';
+import { INPUT_FORMATS, type InputFormat } from '../core/contract/write-back.js';
+import { InputError } from './input-error.js';
+
+const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
+  csv: 'csv',
+  tsv: 'csv',
+  tab: 'csv',
+  txt: 'csv',
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+};
+
+const SPREADSHEETS: Readonly<Record<string, string>> = {
+  xlsx: 'an Excel workbook (.xlsx)',
+  xlsm: 'an Excel workbook (.xlsm)',
+  xlsb: 'an Excel workbook (.xlsb)',
+  xls: 'an Excel workbook (.xls)',
+  ods: 'an OpenDocument spreadsheet (.ods)',
+  numbers: 'a Numbers spreadsheet (.numbers)',
+};
+
+/** The format by a file's extension. @throws InputError for a spreadsheet and for an unknown extension */
+export function formatOf(name: string): InputFormat {
+  const extension = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  const format = BY_EXTENSION[extension];
+  if (format !== undefined) return format;
+  const spreadsheet = SPREADSHEETS[extension];
+  if (spreadsheet !== undefined) throw spreadsheetError(spreadsheet);
+  throw new InputError(
+    `the format of the input cannot be determined from its name ${JSON.stringify(name)}`,
+    null,
+    `Set it with --format: ${INPUT_FORMATS.join(', ')}.`,
+  );
+}
+
+/**
+ * Checks that the first bytes of an input can be text. A spreadsheet is recognized by its content, whatever its name is.
+ *
+ * @param head one character per byte
+ * @throws InputError for a spreadsheet, another zip archive, and gzip
+ */
+function checkIsText(head: string): void {
+  if (head.startsWith('\x1f\x8b')) throw new InputError('the input is compressed with gzip; unpack it first');
+  if (head.startsWith('\xd0\xcf\x11\xe0')) throw spreadsheetError(SPREADSHEETS.xls!);
+  if (!head.startsWith('PK\x03\x04') && !head.startsWith('PK\x05\x06')) return;
+  if (head.includes('opendocument.spreadsheet')) throw spreadsheetError(SPREADSHEETS.ods!);
+  if (head.includes('[Content_Types].xml') || head.includes('xl/'))
+    throw spreadsheetError(SPREADSHEETS.xlsx!);
+  if (head.includes('Index/') || head.includes('.iwa')) throw spreadsheetError(SPREADSHEETS.numbers!);
+  throw spreadsheetError('a zip archive or a spreadsheet');
+}
+
+function spreadsheetError(what: string): InputError {
+  return new InputError(
+    `the input is ${what}, not text`,
+    null,
+    'Save the sheet as CSV UTF-8. Excel: File > Save As > CSV UTF-8 (Comma delimited). LibreOffice: File > Save As > Text CSV, ' +
+      'character set UTF-8. Google Sheets: File > Download > Comma Separated Values. Numbers: File > Export To > CSV.',
+  );
+}
+
+/** Byte order marks. UTF-32 begins with the mark of UTF-16, so it comes first. */
+const MARKS: readonly (readonly [mark: string, encoding: string | null])[] = [
+  ['\xef\xbb\xbf', 'utf-8'],
+  ['\xff\xfe\x00\x00', null],
+  ['\x00\x00\xfe\xff', null],
+  ['\xff\xfe', 'utf-16le'],
+  ['\xfe\xff', 'utf-16be'],
+];
+
+/** Bytes that are needed to recognize an encoding. */
+const HEAD_BYTES = 4;
+
+/**
+ * The standard name of an encoding, such as `windows-1252` for `latin1` (WHATWG Encoding Standard, "Names and labels").
+ *
+ * @throws InputError for an unknown name
+ */
+export function encodingOf(label: string): string {
+  try {
+    return new TextDecoder(label).encoding;
+  } catch {
+    throw new InputError(
+      `${JSON.stringify(label)} is not an encoding`,
+      null,
+      'Use a name such as utf-8, windows-1252, iso-8859-15, utf-16le or macintosh.',
+    );
+  }
+}
+
+/**
+ * The encoding that a byte order mark names, and the mark's length; `null` without one.
+ *
+ * @param head the first bytes, one character per byte
+ * @throws InputError for UTF-32
+ */
+export function markOf(head: string): { readonly encoding: string; readonly length: number } | null {
+  const found = MARKS.find(([mark]) => head.startsWith(mark));
+  if (found === undefined) return null;
+  const [mark, encoding] = found;
+  if (encoding === null) throw new InputError('the input is UTF-32', null, 'Save the file as UTF-8.');
+  return { encoding, length: mark.length };
+}
+
+/**
+ * Decodes an input to UTF-8 with one character per byte, without a byte order mark. A mark has precedence over `declared`.
+ *
+ * @param declared a name as `encodingOf` returns it; `null`: UTF-8
+ * @throws InputError for a spreadsheet, gzip, bytes that the encoding does not have, and an input that has only white space.
+ *   Bytes that are not UTF-8 are left to the parsers, which know the line.
+ */
+export async function* decodeInput(
+  chunks: AsyncIterable<Uint8Array>,
+  declared: string | null = null,
+): AsyncGenerator<ByteString> {
+  let head = '';
+  let decode: ((bytes: string, last: boolean) => ByteString) | null = null;
+  let blank = true;
+  for await (const chunk of chunks) {
+    let text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
+    if (decode === null) {
+      head += text;
+      if (head.length < HEAD_BYTES) continue;
+      [decode, text] = begin(head, declared);
+    }
+    const decoded = decode(text, false);
+    blank &&= !/\S/.test(decoded);
+    yield decoded;
+  }
+  let rest = '';
+  if (decode === null) [decode, rest] = begin(head, declared);
+  const decoded = decode(rest, true);
+  blank &&= !/\S/.test(decoded);
+  yield decoded;
+  if (blank)
+    throw new InputError(
+      'the input is empty',
+      null,
+      'A CSV needs at least a header, a JSON input at least `[]`.',
+    );
+}
+
+function begin(
+  head: string,
+  declared: string | null,
+): [decode: (bytes: string, last: boolean) => ByteString, rest: string] {
+  checkIsText(head);
+  const mark = markOf(head);
+  const encoding = mark?.encoding ?? declared ?? 'utf-8';
+  if (mark === null && declared === null) checkNotUtf16(head);
+  return [decoderOf(encoding), head.slice(mark?.length ?? 0)];
+}
+
+function decoderOf(encoding: string): (bytes: string, last: boolean) => ByteString {
+  if (encoding === 'utf-8') return (bytes) => bytes as ByteString;
+  const decoder = new TextDecoder(encoding, { fatal: true });
+  return (bytes, last) => {
+    try {
+      return toByteString(decoder.decode(Buffer.from(bytes, 'latin1'), { stream: !last }));
+    } catch {
+      throw new InputError(
+        `the text is not ${encoding}`,
+        null,
+        'Save the file as UTF-8, or correct --encoding.',
+      );
+    }
+  };
+}
+
+/** Text in UTF-16 has a zero byte for each ASCII character. */
+function checkNotUtf16(head: string): void {
+  const zeros = [...head.slice(0, HEAD_BYTES)].map((byte) => (byte === '\0' ? '0' : 'x')).join('');
+  const little = zeros === 'x0x0';
+  if (!little && zeros !== '0x0x') return;
+  throw new InputError(
+    'the input seems to be UTF-16 without a byte order mark',
+    null,
+    `Save the file as UTF-8, or set --encoding ${little ? 'utf-16le' : 'utf-16be'}.`,
+  );
+}
+
+/** Delimiters that are found in a header. */
+const DELIMITERS = [',', ';', '\t', '|'] as const;
+
+const NAMES: Readonly<Record<string, string>> = { ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'pipe' };
+
+/** A delimiter for messages. */
+export function shownDelimiter(delimiter: string): string {
+  return delimiter === '\t' ? 'tab' : JSON.stringify(delimiter);
+}
+
+/** Reads the value of `--delimiter`: the character, or its name. @throws InputError for any other text */
+export function delimiterOf(text: string): string {
+  const named = text === '\\t' ? '\t' : DELIMITERS.find((one) => NAMES[one] === text.toLowerCase());
+  const found = named ?? DELIMITERS.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new InputError(
+    `${JSON.stringify(text)} is not a delimiter`,
+    null,
+    'The delimiters are "," ";" "tab" and "|".',
+  );
+}
+
+const SEP_LINE = /^"?sep=(.)"?$/i;
+
+/** The delimiter in a line such as `sep=;`, which Excel writes and reads; `null` for any other line. */
+export function sepLine(line: string): string | null {
+  return SEP_LINE.exec(line)?.[1] ?? null;
+}
+
+/**
+ * Finds the delimiter of a CSV in its beginning: in a `sep=` line, or in the header, outside of quotes. A header without
+ * any delimiter has one column.
+ *
+ * @param more a further delimiter, that of the lake
+ * @returns `null` if the header is not complete yet
+ * @throws InputError if the header has several of them
+ */
+export function findDelimiter(text: string, more: string, state: 'open' | 'end'): string | null {
+  let line = 1;
+  let at = 0;
+  for (let end = 0; ; at = end) {
+    end = lineEnd(text, at);
+    if (end === text.length && state === 'open') return null;
+    const first = text.slice(at, end);
+    const sep = sepLine(first.trim() === '' ? first : first.replace(/[\r\n]+$/, ''));
+    if (sep !== null) return checkedSep(sep, more, line);
+    if (first.trim() !== '' || end === text.length) break;
+    line++;
+  }
+  const found = new Set<string>();
+  let quoted = false;
+  for (; at < text.length; at++) {
+    const character = text[at]!;
+    if (character === '"') quoted = !quoted;
+    else if (quoted) continue;
+    else if (character === '\n' || character === '\r') break;
+    else if (character === more || (DELIMITERS as readonly string[]).includes(character))
+      found.add(character);
+  }
+  if (at === text.length && state === 'open') return null;
+  const [only = ',', ...others] = found;
+  if (others.length === 0) return only;
+  throw new InputError(
+    `the delimiter is not clear: the header has ${[...found].map(shownDelimiter).join(' and ')}`,
+    { line },
+    'Set it with --delimiter, or put names that contain one in quotes.',
+  );
+}
+
+function lineEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const character = text[at];
+    if (character === '\n') return at + 1;
+    if (character === '\r') return text[at + 1] === '\n' ? at + 2 : at + 1;
+  }
+  return text.length;
+}
+
+function checkedSep(sep: string, more: string, line: number): string {
+  if (sep === more || (DELIMITERS as readonly string[]).includes(sep)) return sep;
+  throw new InputError(
+    `the line sep=${sep} names a delimiter that is not supported`,
+    { line },
+    'The delimiters are "," ";" tab and "|".',
+  );
+}

@@ -1,0 +1,152 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { InputFormat, WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
+import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
+import { BatchHash, InputError, inputKey, writtenBatch } from './index.js';
+
+export {
+  type CheckedInput,
+  checkWriteBack,
+  type WriteBackSource,
+  writableResource,
+} from './check-write-back.js';
+
+/**
+ * Copies a checked input into the lake, where every worker can read it, and returns the workflow's input. An input that
+ * is already in the lake is not copied again.
+ *
+ * @throws InputError if the file has changed since it was checked
+ */
+export async function copyInput(
+  connection: string,
+  store: ObjectStore,
+  input: CheckedInput,
+): Promise<WriteBackInput> {
+  const { resource, batchId, format, reading, keyColumn, sha256, source } = input;
+  const key = inputKey(batchId, input);
+  if ((await store.head(key)) === null) {
+    const writer = store.openWriter(key, { contentType: CONTENT_TYPES[format] });
+    try {
+      const hash = new BatchHash(resource);
+      for await (const chunk of source.open()) {
+        hash.update(chunk);
+        await writer.write(chunk);
+      }
+      if (hash.finish().contentSha256 !== sha256) {
+        throw new InputError(`${source.name} changed while it was read`, null, 'Run the command again.');
+      }
+      await writer.finish();
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
+  }
+  return { connection, resource, batchId, input: key, format, reading, keyColumn };
+}
+
+/** The results of a checked input if all of its rows already have a final outcome; otherwise `null`. */
+export function alreadyWritten(
+  store: ObjectStore,
+  input: CheckedInput,
+  policy?: WrittenPolicy,
+): ReturnType<typeof writtenBatch> {
+  return writtenBatch(store, input.batchId, inputKey(input.batchId, input), policy);
+}
+
+const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {
+  csv: 'text/csv',
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+};
+
+/**
+ * Checks an input and copies it into the lake of a connection. The result is the argument of `writeBackWorkflow` and of
+ * `startWriteBack`.
+ *
+ * @throws InputError for an invalid input; StoreError
+ * @example
+ * const input = await stageWriteBack(connection, { resource: 'time-entries', file: 'november.csv' });
+ * const { workflowId } = await startWriteBack(temporal, input);
+ */
+export async function stageWriteBack(
+  connection: ConnectionSettings,
+  request: WriteBackSource,
+): Promise<WriteBackInput> {
+  const store = openStore(connection.lake);
+  try {
+    const input = await checkWriteBack(connection, store, request);
+    try {
+      return await copyInput(connection.name, store, input).catch((error: unknown) => {
+        // A store that does not accept the checksums of a large upload accepts those of the second one.
+        if (!(error instanceof StoreError) || error.kind !== 'checksum') throw error;
+        return copyInput(connection.name, store, input);
+      });
+    } finally {
+      input.source.close();
+    }
+  } finally {
+    store.close();
+  }
+}
+
+export interface WriteBackRows extends Pick<WriteBackSource, 'resource' | 'keyColumn' | 'batchId'> {
+  /** One object for each row, with the fields of the request. Undefined fields are left out; dates are written in ISO 8601. */
+  readonly rows: AsyncIterable<object> | Iterable<object>;
+}
+
+/**
+ * Checks rows from an iterable and puts them into the lake. The result is the argument of `writeBackWorkflow` and of
+ * `startWriteBack`. The rows are read once, with a few of them in memory; until they are in the lake, they are in a
+ * temporary file that only this user can read.
+ *
+ * The same rows in the same order are the same batch, so that a repeated call writes nothing twice. If your rows can
+ * come in another order, give `batchId` and `keyColumn`.
+ *
+ * @throws InputError for an invalid row, with its number in `line`; StoreError; the error of the iterable. In each case
+ *   nothing was sent.
+ * @example
+ * async function* entries() {
+ *   yield { description: 'Design review', startedAt: '2026-11-20T09:00:00Z', durationSeconds: 3600 };
+ * }
+ * const input = await stageWriteBackRows(connection, { resource: 'time-entries', rows: entries() });
+ * const { workflowId } = await startWriteBack(temporal, input);
+ * const { counts } = requireWritten(await followWriteBack(temporal, workflowId));
+ */
+export async function stageWriteBackRows(
+  connection: ConnectionSettings,
+  { rows, ...request }: WriteBackRows,
+): Promise<WriteBackInput> {
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-rows-'));
+  try {
+    const file = join(folder, 'rows.ndjson');
+    await pipeline(Readable.from(linesOf(rows)), createWriteStream(file, { mode: 0o600 }));
+    return await stageWriteBack(connection, { ...request, file, format: 'ndjson' });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* linesOf(rows: WriteBackRows['rows']): AsyncGenerator<string> {
+  let line = 0;
+  for await (const row of rows) yield `${textOf(row, ++line)}\n`;
+  if (line === 0) throw new InputError('there are no rows', null, 'Write back at least one row.');
+}
+
+/** The row as JSON. JSON has no text for some numbers, and must not replace them by `null`. */
+function textOf(row: object, line: number): string {
+  const text = JSON.stringify(row, (name, value: unknown) => {
+    if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) {
+      const what = typeof value === 'bigint' ? 'a bigint' : 'not a finite number';
+      throw new InputError(`the field ${JSON.stringify(name)} is ${what}`, { line }, 'Write it as text.');
+    }
+    return value;
+  });
+  if (text?.startsWith('{')) return text;
+  throw new InputError('the row is not an object', { line });
+}

@@ -1,0 +1,197 @@
+import { type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
+import type { ByteString } from '../core/brands.js';
+import type { WritableResource } from '../core/contract/write-back.js';
+import type { SuccessRule, WriteBackSettings } from '../core/settings.js';
+import { JsonScanner } from '../json/scanner.js';
+import { type JsonValue, readValue, valueAtPointer } from '../json/value.js';
+import { PAIR, type PlannedRow } from './planner.js';
+
+/** The request of a row (spec, "Operations"); for calendar entries in the configured style (docs/reference/configuration.md). */
+export function toRequest(
+  resource: WritableResource,
+  { pair, body }: Pick<PlannedRow, 'pair' | 'body'>,
+  settings: WriteBackSettings,
+): Pick<SendRequest, 'method' | 'path' | 'body'> {
+  const path = settings[resource].path.split('/');
+  if (pair === null) return { method: 'POST', path, body };
+  const { style } = settings['calendar-entries'];
+  if (style === 'put-path') {
+    const [source, sourceKey] = pair;
+    const segments = [
+      { value: source, shown: '<source>' },
+      { value: sourceKey, shown: '<sourceKey>' },
+    ];
+    return { method: 'PUT', path: recordSegments(settings[resource].path, segments), body };
+  }
+  return { method: style === 'put-body' ? 'PUT' : 'POST', path, body: withPair(pair, body) };
+}
+
+function withPair(pair: readonly [string, string], body: string): string {
+  const members = PAIR.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(pair[at])}`).join(',');
+  return body === '{}' ? `{${members}}` : `{${members},${body.slice(1)}`;
+}
+
+/** What a complete response with 2xx shows about a row. */
+export type WriteVerdict =
+  /** The service shows the record. @member id `null`: the rule accepts a response without one */
+  | { readonly kind: 'record'; readonly id: string | null }
+  /** The response shows no record. @member message the reason, with the service's text */
+  | { readonly kind: 'unclear'; readonly message: string };
+
+interface WriteContext {
+  readonly resource: WritableResource;
+  readonly rule: SuccessRule;
+  readonly pair: PlannedRow['pair'];
+}
+
+/** The members that services put the returned record in. */
+const ENVELOPES = ['data', 'result', 'record'] as const;
+/** How deep envelopes may be nested. */
+const MAX_ENVELOPES = 4;
+
+/**
+ * Judges a 2xx (docs/explanation/guarantees.md#write-back). A row counts as written only if the response shows its record:
+ * an object with an id, bare or in an envelope, or a 201 with a Location that names one. A body that reports an error is
+ * never a record. An upsert can be repeated without harm, so less is enough: the pair, or an empty body.
+ *
+ * @throws SyntaxError for a body that looks like JSON or HTML and is not complete JSON. The request can be repeated.
+ */
+export function judgeResponse(body: ByteString, facts: ResponseFacts, context: WriteContext): WriteVerdict {
+  const { status } = facts;
+  const { resource, rule, pair } = context;
+  const unclear = (what: string): WriteVerdict => {
+    const says = facts.message();
+    return {
+      kind: 'unclear',
+      message: `the service answered ${status}${what}${says === null ? '' : `: ${says}`}`,
+    };
+  };
+  const named = status === 201 ? idOfLocation(facts) : null;
+  if (!/[^ \t\r\n]/.test(body)) {
+    if (named !== null) return { kind: 'record', id: named };
+    const isEnough = rule.success === 'empty' || (pair !== null && EMPTY_UPSERT.includes(status));
+    if (isEnough) return { kind: 'record', id: null };
+    const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
+    return unclear(` with an empty body, which shows no record. ${remedy}`);
+  }
+  const value = parse(body, named !== null);
+  if (value === null) return named === null ? unclear(' without a record') : { kind: 'record', id: named };
+  const levels = levelsOf(value);
+  if (levels.some(reportsError)) return unclear(' and reports an error');
+  const id = idIn(levels, rule.idField);
+  if (id !== null) return { kind: 'record', id };
+  if (pair !== null && levels.some((level) => hasPair(level, pair))) return { kind: 'record', id: named };
+  if (named !== null) return { kind: 'record', id: named };
+  if (value.kind !== 'object') return unclear(' without a record');
+  return unclear(` without a record: it has no id (writeBack.${resource}.idField is ${rule.idField})`);
+}
+
+/** Statuses of an upsert without a body that count as written. */
+const EMPTY_UPSERT: readonly number[] = [200, 201, 204];
+
+/** The JSON value of a body; `null` for plain text. */
+function parse(body: ByteString, hasId: boolean): JsonValue | null {
+  try {
+    const scanner = new JsonScanner(body);
+    const value = readValue(scanner);
+    scanner.end();
+    return value;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // What begins like JSON may be cut off, and a web page is from a proxy. Other text is the service's own.
+    if (!hasId && /^[ \t\r\n]*[{["<]/.test(body)) throw error;
+    return null;
+  }
+}
+
+/** The value, and the objects in its envelopes, from outside to inside. */
+function levelsOf(value: JsonValue): JsonValue[] {
+  const levels = [value];
+  for (let outer = [value], depth = 0; outer.length > 0 && depth < MAX_ENVELOPES; depth++) {
+    const inner = outer.flatMap((level) => ENVELOPES.map((name) => memberOf(level, name)));
+    outer = inner.filter((one) => one?.kind === 'object') as JsonValue[];
+    levels.push(...outer);
+  }
+  return levels;
+}
+
+/** Whether an object says that the request failed: a non-empty `error` or `errors`, or `success` or `ok` that is false. */
+function reportsError(level: JsonValue): boolean {
+  if (level.kind !== 'object') return false;
+  return [...level.members].some(([name, value]) => {
+    switch (name.toLowerCase()) {
+      case 'error':
+      case 'errors':
+        return !isEmpty(value);
+      case 'success':
+      case 'ok':
+        return isFalse(value);
+      default:
+        return false;
+    }
+  });
+}
+
+function isEmpty(value: JsonValue): boolean {
+  switch (value.kind) {
+    case 'object':
+      return value.members.size === 0;
+    case 'array':
+      return value.items.length === 0;
+    case 'string':
+      return value.text.trim() === '';
+    default:
+      return value.kind === 'null' || isFalse(value);
+  }
+}
+
+function isFalse(value: JsonValue): boolean {
+  if (value.kind === 'string') return /^\s*(?:false|0|no)\s*$/i.test(value.text);
+  if (value.kind === 'number') return Number(value.literal) === 0;
+  return value.kind === 'false';
+}
+
+/** The id of the innermost level that has one: an envelope can have another id, such as that of the request. */
+function idIn(levels: readonly JsonValue[], idField: string): string | null {
+  for (const level of levels.toReversed()) {
+    const found = idField.startsWith('/') ? valueAtPointer(level, idField) : memberOf(level, idField);
+    const id = found === null ? null : textOfId(found);
+    if (id !== null) return id;
+  }
+  return null;
+}
+
+function memberOf(level: JsonValue, name: string): JsonValue | null {
+  return level.kind === 'object' ? (level.members.get(name) ?? null) : null;
+}
+
+/** A string, or a number's literal (docs/explanation/guarantees.md#values); other values are not ids. */
+function textOfId(value: JsonValue): string | null {
+  if (value.kind === 'number') return value.literal;
+  return value.kind === 'string' && value.text.trim() !== '' ? value.text : null;
+}
+
+function hasPair(level: JsonValue, pair: readonly string[]): boolean {
+  return PAIR.every((name, at) => {
+    const found = memberOf(level, name);
+    return found !== null && textOfId(found) === pair[at];
+  });
+}
+
+/** The last segment of a Location; `null` if it names no record, such as the endpoint itself. */
+function idOfLocation({ location, url }: ResponseFacts): string | null {
+  if (location === null || location.trim() === '' || !URL.canParse(location, url)) return null;
+  const path = withoutSlash(new URL(location, url).pathname);
+  if (path === withoutSlash(new URL(url).pathname)) return null;
+  const last = path.slice(path.lastIndexOf('/') + 1);
+  if (last === '') return null;
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/+$/, '');
+}

@@ -1,0 +1,272 @@
+import type { Priority } from '@temporalio/common';
+import {
+  ActivityCancellationType,
+  type ActivityInterfaceFor,
+  ApplicationFailure,
+  CancellationScope,
+  ContinueAsNew,
+  continueAsNew,
+  isCancellation,
+  log,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { ObjectKey } from '../../src/core/brands.js';
+import type { Activities, RunError, RunReport } from '../../src/core/contract/index.js';
+import {
+  type BatchRef,
+  noRows,
+  type WriteBackInput,
+  type WriteBackOutcome,
+  type WriteBackPlanned,
+  type WriteBackResult,
+  type WriteBackStage,
+  type WrittenResults,
+} from '../../src/core/contract/write-back.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
+import { MirrorRequester } from '../export/mirror-requester.js';
+import { reportAlerts } from '../shared/alerts.js';
+import { toOutcome, toRunError } from '../shared/failures.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
+import { writeBackProgress } from '../shared/messages.js';
+import { priorityOf } from '../shared/priority.js';
+import { WriteBackLock } from './lock.js';
+
+const HEARTBEAT_TIMEOUT = '10 seconds';
+const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
+
+/** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
+const WORK = {
+  startToCloseTimeout: '1 day',
+  heartbeatTimeout: HEARTBEAT_TIMEOUT,
+  retry: { ...RETRY, maximumAttempts: 360 },
+} as const;
+
+/**
+ * Writes the rows of one batch to the service, each exactly once, with a receipt for each in `results.csv`
+ * (docs/reference/commands.md). Start it with the id from `writeBackWorkflowId`, so that a batch has one workflow, and with an
+ * input that `stageWriteBack` put into the lake. A second start sends the rows that have no outcome yet.
+ *
+ * @returns `written` or `incomplete`; throws ApplicationFailure `WriteBackFailed` with the result in its details if a
+ *   failure stopped the batch, and CancelledFailure if the batch was cancelled. Receipts are written in each case.
+ * @example
+ * const workflowId = writeBackWorkflowId(input);
+ * const { counts } = await executeChild(writeBackWorkflow, { workflowId, args: [input] });
+ */
+export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBackResult> {
+  const batch = new WriteBackBatch(input);
+  const { connection, resource, batchId } = input;
+  // In a later history, the batch has long started.
+  if (input.resume === undefined) log.info('write-back started', { connection, resource, batchId });
+  setHandler(writeBackProgress, () => batch.progress());
+  try {
+    const written = await batch.write();
+    await batch.report(written);
+    return written;
+  } catch (error) {
+    // The batch is not over: it continues in a new history.
+    if (error instanceof ContinueAsNew) throw error;
+    const failed = await batch.fail(error);
+    if (isCancellation(error)) throw error;
+    await batch.report(failed);
+    throw ApplicationFailure.create({
+      type: 'WriteBackFailed',
+      nonRetryable: true,
+      message: failed.error!.message,
+      details: [failed],
+    });
+  }
+}
+
+class WriteBackBatch {
+  readonly #input: WriteBackInput;
+  readonly #ref: BatchRef;
+  readonly #requester: MirrorRequester;
+  readonly #lock: WriteBackLock;
+  readonly #priority: Priority;
+  readonly #work: ActivityInterfaceFor<Activities>;
+  #stage: WriteBackStage = 'plan';
+  #planned: WriteBackPlanned | null;
+  /** What the look-up found when the turn of the batch came; `null` before that, and for upserts. */
+  #turn: ObjectKey | null;
+  /** The receipts of a batch that an error has stopped. */
+  #stopped: WrittenResults | null = null;
+  /** All histories of a run have the same first execution. */
+  readonly #run = workflowInfo().firstExecutionRunId;
+  #limitedSince: number | null;
+  /** Rows with an outcome. */
+  #done = 0;
+  #result: WriteBackResult | null = null;
+  #readBackRun: RunReport | null = null;
+
+  constructor(input: WriteBackInput) {
+    const { connection, resource, batchId } = input;
+    this.#input = input;
+    this.#ref = { connection, resource, batchId };
+    this.#requester = new MirrorRequester(connection);
+    this.#lock = new WriteBackLock(connection, resource);
+    this.#priority = priorityOf(connection, 'manual');
+    this.#work = proxyActivities<Activities>({ ...WORK, priority: this.#priority });
+    this.#planned = input.resume?.planned ?? null;
+    this.#turn = input.resume?.turn ?? null;
+    this.#limitedSince = input.resume?.limitedSince ?? null;
+  }
+
+  progress() {
+    const { batchId, resource } = this.#ref;
+    const rows = this.#planned?.rows ?? null;
+    return { batchId, resource, stage: this.#stage, rows, done: this.#done, result: this.#result };
+  }
+
+  /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
+  async write(): Promise<WriteBackResult> {
+    const { input, format, reading, keyColumn, written: policy, readBack = true } = this.#input;
+    const planned =
+      this.#planned ??
+      (await this.#work['worktrack.planWriteBack']({
+        ...this.#ref,
+        ...{ input, format, keyColumn },
+        ...(reading === undefined ? {} : { reading }),
+        ...(policy === undefined ? {} : { written: policy }),
+      }));
+    this.#planned = planned;
+    // An earlier run of the batch has already sent every row.
+    if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
+    const written = await this.#writeRows(planned);
+    const warnings = readBack && planned.mirrored ? await this.#readBack(planned) : [];
+    return this.#conclude(outcomeOf(written), written, { warnings });
+  }
+
+  /** Reports the batch, and the run that read the written rows, for alerts. */
+  async report({ batchId, counts, unsent, error }: WriteBackResult): Promise<void> {
+    if (this.#planned?.alerts === false) return;
+    const { connection, resource } = this.#ref;
+    const { rejected, unknown } = counts;
+    const runs = this.#readBackRun === null ? [] : [this.#readBackRun];
+    const writeBack = { resource, batchId, rejected, unknown, unsent, error };
+    await reportAlerts({ connection, runs, writeBack });
+  }
+
+  /** Writes the receipts of a batch that an error has stopped. */
+  async fail(error: unknown): Promise<WriteBackResult> {
+    return this.#conclude(toOutcome(error), this.#stopped, { error: toRunError(error) });
+  }
+
+  /**
+   * Looks the rows up, sends them, and writes the receipts, while the batch holds the lock of its resource. So the next batch
+   * finds the outcomes of this one.
+   */
+  async #writeRows({ plan, giveUpAfterMs }: WriteBackPlanned): Promise<WrittenResults> {
+    const { unknown = 'report', keyColumn, written: policy } = this.#input;
+    const send = proxyActivities<Activities>({
+      startToCloseTimeout: giveUpAfterMs,
+      scheduleToCloseTimeout: giveUpAfterMs,
+      heartbeatTimeout: HEARTBEAT_TIMEOUT,
+      // The receipts of a cancelled batch are written after its last response has arrived.
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      retry: RETRY,
+      priority: this.#priority,
+    });
+    this.#stage = 'wait';
+    let keepsLock = false;
+    try {
+      await this.#lock.acquire();
+      this.#stage = 'send';
+      // To repeat an upsert does no harm.
+      if (this.#ref.resource === 'time-entries') {
+        this.#turn ??= await this.#work['worktrack.claimRows']({
+          ...this.#ref,
+          plan,
+          keyColumn,
+          unknown,
+          ...(policy === undefined ? {} : { written: policy }),
+        });
+      }
+      const turn = this.#turn;
+      for (let isSent = false; !isSent; ) {
+        const sent = await send['worktrack.sendRows']({
+          ...this.#ref,
+          plan,
+          turn,
+          unknown,
+          run: this.#run,
+          limitedSince: this.#limitedSince,
+        });
+        this.#done = sent.rows;
+        this.#limitedSince = sent.limitedSince;
+        isSent = sent.done;
+        if (isSent || !shouldContinueAsNew()) continue;
+        // The batch keeps the lock: its next history has the same token.
+        keepsLock = true;
+        await continueAsNew<typeof writeBackWorkflow>({
+          ...this.#input,
+          resume: { planned: this.#planned!, turn, limitedSince: this.#limitedSince },
+        });
+      }
+      this.#stage = 'results';
+      return await this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn, run: this.#run });
+    } catch (error) {
+      if (!keepsLock) this.#stopped = await this.#receipts(plan);
+      throw error;
+    } finally {
+      if (!keepsLock) await this.#lock.release();
+    }
+  }
+
+  /** Requests an increment, so that the written rows reach the lake. Returns warnings: a failure does not fail the batch. */
+  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<string[]> {
+    this.#stage = 'read-back';
+    const { resource } = this.#ref;
+    try {
+      const spec = runSpec(Date.now(), { alertedBy: 'sender' });
+      const report = await this.#requester.request(resource, spec, 'read-back', giveUpAfterMs);
+      this.#readBackRun = report;
+      if (report.outcome === 'published') return [];
+      const why = report.error === null ? '' : `: ${report.error.message}`;
+      return [notInLake(resource, `the read-back was ${report.outcome}${why}`)];
+    } catch (error) {
+      await this.#requester.withdrawAll();
+      const why = isCancellation(error) ? 'was cancelled' : `failed: ${toRunError(error).message}`;
+      return [notInLake(resource, `the read-back ${why}`)];
+    }
+  }
+
+  async #receipts(plan: ObjectKey): Promise<WrittenResults | null> {
+    this.#stage = 'results';
+    try {
+      return await CancellationScope.nonCancellable(() =>
+        this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn: this.#turn, run: this.#run }),
+      );
+    } catch {
+      return null;
+    }
+  }
+
+  #conclude(
+    outcome: WriteBackOutcome,
+    written: WrittenResults | null,
+    { warnings = [], error = null }: { warnings?: readonly string[]; error?: RunError | null } = {},
+  ): WriteBackResult {
+    this.#stage = 'done';
+    const rows = this.#planned?.rows ?? 0;
+    const { counts, results, unsent, refusals } = written ?? {
+      ...{ counts: noRows(), results: null, unsent: rows, refusals: null },
+    };
+    this.#done = rows - unsent;
+    const { batchId } = this.#ref;
+    this.#result = { batchId, outcome, counts, results, rows, unsent, refusals, warnings, error };
+    const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
+    if (error === null) log.info('write-back ended', ended);
+    else log.warn('write-back ended', { ...ended, errorType: error.type, error: error.message });
+    return this.#result;
+  }
+}
+
+function notInLake(resource: string, why: string): string {
+  return `the written rows are not in the lake yet, because ${why}. Run \`worktrack export --resource ${resource}\``;
+}
+
+function outcomeOf({ counts, unsent }: WrittenResults): WriteBackOutcome {
+  return counts.rejected + counts.unknown + unsent > 0 ? 'incomplete' : 'written';
+}

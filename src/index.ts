@@ -84,7 +84,6 @@ export type { ResourceState, Verdict } from './core/resource-state.js';
 export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';
-export type { CheckResult } from './lake/checks/result.js';
 export { DamagedError } from './lake/damaged-error.js';
 export {
   clashingResources,
@@ -100,24 +99,25 @@ export {
   type Statement,
   unreadableViews,
 } from './lake/ddl/statements.js';
-export { LakeLayoutError } from './lake/published/layout-version.js';
-export type { Manifest, PublishedPart } from './lake/published/manifest.js';
-export type { Pointer } from './lake/published/pointer.js';
+export type { CheckResult } from './lake/documents/check-record.js';
+export { LakeLayoutError } from './lake/documents/lake-layout.js';
+export type { Manifest, PublishedPart } from './lake/documents/manifest.js';
+export type { Pointer } from './lake/documents/pointer.js';
 export {
   type PublishedSnapshot,
   readPublished,
   readPublishedOn,
   readSnapshotAt,
+  SnapshotNotFoundError,
 } from './lake/published/read-published.js';
-export { SnapshotNotFoundError } from './lake/published/snapshot-not-found-error.js';
-export { maskedColumns } from './lake/rows/profile.js';
 export {
   columnNames,
   type LakeRecord,
   type ReadRecordsOptions,
   readRecords,
-} from './lake/rows/read-records.js';
-export { readRows } from './lake/rows/read-rows.js';
+  readRows,
+} from './lake/published/read-rows.js';
+export { maskedColumns } from './lake/rows/profile.js';
 export {
   type ObjectStore,
   openStore,

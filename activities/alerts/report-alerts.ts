@@ -2,7 +2,7 @@ import { HAS_STARTED, observeRun, observeWriteBack } from '../../src/core/alerts
 import type { Activities, AlertReport, ReportAlertsInput } from '../../src/core/contract/index.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
-import { isSchemaChange } from '../../src/lake/rows/schema.js';
+import { isSchemaChange } from '../../src/lake/rows/data-columns.js';
 import { temporalClock } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { maxAgesOf } from './max-ages.js';

@@ -2,7 +2,7 @@ import { observeAge, observeSchedule, WHOLE_CONNECTION } from '../../src/core/al
 import type { Observation } from '../../src/core/contract/alerts.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { readPointer } from '../../src/lake/published/pointer.js';
+import { readPointer } from '../../src/lake/documents/pointer.js';
 import { temporalClock } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { maxAgesOf } from './max-ages.js';

@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
 import type { AbsentRecords, FindAbsentInput, KeysFound } from '../../src/core/contract/index.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
 import { findAbsent } from '../../src/lake/merge/absent.js';
 import { detached, type SortKey } from '../../src/lake/rows/row.js';
 import { DELETE_LIMIT_ROWS, judgeAbsence } from '../../src/lake/run/deletes.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
 import { openSources } from '../merge/sources.js';
 import { finalFailure } from '../shared/failures.js';
 import { type RunAt, readStages, type Staging } from '../shared/staging.js';

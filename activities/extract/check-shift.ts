@@ -1,7 +1,7 @@
 import { type ServiceClient, ServiceError } from '../../src/api/index.js';
-import { type Mark, marksToCheck } from '../../src/lake/run/marks.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { Mark, Stage } from '../../src/lake/documents/stage-file.js';
+import { marksToCheck } from '../../src/lake/run/marks.js';
 import { PageReader } from './page-reader.js';
 import { keyHash } from './position.js';
 

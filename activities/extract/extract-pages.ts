@@ -11,8 +11,8 @@ import {
   MAX_WORDS_MS,
   NO_WORDS,
 } from '../../src/core/unproven-limits.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import { toExtractResult } from '../../src/lake/run/stage.js';
 import { ActivityAge, HEARTBEAT_MS } from '../shared/activity-context.js';
 import { finalFailure } from '../shared/failures.js';

@@ -10,8 +10,9 @@ import {
 } from '../../src/api/index.js';
 import { peekNextCursor } from '../../src/api/json/page.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../src/core/brands.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import { type ClockTimes, updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';
+import type { ClockTimes } from '../../src/lake/documents/manifest.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import { updatedSinceAfterSetback } from '../../src/lake/run/watermark.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';

@@ -2,12 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../src/api/json/page.js';
 import { type ByteString, type Cells, toByteString } from '../../src/core/brands.js';
 import { ConfigurationError } from '../../src/core/errors.js';
-import { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
-import { RowWriter } from '../../src/lake/chunk/row-writer.js';
+import { RowBuffer, RowWriter } from '../../src/lake/chunk/row-buffer.js';
+import { type RunFile, syncedAtOfRun } from '../../src/lake/documents/run-file.js';
+import { type Column, ColumnSet, TooManyColumnsError } from '../../src/lake/rows/data-columns.js';
 import { isWanted } from '../../src/lake/rows/profile.js';
 import { rowPrefix } from '../../src/lake/rows/row.js';
-import { type Column, ColumnSet, TooManyColumnsError } from '../../src/lake/rows/schema.js';
-import { type RunFile, syncedAtOfRun } from '../../src/lake/run/run-file.js';
 
 /** Records that are read before they are written. A small batch is freed while it is in V8's young generation. */
 const RECORDS_AT_ONCE = 64;

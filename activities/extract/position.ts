@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Cursor, ObjectKey } from '../../src/core/brands.js';
 import type { ExtractInput } from '../../src/core/contract/index.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { ChainProgress, Stage, StagedChunk } from '../../src/lake/documents/stage-file.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { ChainProgress } from '../../src/lake/run/read-progress.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import { changesUpTo, firstStage, type Stage, type StagedChunk } from '../../src/lake/run/stage.js';
+import { changesUpTo, firstStage } from '../../src/lake/run/stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import { readStages, type Staging } from '../shared/staging.js';
 

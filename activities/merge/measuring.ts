@@ -1,8 +1,8 @@
-import { planChecks } from '../../src/lake/checks/plan.js';
+import { planChecks } from '../../src/lake/checks/check-plan.js';
 import type { Measuring } from '../../src/lake/checks/task-meter.js';
 import { continuedUniques } from '../../src/lake/checks/uniques.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan, MergeTask } from '../../src/lake/merge/plan.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { Staging } from '../shared/staging.js';
 
 /** What a task of a merge measures for the checks of the resource; `null` if it has none. */

@@ -4,15 +4,15 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { MergedParts, MergePartsInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { measureCarried } from '../../src/lake/checks/task-meter.js';
+import { indexKey } from '../../src/lake/documents/block-index.js';
+import { inFolder, nameOf } from '../../src/lake/documents/lake-layout.js';
+import type { PublishedPart } from '../../src/lake/documents/manifest.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { type Tally, zeroCounts } from '../../src/lake/merge/merge.js';
 import type { BatchResult, MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
-import { encodeIndex, indexKey } from '../../src/lake/part/index-file.js';
+import { copyIntactPart } from '../../src/lake/part/copy-part.js';
 import { readIndexBody } from '../../src/lake/part/read-index.js';
-import { rebuildIndex } from '../../src/lake/part/rebuild-index.js';
-import { inFolder, nameOf } from '../../src/lake/published/layout.js';
-import type { PublishedPart } from '../../src/lake/published/manifest.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { folderIn } from '../shared/published-run.js';
@@ -71,19 +71,13 @@ async function carry(
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
   const key = inFolder(folder, name);
-  const [checksum, measured] = await allDone([
-    carryIndex(store, run, part, indexKey(key), signal),
+  const [copied, measured] = await allDone([
+    copyWithIndex(store, run, part, key, signal),
     measuring === null ? null : measureCarried(store, measuring, part),
-    store.copy(part.key, key, part.bytes),
   ]);
-  const { indexCrc32: _, checks: __, ...rest } = measured?.part ?? part;
+  const { checks: _, ...rest } = copied;
   const figures = measured?.part.checks;
-  const copy: PublishedPart = {
-    ...rest,
-    indexCrc32: checksum,
-    ...(figures === undefined ? {} : { checks: figures }),
-    key,
-  };
+  const copy: PublishedPart = { ...rest, ...(figures === undefined ? {} : { checks: figures }) };
   return {
     task: at,
     // A rollback has read the rows in its target, which has an equal part.
@@ -99,24 +93,24 @@ async function carry(
 }
 
 /**
- * Copies the index of a part. The next merge relies on the index, so it is read and verified; a missing or damaged index
- * is rebuilt from its part.
- *
- * @returns the CRC-32 of the index
+ * Copies a part and its index within the store. The next merge relies on the index, so it is read and compared with the
+ * manifest. If it is missing or damaged, the part is written once more.
  */
-async function carryIndex(
+async function copyWithIndex(
   store: ObjectStore,
   { before }: RunFile,
   part: PublishedPart,
   to: ObjectKey,
   signal: AbortSignal,
-): Promise<string> {
-  const found = await readIndexBody(store, part, signal);
-  if (found.state === 'whole') {
-    await store.copy(indexKey(part.key), to, found.body.length);
-    return part.indexCrc32!;
+): Promise<PublishedPart> {
+  const index = await readIndexBody(store, part, signal);
+  if (index.state !== 'whole') {
+    const { profile, columns } = before!;
+    return copyIntactPart(store, part, { ...profile, columns }, { to, signal });
   }
-  const { csv, key } = before!.profile;
-  const index = await rebuildIndex(store, part, { csv, keyColumns: key.length }, signal);
-  return (await store.write(to, encodeIndex(index), { contentType: 'application/json', signal })).crc32;
+  await allDone([
+    store.copy(part.key, to, part.bytes),
+    store.copy(indexKey(part.key), indexKey(to), index.body.length),
+  ]);
+  return { ...part, key: to };
 }

@@ -1,25 +1,26 @@
 import type { MergePlanned, PlanMergeInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { type MergePlan, planTasks } from '../../src/lake/merge/plan.js';
-import type { Block } from '../../src/lake/part/index-file.js';
-import { BlockReader } from '../../src/lake/part/reader.js';
-import type { PublishedPart } from '../../src/lake/published/manifest.js';
-import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
-import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
-import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/schema.js';
-import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
-import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
+import type { Block } from '../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../src/lake/documents/manifest.js';
 import {
   type BaseSnapshot,
   mustSeeRows,
   type RollbackTarget,
   type RunFile,
-} from '../../src/lake/run/run-file.js';
-import type { StagedChunk } from '../../src/lake/run/stage.js';
+} from '../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
+import { type MergePlan, planTasks } from '../../src/lake/merge/plan.js';
+import { readChunkIndex } from '../../src/lake/part/read-index.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/data-columns.js';
+import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
+import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
+import { exceedsDeleteLimit } from '../../src/lake/run/deletes.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { type RunAt, readRunWith, readStages } from '../shared/staging.js';
-import { framingOfRead, readIndexOf } from './sources.js';
+import { framingOfRead } from './sources.js';
 
 const READS_AT_ONCE = 16;
 /** Number of schema changes that a message lists. */
@@ -33,7 +34,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
   const blocks = await inParallel(
     chunks,
     READS_AT_ONCE,
-    async (chunk) => (await readIndexOf(store, run, chunk)).blocks,
+    async (chunk) => (await readChunkIndex(store, chunk)).blocks,
   );
   const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
   // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
@@ -76,7 +77,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
 
 /** Whether the target's rows have the head's header and settings, so that equal parts have equal rows. */
 function isWrittenLike(target: RollbackTarget, before: BaseSnapshot): boolean {
-  return target.fingerprint === before.fingerprint && target.columns === before.columns.length;
+  return target.fingerprint === before.fingerprint && target.columns.length === before.columns.length;
 }
 
 /** The parts that a rollback's target and the head have in common. */

@@ -1,20 +1,22 @@
 import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import type { PartIndex } from '../../src/lake/documents/block-index.js';
+import { nameOf } from '../../src/lake/documents/lake-layout.js';
+import type { PublishedPart } from '../../src/lake/documents/manifest.js';
+import { mustSeeRows, type RunFile } from '../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
 import { adaptRows, type Written } from '../../src/lake/merge/adapt.js';
 import { blocksIn, maxOverlap } from '../../src/lake/merge/keys.js';
 import { type KeyRange, MergeSource } from '../../src/lake/merge/source.js';
+import { copyIntactPart } from '../../src/lake/part/copy-part.js';
 import { type Framing, framingOf, framingOfChunk } from '../../src/lake/part/framing.js';
-import type { PartIndex } from '../../src/lake/part/index-file.js';
-import { READ_AHEAD, ReadAhead } from '../../src/lake/part/read-ahead.js';
 import { readChunkIndex, readPartIndex } from '../../src/lake/part/read-index.js';
-import { BlockReader } from '../../src/lake/part/reader.js';
-import type { PublishedPart } from '../../src/lake/published/manifest.js';
+import { BlockReader, READ_AHEAD, ReadAhead } from '../../src/lake/part/reader.js';
+import type { Column } from '../../src/lake/rows/data-columns.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { withRunId } from '../../src/lake/rows/row.js';
-import type { Column } from '../../src/lake/rows/schema.js';
-import { mustSeeRows, type RunFile } from '../../src/lake/run/run-file.js';
-import type { StagedChunk } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { stagedKey } from '../shared/lake-staging.js';
 
 /** Target size of the buffers of all sources of a task, in bytes. A request can exceed its share by a block. */
 const BUFFER_BYTES = 16 * 1024 * 1024;
@@ -87,7 +89,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     OPENED_AT_ONCE,
     async ({ chunk, age }) => {
       const { key, chain, runId } = chunk;
-      const index = await readIndexOf(store, run, chunk, signal);
+      const index = await readChunkIndex(store, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
       // Rows that a failed run has staged, or an attempt with its own id.
       const isForeign = runId !== undefined && runId !== run.runId;
@@ -100,23 +102,14 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
 
   async function openBefore(): Promise<MergeSource[]> {
     if (before === null || run.before === null) return [];
-    const { csv, key } = run.before.profile;
-    const index = await readPartIndex(store, before, { csv, keyColumns: key.length }, signal);
-    return [open(0, before.key, index, run.before, framingOf(csv))];
+    const { profile, columns } = run.before;
+    const index = await readPartIndex(store, before, signal);
+    if (index !== null) return [open(0, before.key, index, run.before, framingOf(profile.csv))];
+    const to = stagedKey({ resource: resource.name, runId: run.runId }, `indexed-${nameOf(before.key)}`);
+    const copy = await copyIntactPart(store, before, { ...profile, columns }, { to, signal });
+    const found = await readChunkIndex(store, { key: to, indexCrc32: copy.indexCrc32! }, signal);
+    return [open(0, to, found, run.before, framingOf(profile.csv))];
   }
-}
-
-/** Reads the block index of a staged chunk, or of a part of a rollback's target. */
-export function readIndexOf(
-  store: ObjectStore,
-  { rollback }: Pick<RunFile, 'rollback'>,
-  chunk: Pick<StagedChunk, 'key' | 'indexCrc32'>,
-  signal?: AbortSignal,
-): Promise<PartIndex> {
-  const part = rollback?.parts.find(({ key }) => key === chunk.key);
-  if (rollback === null || part === undefined) return readChunkIndex(store, chunk, signal);
-  const { csv, key } = rollback.profile;
-  return readPartIndex(store, part, { csv, keyColumns: key.length }, signal);
 }
 
 /** The framing of a staged chunk, or of a part of a rollback's target. */

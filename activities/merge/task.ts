@@ -1,23 +1,23 @@
 import { inParallel } from '../../src/core/in-parallel.js';
 import { measureMerged, TaskMeter } from '../../src/lake/checks/task-meter.js';
-import { inRange } from '../../src/lake/merge/keys.js';
-import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
-import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
-import { type Restorable, restorable } from '../../src/lake/merge/restorable.js';
-import { framingOf } from '../../src/lake/part/framing.js';
-import { PartSeries } from '../../src/lake/part/series.js';
-import { inFolder, nameOf, partName, type Tree } from '../../src/lake/published/layout.js';
-import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
-import { headerRow } from '../../src/lake/rows/header.js';
-import { newerByField } from '../../src/lake/rows/newer.js';
-import type { SortKey } from '../../src/lake/rows/row.js';
+import { inFolder, nameOf, partName, type Tree } from '../../src/lake/documents/lake-layout.js';
+import { type PublishedPart, toPublished } from '../../src/lake/documents/manifest.js';
 import {
   countsUnlisted,
   countsUnrestored,
   type RunFile,
   returningFrom,
   syncedAtOfRun,
-} from '../../src/lake/run/run-file.js';
+} from '../../src/lake/documents/run-file.js';
+import { inRange } from '../../src/lake/merge/keys.js';
+import { mergeRows, type Tally } from '../../src/lake/merge/merge.js';
+import type { MergePlan, MergeTask, TaskResult } from '../../src/lake/merge/plan.js';
+import { type Restorable, restorable } from '../../src/lake/merge/restorable.js';
+import { framingOf } from '../../src/lake/part/framing.js';
+import { PartSeries } from '../../src/lake/part/series.js';
+import { headerRow } from '../../src/lake/rows/data-columns.js';
+import { newerByField } from '../../src/lake/rows/newer.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
 import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';

@@ -5,6 +5,7 @@ import {
   conditionProblem,
   type ObjectStore,
   PROBES,
+  probeConditionalWrites,
 } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -44,7 +45,7 @@ export async function checkConditionalWrites(store: ObjectStore, now: number): P
 }
 
 async function probe(store: ObjectStore, now: number): Promise<ConditionalWrites> {
-  const answer = await store.probeConditionalWrites();
+  const answer = await probeConditionalWrites(store);
   const left: ObjectKey[] = [];
   for await (const { key, modifiedAt } of store.list(PROBES)) if (now - modifiedAt > OLD_MS) left.push(key);
   await store.remove(left);

@@ -2,15 +2,16 @@ import { type ServiceClient, ServiceError, TransientError } from '../../src/api/
 import { readListPage } from '../../src/api/json/page.js';
 import { fromByteString } from '../../src/core/brands.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
+import { folderOf } from '../../src/lake/documents/lake-layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/documents/manifest.js';
+import { readPointer } from '../../src/lake/documents/pointer.js';
 import { framingOf } from '../../src/lake/part/framing.js';
+import { readPartRows } from '../../src/lake/part/part-rows.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
-import { folderOf } from '../../src/lake/published/layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/published/manifest.js';
-import { readPointer } from '../../src/lake/published/pointer.js';
+import { ColumnSet } from '../../src/lake/rows/data-columns.js';
 import { hasId, idOf } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
-import { ColumnSet } from '../../src/lake/rows/schema.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
 import type { OpenConnection } from '../shared/deps.js';
@@ -211,12 +212,23 @@ async function readKnownIds(store: ObjectStore, { name, path }: Place): Promise<
 
 async function keysOfBlock(
   store: ObjectStore,
-  { csv, key: fields }: Manifest,
+  { csv }: Manifest,
   part: PublishedPart,
   which: 'first' | 'last',
 ): Promise<SortKey[]> {
-  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length });
+  const index = await readPartIndex(store, part);
+  if (index === null) return someKeys(store, csv, part);
+  const { blocks } = index;
   const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) });
   const text = await reader.rows(which === 'first' ? 0 : blocks.length - 1);
   return rowKeys(text, 1, csv.delimiter, 'live');
+}
+
+/** Keys of the first live rows of a part whose block index is missing or damaged. */
+async function someKeys(store: ObjectStore, csv: Manifest['csv'], part: PublishedPart): Promise<SortKey[]> {
+  for await (const rows of readPartRows(store, part, csv)) {
+    const keys = rowKeys(rows.join(''), 1, csv.delimiter, 'live');
+    if (keys.length > 0) return keys;
+  }
+  return [];
 }

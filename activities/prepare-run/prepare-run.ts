@@ -7,13 +7,13 @@ import type {
   PublishedRun,
 } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
-import type { FoundPointer } from '../../src/lake/published/pointer.js';
+import type { FoundPointer } from '../../src/lake/documents/pointer.js';
+import type { BaseSnapshot, RunFile } from '../../src/lake/documents/run-file.js';
 import { checkLayoutOfRuns } from '../../src/lake/published/run-folders.js';
+import { ColumnSet } from '../../src/lake/rows/data-columns.js';
 import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
-import { ColumnSet } from '../../src/lake/rows/schema.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
-import type { BaseSnapshot, RunFile } from '../../src/lake/run/run-file.js';
 import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { readIntactHead } from '../rollback/damaged-head.js';

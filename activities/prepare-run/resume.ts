@@ -1,7 +1,8 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import { type Stage, toExtractResult } from '../../src/lake/run/stage.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
+import { toExtractResult } from '../../src/lake/run/stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Meter } from '../../src/core/metrics.js';
 import { cutText } from '../../src/core/text-budget.js';
+import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/check-plan.js';
 import type { HashRun } from '../../src/lake/checks/hash-merge.js';
 import { judgeChecks } from '../../src/lake/checks/judge.js';
-import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/plan.js';
+import { readHashes } from '../../src/lake/checks/task-meter.js';
+import { mergeUniques } from '../../src/lake/checks/uniques.js';
 import {
   type CheckRecord,
   type CheckResult,
   daysOf,
   limitedNames,
   withDay,
-} from '../../src/lake/checks/result.js';
-import { readHashes } from '../../src/lake/checks/task-meter.js';
-import { mergeUniques } from '../../src/lake/checks/uniques.js';
+} from '../../src/lake/documents/check-record.js';
+import { dateOf } from '../../src/lake/documents/lake-layout.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import { dateOf } from '../../src/lake/published/layout.js';
 import type { AddedUp } from '../../src/lake/run/add-up.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';

@@ -1,16 +1,16 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import { sha256Of } from '../../src/lake/published/checksums.js';
-import { inFolder, MANIFEST, nameOf, type Tree } from '../../src/lake/published/layout.js';
+import { sha256Of } from '../../src/lake/documents/checksums.js';
+import { inFolder, MANIFEST, nameOf, type Tree } from '../../src/lake/documents/lake-layout.js';
 import {
   decodeManifest,
   encodeManifest,
   type Manifest,
-  type ManifestInput,
+  type ManifestFields,
   type PublishedPart,
-} from '../../src/lake/published/manifest.js';
-import { isOfLaterPurge } from '../../src/lake/published/purge.js';
-import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+} from '../../src/lake/documents/manifest.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
+import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { folderIn } from '../shared/published-run.js';
@@ -50,7 +50,7 @@ interface WrittenManifest {
 export async function writeManifest(
   store: ObjectStore,
   run: RunFile,
-  input: ManifestInput,
+  input: ManifestFields,
 ): Promise<WrittenManifest> {
   const folder = folderIn(run, input.tree === 'snapshot' ? 'snapshots' : 'changes');
   const key = inFolder(folder, MANIFEST);

@@ -1,10 +1,10 @@
+import { inFolder, partName, type Tree } from '../../src/lake/documents/lake-layout.js';
+import { type PublishedPart, toPublished } from '../../src/lake/documents/manifest.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/plan.js';
 import { framingOf } from '../../src/lake/part/framing.js';
-import { PartWriter } from '../../src/lake/part/writer.js';
-import { inFolder, partName, type Tree } from '../../src/lake/published/layout.js';
-import { type PublishedPart, toPublished } from '../../src/lake/published/manifest.js';
-import { headerRow } from '../../src/lake/rows/header.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { PartWriter } from '../../src/lake/part/part-writer.js';
+import { headerRow } from '../../src/lake/rows/data-columns.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { folderIn } from '../shared/published-run.js';
 

@@ -2,34 +2,34 @@ import { Context } from '@temporalio/activity';
 import type { DeletesProblem, PublishedRun, PublishInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
-import { summaryOf } from '../../src/lake/checks/result.js';
-import type { MergeCounts } from '../../src/lake/merge/merge.js';
-import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import { indexedObjects, inFolder, MANIFEST } from '../../src/lake/published/layout.js';
+import { summaryOf } from '../../src/lake/documents/check-record.js';
+import type { ListIdentity, RolledBack } from '../../src/lake/documents/document-schemas.js';
+import { indexedObjects, inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
 import {
   addLineBreaks,
-  type ListIdentity,
   type Manifest,
-  type ManifestInput,
+  type ManifestFields,
   type PublishedPart,
   previousRuns,
-  type RolledBack,
-} from '../../src/lake/published/manifest.js';
-import { checkObject, swapPointer } from '../../src/lake/published/publish.js';
-import { profileFingerprint } from '../../src/lake/rows/profile.js';
-import { schemaChanges } from '../../src/lake/rows/schema.js';
-import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
-import { detectionOf } from '../../src/lake/run/deletes.js';
-import { nextFullRead } from '../../src/lake/run/full-read.js';
+} from '../../src/lake/documents/manifest.js';
 import {
   countsUnlisted,
   countsUnrestored,
   type RunFile,
   returningFrom,
   syncedAtOfRun,
-} from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
+} from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
+import type { MergeCounts } from '../../src/lake/merge/merge.js';
+import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
+import { swapPointer } from '../../src/lake/published/conditional-write.js';
+import { schemaChanges } from '../../src/lake/rows/data-columns.js';
+import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { type AddedUp, addUp } from '../../src/lake/run/add-up.js';
+import { detectionOf } from '../../src/lake/run/deletes.js';
+import { nextFullRead } from '../../src/lake/run/full-read.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
+import { checkObject } from '../../src/lake/store/digest.js';
 import { ALL_REMOVED, type ObjectStore } from '../../src/lake/store/index.js';
 import type { FixedTypes } from '../../src/table/index.js';
 import { displacedFailure } from '../shared/displacement.js';
@@ -130,20 +130,23 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
   // From here on, a cancellation changes nothing.
   const changes = await writeManifest(store, run, {
     ...{ ...common, tree: 'changes', parts: parts.changes },
-    publishedAt: found.now(),
+    publishedAt: new Date(found.now()).toISOString(),
   });
   // An earlier attempt may have written the manifest, with its own time.
   const { publishedAt } = changes.manifest;
   const snapshot = await writeManifest(store, run, {
-    ...{ ...common, tree: 'snapshot', parts: parts.snapshot },
-    publishedAt: Date.parse(publishedAt),
+    ...{ ...common, tree: 'snapshot', parts: parts.snapshot, publishedAt },
+    // No run continues with the parts of a change log.
+    ...(found.checked === null
+      ? {}
+      : { measured: found.checked.record.measured, uniques: found.checked.record.uniques }),
   });
   found.onSwap();
   const swapped = await swapPointer(
     store,
     {
       ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
-      checkpoint: { updatedSince: checkpoint },
+      checkpoint,
       ...{ rows: counts.rows, connection, baseUrl, writer: run.writer },
       rolledBack: common.rolledBack,
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
@@ -157,7 +160,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
   }
   const published: PublishedRun = {
     snapshot: snapshot.key,
-    checkpoint: { updatedSince: checkpoint },
+    checkpoint,
     counts,
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
@@ -196,7 +199,7 @@ function manifestFields(
   run: RunFile,
   found: ToPublish,
   { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
-): Omit<ManifestInput, 'tree' | 'parts' | 'publishedAt'> {
+): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
   const { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked } = found;
   const { resource, rollback } = run;
   const { counts } = sum;
@@ -207,20 +210,25 @@ function manifestFields(
   const { readPages: pages, pageSize, updatedSince: asked } = list;
   const isIncomplete = isIncompleteRead(found);
   const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
+  const updatedSince =
+    rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
+  const readUpTo =
+    rollback?.readUpTo ?? nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince);
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
     ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
     mode: run.mode,
     updatedSince: asked,
-    checkpoint: rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince),
-    startedAt: run.startedAt,
-    readUpTo:
-      rollback?.readUpTo ??
-      nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince),
+    checkpoint: { updatedSince },
+    startedAt: new Date(run.startedAt).toISOString(),
+    readUpTo: {
+      workflow: new Date(readUpTo.workflow).toISOString(),
+      service: readUpTo.service === null ? null : new Date(readUpTo.service).toISOString(),
+    },
     pages: stage.pages,
     counts,
     columns: plan.columns,
-    profile: { key: resource.key, csv: resource.csv, columns: resource.columns },
+    ...{ key: resource.key, csv: resource.csv, selection: resource.columns },
     fingerprint: profileFingerprint(resource),
     ...listAndShapes(run, counts),
     gap,
@@ -231,7 +239,7 @@ function manifestFields(
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
     rolledBack: rolledBackAfter(run, isIncomplete),
     ...(checkedTypes === null ? {} : { checkedTypes }),
-    ...(checked === null ? {} : { checked: checked.record }),
+    ...(checked === null ? {} : { checks: checked.record.results }),
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
     warnings: [
       ...run.warnings,
@@ -249,7 +257,7 @@ function manifestFields(
 function listAndShapes(
   run: RunFile,
   { unlisted, unrestored }: MergeCounts,
-): Pick<ManifestInput, 'list' | 'shapes'> {
+): Pick<ManifestFields, 'list' | 'shapes'> {
   const { resource, earlierList, shapes, reconcile, rollback, before } = run;
   // Also while deletes are not detected: settings may turn the detection on later.
   const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);

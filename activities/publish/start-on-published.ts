@@ -17,10 +17,10 @@ import {
 } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
-import { summaryOf } from '../../src/lake/checks/result.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
+import { summaryOf } from '../../src/lake/documents/check-record.js';
+import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/documents/lake-layout.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
-import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/published/layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';

@@ -1,10 +1,6 @@
-import { readPartRows } from '../../src/lake/part/rows.js';
-import {
-  type Manifest,
-  type PublishedPart,
-  type RolledBack,
-  readManifest,
-} from '../../src/lake/published/manifest.js';
+import type { RolledBack } from '../../src/lake/documents/document-schemas.js';
+import { type Manifest, type PublishedPart, readManifest } from '../../src/lake/documents/manifest.js';
+import { readPartRows } from '../../src/lake/part/part-rows.js';
 import { payloadAt, rowKey, type SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 

@@ -1,5 +1,5 @@
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkValues, type FixedTypes } from '../../src/table/index.js';
 import { fixedTypes } from '../shared/table-task.js';

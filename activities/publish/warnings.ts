@@ -1,10 +1,10 @@
 import type { DeletesProblem } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import { MAX_REREADS } from '../../src/core/mirror-requests.js';
+import { countsUnlisted, type RunFile } from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
 import type { MergeCounts } from '../../src/lake/merge/merge.js';
 import { canDetectDeletes } from '../../src/lake/run/deletes.js';
-import { countsUnlisted, type RunFile } from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
 import { toUtcSeconds, type windowGap } from '../../src/lake/run/watermark.js';
 
 /** The findings of a run that lead to warnings. */

@@ -1,5 +1,5 @@
 import type { TableSettings } from '../../src/core/settings.js';
-import { pointerKey } from '../../src/lake/published/layout.js';
+import { pointerKey } from '../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { parquetLibrary, tablePrefix } from '../../src/table/index.js';
 import { finalFailure } from '../shared/failures.js';

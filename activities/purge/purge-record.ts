@@ -3,18 +3,18 @@ import type { RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
-import { readPublishedIds } from '../../src/lake/published/chain.js';
-import { manifestChecksums } from '../../src/lake/published/checksums.js';
-import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/published/layout.js';
-import type { Manifest } from '../../src/lake/published/manifest.js';
+import { manifestChecksums } from '../../src/lake/documents/checksums.js';
+import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/documents/lake-layout.js';
+import type { Manifest } from '../../src/lake/documents/manifest.js';
 import {
   decodePointer,
   encodePointer,
   type FoundPointer,
   type Pointer,
-} from '../../src/lake/published/pointer.js';
-import { purgedRows, recountRows } from '../../src/lake/published/purge.js';
-import { rewrite, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+} from '../../src/lake/documents/pointer.js';
+import { readPublishedIds } from '../../src/lake/published/chain.js';
+import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
+import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';

@@ -1,30 +1,20 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { isHashesName } from '../../src/lake/checks/uniques.js';
-import { copyRows } from '../../src/lake/part/copy-rows.js';
-import { framingOf } from '../../src/lake/part/framing.js';
-import { readPartIndex } from '../../src/lake/part/read-index.js';
-import { readPartRows } from '../../src/lake/part/rows.js';
-import { PartWriter } from '../../src/lake/part/writer.js';
+import { folderOf, inFolder, nameOf } from '../../src/lake/documents/lake-layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/documents/manifest.js';
+import { copyPart } from '../../src/lake/part/copy-part.js';
+import { type Version, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { containsKey } from '../../src/lake/published/find-record.js';
-import { folderOf, inFolder, nameOf } from '../../src/lake/published/layout.js';
-import {
-  decodeManifest,
-  type Manifest,
-  type PublishedPart,
-  toPublished,
-} from '../../src/lake/published/manifest.js';
 import {
   type PurgedPart,
   partsContaining,
   purgeToken,
   replaceParts,
   storedKey,
-} from '../../src/lake/published/purge.js';
-import { type Version, writeIfUnchanged } from '../../src/lake/published/rewrite.js';
-import { headerRow } from '../../src/lake/rows/header.js';
+} from '../../src/lake/published/purge-rules.js';
+import { columnName } from '../../src/lake/rows/data-columns.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { columnName } from '../../src/lake/rows/schema.js';
 import type { ObjectStore, Removal } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking.js';
 import { removeStrayParts } from '../shared/remove-folders.js';
@@ -116,32 +106,18 @@ function keyProfile({ key, csv, selection }: Manifest, { masking }: TreePurge): 
   return maskedColumns(profile, key.map(columnName)).length > 0 ? withMaskingKey(masking, profile) : profile;
 }
 
-async function writePartWithout(
+function writePartWithout(
   store: ObjectStore,
-  { key: fields, csv, columns }: Manifest,
+  manifest: Manifest,
   part: PublishedPart,
   gone: SortKey,
   { tree, by, signal }: TreePurge,
 ): Promise<PublishedPart> {
   const name = nameOf(part.key).replace(/^(part-\d+)-[0-9a-f]+/, `$1-${purgeToken(by)}`);
-  const layout = { csv, keyColumns: fields.length };
-  const index = tree === 'snapshots' ? await readPartIndex(store, part, layout, signal) : null;
-  const writer = new PartWriter(store, inFolder(folderOf(part.key), name), {
-    framing: framingOf(csv),
-    header: headerRow(columns, csv),
-    columns: index === null ? columns.length : index.columns,
+  return copyPart(store, part, manifest, {
+    to: inFolder(folderOf(part.key), name),
     index: tree === 'snapshots' ? 'beside' : 'none',
+    keeps: (key) => key !== gone,
     signal,
   });
-  try {
-    await copyRows(readPartRows(store, part, { compression: csv.compression, signal }), writer, {
-      keyColumns: fields.length,
-      delimiter: csv.delimiter,
-      each: (row, key) => (key === gone ? null : row),
-    });
-    return toPublished(await writer.finish());
-  } catch (error) {
-    await writer.abort();
-    throw error;
-  }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
-import { type PublishedPart, readManifest } from '../../src/lake/published/manifest.js';
-import type { FoundPointer, Pointer } from '../../src/lake/published/pointer.js';
-import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
+import { type PublishedPart, readManifest } from '../../src/lake/documents/manifest.js';
+import type { FoundPointer, Pointer } from '../../src/lake/documents/pointer.js';
+import type { BaseSnapshot } from '../../src/lake/documents/run-file.js';
 import { type ObjectStore, StoreError } from '../../src/lake/store/index.js';
 import { baseSnapshot, readBaseSnapshot } from '../shared/base-snapshot.js';
 

@@ -1,13 +1,18 @@
+import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { ExtractResult, RunRef } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import { nameOf } from '../../src/lake/documents/lake-layout.js';
+import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
+import type { Pointer } from '../../src/lake/documents/pointer.js';
+import type { RollbackTarget, RunFile } from '../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
+import { copyIntactPart } from '../../src/lake/part/copy-part.js';
+import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { readPublishedIds } from '../../src/lake/published/chain.js';
-import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
-import type { Pointer } from '../../src/lake/published/pointer.js';
-import { checkObject } from '../../src/lake/published/publish.js';
 import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
-import type { RollbackTarget, RunFile } from '../../src/lake/run/run-file.js';
-import { firstStage, type StagedChunk, toExtractResult } from '../../src/lake/run/stage.js';
+import { firstStage, toExtractResult } from '../../src/lake/run/stage.js';
+import { checkObject } from '../../src/lake/store/digest.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readUpToOf } from '../shared/base-snapshot.js';
 import { finalFailure } from '../shared/failures.js';
@@ -51,22 +56,33 @@ export async function readTarget(
     checkpoint: checkpoint.updatedSince,
     readUpTo: readUpToOf(manifest),
     parts: manifest.parts.filter(({ rows }) => rows > 0),
-    columns: columns.length,
+    columns,
     profile: { key: keys, csv, columns: selection },
     ...{ fingerprint, list, shapes },
   };
 }
 
-/** Stages the rows of the target as a complete reading of the list, without copying them. */
+/**
+ * Stages the rows of the target as a complete reading of the list, without copying them. Only a part whose block index is
+ * missing or damaged is copied, with a new one.
+ */
 export async function stageTarget(staging: Staging, run: RunFile): Promise<ExtractResult> {
-  const { parts, columns } = run.rollback!;
-  const chunks = parts.map(
-    ({ key, rows, bytes, rawBytes, first, last, sha256, indexCrc32 }): StagedChunk => ({
-      ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns, sha256 },
+  const { parts, profile, columns } = run.rollback!;
+  const { cancellationSignal: signal } = Context.current();
+  const { store } = staging;
+  const chunks = await inParallel(parts, CHECKS_AT_ONCE, async (part): Promise<StagedChunk> => {
+    const { rows, rawBytes, first, last, sha256 } = part;
+    const isIndexed = (await readPartIndex(store, part, signal)) !== null;
+    const to = staging.key(`indexed-${nameOf(part.key)}`);
+    const { key, bytes, indexCrc32 } = isIndexed
+      ? part
+      : await copyIntactPart(store, part, { ...profile, columns }, { to, signal });
+    return {
+      ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns: columns.length, sha256 },
       // A part of a snapshot has an index.
       indexCrc32: indexCrc32!,
-    }),
-  );
+    };
+  });
   const fetched = parts.reduce((sum, { rows }) => sum + rows, 0);
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
   // Each attempt writes the same text.

@@ -11,9 +11,9 @@ import type {
   PlanMergeInput,
 } from '../../src/core/contract/index.js';
 import type { Steps } from '../../src/core/phases/phase-steps.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/plan.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
 import { confirmDeletes } from '../deletes/confirm-deletes.js';
 import { findAbsentRecords } from '../deletes/detect-deletes.js';
 import { extractPages } from '../extract/extract-pages.js';
@@ -97,7 +97,7 @@ export class MemorySteps implements Steps {
     const parts = this.#run.before?.parts ?? [];
     if (this.#holdsBase || parts.length !== 1) return;
     this.#holdsBase = true;
-    await withHeartbeat(() => holdBasePart(this.#staging.store, this.#run, parts[0]!));
+    await withHeartbeat(() => holdBasePart(this.#staging.store, parts[0]!));
   }
 
   #check({ batches, tasks, chunks }: MergePlan): void {

@@ -1,14 +1,13 @@
 import type { RunId } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { beganAfter, newestId } from '../../src/core/run-id.js';
+import { pointerKey } from '../../src/lake/documents/lake-layout.js';
+import { type ClockTimes, type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
+import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/documents/pointer.js';
+import type { BaseSnapshot } from '../../src/lake/documents/run-file.js';
 import { findRun } from '../../src/lake/published/chain.js';
-import { pointerKey } from '../../src/lake/published/layout.js';
-import { type Manifest, readManifest } from '../../src/lake/published/manifest.js';
-import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/published/pointer.js';
 import { listRuns } from '../../src/lake/published/run-folders.js';
 import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
-import type { BaseSnapshot } from '../../src/lake/run/run-file.js';
-import type { ClockTimes } from '../../src/lake/run/watermark.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 

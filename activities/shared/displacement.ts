@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { FailureType, RunRef } from '../../src/core/contract/index.js';
 import { parseRunDate } from '../../src/core/run-id.js';
-import { readPointer } from '../../src/lake/published/pointer.js';
+import { readPointer } from '../../src/lake/documents/pointer.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ActivityDeps } from './deps.js';
 import { finalFailure } from './failures.js';

@@ -1,8 +1,8 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { parseStored } from '../../src/core/stored-json.js';
-import { inFolder, nameOf, stagingFolder } from '../../src/lake/published/layout.js';
-import { RUN_FILE, type RunFile } from '../../src/lake/run/run-file.js';
+import { inFolder, nameOf, stagingFolder } from '../../src/lake/documents/lake-layout.js';
+import { RUN_FILE, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 import type { Staging } from './staging.js';
@@ -76,7 +76,7 @@ export function stagedKey({ resource, runId }: StagedRun, name: string): ObjectK
 
 /** Writes a JSON document to the lake. */
 export async function writeStaged(store: ObjectStore, key: ObjectKey, document: object): Promise<void> {
-  await store.write(key, Buffer.from(JSON.stringify(document)), { contentType: 'application/json' });
+  await store.write(key, Buffer.from(JSON.stringify(document)));
 }
 
 /**

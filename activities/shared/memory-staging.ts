@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import { quarantineKey } from '../../src/lake/published/layout.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { quarantineKey } from '../../src/lake/documents/lake-layout.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { HeldStore, type ObjectStore } from '../../src/lake/store/index.js';
 import { fixRun, stagedKey, writeStaged } from './lake-staging.js';
 import type { Staging } from './staging.js';

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import { dateOf, runFolder, type Tree } from '../../src/lake/published/layout.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
+import { dateOf, runFolder, type Tree } from '../../src/lake/documents/lake-layout.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 
 /** The fields of a run file that say where its folders are. A run in memory has no run file. */
 export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {

@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import { indexedObjects, inFolder, MANIFEST, nameOf } from '../../src/lake/published/layout.js';
-import { type PublishedPart, readManifest } from '../../src/lake/published/manifest.js';
-import { isOfLaterPurge } from '../../src/lake/published/purge.js';
+import { indexedObjects, inFolder, MANIFEST, nameOf } from '../../src/lake/documents/lake-layout.js';
+import { type PublishedPart, readManifest } from '../../src/lake/documents/manifest.js';
+import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 
 const REMOVED_AT_ONCE = 1000;

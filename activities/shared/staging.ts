@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { RunFile } from '../../src/lake/run/run-file.js';
-import type { Stage } from '../../src/lake/run/stage.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 

@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
+import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/documents/lake-layout.js';
+import { type Pointer, readPointer } from '../../src/lake/documents/pointer.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
-import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/published/layout.js';
-import { type Pointer, readPointer } from '../../src/lake/published/pointer.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';

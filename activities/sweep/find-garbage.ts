@@ -3,9 +3,16 @@ import type { RunSweep, Writer } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
-import { inFolder, MANIFEST, runFolder, stagingPrefix, treePrefix } from '../../src/lake/published/layout.js';
-import { type Manifest, PREVIOUS_RUNS, readManifest } from '../../src/lake/published/manifest.js';
-import { type Listed, readMarks } from '../../src/lake/published/marks.js';
+import {
+  inFolder,
+  MANIFEST,
+  PREVIOUS_RUNS,
+  runFolder,
+  stagingPrefix,
+  treePrefix,
+} from '../../src/lake/documents/lake-layout.js';
+import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
+import { type Listed, readKnownRuns } from '../../src/lake/published/known-runs.js';
 import {
   needsMore,
   planSweep,
@@ -16,7 +23,7 @@ import {
   toRunFolders,
   toStagedFolders,
   unknownComplete,
-} from '../../src/lake/published/sweep.js';
+} from '../../src/lake/published/sweep-plan.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ListedObject, ObjectStore } from '../../src/lake/store/index.js';
 
@@ -63,9 +70,9 @@ export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<
   const rest = { head: head.runId, keep, replaced, before, settings, now };
   let input: Omit<SweepFacts, 'recorded'> | null = null;
   const read = (runId: RunId): Promise<Listed | null> => readListed(store, resource, folders, runId);
-  for await (const marks of readMarks(toListed(head), read, PREVIOUS_RUNS)) {
+  for await (const known of readKnownRuns(toListed(head), read, PREVIOUS_RUNS)) {
     task.signal.throwIfAborted();
-    input = { ...facts, ...rest, marks };
+    input = { ...facts, ...rest, known };
     if (!needsMore(input)) break;
   }
   const recorded = await readRecorded(store, unknownComplete(input!), task);

@@ -11,8 +11,8 @@ import {
   nameOf,
   runFolder,
   stagingPrefix,
-} from '../../src/lake/published/layout.js';
-import { isOfLaterPurge } from '../../src/lake/published/purge.js';
+} from '../../src/lake/documents/lake-layout.js';
+import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import {
   doomed,
   headBegan,
@@ -21,7 +21,7 @@ import {
   removalOrder,
   type SweepFacts,
   type SweepPlan,
-} from '../../src/lake/published/sweep.js';
+} from '../../src/lake/published/sweep-plan.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { removeFolder } from '../shared/remove-folders.js';
 import { findGarbage, readIntact, type SweepTask } from './find-garbage.js';
@@ -134,7 +134,7 @@ async function abortUploads(
     const name = key.startsWith(staging)
       ? key.slice(staging.length).split('/')[0]!
       : (/\/run=([^/]*)\//.exec(key)?.[1] ?? '');
-    return (isRunId(name) && input.marks.published.has(name)) || isDoomed(name, startedAt);
+    return (isRunId(name) && input.known.published.has(name)) || isDoomed(name, startedAt);
   };
   const counts = await Promise.all([
     store.abortUploads(`${resource}/`, isAbandoned),

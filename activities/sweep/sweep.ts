@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Activities, SweepInput, Swept } from '../../src/core/contract/index.js';
-import type { Pointer } from '../../src/lake/published/pointer.js';
+import type { Pointer } from '../../src/lake/documents/pointer.js';
 import { ALL_REMOVED } from '../../src/lake/store/index.js';
 import { followPointer } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';

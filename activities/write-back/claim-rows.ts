@@ -84,9 +84,7 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         }
         const claim = records.rows === 0 ? null : listing.next;
         const turn = turnKey(planKey, `${attemptToken()}-${tries}`, claim);
-        await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)), {
-          contentType: 'application/json',
-        });
+        await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)));
         if (claim === null) return turn;
         signal.throwIfAborted();
         const { isKeyed } = hashes;

@@ -116,8 +116,7 @@ async function makePlan(
   });
   const { chunks, pending } = await writer.finish();
   if (hashes !== null) {
-    const contentType = 'application/octet-stream';
-    await store.write(hashesKey(key, writer.name), hashes.encode(), { contentType });
+    await store.write(hashesKey(key, writer.name), hashes.encode());
   }
   const { rows } = planner;
   const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
@@ -226,7 +225,7 @@ export class ChunkWriter {
     this.#bytes = 0;
     this.#hasPending = false;
     const writing: Promise<void> = this.#store
-      .write(chunkKey(this.#plan, this.name, number), body, { contentType: 'application/x-ndjson' })
+      .write(chunkKey(this.#plan, this.name, number), body)
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);

@@ -96,7 +96,7 @@ export function chunkStarts({ file }: StoredPlan): readonly number[] {
  * chunk. So after the fence is written, the logs name every row that may have been sent.
  */
 async function writeFence(store: ObjectStore, resource: WritableResource, claim: number): Promise<void> {
-  await store.write(fenceKey(resource, claim), Buffer.from('{}'), { contentType: 'application/json' });
+  await store.write(fenceKey(resource, claim), Buffer.from('{}'));
 }
 
 /** Ends and closes a claim whose batch no longer runs. @param at milliseconds since 1970 @throws StoreError */

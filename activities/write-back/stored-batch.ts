@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
-import { writeIfUnchanged } from '../../src/lake/published/rewrite.js';
+import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   type BatchFile,

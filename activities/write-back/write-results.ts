@@ -18,7 +18,6 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { beginClosing } from './row-states.js';
 import { loadChunk, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
-const JSON_TYPE = { contentType: 'application/json' } as const;
 /** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
 
@@ -40,7 +39,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const closing = await beginClosing(store, input.resource, turn, plan);
       const logs = await readLogIndex(store, input.plan);
       const key = resultsKey(input.batchId);
-      const writer = store.openWriter(key, { contentType: 'text/csv', signal });
+      const writer = store.openWriter(key, { signal });
       const counts = noRows();
       const refused = new RefusalTexts();
       let unsent = 0;
@@ -80,12 +79,12 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
         deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
       const { texts } = refused;
       const refusals = texts.length === 0 ? null : refusalsKey(input.batchId);
-      if (refusals !== null) await store.write(refusals, encodeSealed(texts), JSON_TYPE);
+      if (refusals !== null) await store.write(refusals, encodeSealed(texts));
       const written = { results: key, counts, unsent, refusals };
       const complete = unsent === 0 && counts.unknown === 0;
       const summary: Summary = { plan: input.plan, complete, found: skipped, written };
       const body = encodeSealed(summary);
-      await store.write(summaryKey(input.batchId), body, JSON_TYPE);
+      await store.write(summaryKey(input.batchId), body);
       return written;
     });
 }

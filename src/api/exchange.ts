@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/retry-after.js';
 import type { HttpSettings } from '../core/settings.js';
 import {
   type Body,
@@ -11,8 +12,6 @@ import {
   tooSlow,
 } from './body.js';
 import { isLimitUsedUp, isSuccess } from './classify-response.js';
-import { parseHttpDate } from './http-date.js';
-import { parseRetryAfter, resetDelayMs } from './retry-after.js';
 
 /** One complete HTTP request. */
 export interface HttpRequest {

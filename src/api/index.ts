@@ -21,12 +21,10 @@ export {
   ServiceError,
   TransientError,
 } from './errors.js';
-export { parseHttpDate } from './http-date.js';
 export { createServiceClient } from './http-service-client.js';
 export { postAlert, targetPath } from './post-alert.js';
 export { type JsonAnswer, postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED } from './redact.js';
-export { parseRetryAfter } from './retry-after.js';
 export type {
   FetchRequest,
   ListRequest,

@@ -1,8 +1,8 @@
 import { type Dispatcher, request } from 'undici';
 import { proxyFor } from '../core/proxy.js';
+import { parseRetryAfter } from '../core/retry-after.js';
 import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors.js';
-import { parseRetryAfter } from './retry-after.js';
 
 /** What a receiver answered. */
 export interface JsonAnswer {

@@ -5,13 +5,14 @@ import { errorMessage } from '../core/errors.js';
 import { EXIT } from '../core/exit-code.js';
 import { OutOfReachError, withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { LakeLayoutError } from '../lake/published/layout-version.js';
-import { checkLayoutOf } from '../lake/published/pointer.js';
+import { LakeLayoutError } from '../lake/documents/lake-layout.js';
+import { checkLayoutOf } from '../lake/documents/pointer.js';
 import {
   conditionProblem,
   type ObjectStore,
   openStore,
   PROBES,
+  probeConditionalWrites,
   StoreError,
   type StoreErrorKind,
   toObjectKey,
@@ -109,9 +110,9 @@ function stepsOf(store: ObjectStore): Step[] {
       what: 'write',
       async run() {
         const began = Date.now();
-        await store.write(key, body, { contentType: 'application/json' });
+        await store.write(key, body);
         written = { at: (began + Date.now()) / 2 };
-        for (const other of others) await store.write(other, body, { contentType: 'application/json' });
+        for (const other of others) await store.write(other, body);
         return [];
       },
     },
@@ -168,7 +169,7 @@ function stepsOf(store: ObjectStore): Step[] {
         return [];
       },
     },
-    { what: 'conditional write', run: async () => conditionalWrites(await store.probeConditionalWrites()) },
+    { what: 'conditional write', run: async () => conditionalWrites(await probeConditionalWrites(store)) },
     {
       what: 'clock',
       async run() {
@@ -188,7 +189,7 @@ function stepsOf(store: ObjectStore): Step[] {
   ];
 }
 
-function conditionalWrites(found: Awaited<ReturnType<ObjectStore['probeConditionalWrites']>>): Finding[] {
+function conditionalWrites(found: Awaited<ReturnType<typeof probeConditionalWrites>>): Finding[] {
   const what = conditionProblem(found);
   if (what === null) return [];
   return [

@@ -12,7 +12,7 @@ import {
 import { type ListEnvelope, readListPage } from '../api/json/page.js';
 import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
-import { ColumnSet } from '../lake/rows/schema.js';
+import { ColumnSet } from '../lake/rows/data-columns.js';
 import { clockFinding } from './check-clock.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 

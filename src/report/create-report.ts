@@ -2,9 +2,8 @@ import type { RunId } from '../core/brands.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
-import { RunChain } from '../lake/published/chain.js';
-import { readPointer } from '../lake/published/pointer.js';
-import { readHistory, readHistoryAt } from '../lake/published/run-history.js';
+import { readPointer } from '../lake/documents/pointer.js';
+import { readChain, readHistory, readHistoryAt } from '../lake/published/chain.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
@@ -96,7 +95,7 @@ async function readResource(
       if (runId !== null) return null;
       return resourceReport(resource, [], { ...options, owner: otherOwnerText(pointer, claim) });
     }
-    const chain = new RunChain(store, pointer);
+    const chain = readChain(store, pointer);
     const most = REPORTED_RUNS;
     const runs =
       runId === null ? await readHistory(chain, most) : await readHistoryAt(chain, { runId, most });

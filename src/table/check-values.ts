@@ -1,9 +1,9 @@
 import type { CsvSettings } from '../core/settings.js';
-import { readPartRows } from '../lake/part/rows.js';
-import type { PublishedPart } from '../lake/published/manifest.js';
+import type { PublishedPart } from '../lake/documents/manifest.js';
+import { readPartRows } from '../lake/part/part-rows.js';
 import { readRow } from '../lake/rows/csv.js';
+import { type Column, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
-import { type Column, META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
 import { type Encoder, encoderOf } from './rules/encode.js';

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
-import type { Pointer } from '../lake/published/pointer.js';
-import { writeIfUnchanged } from '../lake/published/rewrite.js';
+import { readManifestVersion } from '../lake/documents/manifest.js';
+import type { Pointer } from '../lake/documents/pointer.js';
+import { writeIfUnchanged } from '../lake/published/conditional-write.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { type FilesInput, type NewFile, writeFile } from './data-file.js';
 import { TableError, type Unfit, unfitMessage, unfitWarning } from './errors.js';
@@ -18,7 +19,6 @@ import {
 } from './log/actions.js';
 import { commitKey } from './log/paths.js';
 import { shownParameters, type TableState, txnVersion } from './log/table-state.js';
-import { readSnapshot } from './published-snapshot.js';
 import {
   decodeSchema,
   encodeSchema,
@@ -74,7 +74,7 @@ export async function commitState(
 ): Promise<Committed> {
   const { store, resource, signal } = task;
   const sha256 = target.snapshot === pointer.snapshot ? pointer.manifests?.snapshot : undefined;
-  const snapshot = await readSnapshot(store, target.snapshot, sha256);
+  const snapshot = await readManifestVersion(store, target.snapshot, sha256);
   if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
   const { manifest } = snapshot;
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);

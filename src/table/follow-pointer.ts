@@ -1,7 +1,8 @@
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
-import { readPointer } from '../lake/published/pointer.js';
+import { readManifestVersion } from '../lake/documents/manifest.js';
+import { readPointer } from '../lake/documents/pointer.js';
 import { ObjectNotFoundError, type Removal, removalWarning } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
@@ -9,7 +10,6 @@ import { isUpgraded, upgradedText } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
 import { tablePrefix } from './log/paths.js';
 import { readDamagedTable, type Table } from './log/read-table.js';
-import { holdsParts, readSnapshot } from './published-snapshot.js';
 import { pendingStates } from './states-to-commit.js';
 
 export interface Followed {
@@ -129,8 +129,8 @@ async function checkParts(task: TableTask, { state }: Table): Promise<void> {
   const { store, resource } = task;
   const pointer = await readPointer(task.store, task.resource);
   if (pointer === null) return;
-  const snapshot = await readSnapshot(store, pointer.snapshot, pointer.manifests.snapshot);
-  if (snapshot !== null && holdsParts(state, snapshot.manifest)) return;
+  const snapshot = await readManifestVersion(store, pointer.snapshot, pointer.manifests.snapshot);
+  if (snapshot !== null && state.holdsParts(snapshot.manifest.parts)) return;
   throw new TableError(
     `${store.url}/${tablePrefix(resource)}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
       'it may still have the purged record. Another program may have written to the table. Run the purge again.',

@@ -3,8 +3,8 @@ export type { TableTask } from './commit-state.js';
 export { TableError } from './errors.js';
 export { type Followed, followPointer, followPointerAndForget } from './follow-pointer.js';
 export { dataKey, tablePrefix } from './log/paths.js';
+export { readTableColumns } from './log/read-table.js';
 export { parquetLibrary } from './parquet/library.js';
-export { readTableColumns } from './read-columns.js';
 export {
   DELTA_DIALECTS,
   type DeltaDialect,

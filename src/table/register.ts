@@ -2,9 +2,17 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../core/settings.js';
 import { s3Address } from '../lake/ddl/clickhouse.js';
 import { renamed } from '../lake/ddl/column-kinds.js';
-import { duckdbSetup } from '../lake/ddl/duckdb.js';
+import { duckdbSetup } from '../lake/ddl/duckdb-views.js';
 import type { Statement } from '../lake/ddl/engine.js';
-import { chName, chString, hiveName, hiveString, sqlName, sqlString, viewName } from '../lake/ddl/quote.js';
+import {
+  chName,
+  chString,
+  hiveName,
+  hiveString,
+  sqlName,
+  sqlString,
+  viewName,
+} from '../lake/ddl/names-and-quotes.js';
 import { sparkSetup } from '../lake/ddl/spark.js';
 import { DIALECTS } from '../lake/ddl/statements.js';
 import { tablePrefix } from './log/paths.js';

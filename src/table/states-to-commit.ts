@@ -1,8 +1,8 @@
 import type { ObjectKey, RunId } from '../core/brands.js';
 import { beganAfter } from '../core/run-id.js';
-import { RunChain } from '../lake/published/chain.js';
-import { sha256Of } from '../lake/published/checksums.js';
-import type { Pointer } from '../lake/published/pointer.js';
+import { sha256Of } from '../lake/documents/checksums.js';
+import type { Pointer } from '../lake/documents/pointer.js';
+import { readChain } from '../lake/published/chain.js';
 import { listDates, listRuns, manifestOf } from '../lake/published/run-folders.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { ShownState, TableState } from './log/table-state.js';
@@ -63,7 +63,7 @@ async function missedRuns(
   const missed: Pick<PendingState, 'runId' | 'operation'>[] = [];
   // The pointer was restored from before the run that the table shows.
   if (!beganAfter(pointer.runId, shown)) return missed;
-  for await (const { runId, manifest } of new RunChain(store, pointer).passing()) {
+  for await (const { runId, manifest } of readChain(store, pointer)) {
     if (runId === pointer.runId) continue;
     if (runId === shown || missed.length >= MAX_RUNS) break;
     missed.push({ runId, operation: manifest.mode === 'rollback' ? 'ROLLBACK' : 'WRITE' });

@@ -1,6 +1,7 @@
 import type { ConnectionSettings } from '../core/settings.js';
 import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
-import { type Pointer, readPointer } from '../lake/published/pointer.js';
+import { readManifestVersion } from '../lake/documents/manifest.js';
+import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { type VerifyOptions, type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
 import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
@@ -8,7 +9,6 @@ import { listSizes } from './log/maintain.js';
 import { dataKey, tablePrefix } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/table-state.js';
-import { readSnapshot } from './published-snapshot.js';
 
 /**
  * Checks that the newest version of a table shows the snapshot in `latest.json`, has its number of rows, and names files that
@@ -82,7 +82,7 @@ async function problemsOf(
       '. Its run may be in progress. If not, the next run catches up, or `status` shows why it cannot';
     return upgraded.length > 0 ? [byExport(text), ...upgraded] : [byExport(`${text}${next}`)];
   }
-  const snapshot = await readSnapshot(store, pointer.snapshot);
+  const snapshot = await readManifestVersion(store, pointer.snapshot);
   if (snapshot !== null && !isShown(both, snapshot.sha256))
     return [
       {

@@ -1,5 +1,5 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import { fieldName, META_COLUMNS } from '../lake/rows/schema.js';
+import { fieldName, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellReader } from './cell-reader.js';
 import { CellsReader, hasValue, noteDropped, type RowContext } from './csv-rows.js';
 import { type Field, type InputRow, textOf } from './fields.js';

@@ -1,8 +1,8 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import type { Manifest } from '../lake/published/manifest.js';
+import type { Manifest } from '../lake/documents/manifest.js';
+import { readRows as readPublishedRows } from '../lake/published/read-rows.js';
+import { columnName, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { maskedColumns } from '../lake/rows/profile.js';
-import { readRows as readPublishedRows } from '../lake/rows/read-rows.js';
-import { columnName, META_COLUMNS } from '../lake/rows/schema.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';

@@ -1,7 +1,7 @@
 import { fromByteString } from '../core/brands.js';
 import type { InputFormat, InputReading } from '../core/contract/write-back.js';
 import type { CsvSettings } from '../core/settings.js';
-import { META_COLUMNS } from '../lake/rows/schema.js';
+import { META_COLUMNS } from '../lake/rows/data-columns.js';
 import { formOf, type InputColumn, isIsoForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { decodeInput, delimiterOf, encodingOf, findDelimiter, markOf } from './input-format.js';

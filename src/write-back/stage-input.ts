@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { InputFormat, WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
+import type { WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
 import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
@@ -31,7 +31,7 @@ export async function copyInput(
   const { resource, batchId, format, reading, keyColumn, sha256, source } = input;
   const key = inputKey(batchId, input);
   if ((await store.head(key)) === null) {
-    const writer = store.openWriter(key, { contentType: CONTENT_TYPES[format] });
+    const writer = store.openWriter(key);
     try {
       const hash = new BatchHash(resource);
       for await (const chunk of source.open()) {
@@ -58,12 +58,6 @@ export function alreadyWritten(
 ): ReturnType<typeof writtenBatch> {
   return writtenBatch(store, input.batchId, inputKey(input.batchId, input), policy);
 }
-
-const CONTENT_TYPES: Readonly<Record<InputFormat, string>> = {
-  csv: 'text/csv',
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-};
 
 /**
  * Checks an input and copies it into the lake of a connection. The result is the argument of `writeBackWorkflow` and of

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import type { ExportResult } from '../../src/core/contract/index.js';
-import { RunChain } from '../../src/lake/published/chain.js';
+import { readChain } from '../../src/lake/published/chain.js';
 import { openStore } from '../../src/lake/store/index.js';
 import { verifySnapshot } from '../../src/lake/verify/verify-lake.js';
 import { idOf } from '../support/mirrored.js';
@@ -96,7 +96,7 @@ describe(`a fleet of ${CONNECTIONS} connections on two workers (seed ${SEED}, ${
         expect((await verifySnapshot(store, resource)).problems).toEqual([]);
         const runs = new Set<string>();
         const pointer = { ...(await readPointer(store, resource)), resource };
-        for await (const { runId } of new RunChain(store, pointer)) runs.add(runId);
+        for await (const { runId } of readChain(store, pointer)) runs.add(runId);
         expect(runs.size).toBe(ROUNDS + 1);
       }
       store.close();

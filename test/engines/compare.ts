@@ -1,6 +1,6 @@
-import { chName, hiveName, sqlName, viewName } from '../../src/lake/ddl/quote.js';
+import { chName, hiveName, sqlName, viewName } from '../../src/lake/ddl/names-and-quotes.js';
 import { ddlStatements, unreadableViews } from '../../src/lake/ddl/statements.js';
-import { META_COLUMNS } from '../../src/lake/rows/schema.js';
+import { META_COLUMNS } from '../../src/lake/rows/data-columns.js';
 import { registerStatements } from '../../src/table/index.js';
 import { isSameCell } from '../support/oracle.js';
 import type { Engine } from './engines.js';

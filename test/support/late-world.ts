@@ -3,9 +3,9 @@ import { gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
-import { RunChain } from '../../src/lake/published/chain.js';
-import { folderOf, indexedObjects, nameOf } from '../../src/lake/published/layout.js';
-import { decodeManifest } from '../../src/lake/published/manifest.js';
+import { folderOf, indexedObjects, nameOf } from '../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../src/lake/documents/manifest.js';
+import { readChain } from '../../src/lake/published/chain.js';
 import { verifySnapshot } from '../../src/lake/verify/verify-lake.js';
 import { ensureBucket } from '../../src/servers/index.js';
 import {
@@ -110,7 +110,7 @@ export async function startLateWorld(
       const pointer = { ...(await readPointer(store, resource)), resource };
       const named = new Set<string>();
       const chain: string[] = [];
-      for await (const run of new RunChain(store, pointer)) {
+      for await (const run of readChain(store, pointer)) {
         chain.push(run.runId);
         for (const part of run.manifest.parts) named.add(part.key);
       }

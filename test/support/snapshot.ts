@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { type ByteString, fromByteString, type ObjectKey } from '../../src/core/brands.js';
-import { folderOf, pointerKey } from '../../src/lake/published/layout.js';
-import { decodeManifest } from '../../src/lake/published/manifest.js';
-import { decodePointer, type Pointer } from '../../src/lake/published/pointer.js';
+import { folderOf, pointerKey } from '../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../src/lake/documents/manifest.js';
+import { decodePointer, type Pointer } from '../../src/lake/documents/pointer.js';
 import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 

@@ -89,33 +89,17 @@ const ROLES: readonly { readonly role: string; readonly path: RegExp }[] = [
 const KNOWN_CYCLES: readonly (readonly string[])[] = [
   ['src/core/contract/alerts.ts', 'src/core/contract/runs.ts'],
   ['src/core/contract/activities.ts', 'src/core/contract/index.ts', 'src/core/contract/write-back.ts'],
-  ['src/lake/store/s3/learn-uploads.ts', 'src/lake/store/s3/multipart.ts'],
 ];
-const KNOWN_FOLDER_CYCLES: readonly (readonly string[])[] = [
-  [
-    'src/lake/checks',
-    'src/lake/merge',
-    'src/lake/part',
-    'src/lake/published',
-    'src/lake/rows',
-    'src/lake/run',
-  ],
-  ['workflows/mirror', 'workflows/shared'],
-];
+const KNOWN_FOLDER_CYCLES: readonly (readonly string[])[] = [['workflows/mirror', 'workflows/shared']];
 const KNOWN_REPEATED_NAMES: readonly string[] = [
   'alerts.ts',
   'deletes.ts',
   'failures.ts',
-  'folder.ts',
   'longer-runs.ts',
-  'marks.ts',
   'metrics.ts',
-  'names.ts',
   'plan.ts',
-  'publish.ts',
   'sweep.ts',
   'watch.ts',
-  'writer.ts',
 ];
 
 interface Import {

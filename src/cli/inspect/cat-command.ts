@@ -1,11 +1,10 @@
 import { selectResources } from '../../config/index.js';
 import type { ByteString } from '../../core/brands.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { readRows, rowTexts } from '../../lake/published/read-rows.js';
 import { readRow } from '../../lake/rows/csv.js';
-import { headerRow } from '../../lake/rows/header.js';
+import { headerRow, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { peopleCsv } from '../../lake/rows/people-csv.js';
-import { readRows, rowTexts } from '../../lake/rows/read-rows.js';
-import { META_COLUMNS } from '../../lake/rows/schema.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { readConnection } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';

@@ -9,7 +9,7 @@ import {
   worstOf,
 } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/published/layout.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
 import { chooseConnections, readSettings } from '../shared/choose-connections.js';

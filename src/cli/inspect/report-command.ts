@@ -7,7 +7,7 @@ import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/published/layout.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import {
   type ConnectionReport,
   type KnownFromTemporal,

@@ -1,7 +1,7 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { summaryOf, summaryText } from '../../lake/checks/result.js';
-import { pointerKey } from '../../lake/published/layout.js';
+import { summaryOf, summaryText } from '../../lake/documents/check-record.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
 import type { VerifyReport } from '../../lake/verify/verify-lake.js';

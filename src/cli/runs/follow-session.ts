@@ -8,7 +8,7 @@ import {
   type ReachOptions,
 } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/published/layout.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import type { AttemptFailure } from '../../temporal/status/pending-activity.js';

@@ -1,8 +1,8 @@
 import { selectResources } from '../../config/index.js';
 import type { PurgeCounts } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { findRecord } from '../../lake/published/find-record.js';
-import { pointerKey } from '../../lake/published/layout.js';
 import { startPurge } from '../../temporal/client/start.js';
 import { createPrompter } from '../setup/prompt.js';
 import { readConnection } from '../shared/choose-connections.js';

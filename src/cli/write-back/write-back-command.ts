@@ -15,7 +15,7 @@ import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
-import { pointerKey } from '../../lake/published/layout.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start.js';

@@ -112,7 +112,6 @@ function teamsBody(message: AlertMessage): object {
     type: 'message',
     attachments: [
       {
-        contentType: 'application/vnd.microsoft.card.adaptive',
         contentUrl: null,
         content: {
           $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',

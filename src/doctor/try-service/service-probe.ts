@@ -16,7 +16,7 @@ import {
 } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ResourceSettings } from '../../core/settings.js';
-import { ColumnSet } from '../../lake/rows/schema.js';
+import { ColumnSet } from '../../lake/rows/data-columns.js';
 
 /** A page of a list; values are text, by field. */
 export interface ProbedPage {

@@ -3,8 +3,8 @@ import { formatDuration } from '../../core/duration.js';
 import type { CheckRule, CheckSettings } from '../../core/settings.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
-import { type CheckPlan, checkNames, type Figures, measureId, uniqueId } from './plan.js';
-import type { CheckResult, MeasuredDay } from './result.js';
+import type { CheckResult, Figures, MeasuredDay } from '../documents/check-record.js';
+import { type CheckPlan, checkNames, measureId, uniqueId } from './check-plan.js';
 import { columnOf } from './row-meter.js';
 
 /** What is known about a snapshot that may be published. */

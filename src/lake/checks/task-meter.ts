@@ -1,13 +1,13 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { CheckScope, CsvSettings } from '../../core/settings.js';
-import type { RowObserver } from '../merge/one-key.js';
-import { readPartRows } from '../part/rows.js';
-import { nameOf } from '../published/layout.js';
-import type { PublishedPart } from '../published/manifest.js';
+import type { Figures } from '../documents/check-record.js';
+import { nameOf } from '../documents/lake-layout.js';
+import type { PublishedPart } from '../documents/manifest.js';
+import { readPartRows } from '../part/part-rows.js';
 import type { ObjectStore } from '../store/index.js';
+import { type CheckPlan, knownFigures, type UniqueMeasure } from './check-plan.js';
 import type { HashRun } from './hash-merge.js';
-import { type CheckPlan, type Figures, knownFigures, type UniqueMeasure } from './plan.js';
-import { type RowForm, RowMeter } from './row-meter.js';
+import { type RowForm, RowMeter, type RowObserver } from './row-meter.js';
 
 /** What one task of a merge measured, in addition to the figures of its parts. */
 export interface TaskChecks {
@@ -139,7 +139,7 @@ export async function readHashes(
   await measureRows(store, part, meter, { form, signal });
   const list = meter.hashes.get(unique.id)!.added;
   if (list.size === 0) return [];
-  await store.write(key, list.sorted(), { contentType: 'application/octet-stream', signal });
+  await store.write(key, list.sorted(), { signal });
   return [{ key, sign: 1 }];
 }
 
@@ -174,7 +174,7 @@ async function writeHashes(
     for (const [body, sign] of both) {
       if (body.length === 0) continue;
       const key = keyOf(`${id}-${label}-${sign === 1 ? 'added' : 'removed'}`);
-      await store.write(key, body, { contentType: 'application/octet-stream', signal });
+      await store.write(key, body, { signal });
       written.push({ id, scope, sign, key });
     }
   }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
-import { folderOf, inFolder } from '../published/layout.js';
-import type { PublishedPart } from '../published/manifest.js';
+import type { UniqueState } from '../documents/check-record.js';
+import { folderOf, inFolder } from '../documents/lake-layout.js';
+import type { PublishedPart } from '../documents/manifest.js';
 import { ObjectNotFoundError, type ObjectStore } from '../store/index.js';
+import type { CheckPlan, UniqueMeasure } from './check-plan.js';
 import { type HashRun, type MergedHashes, mergeHashes } from './hash-merge.js';
-import type { CheckPlan, UniqueMeasure } from './plan.js';
-import type { UniqueState } from './result.js';
 import type { TaskHashes } from './task-meter.js';
 
 /** What a base snapshot knows about unique fields. */
@@ -161,8 +161,7 @@ async function writeMerged(
   key: ObjectKey | null,
   signal: AbortSignal,
 ): Promise<Written | null> {
-  const writer =
-    key === null ? null : store.openWriter(key, { contentType: 'application/octet-stream', signal });
+  const writer = key === null ? null : store.openWriter(key, { signal });
   try {
     const merged = await mergeHashes(store, runs, async (sorted) => writer?.write(sorted), signal);
     if (merged !== null && merged.values > 0 && writer !== null) {

@@ -1,9 +1,8 @@
 import type { CheckSettings } from '../../core/settings.js';
-import { columnAliases } from '../ddl/aliases.js';
 import type { TableColumn } from '../ddl/column-kinds.js';
 import type { Engine, TableSource } from '../ddl/engine.js';
+import { columnAliases, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
-import { viewName } from '../ddl/quote.js';
 import { columnsOf, keyColumns } from '../ddl/text-and-typed-views.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */

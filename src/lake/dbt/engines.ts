@@ -1,8 +1,8 @@
 import type { LakeSettings } from '../../core/settings.js';
-import { athena } from '../ddl/athena.js';
-import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb.js';
+import { athena } from '../ddl/athena-and-trino.js';
+import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
+import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
-import { sqlString } from '../ddl/quote.js';
 import { typed } from '../ddl/text-and-typed-views.js';
 import type { DbtResource } from './dbt-resource.js';
 import { jinja, pythonTemplate } from './escape.js';

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
-import { printable } from './aliases.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
 import type { Engine, TableSource } from './engine.js';
-import { chName, chString } from './quote.js';
+import { chName, chString, printable } from './names-and-quotes.js';
 import { textAbout } from './text-and-typed-views.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */

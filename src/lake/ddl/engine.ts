@@ -1,8 +1,8 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
-import type { Column } from '../rows/schema.js';
-import type { AliasRules } from './aliases.js';
+import type { Column } from '../rows/data-columns.js';
 import type { Numbers, TableColumn, TypedKind } from './column-kinds.js';
+import type { AliasRules } from './names-and-quotes.js';
 
 /** One SQL statement with its purpose. */
 export interface Statement {
@@ -106,17 +106,6 @@ export function exactCast(
   const fits = `(${engine.matches(text, formOf(kind, engine.times))} AND ${value} IS NOT NULL)`;
   const message = `column ${JSON.stringify(alias)} has a new value that does not fit its type; print the statements again`;
   return { text, kind, value, fits, message };
-}
-
-/** The typed columns of a view, with their casts. */
-export function exactColumns(
-  columns: readonly TableColumn[],
-  castOf: (column: TableColumn) => ExactCast | null,
-): (TableColumn & { readonly cast: ExactCast })[] {
-  return columns.flatMap((column) => {
-    const cast = castOf(column);
-    return cast === null ? [] : [{ ...column, cast }];
-  });
 }
 
 /** Fails in the last branch of a CASE. Only for engines that evaluate no other branch than the one that applies. */

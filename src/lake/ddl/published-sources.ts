@@ -1,11 +1,11 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { CheckSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
-import { folderOf, pointerKey } from '../published/layout.js';
-import { addLineBreaks, type Manifest } from '../published/manifest.js';
-import type { Pointer } from '../published/pointer.js';
+import { folderOf, pointerKey } from '../documents/lake-layout.js';
+import { addLineBreaks, type Manifest } from '../documents/manifest.js';
+import type { Pointer } from '../documents/pointer.js';
 import type { Numbers } from './column-kinds.js';
 import type { Engine, TableSource } from './engine.js';
-import { viewName } from './quote.js';
+import { viewName } from './names-and-quotes.js';
 
 /** A published resource, as statements describe it. */
 export interface PublishedResource {

@@ -1,9 +1,8 @@
 import type { LakeSettings } from '../../core/settings.js';
-import { printable } from './aliases.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
 import type { Engine, Statement, TableSource } from './engine.js';
 import { failingCase } from './engine.js';
-import { hiveName, hiveString } from './quote.js';
+import { hiveName, hiveString, printable } from './names-and-quotes.js';
 import { textAbout } from './text-and-typed-views.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */

@@ -1,10 +1,11 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { LakeSettings } from '../../core/settings.js';
-import { addLineBreaks, type Manifest } from '../published/manifest.js';
-import { athena } from './athena.js';
+import { addLineBreaks, type Manifest } from '../documents/manifest.js';
+import { athena, trino } from './athena-and-trino.js';
 import { clickhouse } from './clickhouse.js';
-import { duckdb, duckdbSetup } from './duckdb.js';
+import { duckdb, duckdbSetup } from './duckdb-views.js';
 import type { Engine, Statement, TableSource } from './engine.js';
+import { viewName } from './names-and-quotes.js';
 import {
   baseName,
   checkLineBreaks,
@@ -12,10 +13,8 @@ import {
   type PublishedResource,
   runSource,
 } from './published-sources.js';
-import { viewName } from './quote.js';
 import { spark, sparkSetup } from './spark.js';
 import { viewsOf } from './text-and-typed-views.js';
-import { trino } from './trino.js';
 
 export type { Numbers } from './column-kinds.js';
 export type { Statement } from './engine.js';

@@ -1,8 +1,8 @@
-import { columnName, META_COLUMNS } from '../rows/schema.js';
-import { columnAliases } from './aliases.js';
+import { columnName, META_COLUMNS } from '../rows/data-columns.js';
 import { renamed, type TableColumn, tableColumns } from './column-kinds.js';
 import type { Engine, Statement, TableSource } from './engine.js';
-import { type ExactCast, exactCast, exactColumns } from './engine.js';
+import { type ExactCast, exactCast } from './engine.js';
+import { columnAliases } from './names-and-quotes.js';
 
 /** Names that no column has: they are reserved in every dialect. */
 const ROW_NUMBER = '_worktrack_row';
@@ -114,11 +114,11 @@ export function misfitCounts(
   source: TableSource,
   columns: readonly TableColumn[],
 ): { readonly name: string; readonly count: string }[] {
-  return exactColumns(columns, (column) => castOf(engine, source, column)).map(
-    ({ alias, cast: { fits } }) => {
-      const name = engine.name(alias);
-      const count = `count(*) FILTER (WHERE NOT (${isEmpty(engine, name)}) AND NOT coalesce(${fits}, false))`;
-      return { name, count: `${count} AS ${name}` };
-    },
-  );
+  return columns.flatMap((column) => {
+    const cast = castOf(engine, source, column);
+    if (cast === null) return [];
+    const name = engine.name(column.alias);
+    const count = `count(*) FILTER (WHERE NOT (${isEmpty(engine, name)}) AND NOT coalesce(${cast.fits}, false))`;
+    return [{ name, count: `${count} AS ${name}` }];
+  });
 }

@@ -1,18 +1,25 @@
 import type { ByteString } from '../../core/brands.js';
 import { isTombstone, type SortKey } from '../rows/row.js';
-import type { AbsenceJudge } from '../run/deletes.js';
 import { SourceHeap } from './heap.js';
 import type { MergeSource } from './source.js';
+
+/** Decides whether a row's absence can mean a delete. */
+export interface AbsenceRule {
+  /** Checks the date of a row, listed or not: a single value that is no date makes every other one doubtful. */
+  readonly note: ((row: ByteString) => void) | null;
+  /** Whether the absence of this row can mean a delete. */
+  isEligible(row: ByteString): boolean;
+}
 
 /**
  * Finds live rows of the base snapshot (age 0) whose keys appear in no other source.
  *
- * @param judge decides whether a row's absence can mean a delete. It sees every row except those marked as deleted
+ * @param rule sees every row except those marked as deleted
  * @param onAbsent called for each such row, in key order
  */
 export async function findAbsent(
   sources: readonly MergeSource[],
-  { note, isEligible }: Pick<AbsenceJudge, 'note' | 'isEligible'>,
+  { note, isEligible }: AbsenceRule,
   onAbsent: (key: SortKey) => void,
 ): Promise<void> {
   const heap = await SourceHeap.start(sources);

@@ -1,10 +1,10 @@
 import { type ByteString, type RunId, toByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { type Cell, readRow, writeRows } from '../rows/csv.js';
+import { type Column, META_COLUMNS } from '../rows/data-columns.js';
 import { cellDecoder, cellEncoder } from '../rows/escaping.js';
 import { maskRule, type Profile } from '../rows/profile.js';
 import { syncedAtOf } from '../rows/row.js';
-import { type Column, META_COLUMNS } from '../rows/schema.js';
 import { Reshaping, type Shape, shapeAt, shapeOf } from '../rows/shapes.js';
 
 /** The header width and the settings that a part's rows were written with. */

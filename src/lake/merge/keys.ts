@@ -1,6 +1,6 @@
-import type { Block } from '../part/index-file.js';
+import type { Block } from '../documents/block-index.js';
+import type { StagedChunk } from '../documents/stage-file.js';
 import type { SortKey } from '../rows/row.js';
-import type { StagedChunk } from '../run/stage.js';
 import type { KeyRange } from './source.js';
 
 /** Comparator for sort keys. */

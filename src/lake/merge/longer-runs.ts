@@ -1,4 +1,4 @@
-import type { StagedChunk } from '../run/stage.js';
+import type { StagedChunk } from '../documents/stage-file.js';
 import { maxOverlap } from './keys.js';
 
 /** The most sorted chunks that one merge interleaves. It bounds the memory and the open objects of a merge. */

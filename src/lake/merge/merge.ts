@@ -1,12 +1,14 @@
 import type { ByteString } from '../../core/brands.js';
 import type { ShiftSigns } from '../../core/contract/index.js';
-import { type Block, blockBytes, type PackedBlocks } from '../part/index-file.js';
+import type { RowObserver } from '../checks/row-meter.js';
+import type { Block } from '../documents/block-index.js';
+import { blockBytes, type PackedBlocks } from '../part/framing.js';
 import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';
 import { type MergeCounts, zeroCounts } from './counts.js';
 import { SourceHeap } from './heap.js';
 import { byKey, lowerBound } from './keys.js';
-import { insert, type KeyMerge, type RowObserver, resolveAbsent, resolveFetched } from './one-key.js';
+import { insert, type KeyMerge, resolveAbsent, resolveFetched } from './one-key.js';
 import type { MergeSource } from './source.js';
 
 export { addCounts, type MergeCounts, zeroCounts } from './counts.js';

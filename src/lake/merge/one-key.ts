@@ -1,18 +1,11 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
+import type { RowObserver } from '../checks/row-meter.js';
 import type { RowOutput } from '../part/series.js';
 import type { SortKey } from '../rows/row.js';
 import { isTombstone, payloadAt, restamped, syncedAtOf, toTombstone } from '../rows/row.js';
 import type { MergeCounts } from './counts.js';
 import type { Restorable } from './restorable.js';
-
-/** Follows which rows of the snapshot change, for checks before publish (docs/how-to/checks.md). */
-export interface RowObserver {
-  /** A row of the base snapshot becomes another row; `null`: there was none, or there is none any more. */
-  changed(before: ByteString | null, after: ByteString | null): void;
-  /** The run read the record; `row` is its row in the new snapshot. */
-  fetched(row: ByteString): void;
-}
 
 /** How a rollback merges: its target is a complete list, and each row that differs from the head becomes a row of the run. */
 export interface RollbackMerge {

@@ -1,10 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { TaskChecks } from '../checks/task-meter.js';
-import type { Block } from '../part/index-file.js';
-import type { PublishedPart } from '../published/manifest.js';
+import type { Block } from '../documents/block-index.js';
+import type { PublishedPart } from '../documents/manifest.js';
+import type { StagedChunk } from '../documents/stage-file.js';
+import type { Column } from '../rows/data-columns.js';
 import type { SortKey } from '../rows/row.js';
-import type { Column } from '../rows/schema.js';
-import type { StagedChunk } from '../run/stage.js';
 import { byKey, overlaps, upperBound } from './keys.js';
 import type { MergeCounts } from './merge.js';
 import type { KeyRange } from './source.js';

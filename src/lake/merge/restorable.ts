@@ -1,9 +1,9 @@
 import type { ByteString } from '../../core/brands.js';
 import { readRow } from '../rows/csv.js';
+import { type Column, META_COLUMNS } from '../rows/data-columns.js';
 import type { Profile } from '../rows/profile.js';
 import { nameAndAncestors } from '../rows/profile.js';
 import { isTombstone, syncedAtOf } from '../rows/row.js';
-import { type Column, META_COLUMNS } from '../rows/schema.js';
 import { type CellState, isSameShape, Reshaping, type Shape, shapeAt, shapeOf } from '../rows/shapes.js';
 
 /** Judges the rows of a base snapshot that cells of earlier settings may be left in. */

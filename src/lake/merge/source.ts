@@ -1,6 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import type { DamagedError } from '../damaged-error.js';
-import type { Block, PackedBlocks } from '../part/index-file.js';
+import type { Block } from '../documents/block-index.js';
+import type { PackedBlocks } from '../part/framing.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';

@@ -1,11 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { damagedObject } from '../damaged-error.js';
-import type { PublishedPart } from '../published/manifest.js';
-import type { StagedChunk } from '../run/stage.js';
+import { decodeIndex, indexKey, type PartIndex } from '../documents/block-index.js';
+import type { PublishedPart } from '../documents/manifest.js';
+import type { StagedChunk } from '../documents/stage-file.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
-import { decodeIndex, encodeIndex, indexKey, type PartIndex } from './index-file.js';
-import { type PartLayout, rebuildIndex } from './rebuild-index.js';
 
 /** Number of attempts. A second read fixes damage in transit. */
 const READS = 2;
@@ -34,31 +33,18 @@ export async function readIndexBody(
 }
 
 /**
- * Reads the block index of a published part. If it is missing or damaged, it is rebuilt from the part,
- * which is checked against its manifest.
+ * Reads the block index of a published part.
  *
- * @throws DamagedError if the part is also damaged
+ * @returns `null` if it is missing or damaged. The rows of the part can then be read without it (`readPartRows`), or copied
+ *   (`copyIntactPart`)
  */
 export async function readPartIndex(
   store: ObjectStore,
   part: PublishedPart,
-  layout: PartLayout,
   signal?: AbortSignal,
-): Promise<PartIndex> {
+): Promise<PartIndex | null> {
   const found = await readIndexBody(store, part, signal);
-  return found.state === 'whole' ? decodeIndex(found.body) : rebuildIndex(store, part, layout, signal);
-}
-
-/** The rebuilt index of a part whose index is missing or damaged; `null` if the index needs no repair. */
-export async function repairedIndex(
-  store: ObjectStore,
-  part: PublishedPart,
-  layout: PartLayout,
-  signal?: AbortSignal,
-): Promise<Buffer | null> {
-  const { state } = await readIndexBody(store, part, signal);
-  if (state === 'whole') return null;
-  return encodeIndex(await rebuildIndex(store, part, layout, signal));
+  return found.state === 'whole' ? decodeIndex(found.body) : null;
 }
 
 /** Reads the block index of a staged chunk. @throws DamagedError if it is missing or damaged; the next run fetches the rows again */

@@ -1,9 +1,9 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
-import { type PackedBlocks, sliceBlocks } from './index-file.js';
-import type { PartOptions, WrittenPart } from './writer.js';
-import { BLOCK_BYTES, PartWriter } from './writer.js';
+import { type PackedBlocks, sliceBlocks } from './framing.js';
+import type { PartOptions, WrittenPart } from './part-writer.js';
+import { BLOCK_BYTES, PartWriter } from './part-writer.js';
 
 /** Receives sorted rows, one by one or as compressed blocks. */
 export interface RowOutput {

@@ -2,10 +2,11 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
+import { dateOf, inFolder, MANIFEST, PREVIOUS_RUNS, runFolder } from '../documents/lake-layout.js';
+import { type Manifest, readManifest } from '../documents/manifest.js';
+import type { Pointer } from '../documents/pointer.js';
 import type { ObjectStore } from '../store/index.js';
-import { dateOf, inFolder, MANIFEST, runFolder } from './layout.js';
-import { type Manifest, PREVIOUS_RUNS, readManifest } from './manifest.js';
-import type { Pointer } from './pointer.js';
+import { oldestOf } from './known-runs.js';
 import { listRuns, manifestOf, type RunFolders } from './run-folders.js';
 
 /** A published run. */
@@ -20,68 +21,29 @@ export interface ChainedRun {
 }
 
 /**
- * The chain of runs of a resource: its published runs, newest first, from `latest.json` through `previousRunId`
+ * Reads the chain of runs of a resource: its published runs, newest first, from `latest.json` through `previousRunId`
  * (docs/reference/lake.md). It follows the manifests of change logs, because these are kept forever, and ends where one is
- * missing. Each manifest is read once, when an iteration first reaches it.
+ * missing. Each run takes a request: `readPublishedIds` takes one for a hundred runs.
+ *
+ * @throws DamagedError if a manifest cannot be read; StoreError if the store fails
  */
-export class RunChain implements AsyncIterable<ChainedRun> {
-  readonly #store: ObjectStore;
-  readonly #resource: string;
-  readonly #runs: ChainedRun[] = [];
-  readonly #seen = new Set<RunId>();
-  /** Reads the run that follows `#runs`; `null` after the last run. */
-  #next: (() => Promise<ChainedRun | null>) | null;
-  #folders: Promise<RunFolders> | null = null;
-  /** The read in progress. Concurrent iterations share it, so that they do not both read the next run. */
-  #reading: Promise<boolean> | null = null;
-
-  /** @param newest key of the change-log manifest of the first run; `null` for an empty chain */
-  constructor(store: ObjectStore, { resource, changes: newest }: Pick<Pointer, 'resource' | 'changes'>) {
-    this.#store = store;
-    this.#resource = resource;
-    this.#next = newest === null ? null : () => this.#at(newest);
-  }
-
-  /** @throws DamagedError if a manifest cannot be read; StoreError if the store fails */
-  async *[Symbol.asyncIterator](): AsyncGenerator<ChainedRun> {
-    for (let at = 0; at < this.#runs.length || (await this.#readNext()); at++) yield this.#runs[at]!;
-  }
-
-  /** As the iteration, once, and without keeping the manifests: a long chain then needs little memory. */
-  async *passing(): AsyncGenerator<ChainedRun> {
-    while (await this.#readNext()) yield this.#runs.pop()!;
-  }
-
-  #readNext(): Promise<boolean> {
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = null;
-    });
-    return this.#reading;
-  }
-
-  async #read(): Promise<boolean> {
-    const run = (await this.#next?.()) ?? null;
-    // A repeated run means a cycle. Only a manifest that was edited by hand can cause one.
-    if (run === null || this.#seen.has(run.runId)) {
-      this.#next = null;
-      return false;
-    }
-    this.#seen.add(run.runId);
-    this.#runs.push(run);
+export async function* readChain(
+  store: ObjectStore,
+  { resource, changes }: Pick<Pointer, 'resource' | 'changes'>,
+): AsyncGenerator<ChainedRun> {
+  let folders: Promise<RunFolders> | null = null;
+  const listed = (): Promise<RunFolders> => {
+    folders ??= listRuns(store, resource, 'changes');
+    return folders;
+  };
+  const seen = new Set<RunId>();
+  let run = changes === null ? null : await readRunAt(store, changes);
+  // A repeated run means a cycle. Only a manifest that was edited by hand can cause one.
+  while (run !== null && !seen.has(run.runId)) {
+    seen.add(run.runId);
+    yield run;
     const { previousRunId } = run.manifest;
-    this.#next = previousRunId === null ? null : () => this.#find(previousRunId);
-    return true;
-  }
-
-  #find(runId: RunId): Promise<ChainedRun | null> {
-    return findRun(this.#store, this.#resource, runId, () => {
-      this.#folders ??= listRuns(this.#store, this.#resource, 'changes');
-      return this.#folders;
-    });
-  }
-
-  #at(changes: ObjectKey): Promise<ChainedRun | null> {
-    return readRunAt(this.#store, changes);
+    run = previousRunId === null ? null : await findRun(store, resource, previousRunId, listed);
   }
 }
 
@@ -149,22 +111,12 @@ export async function readRunIds(
     // Without a new run, all of this was known: a manifest is lost, or one was edited by hand and there is a cycle.
     if (runs.size === known) return { runs, lost: last };
     last = manifest.previousRuns.at(-1)!.runId;
-    manifest = await oldestOf(store, resource, manifest);
+    manifest = await oldestOf(
+      manifest,
+      async (run) => (await findRun(store, resource, run))?.manifest ?? null,
+    );
   }
   return { runs, lost: null };
-}
-
-/** The oldest manifest of a list that is not lost. The lists overlap, so the next younger one tells almost as much. */
-async function oldestOf(
-  store: ObjectStore,
-  resource: string,
-  { previousRuns }: ListedRuns,
-): Promise<Manifest | null> {
-  for (const { runId } of [...previousRuns].reverse()) {
-    const found = await findRun(store, resource, runId);
-    if (found !== null) return found.manifest;
-  }
-  return null;
 }
 
 /** What a manifest says about the runs before its run. */
@@ -195,8 +147,7 @@ export async function descendsFrom(store: ObjectStore, pointer: Pointer, runId: 
   if (pointer.runId === runId) return true;
   const head = await readHead(store, pointer);
   if (head?.leftBehind.includes(runId)) return true;
-  const { resource } = pointer;
-  return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
+  return isOnChain(store, pointer, runId, head);
 }
 
 /**
@@ -226,18 +177,52 @@ export async function runsAfter(
 
 /** Whether a run was published: `latest.json` names it or a later run whose chain includes it. */
 export async function wasPublished(store: ObjectStore, pointer: Pointer, runId: RunId): Promise<boolean> {
-  if (pointer.runId === runId) return true;
-  const { resource } = pointer;
-  const head = await readHead(store, pointer);
-  return (await readRunIds(store, resource, { runId: pointer.runId, head, until: runId })).runs.has(runId);
+  return pointer.runId === runId || isOnChain(store, pointer, runId, await readHead(store, pointer));
 }
 
-/** The published runs, newest first: the run in `latest.json`, then its chain. */
-export async function* publishedRuns(
-  { runId, publishedAt }: Pointer,
-  chain: RunChain,
-): AsyncGenerator<Pick<ChainedRun, 'runId' | 'publishedAt'>> {
-  // The pointer names it, so it is published even if its change log is lost.
-  yield { runId, publishedAt: Date.parse(publishedAt) };
-  for await (const run of chain) if (run.runId !== runId) yield run;
+async function isOnChain(
+  store: ObjectStore,
+  { resource, runId: newest }: Pointer,
+  runId: RunId,
+  head: ListedRuns | null,
+): Promise<boolean> {
+  const { runs } = await readRunIds(store, resource, { runId: newest, head, until: runId });
+  return runs.has(runId);
+}
+
+/**
+ * Reads the change-log manifests of the last published runs, newest first. It reads one object for each run, at most
+ * `most`, and ends early if a manifest is missing or damaged.
+ */
+export async function readHistory(chain: AsyncIterable<ChainedRun>, most: number): Promise<Manifest[]> {
+  const runs: Manifest[] = [];
+  for await (const { manifest } of readable(chain)) {
+    if (runs.push(manifest) >= most) break;
+  }
+  return runs;
+}
+
+/**
+ * The history up to an earlier run. It also reads one object for each later run.
+ *
+ * @returns `null` if the run is not on the chain
+ */
+export async function readHistoryAt(
+  chain: AsyncIterable<ChainedRun>,
+  { runId, most }: { readonly runId: RunId; readonly most: number },
+): Promise<Manifest[] | null> {
+  const runs: Manifest[] = [];
+  for await (const { manifest } of readable(chain)) {
+    if (runs.length === 0 && manifest.runId !== runId) continue;
+    if (runs.push(manifest) >= most) break;
+  }
+  return runs.length === 0 ? null : runs;
+}
+
+async function* readable(chain: AsyncIterable<ChainedRun>): AsyncGenerator<ChainedRun> {
+  try {
+    yield* chain;
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+  }
 }

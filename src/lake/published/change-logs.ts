@@ -2,10 +2,18 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
+import {
+  dateOf,
+  folderOf,
+  inFolder,
+  MANIFEST,
+  PREVIOUS_RUNS,
+  runFolder,
+  treePrefix,
+} from '../documents/lake-layout.js';
+import { readManifest } from '../documents/manifest.js';
+import type { Pointer } from '../documents/pointer.js';
 import type { ObjectStore } from '../store/index.js';
-import { dateOf, folderOf, inFolder, MANIFEST, runFolder, treePrefix } from './layout.js';
-import { PREVIOUS_RUNS, readManifest } from './manifest.js';
-import type { Pointer } from './pointer.js';
 
 /** Manifests that are read at the same time. */
 const READS_AT_ONCE = 16;

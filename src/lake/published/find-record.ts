@@ -1,16 +1,16 @@
 import type { PurgeCounts } from '../../core/contract/index.js';
+import { folderOf, type Tree } from '../documents/lake-layout.js';
+import { decodeManifest, type Manifest, type PublishedPart } from '../documents/manifest.js';
+import { checkLayoutOf } from '../documents/pointer.js';
 import { framingOf } from '../part/framing.js';
+import { readPartRows } from '../part/part-rows.js';
 import { readPartIndex } from '../part/read-index.js';
 import { BlockReader } from '../part/reader.js';
-import { readPartRows } from '../part/rows.js';
+import { columnName } from '../rows/data-columns.js';
 import { maskedColumns } from '../rows/profile.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../rows/row.js';
-import { columnName } from '../rows/schema.js';
 import type { ObjectStore } from '../store/index.js';
-import { folderOf, type Tree } from './layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from './manifest.js';
-import { checkLayoutOf } from './pointer.js';
-import { partsContaining, storedKey } from './purge.js';
+import { partsContaining, storedKey } from './purge-rules.js';
 import { listRuns, manifestOf } from './run-folders.js';
 
 interface InTree {
@@ -19,14 +19,15 @@ interface InTree {
   readonly signal: AbortSignal;
 }
 
-/** Whether a part has a row with this key. */
+/** Whether a part has a row with this key. A change log has no block index, so its rows are read. */
 export async function containsKey(
   store: ObjectStore,
   { key: fields, csv }: Pick<Manifest, 'key' | 'csv'>,
   part: PublishedPart,
   { tree, key, signal }: InTree,
 ): Promise<boolean> {
-  if (tree === 'changes') {
+  const index = tree === 'changes' ? null : await readPartIndex(store, part, signal);
+  if (index === null) {
     for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
       for (const row of rows) {
         const found = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
@@ -35,7 +36,7 @@ export async function containsKey(
     }
     return false;
   }
-  const { blocks } = await readPartIndex(store, part, { csv, keyColumns: fields.length }, signal);
+  const { blocks } = index;
   const at = blocks.findIndex(({ first, last }) => first <= key && key <= last);
   if (at === -1) return false;
   const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, { signal });

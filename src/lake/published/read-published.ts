@@ -1,13 +1,29 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import { errorMessage } from '../../core/errors.js';
+import { errorMessage, WorktrackError } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
+import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from '../documents/lake-layout.js';
+import { type Manifest, readManifest } from '../documents/manifest.js';
+import { type Pointer, readPointer } from '../documents/pointer.js';
 import { type ObjectStore, toObjectKey } from '../store/index.js';
-import { publishedRuns, RunChain } from './chain.js';
-import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from './layout.js';
-import { type Manifest, readManifest } from './manifest.js';
-import { type Pointer, readPointer } from './pointer.js';
+import { readPublishedIds } from './chain.js';
 import { listRuns } from './run-folders.js';
-import { SnapshotNotFoundError } from './snapshot-not-found-error.js';
+
+/** Nothing is published for a resource, or nothing on the requested day. Request another day, or run an export. */
+export class SnapshotNotFoundError extends WorktrackError {
+  readonly code = 'SNAPSHOT_NOT_FOUND';
+  readonly resource: string;
+  /** Days that have a published snapshot, such as `2026-11-21`, newest first; empty if nothing is published. */
+  readonly dates: readonly string[];
+
+  constructor(
+    message: string,
+    details: { readonly resource: string; readonly dates: readonly string[]; readonly remedy: string },
+  ) {
+    super(message, details);
+    this.resource = details.resource;
+    this.dates = details.dates;
+  }
+}
 
 /** A published snapshot. */
 export interface PublishedSnapshot {
@@ -71,8 +87,7 @@ export async function readSnapshotAt(store: ObjectStore, key: string): Promise<M
 }
 
 /**
- * Reads the snapshot of the last published run of a day. It follows the chain of runs back to that day, which reads one
- * change-log manifest for each run since then.
+ * Reads the snapshot of the last published run of a day. It follows the chain of runs back to that day.
  *
  * @param current result of `readPublished`
  * @param date date of the `dt=` folder, such as `2026-11-21`
@@ -90,7 +105,7 @@ export async function readPublishedOn(
   const { resource, pointer } = current;
   const snapshots = await listRuns(store, resource, 'snapshots');
   const dates = new Set<string>();
-  for await (const { runId } of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
+  for (const runId of (await readPublishedIds(store, pointer)).runs) {
     const day = snapshots.get(runId);
     if (day === undefined) continue;
     dates.add(day);
@@ -127,10 +142,10 @@ export async function readPublishedRun(
   const { resource, pointer } = current;
   const snapshots = await listRuns(store, resource, 'snapshots');
   const kept: RunId[] = [];
-  for await (const run of publishedRuns(pointer, new RunChain(store, { ...pointer, resource }))) {
-    const date = snapshots.get(run.runId);
-    if (date !== undefined) kept.push(run.runId);
-    if (run.runId !== runId) continue;
+  for (const published of (await readPublishedIds(store, pointer)).runs) {
+    const date = snapshots.get(published);
+    if (date !== undefined) kept.push(published);
+    if (published !== runId) continue;
     if (date === undefined) break;
     const snapshot = inFolder(runFolder(resource, 'snapshots', date, runId), MANIFEST);
     const manifest = await readManifest(store, snapshot);

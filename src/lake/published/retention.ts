@@ -2,8 +2,18 @@ import type { RunId } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { RetentionSettings } from '../../core/settings.js';
 
-/** How long a superseded snapshot is kept for readers that still use it, in ms (docs/reference/lake.md). */
+/** How long what was replaced is kept for readers that still use it, in ms (docs/reference/lake.md). */
 export const READER_GRACE_MS = DAY_MS;
+
+/**
+ * Snapshots, and versions of a table, that were replaced before this time are no longer kept.
+ *
+ * @param retentionMs how long the configuration keeps them
+ * @returns milliseconds since 1970
+ */
+export function keptSince(now: number, retentionMs = 0): number {
+  return now - Math.max(retentionMs, READER_GRACE_MS);
+}
 
 /** A run's folder among a resource's snapshots. */
 export interface SnapshotRun {
@@ -43,7 +53,7 @@ export function snapshotsToRemove({
   const inOrder = [...published].sort(byPublication);
   const isOld = (run: SnapshotRun): boolean => now - run.publishedAt > settings.snapshotsMs;
   const isOut = (run: SnapshotRun | undefined): boolean =>
-    run !== undefined && now - run.publishedAt > READER_GRACE_MS;
+    run !== undefined && run.publishedAt < keptSince(now);
   const currentAt = inOrder.findIndex((run) => run.runId === current);
   const gone = inOrder.filter((run, at) => {
     if (at >= currentAt || !isOut(inOrder[at + 1])) return false;

@@ -2,9 +2,9 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
+import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from '../documents/lake-layout.js';
+import { readManifest } from '../documents/manifest.js';
 import type { ObjectStore } from '../store/index.js';
-import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from './layout.js';
-import { readManifest } from './manifest.js';
 
 const CONCURRENT_LISTINGS = 8;
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type ByteString, fromByteString, toByteString } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { columnName } from './data-columns.js';
 import { cellDecoder, cellEncoder, type Escaping } from './escaping.js';
 import type { MaskingKey } from './masking-key.js';
 import type { SortKey } from './row.js';
-import { columnName } from './schema.js';
 
 /**
  * How a resource's rows are written. A merge copies a part unchanged only if it was written with the same profile

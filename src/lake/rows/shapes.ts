@@ -1,7 +1,7 @@
 import type { UtcSeconds } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
+import { type Column, columnName, typeNames } from './data-columns.js';
 import { maskOf, nameAndAncestors, type Profile } from './profile.js';
-import { type Column, columnName, typeNames } from './schema.js';
 
 /**
  * Settings that shaped cells, from a time on. A row's `_synced_at` is the time of the run that fetched its cells, so it

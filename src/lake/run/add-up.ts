@@ -1,6 +1,6 @@
+import type { PublishedPart } from '../documents/manifest.js';
 import { addCounts, type MergeCounts, zeroCounts } from '../merge/merge.js';
 import type { TaskResult } from '../merge/plan.js';
-import type { PublishedPart } from '../published/manifest.js';
 
 export interface Totals {
   /** Rows in all pages of the service. */

@@ -1,11 +1,12 @@
-import { type ByteString, fromByteString } from '../../core/brands.js';
+import { fromByteString } from '../../core/brands.js';
 import type { DeleteDetection, DeletesProblem } from '../../core/contract/index.js';
 import { dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ResourceSettings } from '../../core/settings.js';
+import type { AbsenceRule } from '../merge/absent.js';
+import type { Column } from '../rows/data-columns.js';
 import { columnReader } from '../rows/newer.js';
 import { hasId } from '../rows/profile.js';
-import type { Column } from '../rows/schema.js';
 
 /** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/guarantees.md#deletes). */
 const DELETE_LIMIT_SHARE = 0.1;
@@ -21,11 +22,7 @@ export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
 const EDGE_MS = 2 * DAY_MS;
 
 /** Judges whether a row's absence from the list can mean a delete. */
-export interface AbsenceJudge {
-  /** Checks the date of a row, listed or not: a single value that is no date makes every other one doubtful. */
-  readonly note: ((row: ByteString) => void) | null;
-  /** Whether the absence of this row can mean a delete. */
-  isEligible(row: ByteString): boolean;
+export interface AbsenceJudge extends AbsenceRule {
   /** Why no absence means a delete, after all rows are noted; `null`: it can. */
   problem(): DeletesProblem | null;
 }

@@ -1,7 +1,7 @@
 import type { RunId } from '../../core/brands.js';
 import type { Writer } from '../../core/contract/index.js';
+import type { Pointer } from '../documents/pointer.js';
 import { descendsFrom } from '../published/chain.js';
-import type { Pointer } from '../published/pointer.js';
 import type { ObjectStore } from '../store/index.js';
 
 export interface Claim {

@@ -1,6 +1,6 @@
 import type { PublishedMode } from '../../core/contract/index.js';
 import { HOUR_MS } from '../../core/duration.js';
-import type { FullRead } from '../published/manifest.js';
+import type { FullRead } from '../documents/document-schemas.js';
 
 /** Shortest time between full reads of a list that shifts in every reading, in ms: each attempt takes several full reads. */
 const SHIFTING_REREAD_MS = 20 * HOUR_MS;

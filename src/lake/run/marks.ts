@@ -1,13 +1,4 @@
-import type { Cursor } from '../../core/brands.js';
-
-/** A page that can be requested again, to see whether the list shifted: its cursor and a hash of its first key. */
-export interface Mark {
-  /** Number of the page within the reading. */
-  readonly page: number;
-  readonly cursor: Cursor;
-  /** Short hash of its first key. */
-  readonly first: string;
-}
+import type { Mark } from '../documents/stage-file.js';
 
 /** The most marks that are kept of one reading. */
 const MAX_MARKS = 16;

@@ -1,4 +1,5 @@
-import type { FullRead } from '../published/manifest.js';
+import type { FullRead } from '../documents/document-schemas.js';
+import type { ChainProgress, Repetition } from '../documents/stage-file.js';
 import type { SortKey } from '../rows/row.js';
 import { hashOfKey, KeySketch } from './key-sketch.js';
 
@@ -6,31 +7,6 @@ import { hashOfKey, KeySketch } from './key-sketch.js';
 const MAX_PAGES = 500;
 /** Below this chance, records that changed nothing in the sketch are taken for known ones. */
 const DOUBT = 1e-9;
-
-/** The pages in a row, up to the last one, that had no new key. */
-export interface Repetition {
-  readonly pages: number;
-  /** Records on these pages. */
-  readonly records: number;
-  /** Pages without a record: in all, and the last ones in a row. */
-  readonly empty: number;
-  readonly lastEmpty: number;
-  /** Pages with the same keys as the first page of the chain, and as the page before them. */
-  readonly likeFirst: number;
-  readonly likeBefore: number;
-  /** When the first of these pages arrived, milliseconds since 1970; `null` if there is none. */
-  readonly since: number | null;
-}
-
-/** The progress of one chain of pages, as a stage records it. */
-export interface ChainProgress {
-  /** The keys that the chain has returned, as `KeySketch.encode` writes them. */
-  readonly sketch: string;
-  readonly repetition: Repetition;
-  /** Hashes of the keys of the first page and of the last page with records; `null`: none. */
-  readonly first: number | null;
-  readonly last: number | null;
-}
 
 const NO_REPETITION: Repetition = {
   pages: 0,

@@ -1,6 +1,8 @@
 import type { UtcSeconds } from '../../core/brands.js';
 import type { SyncSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
+import type { Gap } from '../documents/document-schemas.js';
+import type { ClockTimes } from '../documents/manifest.js';
 
 export { toUtcSeconds };
 
@@ -30,13 +32,6 @@ const MIN_OVERLAP_MS = 1000;
 /** The `updatedSince` that fetches every change since a time. @param start milliseconds since 1970 */
 export function updatedSinceFor(start: number, { overlapMs }: Pick<SyncSettings, 'overlapMs'>): UtcSeconds {
   return toUtcSeconds(start - Math.max(overlapMs, MIN_OVERLAP_MS));
-}
-
-/** One moment, on both clocks, in milliseconds since 1970. */
-export interface ClockTimes {
-  readonly workflow: number;
-  /** `null`: the service sent no `Date`. */
-  readonly service: number | null;
 }
 
 /**
@@ -98,12 +93,6 @@ export function nextCheckpoint(
   if (checkpoint !== null && isPartial(checkpoint, asked)) return checkpoint;
   const next = updatedSinceFor(runStart(clocks, sync.clock), sync);
   return checkpoint !== null && checkpoint > next ? checkpoint : next;
-}
-
-/** A time span whose changes are no longer in any list (docs/explanation/guarantees.md#windows). */
-export interface Gap {
-  readonly from: UtcSeconds;
-  readonly to: UtcSeconds;
 }
 
 /** The time span that a windowed resource missed between its checkpoint and the start of its window; `null` for none. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import { crc32, crc32Combine, crc32ToHex } from './crc32.js';
-import type { WrittenObject } from './port.js';
+import type { ObjectStore, WrittenObject } from './port.js';
 
 /** Computes length, CRC32 and SHA-256 of a stream of bytes. */
 export class RunningDigest {
@@ -29,4 +29,17 @@ export class RunningDigest {
   finish(key: ObjectKey): WrittenObject {
     return { key, bytes: this.#bytes, crc32: crc32ToHex(this.#crc32), sha256: this.#sha256.digest('hex') };
   }
+}
+
+/** Compares an object in the store with what was sent. Returns the problem, or `null`. */
+export async function checkObject(
+  store: ObjectStore,
+  { key, bytes, crc32 }: Pick<WrittenObject, 'key' | 'bytes' | 'crc32'>,
+): Promise<string | null> {
+  const found = await store.head(key);
+  if (found === null) return `${key} is missing`;
+  if (found.bytes !== bytes) return `${key} has ${found.bytes} bytes instead of ${bytes}`;
+  if (found.crc32 !== null && found.crc32 !== crc32)
+    return `${key} has CRC32 ${found.crc32} instead of ${crc32}`;
+  return null;
 }

@@ -1,10 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
-import { contentTypeOf } from './content-type.js';
 import { RunningDigest } from './digest.js';
-import { HeldWriter } from './held-writer.js';
 import type {
   AbortedUploads,
-  ConditionalWrites,
   Expected,
   ListedObject,
   ListOptions,
@@ -32,7 +29,7 @@ export class HeldStore implements ObjectStore {
   readonly url: string;
   readonly #real: ObjectStore;
   readonly #options: HeldOptions;
-  readonly #staged = new Map<ObjectKey, readonly [body: Buffer, options: WriteOptions]>();
+  readonly #staged = new Map<ObjectKey, Buffer>();
   readonly #copies = new Map<ObjectKey, Buffer>();
   readonly #confirmed = new Map<ObjectKey, WrittenObject>();
 
@@ -50,8 +47,7 @@ export class HeldStore implements ObjectStore {
 
   /** Writes the objects that are only in memory to the lake. */
   async writeHeld(isWanted: (key: ObjectKey) => boolean): Promise<void> {
-    for (const [key, [body, options]] of this.#staged)
-      if (isWanted(key)) await this.#real.write(key, body, { contentType: options.contentType });
+    for (const [key, body] of this.#staged) if (isWanted(key)) await this.#real.write(key, body);
   }
 
   async read(key: ObjectKey, options: ReadOptions = {}): Promise<Buffer> {
@@ -74,17 +70,16 @@ export class HeldStore implements ObjectStore {
   async write(
     key: ObjectKey,
     body: Uint8Array | readonly Uint8Array[],
-    options: WriteOptions,
+    options: WriteOptions = {},
   ): Promise<WrittenObject> {
-    if (this.#options.isHeld(key))
-      return this.#stage(key, body instanceof Uint8Array ? [body] : body, options);
+    if (this.#options.isHeld(key)) return this.#stage(key, body instanceof Uint8Array ? [body] : body);
     const written = await this.#real.write(key, body, options);
     if (written.confirmed) this.#confirmed.set(key, written);
     return written;
   }
 
   /** What a run in memory writes is small, so each object is written with one request. */
-  openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter {
+  openWriter(key: ObjectKey, options: WriteOptions = {}): ObjectWriter {
     return new HeldWriter((pieces) => this.write(key, pieces, options));
   }
 
@@ -108,7 +103,7 @@ export class HeldStore implements ObjectStore {
   async copy(from: ObjectKey, to: ObjectKey, bytes?: number): Promise<void> {
     const held = this.#held(from);
     if (held === undefined) await this.#real.copy(from, to, bytes);
-    else await this.write(to, held, { contentType: contentTypeOf(to) });
+    else await this.write(to, held);
   }
 
   remove(keys: readonly ObjectKey[]): ReturnType<ObjectStore['remove']> {
@@ -122,10 +117,6 @@ export class HeldStore implements ObjectStore {
     return this.#real.abortUploads(prefix, isAbandoned);
   }
 
-  probeConditionalWrites(): Promise<ConditionalWrites> {
-    return this.#real.probeConditionalWrites();
-  }
-
   probeUploads(): Promise<void> {
     return this.#real.probeUploads();
   }
@@ -134,16 +125,41 @@ export class HeldStore implements ObjectStore {
   close(): void {}
 
   #held(key: ObjectKey): Buffer | undefined {
-    return this.#staged.get(key)?.[0] ?? this.#copies.get(key);
+    return this.#staged.get(key) ?? this.#copies.get(key);
   }
 
-  #stage(key: ObjectKey, pieces: readonly Uint8Array[], options: WriteOptions): WrittenObject {
+  #stage(key: ObjectKey, pieces: readonly Uint8Array[]): WrittenObject {
     // A copy: the writer of a piece may reuse its memory.
     const body = Buffer.concat(pieces);
     this.#options.onHeld(body.length);
-    this.#staged.set(key, [body, options]);
+    this.#staged.set(key, body);
     const digest = new RunningDigest();
     digest.update(body);
     return digest.finish(key);
+  }
+}
+
+/** Collects an object in memory. */
+export class HeldWriter implements ObjectWriter {
+  bytes = 0;
+  #pieces: Buffer[] = [];
+  readonly #onFinish: (pieces: readonly Buffer[]) => WrittenObject | Promise<WrittenObject>;
+
+  constructor(onFinish: (pieces: readonly Buffer[]) => WrittenObject | Promise<WrittenObject>) {
+    this.#onFinish = onFinish;
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    // The caller may reuse the chunk.
+    this.#pieces.push(Buffer.from(chunk));
+    this.bytes += chunk.length;
+  }
+
+  async finish(): Promise<WrittenObject> {
+    return this.#onFinish(this.#pieces);
+  }
+
+  async abort(): Promise<void> {
+    this.#pieces = [];
   }
 }

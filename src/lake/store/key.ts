@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
-import { StoreError } from './errors/store-error.js';
+import { StoreError } from './errors.js';
 import type { ByteRange } from './port.js';
 
 /** S3 allows 1024 bytes for a key. Stores on file systems allow 255 bytes for a segment. */
@@ -77,4 +77,18 @@ export function checkRange(range: ByteRange): void {
   if (!Number.isSafeInteger(range.length) || range.length < 1) {
     throw new RangeError(`A range's length must be an integer of at least 1, found ${range.length}`);
   }
+}
+
+/** The media types of the lake's objects, by the end of their names. The first match counts. */
+const TYPES = [
+  ['.gz', 'application/gzip'],
+  ['.csv', 'text/csv'],
+  ['.json', 'application/json'],
+  ['.ndjson', 'application/x-ndjson'],
+  ['.parquet', 'application/vnd.apache.parquet'],
+] as const;
+
+/** The `Content-Type` of an object. Files without a known name hold binary lists. `Content-Encoding` is never set. */
+export function contentTypeOf(key: string): string {
+  return TYPES.find(([end]) => key.endsWith(end))?.[1] ?? 'application/octet-stream';
 }

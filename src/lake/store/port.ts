@@ -46,7 +46,6 @@ export interface ListOptions {
 }
 
 export interface WriteOptions {
-  readonly contentType: string;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,15 +55,6 @@ export type SwapResult =
 
 /** The version that `swap` expects, or `absent` for no object. */
 export type Expected = { readonly etag: string } | 'absent';
-
-/**
- * Whether a store checks the conditions of conditional writes, ignores them, or rejects the requests. `changed-etag`: it, or a
- * proxy, shows a reader another ETag than the one that it accepts. `said`: the words of the store; `null` if it said nothing.
- */
-export interface ConditionalWrites {
-  readonly outcome: 'supported' | 'ignored' | 'refused' | 'changed-etag';
-  readonly said: string | null;
-}
 
 /**
  * Writes a body of unknown length to one object and holds at most about 16 MiB. The object appears complete at `finish`,
@@ -109,14 +99,17 @@ export interface ObjectStore {
   readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null>;
   /** As `read`, in chunks. After a broken connection it resumes at the same byte of the same version. */
   stream(key: ObjectKey, options?: ReadOptions): AsyncIterable<Buffer>;
-  /** Writes an object with one request and overwrites an existing one. The store checks the CRC32. */
+  /**
+   * Writes an object with one request and overwrites an existing one. The store checks the CRC32. The media type follows from
+   * the end of the key.
+   */
   write(
     key: ObjectKey,
     body: Uint8Array | readonly Uint8Array[],
-    options: WriteOptions,
+    options?: WriteOptions,
   ): Promise<WrittenObject>;
   /** Starts a write of unknown length. It overwrites an existing object at `finish`. */
-  openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter;
+  openWriter(key: ObjectKey, options?: WriteOptions): ObjectWriter;
   /**
    * Writes an object (as application/json) only if it still has the expected version. Of concurrent calls that expect the
    * same version, one succeeds. Throws StoreUnclearError if the request was sent and its outcome is unknown.
@@ -150,8 +143,6 @@ export interface ObjectStore {
     prefix: string,
     isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
   ): Promise<AbortedUploads>;
-  /** Tests conditional writes with a probe object under `_staging/`, which it removes. */
-  probeConditionalWrites(): Promise<ConditionalWrites>;
   /**
    * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects under `_staging/`, which it removes.
    * What the store does not do but a run can replace is a warning of the logger.

@@ -1,121 +1,17 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
-import { isRunId } from '../../core/run-id.js';
 import { parseStored } from '../../core/stored-json.js';
-import { isUtcSeconds } from '../../core/utc-time.js';
 import { DamagedError } from '../damaged-error.js';
-import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../published/checksums.js';
-import { folderOf, nameOf, type Tree, treePrefix } from '../published/layout.js';
-import { LAYOUT_VERSION, LakeLayoutError } from '../published/layout-version.js';
-import { decodeUnchecked, type Manifest, PREVIOUS_RUNS } from '../published/manifest.js';
-import { decodePointer, encodePointer, type Pointer } from '../published/pointer.js';
-import { headerNames } from '../rows/header.js';
-import { keyProblem } from '../store/key.js';
-
-const count = z.int().min(0);
-const runId = z.string().refine(isRunId, { error: 'is not a run id' });
-const objectKey = z.string().refine((text) => keyProblem(text) === null, { error: 'is not an object key' });
-const utcSeconds = z.string().refine(isUtcSeconds, { error: 'is not a UTC time' });
-const sortKey = z.string().nullable();
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'is not a SHA-256' });
-const crc32 = z.string().regex(/^[0-9a-f]{8}$/, { error: 'is not a CRC32' });
-
-const writer = z.object({ workflow: z.string(), namespace: z.string() });
-
-const rolledBack = z
-  .object({
-    ...{ runId, changes: objectKey, to: runId, from: runId, keep: z.array(runId), head: runId },
-    rollbacks: z.array(z.object({ syncedAt: utcSeconds, changes: objectKey })),
-  })
-  .nullable();
-
-const pointerShape = z.object({
-  resource: z.string(),
-  runId,
-  snapshot: objectKey,
-  changes: objectKey.nullable(),
-  publishedAt: z.iso.datetime(),
-  checkpoint: z.object({ updatedSince: utcSeconds }),
-  rows: count,
-  connection: z.string(),
-  baseUrl: z.string(),
-  layout: z.literal(LAYOUT_VERSION),
-  writer,
-  rolledBack,
-  manifests: z.object({ snapshot: sha256, changes: sha256.nullable() }),
-  checksum: sha256,
-});
-
-const partShape = z.object({
-  path: z.string().regex(/^[^/\\]+$/, { error: 'is not the name of an object in the folder' }),
-  bytes: count,
-  rawBytes: count,
-  rows: count,
-  crc32,
-  sha256,
-  indexCrc32: crc32.optional(),
-  lineBreaks: count,
-  first: sortKey,
-  last: sortKey,
-});
-
-const counts = [
-  'fetched',
-  'duplicates',
-  'unchanged',
-  'inserted',
-  'updated',
-  'deleted',
-  'retained',
-  'rows',
-  'restated',
-] as const;
-
-const manifestShape = z.object({
-  resources: z.array(
-    z.object({
-      path: z.string(),
-      bytes: count,
-      hash: z.string(),
-      rowCount: count,
-      schema: z.object({ fields: z.array(z.object({ name: z.string() })) }),
-    }),
-  ),
-  worktrack: z.object({
-    resource: z.string(),
-    tree: z.enum(['snapshot', 'changes']),
-    runId,
-    writer,
-    previousRunId: runId.nullable(),
-    previousRuns: z.array(z.object({ runId, publishedAt: count })).max(PREVIOUS_RUNS),
-    leftBehind: z.array(runId),
-    connection: z.string(),
-    baseUrl: z.string(),
-    mode: z.enum(['full', 'increment', 'rollback']),
-    updatedSince: utcSeconds.nullable(),
-    checkpoint: z.object({ updatedSince: utcSeconds }),
-    startedAt: z.iso.datetime(),
-    publishedAt: z.iso.datetime(),
-    checksum: sha256,
-    key: z.array(z.string()).min(1),
-    counts: z.object(Object.fromEntries(counts.map((name) => [name, count]))),
-    csv: z.object({
-      delimiter: z.string().length(1),
-      compression: z.enum(['gzip', 'none']),
-      lineBreaks: z.enum(['keep', 'escape']),
-    }),
-    columns: z.array(z.object({ name: z.string(), types: count })),
-    parts: z
-      .array(partShape)
-      .min(1, { error: 'is empty, but even a snapshot without rows has one part with a header' }),
-  }),
-});
+import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../documents/checksums.js';
+import { manifestSchema, pointerSchema, type StoredPointer } from '../documents/document-schemas.js';
+import { folderOf, LakeLayoutError, nameOf, type Tree, treePrefix } from '../documents/lake-layout.js';
+import { decodeUnchecked, type Manifest } from '../documents/manifest.js';
+import { decodePointer, encodePointer, type Pointer } from '../documents/pointer.js';
+import { headerNames } from '../rows/data-columns.js';
 
 /** A manifest with additional fields that only the checks need. */
 export interface CheckedManifest extends Manifest {
-  readonly connection: string;
-  readonly baseUrl: string;
   /** The fields that must be equal in both manifests of a run, by name. */
   readonly shared: Readonly<Record<string, unknown>>;
 }
@@ -137,13 +33,9 @@ export type Decoded<T> = { readonly value: T; readonly problems: string[] } | { 
 /** Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`. */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
   checkPointerLayout(body, at);
-  const read = parse(body, pointerShape, at);
+  const read = parse(body, pointerSchema, at);
   if (!('value' in read)) return read;
-  const {
-    checksum: _,
-    layout: __,
-    ...pointer
-  } = read.value as Pointer & Record<'checksum' | 'layout', unknown>;
+  const { checksum: _, layout: __, ...pointer } = read.value as StoredPointer;
   const seal = checksumFieldProblems(body, at);
   const problems: string[] = [];
   if (pointer.resource !== resource) problems.push(`${at} names the resource ${quoted(pointer.resource)}`);
@@ -171,7 +63,7 @@ function checkPointerLayout(body: Buffer, at: ObjectKey): void {
 function checksumFieldProblems(body: Buffer, at: ObjectKey): string[] {
   const fields = parseStored(body) as object;
   if (checksumState(fields) !== 'intact') return [`${at} is damaged: its fields do not match its checksum`];
-  const { checksum: _, layout: __, ...written } = fields as Pointer & Record<'checksum' | 'layout', unknown>;
+  const { checksum: _, layout: __, ...written } = fields as StoredPointer;
   return encodePointer(written).equals(body) ? [] : [`${at} is not formatted as this connector writes it`];
 }
 
@@ -198,7 +90,7 @@ export function checkManifest(
   },
 ): Decoded<CheckedManifest> {
   const checksums = checksumProblems(body, at, expected.sha256);
-  const read = parse(body, manifestShape, at);
+  const read = parse(body, manifestSchema, at);
   if (!('value' in read)) return { problems: [...checksums, ...read.problems] };
   const { resources, worktrack } = read.value;
   const problems = checksums;
@@ -229,8 +121,7 @@ export function checkManifest(
   try {
     const fields = Object.entries((parseStored(body) as { worktrack: object }).worktrack);
     const shared = Object.fromEntries(fields.filter(([name]) => !OWN_FIELDS.has(name)));
-    const { connection, baseUrl } = worktrack;
-    return { value: { ...decodeUnchecked(body, folderOf(at)), connection, baseUrl, shared }, problems };
+    return { value: { ...decodeUnchecked(body, folderOf(at)), shared }, problems };
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
     return { problems: [...problems, error.message] };

@@ -1,13 +1,12 @@
 import type { RunId } from '../../core/brands.js';
 import { DamagedError } from '../damaged-error.js';
+import { pointerKey } from '../documents/lake-layout.js';
+import type { Pointer } from '../documents/pointer.js';
 import { readPublishedIds } from '../published/chain.js';
-import { pointerKey } from '../published/layout.js';
-import type { Pointer } from '../published/pointer.js';
 import { listRuns, manifestOf } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
-import { type NamedManifest, readNamedManifest, readParts } from './one-run.js';
+import { type NamedManifest, readNamedManifest, readParts, type TreeOptions } from './one-run.js';
 import { isOutage } from './read-body.js';
-import type { TreeOptions } from './tree.js';
 
 /** Earlier runs whose snapshots still exist, newest first. */
 export interface EarlierRuns {

@@ -1,5 +1,5 @@
 import type { ByteString } from '../../core/brands.js';
-import type { Block } from '../part/index-file.js';
+import type { Block } from '../documents/block-index.js';
 import { cellEnd } from '../rows/csv.js';
 import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import type { Findings } from './problem-list.js';

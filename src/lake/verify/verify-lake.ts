@@ -1,16 +1,15 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { CheckSettings } from '../../core/settings.js';
-import type { CheckResult } from '../checks/result.js';
+import type { CheckResult } from '../documents/check-record.js';
+import { pointerKey, treePrefix } from '../documents/lake-layout.js';
+import type { Pointer } from '../documents/pointer.js';
 import { findMissingChangeLogs } from '../published/change-logs.js';
-import { pointerKey, treePrefix } from '../published/layout.js';
-import type { Pointer } from '../published/pointer.js';
-import { purgedRows } from '../published/purge.js';
+import { purgedRows } from '../published/purge-rules.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckedManifest, checkPointer } from './document-checks.js';
 import { type EarlierRuns, verifyEarlierRuns } from './earlier-runs.js';
-import { readDocument, readNamedManifest, readParts } from './one-run.js';
+import { readDocument, readNamedManifest, readParts, type TreeOptions } from './one-run.js';
 import type { Problem } from './problem-list.js';
-import type { TreeOptions } from './tree.js';
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;

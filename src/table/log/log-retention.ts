@@ -1,14 +1,6 @@
 import { versionOfDataFile } from './paths.js';
 import type { TableState } from './table-state.js';
 
-/** Readers of a version that was just replaced finish within this time, ms. */
-const READER_GRACE_MS = 24 * 60 * 60_000;
-
-/** Versions that were replaced before this time, in milliseconds since 1970, are no longer kept. */
-export function keptSince(now: number, retentionMs: number): number {
-  return now - Math.max(retentionMs, READER_GRACE_MS);
-}
-
 /**
  * Data files that are in no kept version. A file that was written for a later version than `state` may belong to a commit
  * in progress. A file that was written for an earlier one cannot: a commit of that version exists already.

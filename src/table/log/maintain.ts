@@ -1,4 +1,5 @@
-import { rewrite, writeIfUnchanged } from '../../lake/published/rewrite.js';
+import { rewrite, writeIfUnchanged } from '../../lake/published/conditional-write.js';
+import { keptSince } from '../../lake/published/retention.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
 import {
   CHECKPOINT_EVERY,
@@ -8,7 +9,7 @@ import {
   hintOf,
   versionIn,
 } from './checkpoint.js';
-import { garbage, keptSince, type LogObject, outdatedLog } from './log-retention.js';
+import { garbage, type LogObject, outdatedLog } from './log-retention.js';
 import {
   checkpointKey,
   commitKey,
@@ -124,9 +125,7 @@ export async function writeCheckpoint(
   const { version } = state;
   const actions = checkpointActions(state, since);
   const body = await encodeCheckpoint(actions);
-  await store.write(checkpointKey(resource, version), body, {
-    contentType: 'application/vnd.apache.parquet',
-  });
+  await store.write(checkpointKey(resource, version), body);
   await writeHint(store, resource, hintOf(state, actions.length, body.length));
 }
 

@@ -1,6 +1,7 @@
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
 import type { LogObject } from './log-retention.js';
@@ -165,4 +166,23 @@ async function readCommit(store: ObjectStore, resource: string, version: number)
   } catch (cause) {
     throw damagedObject(key, 'it is not a commit of a Delta table', cause);
   }
+}
+
+/**
+ * The columns of a table as its newest version has them, in its order. A column whose name is not valid in Delta has
+ * an `alias` that differs from its `name` in the snapshot (docs/explanation/delta-tables.md#types).
+ *
+ * @returns `null` if the resource has no table
+ * @throws DamagedError if the log is damaged; ConfigurationError if the log has a checkpoint, and the packages that
+ * read Parquet are not installed; StoreError if the store fails
+ * @example
+ * const columns = await readTableColumns(store, 'tasks');
+ * const renamed = columns?.filter(({ name, alias }) => name !== alias) ?? [];
+ */
+export async function readTableColumns(
+  store: ObjectStore,
+  resource: string,
+): Promise<readonly TableColumn[] | null> {
+  const { state } = await readTable(store, resource);
+  return state.metaData === null ? null : decodeSchema(state.metaData.schemaString);
 }

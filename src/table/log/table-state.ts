@@ -1,12 +1,14 @@
 import type { RunId } from '../../core/brands.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
 import { parseStored } from '../../core/stored-json.js';
+import type { PublishedPart } from '../../lake/documents/manifest.js';
 import type { Unfit } from '../errors.js';
 import {
   type Action,
   type AddFile,
   APP_ID,
   type MetaData,
+  PART_TAG,
   type Protocol,
   type RemoveFile,
 } from './actions.js';
@@ -72,6 +74,13 @@ export class TableState {
       }
     }
     return new TableState({ version, protocol, metaData, files, removed, txns, shown });
+  }
+
+  /** Whether the version consists of exactly these parts of a snapshot. */
+  holdsParts(parts: readonly Pick<PublishedPart, 'rows' | 'sha256'>[]): boolean {
+    const held = new Set([...this.files.values()].map(({ tags }) => tags?.[PART_TAG]));
+    const wanted = parts.filter(({ rows }) => rows > 0);
+    return held.size === wanted.length && wanted.every(({ sha256 }) => held.has(sha256));
   }
 
   /** Whether the newest version shows this state of the pointer. */

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { gunzipper, plainUnpacker, type Unpacker } from '../../lake/part/gunzip.js';
+import { gunzipper, plainUnpacker, type Unpacker } from '../../lake/part/part-rows.js';
 import { parquetLibrary } from './library.js';
 import { type ConversionJob, type Converted, PartConverter } from './part-converter.js';
 

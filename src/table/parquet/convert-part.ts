@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { ObjectKey } from '../../core/brands.js';
 import { PACKAGE_ROOT } from '../../core/version.js';
 import { damagedObject } from '../../lake/damaged-error.js';
-import type { PublishedPart } from '../../lake/published/manifest.js';
+import type { PublishedPart } from '../../lake/documents/manifest.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../../lake/store/index.js';
 import type { ColumnType } from '../rules/column-type.js';
 import type { FromThread, ToThread } from './conversion-thread.js';
@@ -76,7 +76,6 @@ class Output {
   open(types: readonly ColumnType[]): void {
     const { keyOf, signal } = this.#input;
     this.#writer = this.#store.openWriter(keyOf(types), {
-      contentType: 'application/vnd.apache.parquet',
       signal,
     });
   }

@@ -1,4 +1,4 @@
-import { typeNames } from '../../lake/rows/schema.js';
+import { typeNames } from '../../lake/rows/data-columns.js';
 import { MAX_DIGITS, readNumber } from './number.js';
 import { readDate, readTimestamp } from './time.js';
 

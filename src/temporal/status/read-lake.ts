@@ -1,11 +1,11 @@
 import type { CheckSummary, DeleteDetection, MirrorStatus, Writer } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { summaryOf } from '../../lake/checks/result.js';
-import { LakeLayoutError } from '../../lake/published/layout-version.js';
-import type { Manifest } from '../../lake/published/manifest.js';
-import { readManifest } from '../../lake/published/manifest.js';
-import { type Pointer, readPointer } from '../../lake/published/pointer.js';
+import { summaryOf } from '../../lake/documents/check-record.js';
+import { LakeLayoutError } from '../../lake/documents/lake-layout.js';
+import type { Manifest } from '../../lake/documents/manifest.js';
+import { readManifest } from '../../lake/documents/manifest.js';
+import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
 import { checkFence, descendsFromPublished, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 

@@ -13,11 +13,10 @@ import {
 import { inParallel } from '../../core/in-parallel.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { CheckResult } from '../../lake/checks/result.js';
-import { RunChain } from '../../lake/published/chain.js';
-import { type Manifest, readManifest } from '../../lake/published/manifest.js';
-import { readPointer } from '../../lake/published/pointer.js';
-import { readHistory } from '../../lake/published/run-history.js';
+import type { CheckResult } from '../../lake/documents/check-record.js';
+import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
+import { readPointer } from '../../lake/documents/pointer.js';
+import { readChain, readHistory } from '../../lake/published/chain.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
@@ -88,7 +87,7 @@ export async function readRunLog(
 async function publishedRuns(store: ObjectStore, resource: string, limit: number): Promise<LoggedRun[]> {
   const pointer = await readPointer(store, resource);
   if (pointer === null) return [];
-  const runs = await readHistory(new RunChain(store, pointer), limit);
+  const runs = await readHistory(readChain(store, pointer), limit);
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
   return withRolledBack(last === null ? runs : [last]).map((run) => fromManifest(resource, run));

@@ -14,7 +14,7 @@ import { behindSince, DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
 import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { Pointer } from '../../lake/published/pointer.js';
+import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { ownerProblem, publishedFacts, readOwnPointer } from './read-lake.js';

@@ -7,7 +7,7 @@ import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
 import type { Settings } from '../../core/settings.js';
-import { readPointer } from '../../lake/published/pointer.js';
+import { readPointer } from '../../lake/documents/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 import { runAttributes } from './interceptors.js';

@@ -171,7 +171,7 @@ async function merge(
     kept(entry, await readSections(store, entry.key)),
   );
   const key = rowsKey(resource, last.last, last.last - first.first + 1);
-  const writer = store.openWriter(key, { contentType: 'application/octet-stream' });
+  const writer = store.openWriter(key);
   try {
     const header = encodeHeader({ layout: 1, sections: sections.flat() });
     let crc = crc32(header);

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunId } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import type { Random } from '../../support/random.js';
 import { readPointer } from '../../support/snapshot.js';
 import { MOMENTS, type Moment, RunWatch } from './moments.js';
@@ -93,7 +93,7 @@ function readResources({ resources }: World): readonly string[] {
 
 async function earlierRun(world: World, resource: string, random: Random): Promise<RunId> {
   const runs: RunId[] = [];
-  for await (const { runId } of new RunChain(world.store, await readPointer(world.store, resource))) {
+  for await (const { runId } of readChain(world.store, await readPointer(world.store, resource))) {
     runs.push(runId);
     if (runs.length > RUNS_BACK) break;
   }

@@ -1,4 +1,4 @@
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { recordsOf } from './records.js';
@@ -34,7 +34,7 @@ async function checkChangeLogs(world: World, resource: string, rows: number): Pr
   const pointer = await readPointer(world.store, resource);
   let inserted = 0;
   let latest = true;
-  for await (const { runId, changes, manifest } of new RunChain(world.store, pointer)) {
+  for await (const { runId, changes, manifest } of readChain(world.store, pointer)) {
     const { counts } = manifest;
     inserted += counts.inserted;
     if (!latest) continue;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseSettings } from '../../../src/config/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { startBackfill, startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
@@ -131,7 +131,7 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
     },
     async runs(resource) {
       const runs: RunId[] = [];
-      for await (const { runId } of new RunChain(stack.store, await readPointer(stack.store, resource)))
+      for await (const { runId } of readChain(stack.store, await readPointer(stack.store, resource)))
         runs.push(runId);
       return runs;
     },

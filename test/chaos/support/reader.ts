@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
-import { decodePointer } from '../../../src/lake/published/pointer.js';
+import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { decodePointer } from '../../../src/lake/documents/pointer.js';
 import { RowScanner } from '../../../src/lake/rows/csv.js';
 import { StoreError } from '../../../src/lake/store/index.js';
 import type { World } from './world.js';

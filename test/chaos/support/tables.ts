@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunId } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { checkTable } from '../../../src/table/index.js';
 import { decodeCommit } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
@@ -56,7 +56,7 @@ interface Seen {
 /** The published runs, oldest first. */
 async function publishedRuns({ store }: World, resource: string): Promise<RunId[]> {
   const runs: RunId[] = [];
-  for await (const { runId } of new RunChain(store, await readPointer(store, resource))) runs.push(runId);
+  for await (const { runId } of readChain(store, await readPointer(store, resource))) runs.push(runId);
   return runs.reverse();
 }
 

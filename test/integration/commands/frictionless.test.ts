@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MANIFEST } from '../../../src/lake/published/layout.js';
+import { MANIFEST } from '../../../src/lake/documents/lake-layout.js';
 import { findFrictionless, type PackageReport, validatePackages } from '../../support/frictionless.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';

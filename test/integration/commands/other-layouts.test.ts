@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withChecksum } from '../../../src/lake/published/checksums.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { withChecksum } from '../../../src/lake/documents/checksums.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { runCommand } from '../../support/processes.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
@@ -26,9 +26,7 @@ describe('a lake of another layout', () => {
   async function publishedBy(layout: number | null): Promise<void> {
     const { checksum: _, layout: __, ...fields } = JSON.parse(current.toString()) as Record<string, unknown>;
     const written = withChecksum(layout === null ? fields : { layout, ...fields });
-    await stack.store.write(POINTER, Buffer.from(JSON.stringify(written)), {
-      contentType: 'application/json',
-    });
+    await stack.store.write(POINTER, Buffer.from(JSON.stringify(written)));
   }
 
   async function contents(): Promise<string[]> {
@@ -101,9 +99,7 @@ describe('a lake of another layout', () => {
         .replace('"layout": 2', '"layout": 1');
       const { worktrack, ...rest } = JSON.parse(manifest) as { worktrack: Record<string, unknown> };
       const { checksum: _, ...without } = worktrack;
-      await stack.store.write(key as never, Buffer.from(JSON.stringify({ ...rest, worktrack: without })), {
-        contentType: 'application/json',
-      });
+      await stack.store.write(key as never, Buffer.from(JSON.stringify({ ...rest, worktrack: without })));
     }
     await stack.store.remove([POINTER]);
     const before = await contents();

@@ -25,7 +25,7 @@ beforeAll(async () => {
     endpoint: proxy.url,
     forcePathStyle: true,
   });
-  await store.write(key, INPUT, { contentType: 'text/csv' });
+  await store.write(key, INPUT);
 });
 afterEach(() => proxy.clear());
 afterAll(async () => {

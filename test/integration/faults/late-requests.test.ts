@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorMessage } from '../../../src/core/errors.js';
 import { inParallel } from '../../../src/core/in-parallel.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { Loss } from '../../support/manual-mirror.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -168,7 +168,7 @@ describe('a late write of a replaced attempt', () => {
 async function chainOf({ store }: LateWorld['mirror']) {
   const pointer = { ...(await readPointer(store, RESOURCE)), resource: RESOURCE };
   const runs = [];
-  for await (const { runId } of new RunChain(store, pointer)) runs.push(runId);
+  for await (const { runId } of readChain(store, pointer)) runs.push(runId);
   return runs;
 }
 

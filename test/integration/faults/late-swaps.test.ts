@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createActivities } from '../../../activities/index.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { Activities } from '../../../src/core/contract/index.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
 import { type Connections, openConnections } from '../../../src/temporal/worker/connections.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { haveSameRequest } from '../../../src/core/run-id.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { readPointer } from '../../support/snapshot.js';
@@ -24,7 +24,7 @@ describe('a replaced attempt of a run in memory', () => {
   async function chain(): Promise<string[]> {
     const pointer = { ...(await readPointer(world.mirror.store, RESOURCE)), resource: RESOURCE };
     const runs: string[] = [];
-    for await (const { runId } of new RunChain(world.mirror.store, pointer)) runs.push(runId);
+    for await (const { runId } of readChain(world.mirror.store, pointer)) runs.push(runId);
     return runs;
   }
 

@@ -82,8 +82,7 @@ describe('a store without conditional writes', () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
     const [old, young] = ['_staging/_probe-1', '_staging/_probe-2'].map(toObjectKey);
-    for (const key of [old!, young!])
-      await stack.store.write(key, Buffer.from('{}'), { contentType: 'text/plain' });
+    for (const key of [old!, young!]) await stack.store.write(key, Buffer.from('{}'));
     const longAgo = new Date(Date.now() - 2 * 24 * 60 * 60_000);
     await utimes(join(stack.lakeFolder, old!), longAgo, longAgo);
     await stack.startWorker();

@@ -22,12 +22,11 @@ import {
 } from '../../../src/lake/store/index.js';
 import { S3Connection } from '../../../src/lake/store/s3/connection.js';
 import { copyObject } from '../../../src/lake/store/s3/copy.js';
-import { PART_BYTES } from '../../../src/lake/store/s3/upload-buffers.js';
+import { PART_BYTES } from '../../../src/lake/store/s3/multipart.js';
 import { describeStoreContract } from '../../support/store-contract.js';
 import { startTestS3, type TestS3 } from '../../support/versitygw.js';
 
 const BUCKET = 'company-lake';
-const TYPE = { contentType: 'application/gzip' };
 const MIB = 1024 * 1024;
 
 let s3: TestS3;
@@ -87,7 +86,7 @@ describe('The S3 store', () => {
 
   it('uploads parts while the body grows, and holds at most two of them in memory', async () => {
     const key = toObjectKey('bounded/part.csv.gz');
-    const writer = store.openWriter(key, TYPE);
+    const writer = store.openWriter(key);
     const chunk = randomBytes(MIB);
     let mostPending = 0;
     for (let n = 1; n <= 40; n++) {
@@ -103,7 +102,7 @@ describe('The S3 store', () => {
 
   it('sends a body of at most one part as one PutObject, so that its ETag is not a multipart ETag', async () => {
     for (const bytes of [10, PART_BYTES]) {
-      const writer = store.openWriter(toObjectKey(`small/${bytes}`), TYPE);
+      const writer = store.openWriter(toObjectKey(`small/${bytes}`));
       await writer.write(Buffer.alloc(bytes, 'a'));
       const written = await writer.finish();
       const info = await store.head(written.key);
@@ -127,7 +126,7 @@ describe('The S3 store', () => {
   });
 
   it('copies an object that is too large for one request, with the right checksum even if versitygw reports a wrong one', async () => {
-    const writer = store.openWriter(toObjectKey('large/source.csv.gz'), TYPE);
+    const writer = store.openWriter(toObjectKey('large/source.csv.gz'));
     for (let n = 0; n < 3; n++) await writer.write(randomBytes(5 * MIB));
     const source = await writer.finish();
     const warnings: string[] = [];
@@ -150,7 +149,7 @@ describe('The S3 store', () => {
   it('removes more objects than one DeleteObjects request takes', async () => {
     const keys = Array.from({ length: 1203 }, (_, n) => toObjectKey(`many/${n}`));
     for (let start = 0; start < keys.length; start += 50) {
-      await Promise.all(keys.slice(start, start + 50).map((key) => store.write(key, Buffer.from('x'), TYPE)));
+      await Promise.all(keys.slice(start, start + 50).map((key) => store.write(key, Buffer.from('x'))));
     }
     expect(await keysBelow('many/')).toHaveLength(1203);
     await store.remove(keys);
@@ -164,7 +163,7 @@ describe('The S3 store', () => {
     const failures = await Promise.all([
       failureOf(stranger.head(key)),
       failureOf(stranger.read(key)),
-      failureOf(stranger.write(key, Buffer.from('x'), TYPE)),
+      failureOf(stranger.write(key, Buffer.from('x'))),
       failureOf(stranger.swap(key, Buffer.from('x'), 'absent')),
       failureOf(stranger.listFolders('')),
     ]);
@@ -188,7 +187,7 @@ describe('The S3 store', () => {
     await expect(lost.read(key)).rejects.toMatchObject(missing);
     await expect(lost.readIfExists(key)).rejects.toMatchObject(missing);
     await expect(lost.swap(key, Buffer.from('x'), { etag: '"1"' })).rejects.toMatchObject(missing);
-    await expect(lost.openWriter(key, TYPE).finish()).rejects.toMatchObject(missing);
+    await expect(lost.openWriter(key).finish()).rejects.toMatchObject(missing);
     await expect(lost.listFolders('')).rejects.toMatchObject(missing);
   });
 
@@ -208,7 +207,7 @@ describe('The S3 store', () => {
   it('resumes an interrupted body at the byte it has reached', async () => {
     const key = toObjectKey('broken/part.csv.gz');
     const body = randomBytes(3 * MIB);
-    await store.write(key, body, TYPE);
+    await store.write(key, body);
     const ranges: (string | undefined)[] = [];
     const endpoint = await proxy((incoming, outgoing) => {
       ranges.push(incoming.headers.range);
@@ -222,7 +221,7 @@ describe('The S3 store', () => {
 
   it('detects a body that was damaged in transit', async () => {
     const key = toObjectKey('damaged');
-    await store.write(key, Buffer.from('the true content'), TYPE);
+    await store.write(key, Buffer.from('the true content'));
     let flipped = false;
     const endpoint = await proxy((incoming, outgoing) => {
       const flip = incoming.method === 'GET' && !flipped;
@@ -249,7 +248,7 @@ describe('The S3 store', () => {
       incoming.resume();
       outgoing.writeHead(503).end('<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>');
     });
-    await opened({ endpoint }).write(toObjectKey('slow'), Buffer.from('x'), TYPE);
+    await opened({ endpoint }).write(toObjectKey('slow'), Buffer.from('x'));
     expect(requests).toBe(3);
   });
 
@@ -278,7 +277,7 @@ describe('The S3 store', () => {
       incoming.resume();
       outgoing.writeHead(403).end('<Error><Code>AccessDenied</Code><Message>No</Message></Error>');
     });
-    const writer = opened({ endpoint }).openWriter(toObjectKey('failing/part.csv.gz'), TYPE);
+    const writer = opened({ endpoint }).openWriter(toObjectKey('failing/part.csv.gz'));
     const writing = (async () => {
       for (let n = 0; n < 40; n++) await writer.write(Buffer.alloc(MIB));
       await writer.finish();

@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
-import { readPointer } from '../../../src/lake/published/pointer.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { readPointer } from '../../../src/lake/documents/pointer.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { ManualMirror } from '../../support/manual-mirror.js';
 import { nextSecond } from '../../support/stack.js';
-
-const JSON_TYPE = { contentType: 'application/json' } as const;
 
 let world: LateWorld;
 afterEach(() => world?.stop());
@@ -132,7 +130,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     const earlier = await store.read(pointerKey(RESOURCE));
     ids.push(...(await runs(2)));
     const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
-    await store.write(pointerKey(RESOURCE), earlier, JSON_TYPE);
+    await store.write(pointerKey(RESOURCE), earlier);
     await nextSecond();
     // The sweep after a purge does nothing either.
     expect((await world.mirror.sweep()).folders).toBe(0);

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { folderOf } from '../../../src/lake/published/layout.js';
-import { decodeManifest, type Manifest } from '../../../src/lake/published/manifest.js';
-import { readRecords } from '../../../src/lake/rows/read-records.js';
+import { folderOf } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest, type Manifest } from '../../../src/lake/documents/manifest.js';
+import { readRecords } from '../../../src/lake/published/read-rows.js';
 import { type Ended, InProcessMirror } from '../../support/in-process-mirror.js';
 import { type Escapes, restored } from '../../support/oracle.js';
 import { type Random, seededRandom } from '../../support/random.js';

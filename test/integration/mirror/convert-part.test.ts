@@ -19,7 +19,7 @@ describe('the conversion of a part in its thread', () => {
   async function convert(body: Buffer, compression: 'gzip' | 'none' = 'gzip') {
     const key = lake.newKey(compression === 'gzip' ? '.csv.gz' : '.csv');
     const file = toObjectKey(`table/${count++}.parquet`);
-    await lake.store.write(key, body, { contentType: 'x/y' });
+    await lake.store.write(key, body);
     const columns = ['a', 'b'].map(
       (alias) => ({ alias, kind: 'string', type: 'empty', fixed: false }) as const,
     );

@@ -26,8 +26,7 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
 
   const command = (...args: string[]) =>
     runCommand(stack, [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue]);
-  const garbage = (key: ObjectKey) =>
-    stack.store.write(key, Buffer.from('{"add":'), { contentType: 'application/json' });
+  const garbage = (key: ObjectKey) => stack.store.write(key, Buffer.from('{"add":'));
   const remove = (...keys: ObjectKey[]) => stack.store.remove(keys);
   const removeAll = async (prefix: string, but = (_: string) => false) => {
     const keys: ObjectKey[] = [];
@@ -112,7 +111,7 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
     await stack.startWorker();
     await nights(1);
     const upgrade = JSON.stringify({ protocol: { minReaderVersion: 3, minWriterVersion: 7 } });
-    await stack.store.write(commitKey('tasks', 1), Buffer.from(upgrade), { contentType: 'application/json' });
+    await stack.store.write(commitKey('tasks', 1), Buffer.from(upgrade));
     await remove(commitKey('tasks', 0));
     await stack.export();
     const { code, stdout } = await command('verify');

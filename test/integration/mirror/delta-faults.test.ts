@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { MirrorStatus } from '../../../src/core/contract/index.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { checkTable, followPointer, type TableTask } from '../../../src/table/index.js';
 import { decodeCommit } from '../../../src/table/log/actions.js';
@@ -151,7 +151,7 @@ describe('a Delta table', () => {
     await stack.export();
     const damaged = commitKey('tasks', 1);
     const upgrade = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7}}';
-    await stack.store.write(damaged, Buffer.from(upgrade), { contentType: 'application/json' });
+    await stack.store.write(damaged, Buffer.from(upgrade));
     const behind = await stack.export();
     expect(behind).toMatchObject({ outcome: 'published', runs: [{ outcome: 'published' }] });
     expect(behind.runs[0]!.warnings[0]).toMatch(

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, MirrorStatus } from '../../../src/core/contract/index.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
-import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import { readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
@@ -29,7 +29,7 @@ describe('a mirror', () => {
     stack.temporal.client.workflow.getHandle(stack.mirrorId(resource)).query<MirrorStatus>('status');
 
   const writePointer = (pointer: Pointer) =>
-    stack.store.write(pointerKey('projects'), encodePointer(pointer), { contentType: 'application/json' });
+    stack.store.write(pointerKey('projects'), encodePointer(pointer));
 
   /** A service that holds its third page, so that the test can interfere with a run. */
   const startHeld = async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
-import { folderOf } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { folderOf } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';

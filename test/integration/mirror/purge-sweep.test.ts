@@ -1,7 +1,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { folderOf, nameOf } from '../../../src/lake/published/layout.js';
+import { folderOf, nameOf } from '../../../src/lake/documents/lake-layout.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startPurge } from '../../../src/temporal/client/start.js';
 import { idOf } from '../../support/mirrored.js';
@@ -10,7 +10,6 @@ import { type Stack, startStack, until } from '../../support/stack.js';
 import { timeSkippingOptions } from '../../support/time-skipping-server.js';
 
 const RESOURCE = 'tasks';
-const TYPE = { contentType: 'application/gzip' } as const;
 
 describe('a mirror that is idle after a purge', () => {
   let env: TestWorkflowEnvironment;
@@ -55,7 +54,7 @@ describe('a mirror that is idle after a purge', () => {
       `${RESOURCE}/changes/dt=2026-01-01/${run}/part-00000-aaaaaaaa.csv.gz`,
       `_staging/${RESOURCE}/20260101T000000Z-00000001/chunk-0-1-0.csv`,
     ] as ObjectKey[];
-    for (const key of late) await stack.store.write(key, body, TYPE);
+    for (const key of late) await stack.store.write(key, body);
     await env.sleep('50 minutes');
     expect(await objects()).toEqual(expect.arrayContaining(late));
     await env.sleep('15 minutes');

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { manifestChecksums } from '../../../src/lake/published/checksums.js';
+import { manifestChecksums } from '../../../src/lake/documents/checksums.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { encodeReplacement, manifestChecksums } from '../../../src/lake/published/checksums.js';
-import { folderOf, inFolder, MANIFEST, pointerKey } from '../../../src/lake/published/layout.js';
-import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { encodeReplacement, manifestChecksums } from '../../../src/lake/documents/checksums.js';
+import { folderOf, inFolder, MANIFEST, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { startPurge } from '../../../src/temporal/client/start.js';
@@ -25,7 +25,7 @@ async function change(store: ObjectStore, key: ObjectKey, values: object): Promi
   const body = await store.read(key);
   const manifest = JSON.parse(body.toString()) as { worktrack: object };
   Object.assign(manifest.worktrack, values);
-  await store.write(key, encodeReplacement(body, manifest), { contentType: 'application/json' });
+  await store.write(key, encodeReplacement(body, manifest));
 }
 
 /** Makes the published run follow other ones, newest first. */
@@ -35,7 +35,7 @@ async function putAfter(store: ObjectStore, previousRuns: readonly RunAt[]): Pro
   for (const key of [pointer.snapshot, pointer.changes!]) await change(store, key, values);
   const manifests = await manifestChecksums(store, pointer);
   const body = encodePointer({ ...pointer, manifests });
-  await store.write(pointerKey('projects'), body, { contentType: 'application/json' });
+  await store.write(pointerKey('projects'), body);
 }
 
 describe('the sweep after an export', () => {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { columnNames, readRecords } from '../../../src/lake/rows/read-records.js';
-import { readRows } from '../../../src/lake/rows/read-rows.js';
+import { columnNames, readRecords, readRows } from '../../../src/lake/published/read-rows.js';
 import { readTableColumns } from '../../../src/table/index.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { assertCellsEqual, expectedCells } from '../../support/oracle.js';

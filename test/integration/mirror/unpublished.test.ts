@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { ExportResult } from '../../../src/core/contract/index.js';
 import { DAY_MS } from '../../../src/core/duration.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
@@ -69,7 +69,7 @@ describe('the files of unpublished runs', () => {
     const { stack } = faulty;
     await stack.startWorker();
     const damaged = '_staging/tasks/20260101T000000Z-00000001/run.json' as ObjectKey;
-    await stack.store.write(damaged, Buffer.from('{'), { contentType: 'application/json' });
+    await stack.store.write(damaged, Buffer.from('{'));
     await nextSecond();
     const [run] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(run).toMatchObject({ outcome: 'published' });
@@ -81,7 +81,7 @@ describe('the files of unpublished runs', () => {
     const { stack } = faulty;
     await stack.startWorker();
     const key = '_staging/tasks/20260101T000000Z-00000001/chunk-0-1-0.csv' as ObjectKey;
-    const late = stack.store.openWriter(key, { contentType: 'text/csv' });
+    const late = stack.store.openWriter(key);
     for (let part = 0; part < 4; part++) await late.write(Buffer.alloc(8 * 2 ** 20));
     await nextSecond();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
@@ -189,7 +189,7 @@ describe('a mirror that loses the results of its activities', () => {
     }
     const pointer = { ...(await readPointer(mirror.store, RESOURCE)), resource: RESOURCE };
     const chain: RunId[] = [];
-    for await (const { runId } of new RunChain(mirror.store, pointer)) chain.push(runId);
+    for await (const { runId } of readChain(mirror.store, pointer)) chain.push(runId);
     expect(chain).toEqual(runs.reverse());
     await world.check();
     await world.checkTidy();

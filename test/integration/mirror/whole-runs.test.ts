@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
@@ -114,7 +114,7 @@ describe('a run that fits into memory', () => {
 
   async function* runsOfChain(): AsyncGenerator<string> {
     const pointer = { ...(await readPointer(stack.store, RESOURCE)), resource: RESOURCE };
-    for await (const { runId } of new RunChain(stack.store, pointer)) yield runId;
+    for await (const { runId } of readChain(stack.store, pointer)) yield runId;
   }
 
   it('takes one activity, at most 18 events and 10 requests to the store', async () => {
@@ -234,8 +234,7 @@ describe('a run that fits into memory', () => {
       (key) => `${RESOURCE}/${key}`,
     );
     const staged = `_staging/${RESOURCE}/20260101T000000Z-00000001/run.json`;
-    for (const key of [...left, staged])
-      await store.write(key as ObjectKey, Buffer.from('{}'), { contentType: 'application/json' });
+    for (const key of [...left, staged]) await store.write(key as ObjectKey, Buffer.from('{}'));
     stack.simulator.admin.faults.add({
       match: { resource: RESOURCE },
       fault: { kind: 'status', status: 403 },

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { folderOf } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
+import { folderOf } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { reconcile } from '../../support/mirror-requests.js';
 import { idOf, listedIds } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import type { OpenConnection } from '../../../activities/index.js';
 import { parseSettings } from '../../../src/config/index.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type Connections, IDLE_MS, openConnections } from '../../../src/temporal/worker/connections.js';
 import { holdAnswer } from '../../support/hold.js';
@@ -75,7 +75,7 @@ describe('an idle connection of a worker', () => {
   it('stays open while a write is in progress, however long it takes', async () => {
     await open(SHORT_MS);
     await during(async ({ store }) => {
-      const writer = store.openWriter('projects/snapshots/a' as never, { contentType: 'text/csv' });
+      const writer = store.openWriter('projects/snapshots/a' as never);
       await staysOpen();
       await writer.write(Buffer.from('a'));
       expect((await writer.finish()).bytes).toBe(1);

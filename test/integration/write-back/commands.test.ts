@@ -212,9 +212,7 @@ describe('`worktrack write-back`', () => {
 
   it('reads its input from S3 and from standard input, even if it is only a header', async () => {
     const { url } = stack.store;
-    await stack.store.write('inbox/entries.csv' as ObjectKey, Buffer.from(timeEntriesCsv(3, 2000)), {
-      contentType: 'text/csv',
-    });
+    await stack.store.write('inbox/entries.csv' as ObjectKey, Buffer.from(timeEntriesCsv(3, 2000)));
     const s3 = await run('time-entries', `${url}/inbox/entries.csv`, '--no-read-back', '--json');
     expect(s3.code, s3.stderr).toBe(0);
     expect(JSON.parse(s3.stdout)).toMatchObject({ counts: { created: 3 } });

@@ -15,7 +15,7 @@ describe('the input of a write-back in a bucket', () => {
   it('is closed if it is not valid', async () => {
     stack = await startStack({ resources: '[time-entries]' });
     proxy = await startTcpProxy(new URL(inject('servers').s3Endpoint).host);
-    await stack.store.write(toObjectKey('in.csv'), Buffer.from('hours\n"1\n'), { contentType: 'text/csv' });
+    await stack.store.write(toObjectKey('in.csv'), Buffer.from('hours\n"1\n'));
     const [connection] = stack.settings.connections;
     const lake = { ...connection!.lake, endpoint: `http://${proxy.address}` };
     const store = openStore(lake);

@@ -137,7 +137,7 @@ describe('a batch that is repeated immediately', () => {
         changed,
         Buffer.alloc(0),
       ]) {
-        await stack.store.write(key, damaged, { contentType: 'application/json' });
+        await stack.store.write(key, damaged);
         const result = await writeBack(stack, batch).catch((error: Error) => error);
         const message = result instanceof Error ? result.message : (result.error?.message ?? '');
         if (!(result instanceof Error)) expect(result).toMatchObject({ error: { type: 'Lake' } });
@@ -145,7 +145,7 @@ describe('a batch that is repeated immediately', () => {
         expect(message).toContain('is damaged');
         expect(message).not.toContain('Marker');
       }
-      await stack.store.write(key, body, { contentType: 'application/json' });
+      await stack.store.write(key, body);
     }
     expect([service.writes.length, service.records.length]).toEqual([seen, records]);
     const workflowId = writeBackWorkflowId({
@@ -169,7 +169,7 @@ describe('a batch that is repeated immediately', () => {
     const input = await stage(stack, { resource: 'time-entries', file: other, batchId });
     const body = await stack.store.read(input.input);
     const changed = Buffer.from(body.toString('utf8').replace('no. 104', 'no. 904'));
-    await stack.store.write(toObjectKey(input.input), changed, { contentType: 'text/csv' });
+    await stack.store.write(toObjectKey(input.input), changed);
     const result = await writeBack(stack, { resource: 'time-entries', file: other, batchId });
     expect(result).toMatchObject({ outcome: 'failed', error: { type: 'Lake' } });
     expect(service.writes.length).toBe(seen);

@@ -10,7 +10,7 @@ describe('a purge', () => {
   const lake = temporaryLake();
 
   it('stops before it changes anything if it could not remove the record from the table', async () => {
-    await lake.store.write(commitKey('tasks', 0), Buffer.from('{}'), { contentType: 'application/json' });
+    await lake.store.write(commitKey('tasks', 0), Buffer.from('{}'));
     const check = (settings: TableSettings | null, isPublished: boolean, resource = 'tasks') =>
       checkTableCanBePurged(lake.store, { resource, tables: settings, isPublished });
     await expect(check(tables, false)).rejects.toThrow(

@@ -5,8 +5,8 @@ import { reportDisplacement } from '../../../activities/shared/displacement.js';
 import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { RunRef } from '../../../src/core/contract/index.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
-import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import { OLD_TIME, temporaryLake } from '../lake/data-plane.js';
 
 const lake = temporaryLake();
@@ -35,9 +35,7 @@ it.each([
   ['began earlier', '20261121T020003Z-22222222', '2026-11-21T02:00:09.000Z', 'Displaced'],
   ['was there when the run began', '20261121T020003Z-22222222', '2026-11-21T02:00:04.000Z', 'Lake'],
 ])('reports a missing staging folder when the published run %s', async (_, runId, publishedAt, type) => {
-  await lake.store.write(pointerKey('tasks'), encodePointer(head(runId, publishedAt)), {
-    contentType: 'application/json',
-  });
+  await lake.store.write(pointerKey('tasks'), encodePointer(head(runId, publishedAt)));
   const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
   const activity = reportDisplacement(deps, (ref: RunRef) => new LakeStaging(lake.store, ref, 1).run());
 

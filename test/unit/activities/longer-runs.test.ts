@@ -3,10 +3,11 @@ import { mergeSlice } from '../../../activities/extract/longer-runs.js';
 import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import type { ExtractInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { toChunk } from '../../../src/lake/chunk/write.js';
+import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
+import type { RunFile } from '../../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
 import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/longer-runs.js';
-import type { RunFile } from '../../../src/lake/run/run-file.js';
-import { firstStage, type StagedChunk } from '../../../src/lake/run/stage.js';
+import { firstStage } from '../../../src/lake/run/stage.js';
 import {
   NEW_RUN,
   NEW_TIME,

@@ -4,7 +4,7 @@ import { PageReader } from '../../../activities/extract/page-reader.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/run/run-file.js';
+import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { RUN } from './run.js';
 
 /** What the service does, in order: `asked` by cursor, `answered` when the body is read. */

@@ -8,8 +8,8 @@ import { fixRun, LakeStaging, stagedKey } from '../../../activities/shared/lake-
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExtractInput, ExtractResult, ListRead } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
+import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
-import type { RunFile } from '../../../src/lake/run/run-file.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { client, HTTP, service } from '../api/support.js';
 import { profileOf } from '../lake/data-plane.js';

@@ -1,6 +1,6 @@
 import type { RunId } from '../../../src/core/brands.js';
+import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
-import type { RunFile } from '../../../src/lake/run/run-file.js';
 import { profileOf } from '../lake/data-plane.js';
 
 /** A full pass over tasks, as far as reading it goes. */

@@ -56,9 +56,7 @@ describe('an attempt at sending rows', () => {
   function earlier(chunk: number, rows: readonly LoggedRow[], at: number): Promise<unknown> {
     const accepted = rows.filter(([, outcome]) => outcome === 'created').length;
     const log = { run: 'earlier', at, accepted, closed: true, rows };
-    return store.write(logKey(PLAN, chunk, `earlier-${chunk}`, 'open'), encodeSealed(log), {
-      contentType: 'application/json',
-    });
+    return store.write(logKey(PLAN, chunk, `earlier-${chunk}`, 'open'), encodeSealed(log));
   }
 
   async function optionsOf(on: ObjectStore) {

@@ -19,7 +19,7 @@ import type {
   WriteBackAlert,
 } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
-import { isSchemaChange } from '../../../src/lake/rows/schema.js';
+import { isSchemaChange } from '../../../src/lake/rows/data-columns.js';
 import { answerOf, shownText, type Vendor } from '../../support/alert-targets.js';
 import { seededRandom } from '../../support/random.js';
 

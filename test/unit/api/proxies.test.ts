@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { postJson } from '../../../src/api/index.js';
-import { createS3Clients } from '../../../src/lake/store/s3/client.js';
+import { createS3Clients } from '../../../src/lake/store/s3/s3-client.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
 import { client, HTTP, json, KEY, PAGE, parseJson, rejection, service, TASKS } from './support.js';
 

@@ -20,7 +20,7 @@ async function runOf(values: readonly string[], sign: 1 | -1 = 1): Promise<HashR
   const list = new HashList();
   for (const value of values) list.add(toByteString(value));
   const key = `run-${written++}.bin` as ObjectKey;
-  const { crc32 } = await store.write(key, list.sorted(), { contentType: 'application/octet-stream' });
+  const { crc32 } = await store.write(key, list.sorted());
   return { key, sign, crc32 };
 }
 

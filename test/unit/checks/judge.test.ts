@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckSettings } from '../../../src/core/settings.js';
+import { addFigures, checkNames, measureId, planChecks } from '../../../src/lake/checks/check-plan.js';
 import { type Candidate, judgeChecks } from '../../../src/lake/checks/judge.js';
-import { addFigures, checkNames, measureId, planChecks } from '../../../src/lake/checks/plan.js';
-import type { MeasuredDay } from '../../../src/lake/checks/result.js';
-import { daysOf, withDay } from '../../../src/lake/checks/result.js';
+import type { MeasuredDay } from '../../../src/lake/documents/check-record.js';
+import { daysOf, withDay } from '../../../src/lake/documents/check-record.js';
 import { CSV } from '../lake/published.js';
 
 const CHANGE: CheckSettings = {

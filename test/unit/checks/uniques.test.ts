@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import { planChecks } from '../../../src/lake/checks/check-plan.js';
 import { HashList } from '../../../src/lake/checks/hashes.js';
-import { planChecks } from '../../../src/lake/checks/plan.js';
-import type { UniqueState } from '../../../src/lake/checks/result.js';
 import type { TaskHashes } from '../../../src/lake/checks/task-meter.js';
 import { continuedUniques, mergeUniques } from '../../../src/lake/checks/uniques.js';
-import type { PublishedPart } from '../../../src/lake/published/manifest.js';
+import type { UniqueState } from '../../../src/lake/documents/check-record.js';
+import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { CSV } from '../lake/published.js';
 
@@ -31,7 +31,7 @@ async function hashesOf(values: readonly string[], sign: 1 | -1 = 1): Promise<Ta
   const list = new HashList();
   for (const value of values) list.add(toByteString(value));
   const object = key(`_staging/tasks/run/${written++}.bin`);
-  const { crc32 } = await store.write(object, list.sorted(), { contentType: 'application/octet-stream' });
+  const { crc32 } = await store.write(object, list.sorted());
   return { id, scope: 'snapshot', sign, key: object, crc32 };
 }
 

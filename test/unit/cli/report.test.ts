@@ -11,7 +11,7 @@ import {
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { schemaChanges } from '../../../src/lake/rows/schema.js';
+import { schemaChanges } from '../../../src/lake/rows/data-columns.js';
 import type { NextScheduled } from '../../../src/temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../../src/temporal/status/status.js';
 import { failed, report } from './support.js';

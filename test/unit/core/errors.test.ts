@@ -27,9 +27,9 @@ import { EXIT } from '../../../src/core/exit-code.js';
 import { OutOfReachError } from '../../../src/core/reachability.js';
 import { SystemError } from '../../../src/core/system-error.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
-import { LakeLayoutError } from '../../../src/lake/published/layout-version.js';
-import { SnapshotNotFoundError } from '../../../src/lake/published/snapshot-not-found-error.js';
-import { TooManyColumnsError } from '../../../src/lake/rows/schema.js';
+import { LakeLayoutError } from '../../../src/lake/documents/lake-layout.js';
+import { SnapshotNotFoundError } from '../../../src/lake/published/read-published.js';
+import { TooManyColumnsError } from '../../../src/lake/rows/data-columns.js';
 import {
   ObjectNotFoundError,
   StoreError,

@@ -11,7 +11,7 @@ import {
   limitWarnings,
 } from '../../../src/core/text-budget.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { schemaChanges } from '../../../src/lake/rows/schema.js';
+import { schemaChanges } from '../../../src/lake/rows/data-columns.js';
 
 const MIB = 1024 * 1024;
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

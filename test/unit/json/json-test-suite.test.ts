@@ -5,7 +5,7 @@ import { BrokenPromiseError } from '../../../src/api/errors.js';
 import { readListPage } from '../../../src/api/json/page.js';
 import { ReportedError } from '../../../src/api/service-message.js';
 import { fromByteString, toByteString } from '../../../src/core/brands.js';
-import { ColumnSet } from '../../../src/lake/rows/schema.js';
+import { ColumnSet } from '../../../src/lake/rows/data-columns.js';
 
 /** https://github.com/nst/JSONTestSuite, `test_parsing`: `y_` must be accepted, `n_` rejected, `i_` is left open. */
 const FOLDER = new URL('./JSONTestSuite/', import.meta.url);

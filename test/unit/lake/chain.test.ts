@@ -6,12 +6,19 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { DAY_MS } from '../../../src/core/duration.js';
 import { newRunId } from '../../../src/core/run-id.js';
+import { encodeWithChecksum } from '../../../src/lake/documents/checksums.js';
+import type { PreviousRun } from '../../../src/lake/documents/document-schemas.js';
+import {
+  dateOf,
+  inFolder,
+  LAYOUT_VERSION,
+  MANIFEST,
+  PREVIOUS_RUNS,
+  runFolder,
+} from '../../../src/lake/documents/lake-layout.js';
+import { previousRuns } from '../../../src/lake/documents/manifest.js';
+import type { Pointer } from '../../../src/lake/documents/pointer.js';
 import { descendsFrom, readRunIds, runsAfter, wasPublished } from '../../../src/lake/published/chain.js';
-import { encodeWithChecksum } from '../../../src/lake/published/checksums.js';
-import { dateOf, inFolder, MANIFEST, runFolder } from '../../../src/lake/published/layout.js';
-import { LAYOUT_VERSION } from '../../../src/lake/published/layout-version.js';
-import { PREVIOUS_RUNS, type PreviousRun, previousRuns } from '../../../src/lake/published/manifest.js';
-import type { Pointer } from '../../../src/lake/published/pointer.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { seededRandom } from '../../support/random.js';
 import { WRITER } from '../../support/writer.js';
@@ -58,7 +65,7 @@ async function publish(before: Run | null, leftBehind: readonly RunId[] = []): P
   const fields = { layout: LAYOUT_VERSION, publishedAt: new Date(at).toISOString(), parts: [] };
   const previousRunId = before?.runId ?? null;
   const body = encodeWithChecksum({ worktrack: { ...fields, ...listed, previousRunId } });
-  await store.write(changes, body, { contentType: 'application/json' });
+  await store.write(changes, body);
   return { ...listed, publishedAt: at, before, changes };
 }
 

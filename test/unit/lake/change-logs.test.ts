@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import { inFolder, MANIFEST, runFolder } from '../../../src/lake/documents/lake-layout.js';
+import { encodeManifest, type ManifestFields } from '../../../src/lake/documents/manifest.js';
 import { findMissingChangeLogs } from '../../../src/lake/published/change-logs.js';
-import { inFolder, MANIFEST, runFolder } from '../../../src/lake/published/layout.js';
-import { encodeManifest, type ManifestInput } from '../../../src/lake/published/manifest.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { temporaryLake } from './data-plane.js';
 import { type PublishedRun, publishRun } from './published.js';
 
-const JSON_TYPE = { contentType: 'application/json' };
 const idOf = (day: number): RunId =>
   `202611${String(day).padStart(2, '0')}T020000Z-0000000${day % 10}` as RunId;
 const dateOf = (day: number): string => `2026-11-${String(day).padStart(2, '0')}`;
@@ -17,7 +16,7 @@ async function fourRuns(store: ObjectStore, resource: string) {
   const runs: { readonly run: PublishedRun; readonly manifest: ObjectKey; readonly part: ObjectKey }[] = [];
   for (let day = 1; day <= 4; day++) {
     const runId = idOf(day);
-    const columns = [{ name: 'id', types: ['string'] }] as unknown as ManifestInput['columns'];
+    const columns = [{ name: 'id', types: ['string'] }] as unknown as ManifestFields['columns'];
     const run = await publishRun(store, {
       resource,
       runId,
@@ -30,7 +29,7 @@ async function fourRuns(store: ObjectStore, resource: string) {
     const previousRuns = [...runs].reverse().map((one) => ({ runId: one.run.pointer.runId, publishedAt: 1 }));
     const parts = [{ ...run.parts[0]!, key: part }];
     const body = encodeManifest({ ...run.manifest, tree: 'changes', parts, previousRuns });
-    await store.write(inFolder(folder, MANIFEST), body, JSON_TYPE);
+    await store.write(inFolder(folder, MANIFEST), body);
     runs.push({ run, manifest: inFolder(folder, MANIFEST), part });
   }
   return runs;
@@ -62,7 +61,7 @@ describe('change logs that are missing', () => {
     ],
     [
       'the end of a part',
-      ([, second]) => lake.store.write(second!.part, Buffer.from('x'), { contentType: 'text/csv' }),
+      ([, second]) => lake.store.write(second!.part, Buffer.from('x')),
       [[2, /has 1 bytes instead of \d+/]],
     ],
     [
@@ -72,7 +71,7 @@ describe('change logs that are missing', () => {
     ],
     [
       'the content of a manifest',
-      ([, second]) => lake.store.write(second!.manifest, Buffer.from('{'), JSON_TYPE),
+      ([, second]) => lake.store.write(second!.manifest, Buffer.from('{')),
       [[2, /_datapackage.json/]],
     ],
   ])('are found: %s', async (_, damage, expected) => {

@@ -9,11 +9,11 @@ import {
   checksumState,
   encodeWithChecksum,
   manifestChecksums,
-} from '../../../src/lake/published/checksums.js';
-import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
-import { decodePointer, encodePointer } from '../../../src/lake/published/pointer.js';
-import { recountRows, replaceParts } from '../../../src/lake/published/purge.js';
+} from '../../../src/lake/documents/checksums.js';
+import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { decodePointer, encodePointer } from '../../../src/lake/documents/pointer.js';
+import { recountRows, replaceParts } from '../../../src/lake/published/purge-rules.js';
 import { readPublished, readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
@@ -26,7 +26,6 @@ const COLUMNS = [
   { name: 'id', types: 16, values: noFacts() },
   { name: 'title', types: 17, values: noFacts() },
 ];
-const JSON_TYPE = { contentType: 'application/json' };
 
 let folder: string;
 let store: ObjectStore;
@@ -47,11 +46,11 @@ afterEach(async () => {
 
 async function withChecksums(): Promise<void> {
   const manifests = await manifestChecksums(store, run.pointer);
-  await store.write(pointerKey('tasks'), encodePointer({ ...run.pointer, manifests }), JSON_TYPE);
+  await store.write(pointerKey('tasks'), encodePointer({ ...run.pointer, manifests }));
 }
 
 async function change(key: ObjectKey, edit: (body: Buffer) => Buffer | string): Promise<void> {
-  await store.write(key, Buffer.from(edit(await store.read(key))), JSON_TYPE);
+  await store.write(key, Buffer.from(edit(await store.read(key))));
 }
 
 async function withoutChecksum(key: ObjectKey): Promise<void> {
@@ -74,7 +73,7 @@ async function unnoticed(key: ObjectKey, tries: number): Promise<number> {
     await writeFile(join(folder, key), bad);
     if ((await verifySnapshot(store, 'tasks')).ok) missed++;
   }
-  await store.write(key, good, JSON_TYPE);
+  await store.write(key, good);
   return missed;
 }
 
@@ -126,8 +125,8 @@ describe('The checksums of pointer and manifests', () => {
       [{ before: part, after: part, by: PURGE }],
       'snapshots',
     );
-    await store.write(run.pointer.snapshot, first, JSON_TYPE);
-    await store.write(run.pointer.snapshot, recountRows(first, 6), JSON_TYPE);
+    await store.write(run.pointer.snapshot, first);
+    await store.write(run.pointer.snapshot, recountRows(first, 6));
     const { problems } = await verifySnapshot(store, 'tasks');
     expect(problems).toEqual([]);
     expect((await readPublished(store, 'tasks')).manifest.purged).toEqual([{ runId: PURGE, rows: 0 }]);
@@ -139,9 +138,9 @@ describe('The checksums of pointer and manifests', () => {
 
   it('do not accept an older version of a manifest', async () => {
     const old = await store.read(run.pointer.snapshot);
-    await store.write(run.pointer.snapshot, recountRows(old, 6), JSON_TYPE);
+    await store.write(run.pointer.snapshot, recountRows(old, 6));
     await withChecksums();
-    await store.write(run.pointer.snapshot, old, JSON_TYPE);
+    await store.write(run.pointer.snapshot, old);
     expect((await verifySnapshot(store, 'tasks')).problems).toEqual([
       `${run.pointer.snapshot}: its SHA-256 does not match latest.json`,
     ]);
@@ -168,7 +167,7 @@ describe('Verifying documents whose checksums are right', () => {
     ['baseUrl', (text: string) => text.replace('tracker.', 'tracked.')],
   ])('compares "%s" of the pointer with the manifest', async (name, edit) => {
     const pointer = JSON.parse(edit(JSON.stringify(run.pointer))) as typeof run.pointer;
-    await store.write(pointerKey('tasks'), encodePointer(pointer), JSON_TYPE);
+    await store.write(pointerKey('tasks'), encodePointer(pointer));
     expect((await verifySnapshot(store, 'tasks')).problems.join('\n')).toContain(`"${name}" of the pointer`);
   });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
+import type { ClockTimes } from '../../../src/lake/documents/manifest.js';
 import {
-  type ClockTimes,
   fromUtcSeconds,
   nextCheckpoint,
   nextReadUpTo,

@@ -12,14 +12,14 @@ import {
   toByteString,
   type UtcSeconds,
 } from '../../../src/core/brands.js';
+import { decodeIndex, indexKey, type PartIndex } from '../../../src/lake/documents/block-index.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
-import { decodeIndex, indexKey, type PartIndex } from '../../../src/lake/part/index-file.js';
+import { PartWriter, type WrittenPart } from '../../../src/lake/part/part-writer.js';
 import { BlockReader } from '../../../src/lake/part/reader.js';
-import { PartWriter, type WrittenPart } from '../../../src/lake/part/writer.js';
 import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/rows/csv.js';
+import { headerCells } from '../../../src/lake/rows/data-columns.js';
 import type { Profile } from '../../../src/lake/rows/profile.js';
 import { payloadAt, rowKey, type SortKey, sortKey } from '../../../src/lake/rows/row.js';
-import { headerCells } from '../../../src/lake/rows/schema.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../src/lake/store/index.js';
 import { CSV } from './published.js';
 

@@ -8,7 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value-facts.js';
-import { type AliasRules, columnAliases, plainLower, printable } from '../../../src/lake/ddl/aliases.js';
+import {
+  type AliasRules,
+  columnAliases,
+  plainLower,
+  printable,
+} from '../../../src/lake/ddl/names-and-quotes.js';
 import {
   clashingResources,
   clashingTables,
@@ -17,10 +22,10 @@ import {
   renderDdl,
   unreadableViews,
 } from '../../../src/lake/ddl/statements.js';
-import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
-import { encodePointer } from '../../../src/lake/published/pointer.js';
-import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/rows/schema.js';
+import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { encodePointer } from '../../../src/lake/documents/pointer.js';
+import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/rows/data-columns.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { type PublishOptions, publishRun } from './published.js';
 
@@ -328,9 +333,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     );
     const input = await publish(two, [['x', null, '2']], { resource });
     await publish(two, [['z', 'not yet', '3']], { resource, runId: later, date: '2026-11-22' });
-    await store.write(pointerKey(resource), encodePointer(input.pointer), {
-      contentType: 'application/json',
-    });
+    await store.write(pointerKey(resource), encodePointer(input.pointer));
     expect(data(await read(input, '_changes'))).toEqual([
       ['x', 'line\nbreak', null],
       ['y', '', null],

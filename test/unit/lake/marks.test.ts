@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Cursor } from '../../../src/core/brands.js';
-import { type Mark, marksToCheck, withMark } from '../../../src/lake/run/marks.js';
+import type { Mark } from '../../../src/lake/documents/stage-file.js';
+import { marksToCheck, withMark } from '../../../src/lake/run/marks.js';
 
 function marksOf(pages: number): readonly Mark[] {
   let marks: readonly Mark[] = [];

@@ -1,9 +1,7 @@
 import type { ByteString, ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
-import { framingOf } from '../../../src/lake/part/framing.js';
-import { PartWriter } from '../../../src/lake/part/writer.js';
-import { manifestChecksums } from '../../../src/lake/published/checksums.js';
+import { manifestChecksums } from '../../../src/lake/documents/checksums.js';
 import {
   inFolder,
   MANIFEST,
@@ -11,18 +9,20 @@ import {
   pointerKey,
   runFolder,
   type Tree,
-} from '../../../src/lake/published/layout.js';
+} from '../../../src/lake/documents/lake-layout.js';
 import {
   addLineBreaks,
   encodeManifest,
-  type ManifestInput,
+  type ManifestFields,
   type PublishedPart,
   toPublished,
-} from '../../../src/lake/published/manifest.js';
-import { encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+} from '../../../src/lake/documents/manifest.js';
+import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
+import { framingOf } from '../../../src/lake/part/framing.js';
+import { PartWriter } from '../../../src/lake/part/part-writer.js';
 import { writeRows } from '../../../src/lake/rows/csv.js';
+import { type Column, headerCells } from '../../../src/lake/rows/data-columns.js';
 import { sortKey } from '../../../src/lake/rows/row.js';
-import { type Column, headerCells } from '../../../src/lake/rows/schema.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { WRITER } from '../../support/writer.js';
@@ -52,7 +52,7 @@ export interface PublishOptions {
 
 export interface PublishedRun {
   readonly pointer: Pointer;
-  readonly manifest: ManifestInput;
+  readonly manifest: ManifestFields;
   readonly parts: readonly PublishedPart[];
 }
 
@@ -63,7 +63,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
   const { resource, runId, columns, parts } = options;
   const rows = parts.reduce((sum, part) => sum + part.length, 0);
   const csv = { ...CSV, ...options.csv };
-  const base: Omit<ManifestInput, 'tree' | 'parts'> = {
+  const base: Omit<ManifestFields, 'tree' | 'parts'> = {
     connection: 'acme',
     baseUrl: 'https://tracker.example.com',
     resource,
@@ -74,9 +74,9 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     mode: 'full',
     updatedSince: null,
     rolledBack: null,
-    checkpoint: '2026-11-21T01:55:00Z' as UtcSeconds,
-    startedAt: Date.parse(SYNCED),
-    publishedAt: Date.parse(SYNCED) + 1000,
+    checkpoint: { updatedSince: '2026-11-21T01:55:00Z' as UtcSeconds },
+    startedAt: new Date(SYNCED).toISOString(),
+    publishedAt: new Date(Date.parse(SYNCED) + 1000).toISOString(),
     pages: 1,
     counts: {
       fetched: rows,
@@ -90,12 +90,12 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
       restated: 0,
     },
     columns,
-    profile: { key: [columns[0]!.name], csv, columns: { include: null, exclude: [], mask: {} } },
+    ...{ key: [columns[0]!.name], csv, selection: { include: null, exclude: [], mask: {} } },
     fingerprint: '0123456789abcdef',
     list: { path: resource },
     shapes: [shapeOf({ key: [], csv, columns: { include: null, exclude: [], mask: {} } }, null)],
     fullRead: null,
-    readUpTo: { workflow: 0, service: null },
+    readUpTo: { workflow: new Date(0).toISOString(), service: null },
     gap: null,
     deletes: { basis: 'two-readings', windowField: null, reason: null, notListed: null },
     changesLineBreaks: 0,
@@ -119,8 +119,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     runId,
     snapshot,
     changes,
-    publishedAt: new Date(base.publishedAt).toISOString(),
-    checkpoint: { updatedSince: base.checkpoint },
+    ...{ publishedAt: base.publishedAt, checkpoint: base.checkpoint },
     rows,
     connection: base.connection,
     baseUrl: base.baseUrl,
@@ -128,7 +127,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     manifests: await manifestChecksums(store, { snapshot, changes }),
     rolledBack: base.rolledBack,
   };
-  await store.write(pointerKey(resource), encodePointer(pointer), { contentType: 'application/json' });
+  await store.write(pointerKey(resource), encodePointer(pointer));
   return { pointer, manifest: { ...both, tree: 'snapshot', parts: snapshotParts }, parts: snapshotParts };
 }
 
@@ -136,10 +135,10 @@ async function writeManifest(
   store: ObjectStore,
   { resource, runId, date }: PublishOptions,
   tree: Tree,
-  manifest: ManifestInput,
+  manifest: ManifestFields,
 ): Promise<ObjectKey> {
   const key = inFolder(runFolder(resource, tree, date, runId), MANIFEST);
-  await store.write(key, encodeManifest(manifest), { contentType: 'application/json' });
+  await store.write(key, encodeManifest(manifest));
   return key;
 }
 

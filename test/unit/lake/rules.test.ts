@@ -10,9 +10,9 @@ import {
   nameOf,
   partName,
   runFolder,
-} from '../../../src/lake/published/layout.js';
-import { decodeManifest } from '../../../src/lake/published/manifest.js';
-import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/published/pointer.js';
+} from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
 import { type Claim, checkFence } from '../../../src/lake/run/fence.js';
 import { fromUtcSeconds, nextCheckpoint, toUtcSeconds, windowGap } from '../../../src/lake/run/watermark.js';

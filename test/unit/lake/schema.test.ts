@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Format, noFacts, noteString } from '../../../src/core/value-facts.js';
-import { headerNames, headerRow } from '../../../src/lake/rows/header.js';
-import { isWanted } from '../../../src/lake/rows/profile.js';
 import {
   ColumnSet,
   columnName,
   headerCells,
+  headerNames,
+  headerRow,
   typeBits,
   typeNames,
   withText,
-} from '../../../src/lake/rows/schema.js';
+} from '../../../src/lake/rows/data-columns.js';
+import { isWanted } from '../../../src/lake/rows/profile.js';
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../../src/core/settings.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
+import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
 import {
   columnsWithMasks,
   nextShapes,

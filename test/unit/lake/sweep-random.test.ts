@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { type Listed, readMarks } from '../../../src/lake/published/marks.js';
+import { type Listed, readKnownRuns } from '../../../src/lake/published/known-runs.js';
 import {
   needsMore,
   planSweep,
@@ -8,7 +8,7 @@ import {
   toRunFolders,
   toStagedFolders,
   unknownComplete,
-} from '../../../src/lake/published/sweep.js';
+} from '../../../src/lake/published/sweep-plan.js';
 import { type Random, seededRandom } from '../../support/random.js';
 
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 160);
@@ -255,14 +255,14 @@ class World {
     const folders = this.folders();
     const staged = task.hasStaging ? toStagedFolders('_staging/tasks/', this.listing()) : [];
     let input: Omit<SweepFacts, 'recorded'> | null = null;
-    for await (const marks of readMarks(head.listed, async (id) => this.read(id), LISTED)) {
+    for await (const known of readKnownRuns(head.listed, async (id) => this.read(id), LISTED)) {
       const settings = { snapshotsMs: SNAPSHOTS_MS, keepPerDay: 'all' } as const;
       const { replaced, before } = task;
       input = {
         head: head.id,
         folders,
         staged,
-        marks,
+        known,
         keep: [],
         replaced,
         before,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { type Listed, readMarks } from '../../../src/lake/published/marks.js';
+import { type Listed, readKnownRuns } from '../../../src/lake/published/known-runs.js';
 import {
-  type Marks,
+  type KnownRuns,
   needsMore,
   planSweep,
   type Recorded,
@@ -11,7 +11,7 @@ import {
   toRunFolders,
   toStagedFolders,
   unknownComplete,
-} from '../../../src/lake/published/sweep.js';
+} from '../../../src/lake/published/sweep-plan.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -63,12 +63,12 @@ function swept(
     bytes: 1,
     modifiedAt: at(30),
   }));
-  const marks: Marks = {
+  const known: KnownRuns = {
     published: new Map([head, ...published].map((run) => [run, runTime(run)])),
     isWhole,
   };
   const input: SweepFacts = {
-    ...{ head, marks, keep: [], replaced: [], before: null, now: NOW },
+    ...{ head, known, keep: [], replaced: [], before: null, now: NOW },
     folders: toRunFolders('tasks', objects),
     staged: toStagedFolders('_staging/tasks/', stagedObjects),
     settings: { snapshotsMs: 90 * DAY, keepPerDay: 'last' },
@@ -272,9 +272,9 @@ describe('the published runs', () => {
     return { head: listed.at(-1)!, read, reads };
   }
 
-  async function all({ head, read }: Pick<ReturnType<typeof chain>, 'head' | 'read'>): Promise<Marks> {
-    let last: Marks | null = null;
-    for await (const marks of readMarks(head, read, LISTED)) last = marks;
+  async function all({ head, read }: Pick<ReturnType<typeof chain>, 'head' | 'read'>): Promise<KnownRuns> {
+    let last: KnownRuns | null = null;
+    for await (const known of readKnownRuns(head, read, LISTED)) last = known;
     return last!;
   }
 

@@ -8,8 +8,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { indexKey } from '../../../src/lake/part/index-file.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { indexKey } from '../../../src/lake/documents/block-index.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { RowSplitter } from '../../../src/lake/rows/csv.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
@@ -29,7 +29,6 @@ const PARTS = [
   ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'].map((id) => row(id)),
   [row('b1', ''), row('b2', null), row('b3', 'CR\rinside'), row('b4', 'ü')],
 ];
-const TYPE = { contentType: 'application/gzip' };
 
 let folder: string;
 let store: ObjectStore;
@@ -60,7 +59,7 @@ const part = (at: number): ObjectKey => run.parts[at]!.key;
 
 /** Changes an object without its manifest. */
 async function change(key: ObjectKey, edit: (body: Buffer) => Buffer | string): Promise<void> {
-  await store.write(key, Buffer.from(edit(await store.read(key))), TYPE);
+  await store.write(key, Buffer.from(edit(await store.read(key))));
 }
 
 interface RawManifest {
@@ -83,7 +82,7 @@ async function changeManifest(
 async function forge(at: number, edit: (text: string) => string): Promise<void> {
   const text = Buffer.from(edit(gunzipSync(await store.read(part(at))).toString()));
   const body = gzipSync(text);
-  await store.write(part(at), body, TYPE);
+  await store.write(part(at), body);
   await changeManifest(({ resources, worktrack }) => {
     const sha256 = createHash('sha256').update(body).digest('hex');
     const crc = crc32ToHex(crc32(body));
@@ -249,8 +248,8 @@ describe('Verifying a snapshot', () => {
 
   it('finds parts that were swapped', async () => {
     const [first, second] = [await store.read(part(0)), await store.read(part(1))];
-    await store.write(part(0), second, TYPE);
-    await store.write(part(1), first, TYPE);
+    await store.write(part(0), second);
+    await store.write(part(1), first);
     const found = (await problems()).join('\n');
     expect(found).toContain(`${part(0)} has ${second.length} bytes`);
     expect(found).toContain(`${part(1)} has ${first.length} bytes`);

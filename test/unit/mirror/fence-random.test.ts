@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
@@ -76,7 +76,7 @@ async function next(world: World): Promise<void> {
   const what = random.below(12);
   if (what === 0) {
     const earlier = random.pick(written);
-    await mirror.store.write(POINTER, earlier.body, { contentType: 'application/json' });
+    await mirror.store.write(POINTER, earlier.body);
     world.by = earlier.by;
     log.push(`restored ${(await readPointer(mirror.store, 'tasks')).runId}`);
   } else if (what === 1) {

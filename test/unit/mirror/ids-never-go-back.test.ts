@@ -2,8 +2,8 @@ import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { newRunId } from '../../../src/core/run-id.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
@@ -98,7 +98,7 @@ describe('Ids of runs and purges never go back', () => {
     mirror.clock += HOUR;
     const { publish } = await mirror.merged();
     await publish();
-    await mirror.store.write(pointerKey('tasks'), pointer, { contentType: 'application/json' });
+    await mirror.store.write(pointerKey('tasks'), pointer);
     Object.assign(mirror, { clock, newestId });
     admin.remove('tasks', [secret]);
     await mirror.purge(secret);
@@ -145,7 +145,7 @@ describe('Ids of runs and purges never go back', () => {
       mirror.nextId = null;
       await mirror.run();
       const chain: RunId[] = [];
-      for await (const { runId } of new RunChain(mirror.store, await readPointer(mirror.store, 'tasks')))
+      for await (const { runId } of readChain(mirror.store, await readPointer(mirror.store, 'tasks')))
         chain.push(runId);
       expect(chain.slice(1).reverse()).toEqual(runs);
       expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);

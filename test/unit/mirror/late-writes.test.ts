@@ -2,7 +2,7 @@ import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { pointerKey } from '../../../src/lake/published/layout.js';
+import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 
@@ -39,7 +39,7 @@ describe('The sweep an hour after a purge', () => {
     const { key, body, before } = await purged('/_unique-', '{ name: tasks, checks: [{ unique: [id] }] }');
     const late = key.replace(/[0-9a-f]{8}\.bin$/, '0badc0de.bin') as ObjectKey;
     expect(late).not.toBe(key);
-    await mirror.store.write(late, body, { contentType: 'application/octet-stream' });
+    await mirror.store.write(late, body);
     mirror.clock += HOUR;
     await mirror.sweep({ before });
     expect(await keysWith('/_unique-')).toEqual([]);
@@ -47,7 +47,7 @@ describe('The sweep an hour after a purge', () => {
 
   it('removes a data file of the table that arrived late', async () => {
     const { key, body, before } = await purged('/table/part-', 'tasks', '    tables: { format: delta }\n');
-    await mirror.store.write(key, body, { contentType: 'application/vnd.apache.parquet' });
+    await mirror.store.write(key, body);
     mirror.clock += HOUR;
     await mirror.sweep({ before });
     expect(await keysWith('/table/part-')).not.toContain(key);
@@ -70,7 +70,7 @@ describe('The sweep an hour after a purge', () => {
       const expected = await mirror.store.read(key);
       await publish();
       const late = await mirror.store.read(key);
-      await mirror.store.write(key, expected, { contentType: 'application/json' });
+      await mirror.store.write(key, expected);
       mirror.clock += HOUR;
       await mirror.sweep({ before });
       const { etag } = (await mirror.store.readIfExists(key))!;

@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { folderOf, pointerKey } from '../../../src/lake/published/layout.js';
+import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 
 const DAY = 86_400_000;
-const JSON_TYPE = { contentType: 'application/json' };
 const LATEST = pointerKey('tasks');
 
 describe('What was published stays restorable', () => {
@@ -52,7 +51,7 @@ describe('What was published stays restorable', () => {
       await expect(mirror.purge(ids[1])).rejects.toThrow(`${lost} is missing`);
       await mirror.sweep({ before: mirror.newestId });
       expect(await keysIn('tasks/')).toEqual(before);
-      await mirror.store.write(lost, body, JSON_TYPE);
+      await mirror.store.write(lost, body);
       await mirror.purge(ids[1]);
       expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
     },
@@ -70,11 +69,11 @@ describe('What was published stays restorable', () => {
     const { ref, publish } = await mirror.merged();
     await publish();
     const newest = await mirror.store.read(LATEST);
-    if (isRestored) await mirror.store.write(LATEST, earlier, JSON_TYPE);
+    if (isRestored) await mirror.store.write(LATEST, earlier);
     else await mirror.store.remove([LATEST]);
     await expect(publish()).rejects.toMatchObject({ type: 'Displaced' });
     await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
-    await mirror.store.write(LATEST, newest, JSON_TYPE);
+    await mirror.store.write(LATEST, newest);
     expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
     expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
   });
@@ -85,7 +84,7 @@ describe('What was published stays restorable', () => {
     const { ref, publish } = await mirror.merged();
     const earlier = await mirror.store.read(LATEST);
     await publish();
-    await mirror.store.write(LATEST, earlier, JSON_TYPE);
+    await mirror.store.write(LATEST, earlier);
     await mirror.run();
     await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
     expect((await keysIn('tasks/')).filter((key) => key.includes(ref.runId))).toEqual([]);
@@ -106,7 +105,7 @@ describe('What was published stays restorable', () => {
       admin.update('tasks', id, { title: 'of the third night' });
       await mirror.run();
       if (isLost) await mirror.store.remove([(await readPointer(mirror.store, 'tasks')).changes!]);
-      await mirror.store.write(LATEST, earlier, JSON_TYPE);
+      await mirror.store.write(LATEST, earlier);
       mirror.clock += DAY;
       await expect(mirror.run()).rejects.toMatchObject({ type: 'Displaced' });
       const before = (await keysIn('tasks/')).filter((key) => key.includes(second));

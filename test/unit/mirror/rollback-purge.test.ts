@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { type Random, seededRandom } from '../../support/random.js';
@@ -117,7 +117,7 @@ async function readChecked({ mirror, purged }: World): Promise<Map<string, Row>>
   const { store } = mirror;
   const rows = byId((await readSnapshot(store, 'tasks')).rows);
   const logs: ReadTree['rows'][] = [];
-  for await (const { changes } of new RunChain(store, await readPointer(store, 'tasks')))
+  for await (const { changes } of readChain(store, await readPointer(store, 'tasks')))
     logs.unshift((await readTree(store, changes)).rows);
   const newest = byId(logs.flat());
   for (const [id, row] of newest) {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
@@ -166,7 +166,7 @@ async function twoNights({ mirror, log, seen, reconcileEvery }: World): Promise<
 async function expectChain({ mirror, policy }: World): Promise<void> {
   const pointer = await readPointer(mirror.store, 'tasks');
   const logs: ReadTree['rows'][] = [];
-  for await (const { changes } of new RunChain(mirror.store, pointer))
+  for await (const { changes } of readChain(mirror.store, pointer))
     logs.unshift((await readTree(mirror.store, changes)).rows);
   const newest = new Map<string, Row>();
   for (const row of logs.flat()) newest.set(row.id!, row);

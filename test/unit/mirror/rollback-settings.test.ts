@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
+import { readChain } from '../../../src/lake/published/chain.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { expectedCells, isSameCell } from '../../support/oracle.js';
@@ -173,7 +173,7 @@ async function rollBack(world: World): Promise<void> {
 async function readChecked({ mirror }: World): Promise<Rows> {
   const pointer = await readPointer(mirror.store, 'tasks');
   const logs: ReadTree['rows'][] = [];
-  for await (const { changes } of new RunChain(mirror.store, pointer))
+  for await (const { changes } of readChain(mirror.store, pointer))
     logs.unshift((await readTree(mirror.store, changes)).rows);
   const newest = byId(logs.flat());
   const rows = byId((await readSnapshot(mirror.store, 'tasks')).rows);

@@ -46,9 +46,7 @@ describe('a rollback', () => {
       'damaged',
       async (key: Parameters<InProcessMirror['store']['read']>[0]) => {
         const body = await mirror.store.read(key);
-        await mirror.store.write(key, Buffer.from(body.toString().replace('"pages"', '"pagez"')), {
-          contentType: 'application/json',
-        });
+        await mirror.store.write(key, Buffer.from(body.toString().replace('"pages"', '"pagez"')));
       },
     ],
   ])('with a %s change log', (_, damage) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckOutcome } from '../../../src/core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../../../src/core/data-age.js';
-import type { CheckResult } from '../../../src/lake/checks/result.js';
+import type { CheckResult } from '../../../src/lake/documents/check-record.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { connectionReport, failedRun, HOSTILE, MADE_AT, pastRun } from './fixtures.js';
 

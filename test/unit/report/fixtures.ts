@@ -2,7 +2,7 @@ import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../../../src/core/data-age.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import type { Manifest } from '../../../src/lake/published/manifest.js';
+import type { Manifest } from '../../../src/lake/documents/manifest.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import {
   type ConnectionReport,
@@ -30,6 +30,7 @@ export function counts(some: Partial<RunCounts>): RunCounts {
 export function pastRun(ago: number, some: Partial<Manifest> = {}): Manifest {
   const at = LAST - ago * DAY;
   return {
+    ...{ connection: 'acme', baseUrl: 'https://tracker.example.com', resource: 'tasks', tree: 'changes' },
     runId: runId(ago),
     writer: WRITER,
     previousRunId: runId(ago + 1),

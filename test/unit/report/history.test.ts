@@ -5,11 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { RunChain } from '../../../src/lake/published/chain.js';
-import { inFolder, MANIFEST, runFolder } from '../../../src/lake/published/layout.js';
-import { encodeManifest, type ManifestInput } from '../../../src/lake/published/manifest.js';
-import type { Pointer } from '../../../src/lake/published/pointer.js';
-import { readHistory, readHistoryAt } from '../../../src/lake/published/run-history.js';
+import { inFolder, MANIFEST, runFolder } from '../../../src/lake/documents/lake-layout.js';
+import { encodeManifest, type ManifestFields } from '../../../src/lake/documents/manifest.js';
+import type { Pointer } from '../../../src/lake/documents/pointer.js';
+import { readChain, readHistory, readHistoryAt } from '../../../src/lake/published/chain.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { createReport } from '../../../src/report/index.js';
 import { publishRun } from '../lake/published.js';
@@ -40,13 +39,13 @@ describe('the history of a resource', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  async function writeRun(like: ManifestInput, ago: number): Promise<void> {
+  async function writeRun(like: ManifestFields, ago: number): Promise<void> {
     const id = runId(ago);
     const date = `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6, 8)}`;
     const previousRuns = ago === RUNS - 1 ? [] : [{ runId: runId(ago + 1), publishedAt: 0 }];
     const body = encodeManifest({ ...like, tree: 'changes', runId: id, previousRuns, parts: [] });
     const key = inFolder(runFolder('tasks', 'changes', date, id), MANIFEST);
-    await store.write(key, body, { contentType: 'application/json' });
+    await store.write(key, body);
   }
 
   function watched(inner: ObjectStore): ObjectStore {
@@ -64,31 +63,29 @@ describe('the history of a resource', () => {
   }
 
   it('reads the given number of runs, and no more requests for an older lake', async () => {
-    const runs = await readHistory(new RunChain(store, pointer), 10);
+    const runs = await readHistory(readChain(store, pointer), 10);
     expect(runs.map((run) => run.runId)).toEqual(Array.from({ length: 10 }, (_, ago) => runId(ago)));
     expect(reads.length).toBe(10);
     expect(listed.length).toBe(0);
   });
 
   it('ends at the first run, or at a manifest that is missing or damaged', async () => {
-    expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(RUNS);
+    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(RUNS);
     const third = (await keys()).find((key) => key.includes(runId(2)))!;
-    await store.write(third, Buffer.from('{"worktrack":{}}'), { contentType: 'application/json' });
-    expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(2);
+    await store.write(third, Buffer.from('{"worktrack":{}}'));
+    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(2);
     await store.remove([third]);
-    expect((await readHistory(new RunChain(store, pointer), 1000)).length).toBe(2);
+    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(2);
   });
 
   it('can start at an earlier run, but not at a run that is not on the chain', async () => {
-    const runs = await readHistoryAt(new RunChain(store, pointer), { runId: runId(45), most: 3 });
+    const runs = await readHistoryAt(readChain(store, pointer), { runId: runId(45), most: 3 });
     expect(runs?.map((run) => run.runId)).toEqual([runId(45), runId(46), runId(47)]);
-    expect(await readHistoryAt(new RunChain(store, pointer), { runId: runId(RUNS), most: 3 })).toBeNull();
+    expect(await readHistoryAt(readChain(store, pointer), { runId: runId(RUNS), most: 3 })).toBeNull();
   });
 
   it('becomes a report that also shows a damaged pointer and a resource without one', async () => {
-    await store.write('projects/latest.json' as ObjectKey, Buffer.from('{}'), {
-      contentType: 'application/json',
-    });
+    await store.write('projects/latest.json' as ObjectKey, Buffer.from('{}'));
     const wanted = {
       connection: 'acme',
       resources: ['tasks', 'projects', 'members'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { typeBits } from '../../../src/lake/rows/schema.js';
+import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import {
   joinTypes,
   startType,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { typeBits } from '../../../src/lake/rows/schema.js';
+import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import {
   decodeSchema,
   encodeSchema,

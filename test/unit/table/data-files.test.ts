@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import type { Manifest } from '../../../src/lake/published/manifest.js';
-import { typeBits } from '../../../src/lake/rows/schema.js';
+import type { Manifest } from '../../../src/lake/documents/manifest.js';
+import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
 import { dataFileName, dataKey } from '../../../src/table/log/paths.js';
@@ -32,7 +32,7 @@ describe('the data files of a snapshot', () => {
     converter.push(Buffer.from(TEXT));
     converter.end();
     const key = dataKey(resource, dataFileName(0, { part: SHA, layout: 'earlier' }));
-    await lake.store.write(key, chunks, { contentType: 'x/y' });
+    await lake.store.write(key, chunks);
   }
 
   /** The part itself does not exist, so only a file that an earlier attempt wrote can be used. */

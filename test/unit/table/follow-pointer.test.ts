@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
-import { encodeReplacement, encodeWithChecksum, sha256Of } from '../../../src/lake/published/checksums.js';
+import { encodeReplacement, encodeWithChecksum, sha256Of } from '../../../src/lake/documents/checksums.js';
 import {
   dateOf,
   inFolder,
+  LAYOUT_VERSION,
   MANIFEST,
   pointerKey,
   runFolder,
   type Tree,
-} from '../../../src/lake/published/layout.js';
-import { LAYOUT_VERSION } from '../../../src/lake/published/layout-version.js';
-import { encodePointer } from '../../../src/lake/published/pointer.js';
+} from '../../../src/lake/documents/lake-layout.js';
+import { encodePointer } from '../../../src/lake/documents/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import {
   checkTable,
@@ -31,7 +31,6 @@ const FIRST = '20261121T020000Z-00000001' as RunId;
 const SECOND = '20261122T020000Z-00000002' as RunId;
 const THIRD = '20261123T020000Z-00000003' as RunId;
 const PURGE = '20261124T020000Z-00000004' as RunId;
-const JSON_TYPE = { contentType: 'application/json' };
 
 let resources = 0;
 
@@ -59,9 +58,9 @@ function lakeOf(store: ObjectStore) {
     ...{ resource, task, manifestKey },
     async run(run: RunId, previousRunId: RunId | null = null, amendedBy?: RunId) {
       const body = encodeWithChecksum(manifest(run, previousRunId));
-      await store.write(manifestKey(run), body, JSON_TYPE);
+      await store.write(manifestKey(run), body);
       const changes = inFolder(folder('changes', run), MANIFEST);
-      await store.write(changes, body, JSON_TYPE);
+      await store.write(changes, body);
       const sums = { snapshot: sha256Of(body), changes: sha256Of(body) };
       const pointer = encodePointer({
         ...{ resource, runId: run, snapshot: manifestKey(run), changes, rows: 0, connection: 'c' },
@@ -75,16 +74,16 @@ function lakeOf(store: ObjectStore) {
         writer: WRITER,
         ...(amendedBy === undefined ? {} : { amendedBy }),
       });
-      await store.write(pointerKey(resource), pointer, JSON_TYPE);
+      await store.write(pointerKey(resource), pointer);
     },
     /** Replaces the manifest of a run, as a purge does. */
     async purge(run: RunId) {
       const before = await store.read(manifestKey(run));
       const after = encodeReplacement(before, JSON.parse(before.toString('utf8')) as { worktrack: object });
-      await store.write(manifestKey(run), after, JSON_TYPE);
+      await store.write(manifestKey(run), after);
     },
     async commit(version: number, actions: readonly Action[]) {
-      await store.write(commitKey(resource, version), encodeCommit(actions), JSON_TYPE);
+      await store.write(commitKey(resource, version), encodeCommit(actions));
     },
     async actions(version: number) {
       return decodeCommit(await store.read(commitKey(resource, version)));
@@ -155,9 +154,9 @@ describe('a table that follows the pointer', () => {
       await run(THIRD, SECOND);
       const key = manifestKey(SECOND);
       // The folder remains, because it has another object.
-      await lake.store.write(`${key}.part` as ObjectKey, Buffer.from('x'), JSON_TYPE);
+      await lake.store.write(`${key}.part` as ObjectKey, Buffer.from('x'));
       if (damage === 'missing') await lake.store.remove([key]);
-      else await lake.store.write(key, Buffer.from('{'), JSON_TYPE);
+      else await lake.store.write(key, Buffer.from('{'));
       const followed = await followPointer(task);
       expect(followed).toMatchObject({ version: 1, commits: 1 });
       expect(followed.warnings).toEqual([
@@ -227,7 +226,7 @@ describe('a table that follows the pointer', () => {
     await commit(1, [{ commitInfo: { operation: 'OPTIMIZE' } }, { txn: { appId: 'other', version: 1 } }]);
     const { state } = await readTable(lake.store, resource);
     const body = await encodeCheckpoint(checkpointActions(state, 0));
-    await lake.store.write(checkpointKey(resource, 1), body, JSON_TYPE);
+    await lake.store.write(checkpointKey(resource, 1), body);
     expect((await readTable(lake.store, resource)).state.shown).toMatchObject({ runId: FIRST, version: 0 });
     expect(await followPointer(task)).toMatchObject({ version: 1, commits: 0 });
     // A missed run between keeps its version.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
+import { keptSince } from '../../../src/lake/published/retention.js';
 import {
   type Action,
   type AddFile,
@@ -9,7 +10,7 @@ import {
   PROTOCOL,
 } from '../../../src/table/log/actions.js';
 import { checkpointActions, decodeCheckpoint, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { garbage, keptSince, outdatedLog } from '../../../src/table/log/log-retention.js';
+import { garbage, outdatedLog } from '../../../src/table/log/log-retention.js';
 import { dataFileName, dataFileStem, parseLogName, versionOfDataFile } from '../../../src/table/log/paths.js';
 import { shownParameters, TableState, txnVersion } from '../../../src/table/log/table-state.js';
 

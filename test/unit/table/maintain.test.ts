@@ -21,7 +21,7 @@ describe('the clean-up of a table', () => {
   const lake = temporaryLake();
 
   it('repairs the hint of the newest checkpoint before it removes the log before it', async () => {
-    const write = (key: ObjectKey, body: Uint8Array) => lake.store.write(key, body, { contentType: 'x/y' });
+    const write = (key: ObjectKey, body: Uint8Array) => lake.store.write(key, body);
     for (let version = 0; version <= 10; version++) await write(commitKey('hint', version), encodeCommit([]));
     const state = new TableState({ version: 10, protocol: PROTOCOL });
     await write(checkpointKey('hint', 10), await encodeCheckpoint(checkpointActions(state, 0)));
@@ -40,7 +40,7 @@ describe('the clean-up of a table', () => {
 
   it('keeps the files of later versions if an attempt of a purge is late', async () => {
     for (const name of [path(0, 'a'), path(1, 'b'), path(2, 'c')])
-      await lake.store.write(dataKey('late', name), Buffer.from('x'), { contentType: 'x/y' });
+      await lake.store.write(dataKey('late', name), Buffer.from('x'));
     const table = {
       state: new TableState({ version: 1 }),
       log: [],

@@ -30,7 +30,7 @@ describe('the columns of a table', () => {
   it('have the names of the snapshot, and aliases where Delta does not accept them', async () => {
     const { store } = lake;
     expect(await readTableColumns(store, 'absent')).toBeNull();
-    await store.write(commitKey('r', 0), encodeCommit(ACTIONS), { contentType: 'application/json' });
+    await store.write(commitKey('r', 0), encodeCommit(ACTIONS));
     const expected = [
       ...['_run_id', '_synced_at', '_deleted_at', 'id'].map((name) => [name, name]),
       ...[
@@ -43,10 +43,8 @@ describe('the columns of a table', () => {
     expect(await read()).toEqual(expected);
     const state = new TableState().after(0, ACTIONS);
     const checkpoint = await encodeCheckpoint(checkpointActions(state, 0));
-    await store.write(checkpointKey('r', 0), checkpoint, { contentType: 'x/y' });
-    await store.write(commitKey('r', 0), Buffer.from('{"commitInfo":{}}\n'), {
-      contentType: 'application/json',
-    });
+    await store.write(checkpointKey('r', 0), checkpoint);
+    await store.write(commitKey('r', 0), Buffer.from('{"commitInfo":{}}\n'));
     expect(await read()).toEqual(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toByteString } from '../../../src/core/brands.js';
-import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
+import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
 import { inputColumns, unpublishedColumns } from '../../../src/write-back/input-columns.js';
 
 const column = (name: string): Column => ({ name, types: typeBits(['string']) }) as Column;

@@ -6,7 +6,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import type { WritableResource } from '../../../src/core/contract/write-back.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
 import { Format, noFacts } from '../../../src/core/value-facts.js';
-import { type Column, typeBits } from '../../../src/lake/rows/schema.js';
+import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { BatchPlanner, InputError, type PlannedRow } from '../../../src/write-back/index.js';
 import {

@@ -1,15 +1,13 @@
-import { copyFile, open, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
 import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
 import { RunningDigest } from '../digest.js';
-import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
-import { StoreError } from '../errors/store-error.js';
-import { checkFolder, checkPrefix } from '../key.js';
+import { ObjectNotFoundError, StoreError } from '../errors.js';
+import { checkFolder, checkPrefix, checkRange } from '../key.js';
 import type {
   AbortedUploads,
-  ConditionalWrites,
   Expected,
   ListedObject,
   ObjectInfo,
@@ -21,14 +19,10 @@ import type {
   WriteOptions,
   WrittenObject,
 } from '../port.js';
-import { probeConditionalWrites } from '../probe.js';
-import { isAbsent, toFileStoreError } from './classify.js';
-import { LakeFolder, syncFolder } from './folder.js';
-import { temporaryName } from './names.js';
-import { streamFile } from './read.js';
+import { isAbsent, toFileStoreError } from './file-errors.js';
+import { isTemporaryName, LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
 import { etagOf, swapFile } from './swap.js';
-import { removeUnfinished } from './unfinished.js';
-import { foldersOf, refuseLinks, walk } from './walk.js';
+import { entriesOf, foldersOf, refuseLinks, walk } from './walk.js';
 import { FileWriter } from './writer.js';
 
 /** The most cached digests. A worker runs for months and reads new keys every night. */
@@ -72,14 +66,14 @@ export class FileStore implements ObjectStore {
   async write(
     key: ObjectKey,
     body: Uint8Array | readonly Uint8Array[],
-    options: WriteOptions,
+    options: WriteOptions = {},
   ): Promise<WrittenObject> {
     const writer = new FileWriter(this.#folder, key, { signal: options.signal });
     for (const piece of body instanceof Uint8Array ? [body] : body) await writer.write(piece);
     return writer.finish();
   }
 
-  openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter {
+  openWriter(key: ObjectKey, options: WriteOptions = {}): ObjectWriter {
     return new FileWriter(this.#folder, key, { signal: options.signal });
   }
 
@@ -169,10 +163,6 @@ export class FileStore implements ObjectStore {
   /** A file has no uploads. */
   async probeUploads(): Promise<void> {}
 
-  async probeConditionalWrites(): Promise<ConditionalWrites> {
-    return probeConditionalWrites(this);
-  }
-
   close(): void {
     this.#digests.clear();
   }
@@ -187,4 +177,71 @@ export class FileStore implements ObjectStore {
     this.#digests.set(path, found);
     return found;
   }
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile. */
+export async function* streamFile(
+  folder: LakeFolder,
+  key: ObjectKey,
+  options: ReadOptions = {},
+): AsyncGenerator<Buffer, void, undefined> {
+  const { range, signal } = options;
+  if (range !== undefined) checkRange(range);
+  const path = folder.pathOf(key);
+  signal?.throwIfAborted();
+  const handle = await openFile(folder, key, path);
+  try {
+    let position = range?.offset ?? 0;
+    const end = range === undefined ? Number.POSITIVE_INFINITY : range.offset + range.length;
+    while (position < end) {
+      signal?.throwIfAborted();
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - position));
+      const { bytesRead } = await folder.run('read', key, () =>
+        handle.read(buffer, 0, buffer.length, position),
+      );
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<FileHandle> {
+  let handle: FileHandle | null = null;
+  try {
+    handle = await open(path, 'r');
+    // Folders can also be opened.
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+  } catch (error) {
+    await handle?.close().catch(() => {});
+    if (!isAbsent(error)) throw toFileStoreError(error, { operation: 'read', key, folder: folder.root });
+  }
+  throw new ObjectNotFoundError({ operation: 'read', key, bucket: folder.root });
+}
+
+/** Removes temporary files below a folder (`''` or ending in `/`) that `isAbandoned` accepts. Returns their number. */
+export async function removeUnfinished(
+  folder: LakeFolder,
+  below: string,
+  isAbandoned: (key: ObjectKey, startedAt: number) => boolean,
+): Promise<number> {
+  let removed = 0;
+  for (const entry of await entriesOf(join(folder.root, below))) {
+    if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, isAbandoned);
+    else if (!entry.isLink && isTemporaryName(entry.name)) {
+      const path = join(folder.root, below, entry.name);
+      // The writer may remove it meanwhile.
+      const info = await stat(path).catch(() => null);
+      if (info === null || !isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs)) continue;
+      await rm(path, { force: true });
+      await folder.prune(path);
+      removed += 1;
+    }
+  }
+  return removed;
 }

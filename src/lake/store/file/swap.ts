@@ -4,12 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { withFileLock } from '../../../core/file-lock.js';
 import type { ProcessIdentity } from '../../../core/process-identity.js';
-import { StoreError } from '../errors/store-error.js';
-import { StoreUnclearError } from '../errors/store-unclear-error.js';
+import { StoreError, StoreUnclearError } from '../errors.js';
 import type { Expected, SwapResult } from '../port.js';
-import { isAbsent } from './classify.js';
-import { type LakeFolder, syncFolder } from './folder.js';
-import { lockName, temporaryName } from './names.js';
+import { isAbsent } from './file-errors.js';
+import { type LakeFolder, lockName, syncFolder, temporaryName } from './lake-folder.js';
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {

@@ -2,11 +2,11 @@ import type { Dirent } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
-import { StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors.js';
 import { keyProblem } from '../key.js';
 import type { ListedObject } from '../port.js';
-import { isAbsent } from './classify.js';
-import { isReservedName } from './names.js';
+import { isAbsent } from './file-errors.js';
+import { isReservedName } from './lake-folder.js';
 
 /** A file, a folder or a symbolic link below the lake's folder. */
 interface Entry {

@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { RunningDigest } from '../digest.js';
 import type { ObjectWriter, WriteOptions, WrittenObject } from '../port.js';
-import { type LakeFolder, syncFolder } from './folder.js';
-import { temporaryName } from './names.js';
+import { type LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
 
 /** Writes a temporary file in the same folder, syncs it, and renames it at the end. The object appears complete or not at all. */
 export class FileWriter implements ObjectWriter {

@@ -1,14 +1,13 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors.js';
 import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
-import { toStoreError } from './classify.js';
-import type { S3Clients } from './client.js';
 import { logMissing, type StoreFeatures } from './features.js';
+import { type S3Clients, shareS3Clients } from './s3-client.js';
+import { toStoreError } from './s3-errors.js';
 import { sdk } from './sdk.js';
-import { shareS3Clients } from './shared-clients.js';
 
 /** The store may also no longer know credentials without an expiry time, such as those of a `credential_process`. */
 const RENEWED_FOR: readonly StoreError['kind'][] = ['expired-credentials', 'bad-credentials'];

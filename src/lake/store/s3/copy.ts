@@ -1,15 +1,13 @@
 import type { ObjectKey } from '../../../core/brands.js';
-import { contentTypeOf } from '../content-type.js';
 import { crc32FromHex } from '../crc32.js';
-import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
-import { StoreError } from '../errors/store-error.js';
+import { ObjectNotFoundError, StoreError } from '../errors.js';
 import type { ObjectInfo } from '../port.js';
-import { isRefusal } from './classify.js';
 import type { S3Connection } from './connection.js';
 import { headObject } from './head.js';
-import { MultipartUpload } from './multipart.js';
 import { streamObject } from './read.js';
+import { isRefusal } from './s3-errors.js';
 import { sdk } from './sdk.js';
+import { startUpload } from './start-upload.js';
 import { S3Writer } from './writer.js';
 
 /** S3's limit for one CopyObject. */
@@ -88,7 +86,7 @@ async function copyLarge(
 }
 
 async function copyThroughHere(s3: S3Connection, from: ObjectKey, to: ObjectKey): Promise<void> {
-  const writer = new S3Writer(s3, to, { contentType: contentTypeOf(from) });
+  const writer = new S3Writer(s3, to);
   try {
     for await (const chunk of streamObject(s3, from, { operation: 'copy' })) await writer.write(chunk);
     await writer.finish();
@@ -105,7 +103,7 @@ async function copyByParts(
   to: ObjectKey,
   partBytes: number,
 ): Promise<void> {
-  const upload = await MultipartUpload.create(s3, to, 'copy', { contentType: contentTypeOf(source.key) });
+  const upload = await startUpload(s3, to, 'copy');
   try {
     for (let offset = 0, partNumber = 1; offset < source.bytes; offset += partBytes, partNumber++) {
       const last = Math.min(offset + partBytes, source.bytes) - 1;

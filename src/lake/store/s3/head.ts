@@ -1,9 +1,8 @@
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromBase64, crc32ToHex } from '../crc32.js';
 import type { ObjectInfo } from '../port.js';
-import { readAnswer } from './answer.js';
-import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
+import { isMissingObject, readAnswer } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** Reads an object's metadata with its checksum; null if the object does not exist. */

@@ -1,5 +1,5 @@
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
-import { StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors.js';
 import { checkFolder, checkPrefix } from '../key.js';
 import type { ListedObject, ListOptions } from '../port.js';
 import type { S3Connection } from './connection.js';

@@ -1,23 +1,47 @@
 import type { CompletedPart, CompleteMultipartUploadCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32FromHex, crc32ToBase64, crc32ToHex } from '../crc32.js';
-import { StoreError } from '../errors/store-error.js';
-import { readAnswer } from './answer.js';
+import { StoreError } from '../errors.js';
+import { contentTypeOf } from '../key.js';
 import type { S3Connection } from './connection.js';
 import type { UploadChecksums } from './features.js';
 import { fullCrc32, headObject, sendOptions } from './head.js';
-import { learnUploadChecksums, mayBeChecksums } from './learn-uploads.js';
 import { streamObject } from './read.js';
+import { isRefusal, readAnswer, statusOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
-import { withoutChecksums } from './without-checksums.js';
 
 /** S3's limit for one upload. */
 export const MAX_PARTS = 10_000;
 
+/** Size of an upload part. At most two are in memory for each writer. With 10,000 parts, an object can have 78 GiB. */
+export const PART_BYTES = 8 * 1024 * 1024;
+/** As many as one writer uses. */
+const KEPT = 2;
+const KEPT_MS = 5_000;
+
+const kept: Buffer[] = [];
+let timer: NodeJS.Timeout | null = null;
+
+/** A buffer of `PART_BYTES`. */
+export function takeBuffer(): Buffer {
+  return kept.pop() ?? Buffer.allocUnsafeSlow(PART_BYTES);
+}
+
+/**
+ * Keeps a buffer for the next part, for some seconds. A new one costs thousands of page faults, and it makes V8 collect garbage
+ * earlier. No request may use the buffer any more.
+ */
+export function giveBack(buffer: Buffer): void {
+  if (kept.length < KEPT && !kept.includes(buffer)) kept.push(buffer);
+  if (timer !== null) clearTimeout(timer);
+  timer = setTimeout(() => kept.splice(0), KEPT_MS);
+  timer.unref();
+}
+
 interface UploadOptions {
-  readonly contentType: string;
-  /** Default: what the store is known to accept. A given kind is not replaced by another one. */
-  readonly checksums?: UploadChecksums;
+  readonly checksums: UploadChecksums;
+  /** Finds the checksums that the store accepts, after it may have refused these; `null`: a refusal is thrown as it is. */
+  readonly learn: ((refusal: StoreError) => Promise<UploadChecksums>) | null;
 }
 
 /**
@@ -30,21 +54,21 @@ export class MultipartUpload {
   readonly #operation: string;
   readonly #target: { Bucket: string; Key: string; UploadId: string };
   readonly #checksums: UploadChecksums;
-  readonly #isFixed: boolean;
+  readonly #learn: UploadOptions['learn'];
   readonly #parts: CompletedPart[] = [];
 
   private constructor(
     s3: S3Connection,
     key: ObjectKey,
     operation: string,
-    upload: { readonly id: string; readonly checksums: UploadChecksums; readonly isFixed: boolean },
+    { id, checksums, learn }: UploadOptions & { readonly id: string },
   ) {
     this.#s3 = s3;
     this.#key = key;
     this.#operation = operation;
-    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: upload.id };
-    this.#checksums = upload.checksums;
-    this.#isFixed = upload.isFixed;
+    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: id };
+    this.#checksums = checksums;
+    this.#learn = learn;
   }
 
   static async create(
@@ -53,12 +77,11 @@ export class MultipartUpload {
     operation: string,
     options: UploadOptions,
   ): Promise<MultipartUpload> {
-    const checksums = options.checksums ?? s3.features.uploadChecksums;
-    const isFixed = options.checksums !== undefined;
+    const { checksums, learn } = options;
     const command = new (sdk().CreateMultipartUploadCommand)({
       Bucket: s3.bucket,
       Key: s3.keyOf(key),
-      ContentType: options.contentType,
+      ContentType: contentTypeOf(key),
       ...(checksums === 'none' ? {} : { ChecksumAlgorithm: 'CRC32' }),
       ...(checksums === 'whole' ? { ChecksumType: 'FULL_OBJECT' } : {}),
     });
@@ -68,12 +91,12 @@ export class MultipartUpload {
       );
       if (answer.UploadId === undefined)
         throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
-      return new MultipartUpload(s3, key, operation, { id: answer.UploadId, checksums, isFixed });
+      return new MultipartUpload(s3, key, operation, { ...options, id: answer.UploadId });
     } catch (error) {
-      if (isFixed || !mayBeChecksums(error)) throw error;
-      const accepted = await learnUploadChecksums(s3, error);
+      if (learn === null || !mayBeChecksums(error)) throw error;
+      const accepted = await learn(error);
       if (accepted === checksums) throw error;
-      return MultipartUpload.create(s3, key, operation, { ...options, checksums: accepted });
+      return MultipartUpload.create(s3, key, operation, { ...options, checksums: accepted, learn: null });
     }
   }
 
@@ -186,8 +209,8 @@ export class MultipartUpload {
 
   /** If the store does not accept these checksums, the error says that the next attempt sends others. */
   async #explained(error: unknown): Promise<unknown> {
-    if (this.#isFixed || !mayBeChecksums(error)) return error;
-    const accepted = await learnUploadChecksums(this.#s3, error).catch(() => this.#checksums);
+    if (this.#learn === null || !mayBeChecksums(error)) return error;
+    const accepted = await this.#learn(error).catch(() => this.#checksums);
     if (accepted === this.#checksums) return error;
     return new StoreError({
       kind: 'checksum',
@@ -200,4 +223,48 @@ export class MultipartUpload {
       cause: error.cause,
     });
   }
+}
+
+/**
+ * Whether a failure of an upload may be about its checksums. Stores answer unknown headers in many ways: also with 500, and with an
+ * error in the body of a 200, which the SDK shows as a 503.
+ */
+export function mayBeChecksums(error: unknown): error is StoreError {
+  if (isRefusal(error)) return true;
+  if (!(error instanceof StoreError) || statusOf(error) === null) return false;
+  const { name } = error.cause as { readonly name?: string };
+  if (error.kind === 'throttled')
+    return /^(?:Invalid|NotImplemented|Malformed|MissingContent)/.test(name ?? '');
+  return error.kind === 'checksum' || (error.kind === 'unreachable' && statusOf(error)! >= 500);
+}
+
+interface Request {
+  readonly headers: Record<string, string>;
+}
+
+interface Command {
+  readonly middlewareStack: {
+    add(
+      middleware: (next: (args: never) => Promise<never>) => (args: { request: unknown }) => Promise<never>,
+      options: { step: 'build'; priority: 'low'; name: string; override: true },
+    ): void;
+  };
+}
+
+/**
+ * Removes the checksum headers that the SDK adds to a request by itself, for a store that accepts none. The middleware is after
+ * the SDK has added them, and before the request is signed.
+ */
+function withoutChecksums<C>(command: C, checksums: UploadChecksums): C {
+  if (checksums !== 'none') return command;
+  (command as unknown as Command).middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as Request;
+      for (const name of Object.keys(headers))
+        if (/^x-amz-(?:checksum-|sdk-checksum-)/.test(name.toLowerCase())) delete headers[name];
+      return next(args as never);
+    },
+    { step: 'build', priority: 'low', name: 'worktrackWithoutChecksums', override: true },
+  );
+  return command;
 }

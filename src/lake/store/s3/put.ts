@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromHex, crc32ToBase64 } from '../crc32.js';
 import { RunningDigest } from '../digest.js';
+import { contentTypeOf } from '../key.js';
 import type { WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { fullCrc32, sendOptions } from './head.js';
@@ -26,7 +27,7 @@ export async function putObject(
     Key: s3.keyOf(key),
     Body: bytes,
     ContentLength: bytes.length,
-    ContentType: options.contentType,
+    ContentType: contentTypeOf(key),
     ChecksumCRC32: crc32ToBase64(crc32FromHex(written.crc32)),
   });
   const answer = await s3.run('write', key, options.signal, () =>

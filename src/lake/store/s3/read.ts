@@ -2,12 +2,12 @@ import type { GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { recoveryOf } from '../../damaged-error.js';
 import { crc32, crc32ToHex } from '../crc32.js';
-import { StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors.js';
 import { checkRange } from '../key.js';
 import type { ReadOptions } from '../port.js';
-import { readAnswer } from './answer.js';
 import type { S3Connection } from './connection.js';
 import { fullCrc32, headObject, sendOptions, strongEtag } from './head.js';
+import { readAnswer } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** The read fails after this many consecutive broken connections without any byte. */

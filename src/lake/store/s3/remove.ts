@@ -2,12 +2,11 @@ import type { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { inParallel } from '../../../core/in-parallel.js';
 import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
-import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { ObjectNotFoundError } from '../errors.js';
 import { checkFolder } from '../key.js';
 import type { AbortedUploads } from '../port.js';
-import { readAnswer } from './answer.js';
-import { isMissingObject, isRefusal } from './classify.js';
 import type { S3Connection } from './connection.js';
+import { isMissingObject, isRefusal, readAnswer } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** S3's limit for one DeleteObjects. */

@@ -1,10 +1,9 @@
 import type { ObjectKey } from '../../../core/brands.js';
 import type { Removal } from '../../../core/removal.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { ObjectNotFoundError } from '../errors/object-not-found-error.js';
+import { ObjectNotFoundError } from '../errors.js';
 import type {
   AbortedUploads,
-  ConditionalWrites,
   Expected,
   ListedObject,
   ListOptions,
@@ -17,15 +16,14 @@ import type {
   WriteOptions,
   WrittenObject,
 } from '../port.js';
-import { probeConditionalWrites } from '../probe.js';
 import { S3Connection } from './connection.js';
 import { copyObject } from './copy.js';
 import { headObject } from './head.js';
 import { listFolders, listObjects } from './list.js';
-import { probeUploads } from './probe-uploads.js';
 import { putObject } from './put.js';
 import { streamObject } from './read.js';
 import { abortUploads, removeObjects } from './remove.js';
+import { probeUploads } from './start-upload.js';
 import { swapObject } from './swap.js';
 import { S3Writer } from './writer.js';
 
@@ -71,12 +69,12 @@ export class S3Store implements ObjectStore {
   async write(
     key: ObjectKey,
     body: Uint8Array | readonly Uint8Array[],
-    options: WriteOptions,
+    options: WriteOptions = {},
   ): Promise<WrittenObject> {
     return putObject(this.#s3, key, body, options);
   }
 
-  openWriter(key: ObjectKey, options: WriteOptions): ObjectWriter {
+  openWriter(key: ObjectKey, options: WriteOptions = {}): ObjectWriter {
     return new S3Writer(this.#s3, key, options);
   }
 
@@ -109,10 +107,6 @@ export class S3Store implements ObjectStore {
     isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
   ): Promise<AbortedUploads> {
     return abortUploads(this.#s3, prefix, isAbandoned);
-  }
-
-  async probeConditionalWrites(): Promise<ConditionalWrites> {
-    return probeConditionalWrites(this);
   }
 
   async probeUploads(): Promise<void> {

@@ -1,12 +1,10 @@
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32ToBase64 } from '../crc32.js';
-import { StoreError } from '../errors/store-error.js';
-import { StoreUnclearError } from '../errors/store-unclear-error.js';
+import { StoreError, StoreUnclearError } from '../errors.js';
 import type { Expected, SwapResult } from '../port.js';
-import { readAnswer, type S3Answer, toCause, wordsOf } from './answer.js';
-import { isMissingObject } from './classify.js';
 import type { S3Connection } from './connection.js';
 import { strongEtag } from './head.js';
+import { isMissingObject, readAnswer, type S3Answer, toCause, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** Error codes of requests that never reached the store. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32Combine, crc32ToHex } from '../crc32.js';
-import { StoreError } from '../errors/store-error.js';
+import { StoreError } from '../errors.js';
 import type { ObjectWriter, WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { MAX_PARTS, MultipartUpload } from './multipart.js';
+import { giveBack, MAX_PARTS, type MultipartUpload, PART_BYTES, takeBuffer } from './multipart.js';
 import { putObject } from './put.js';
-import { giveBack, PART_BYTES, takeBuffer } from './upload-buffers.js';
+import { startUpload } from './start-upload.js';
 
 /** Initial buffer size. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
 const FIRST_BYTES = 1024 * 1024;
@@ -34,7 +34,7 @@ export class S3Writer implements ObjectWriter {
   #failure: { readonly error: unknown } | null = null;
   #done = false;
 
-  constructor(s3: S3Connection, key: ObjectKey, options: WriteOptions) {
+  constructor(s3: S3Connection, key: ObjectKey, options: WriteOptions = {}) {
     s3.keyOf(key);
     this.#s3 = s3;
     this.#key = key;
@@ -113,8 +113,7 @@ export class S3Writer implements ObjectWriter {
 
   /** Does not use the signal: an aborted request could leave an upload whose id is unknown. */
   async #createUpload(): Promise<MultipartUpload> {
-    const { contentType } = this.#options;
-    const creating = MultipartUpload.create(this.#s3, this.#key, 'write', { contentType }).then((upload) => {
+    const creating = startUpload(this.#s3, this.#key, 'write').then((upload) => {
       this.#upload = upload;
       return upload;
     });

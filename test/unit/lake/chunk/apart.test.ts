@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isApart } from '../../../../src/lake/chunk/apart.js';
+import { isApart } from '../../../../src/lake/chunk/write-chunk.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 const keyOf = (n: number) => String(n).padStart(2, '0') as SortKey;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { orderOf } from '../../../../src/lake/chunk/order.js';
+import { orderOf } from '../../../../src/lake/chunk/write-chunk.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 /** Keys with few different characters, so that prefixes and whole keys are often equal; with NUL and the largest byte. */

@@ -3,8 +3,8 @@ import { parse } from 'yaml';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../../src/core/brands.js';
 import { type DbtProjectInput, dbtProject } from '../../../../src/lake/dbt/project.js';
 import type { PublishedResource } from '../../../../src/lake/ddl/published-sources.js';
-import type { Manifest } from '../../../../src/lake/published/manifest.js';
-import { type Column, typeBits } from '../../../../src/lake/rows/schema.js';
+import type { Manifest } from '../../../../src/lake/documents/manifest.js';
+import { type Column, typeBits } from '../../../../src/lake/rows/data-columns.js';
 import { WRITER } from '../../../support/writer.js';
 import { CSV } from '../published.js';
 

@@ -4,21 +4,20 @@ import type { ObjectKey } from '../../../../src/core/brands.js';
 import { ConfigurationError } from '../../../../src/core/errors.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
+import type { Block } from '../../../../src/lake/documents/block-index.js';
 import { findAbsent } from '../../../../src/lake/merge/absent.js';
 import { adaptRows } from '../../../../src/lake/merge/adapt.js';
 import { blocksIn } from '../../../../src/lake/merge/keys.js';
 import { type MergeCounts, mergeRows, zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type KeyRange, MergeSource } from '../../../../src/lake/merge/source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
-import type { Block } from '../../../../src/lake/part/index-file.js';
-import { ReadAhead } from '../../../../src/lake/part/read-ahead.js';
-import { BlockReader } from '../../../../src/lake/part/reader.js';
+import type { WrittenPart } from '../../../../src/lake/part/part-writer.js';
+import { BlockReader, ReadAhead } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
-import type { WrittenPart } from '../../../../src/lake/part/writer.js';
 import { writeRows } from '../../../../src/lake/rows/csv.js';
+import { headerCells } from '../../../../src/lake/rows/data-columns.js';
 import { isLater, newerRows } from '../../../../src/lake/rows/newer.js';
 import { type SortKey, sortKey } from '../../../../src/lake/rows/row.js';
-import { headerCells } from '../../../../src/lake/rows/schema.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import {
   byKey,

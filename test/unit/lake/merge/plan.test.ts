@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
+import type { Block } from '../../../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
+import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
 import { byKey, inRange } from '../../../../src/lake/merge/keys.js';
 import { type MergeTask, type PlanInput, planTasks } from '../../../../src/lake/merge/plan.js';
 import type { KeyRange } from '../../../../src/lake/merge/source.js';
-import type { Block } from '../../../../src/lake/part/index-file.js';
-import type { PublishedPart } from '../../../../src/lake/published/manifest.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
-import type { StagedChunk } from '../../../../src/lake/run/stage.js';
 
 const ROW_BYTES = 100;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Block } from '../../../../src/lake/documents/block-index.js';
 import { blocksIn, maxOverlap } from '../../../../src/lake/merge/keys.js';
-import type { Block } from '../../../../src/lake/part/index-file.js';
-import { type AheadReader, READ_AHEAD, ReadAhead } from '../../../../src/lake/part/read-ahead.js';
+import { type AheadReader, READ_AHEAD, ReadAhead } from '../../../../src/lake/part/reader.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 const keyOf = (n: number) => String(n).padStart(4, '0') as SortKey;

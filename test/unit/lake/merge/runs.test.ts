@@ -8,24 +8,24 @@ import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/b
 import type { ExtractInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
-import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
-import { RowWriter } from '../../../../src/lake/chunk/row-writer.js';
-import { writeChunk } from '../../../../src/lake/chunk/write.js';
+import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
+import { writeChunk } from '../../../../src/lake/chunk/write-chunk.js';
+import { indexKey } from '../../../../src/lake/documents/block-index.js';
+import { inFolder, nameOf, runFolder } from '../../../../src/lake/documents/lake-layout.js';
+import type { BaseSnapshot, RunFile } from '../../../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
 import { maxOverlap } from '../../../../src/lake/merge/keys.js';
 import { zeroCounts } from '../../../../src/lake/merge/merge.js';
 import { type MergePlan, planTasks, type TaskResult } from '../../../../src/lake/merge/plan.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
-import { indexKey } from '../../../../src/lake/part/index-file.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
-import { inFolder, nameOf, runFolder } from '../../../../src/lake/published/layout.js';
+import { ColumnSet } from '../../../../src/lake/rows/data-columns.js';
 import { newerRows } from '../../../../src/lake/rows/newer.js';
 import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
-import { ColumnSet } from '../../../../src/lake/rows/schema.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import { addUp } from '../../../../src/lake/run/add-up.js';
-import type { BaseSnapshot, RunFile } from '../../../../src/lake/run/run-file.js';
-import { firstStage, type StagedChunk } from '../../../../src/lake/run/stage.js';
+import { firstStage } from '../../../../src/lake/run/stage.js';
 import { toUtcSeconds } from '../../../../src/lake/run/watermark.js';
 import {
   byKey,

@@ -5,15 +5,16 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../../src/core/brands.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
+import { decodeIndex, encodeIndex, indexKey } from '../../../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
+import { copyIntactPart, type PartLayout } from '../../../../src/lake/part/copy-part.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
-import { decodeIndex, encodeIndex, indexKey } from '../../../../src/lake/part/index-file.js';
+import { readPartRows } from '../../../../src/lake/part/part-rows.js';
 import { readPartIndex } from '../../../../src/lake/part/read-index.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
-import { rebuildIndex } from '../../../../src/lake/part/rebuild-index.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
-import type { PublishedPart } from '../../../../src/lake/published/manifest.js';
 import { writeRows } from '../../../../src/lake/rows/csv.js';
-import { headerCells } from '../../../../src/lake/rows/schema.js';
+import { headerCells } from '../../../../src/lake/rows/data-columns.js';
 import { type ObjectStore, openStore } from '../../../../src/lake/store/index.js';
 import { seededRandom } from '../../../support/random.js';
 import { publishRun } from '../published.js';
@@ -23,7 +24,6 @@ const COLUMNS = [
   { name: 'id', types: 16, values: noFacts() },
   { name: 'note', types: 17, values: noFacts() },
 ];
-const BINARY = { contentType: 'application/octet-stream' };
 
 let folder: string;
 let store: ObjectStore;
@@ -55,68 +55,78 @@ async function written(compression: 'gzip' | 'none', count = 400): Promise<Publi
   return parts[0]!;
 }
 
-const layout = (compression: 'gzip' | 'none') => ({ csv: { compression, delimiter: ',' }, keyColumns: 1 });
+const layout = (compression: 'gzip' | 'none'): PartLayout => ({
+  ...{ key: ['id'], columns: COLUMNS },
+  csv: { compression, delimiter: ',', lineBreaks: 'keep' },
+});
+
+const COPY = 'tasks/snapshots/dt=2026-11-22/run=copy/part-00000-1a2b3c4d.csv.gz' as ObjectKey;
 
 async function flip(key: ObjectKey, at: number, mask = 1): Promise<void> {
   const body = await store.read(key);
   body[at]! ^= mask;
-  await store.write(key, body, BINARY);
+  await store.write(key, body);
+}
+
+async function rowsOf(part: PublishedPart, compression: 'gzip' | 'none'): Promise<string[]> {
+  const found: string[] = [];
+  for await (const some of readPartRows(store, part, { compression })) found.push(...some);
+  return found;
 }
 
 describe('A block index', () => {
-  it('is rebuilt from its part, byte for byte', async () => {
+  it.each(['missing', 'damaged', 'of another part'])('that is %s is not used', async (state) => {
     const part = await written('gzip');
-    const body = await store.read(indexKey(part.key));
-    expect(encodeIndex(await rebuildIndex(store, part, layout('gzip')))).toEqual(body);
+    const good = decodeIndex(await store.read(indexKey(part.key)));
+    expect(await readPartIndex(store, part)).toEqual(good);
+    if (state === 'missing') await store.remove([indexKey(part.key)]);
+    else if (state === 'damaged') await flip(indexKey(part.key), 40);
+    else {
+      const blocks = [...good.blocks];
+      blocks[1] = { ...blocks[1]!, last: blocks[3]!.last };
+      await store.write(indexKey(part.key), encodeIndex({ ...good, blocks }));
+    }
+    expect(await readPartIndex(store, part)).toBeNull();
   });
 
-  it.each([0, 1])('is rebuilt from a part of %i rows', async (count) => {
-    const part = await written('gzip', count);
-    const body = await store.read(indexKey(part.key));
-    expect(encodeIndex(await rebuildIndex(store, part, layout('gzip')))).toEqual(body);
-  });
-
-  it('is rebuilt from an uncompressed part: its blocks hold the same rows', async () => {
-    const part = await written('none');
-    const index = await rebuildIndex(store, part, layout('none'));
-    const { columns, blocks } = decodeIndex(await store.read(indexKey(part.key)));
-    expect(index.columns).toBe(columns);
-    expect(index.blocks[0]).toMatchObject({ first: part.first, offset: blocks[0]!.offset });
-    expect(index.blocks.at(-1)!.last).toBe(part.last);
-    expect(index.blocks.reduce((sum, block) => sum + block.rows, 0)).toBe(part.rows);
-  });
-
-  it.each(['missing', 'damaged', 'of another part'])(
-    'that is %s is replaced by one rebuilt from its part',
-    async (state) => {
-      const part = await written('gzip');
-      const good = decodeIndex(await store.read(indexKey(part.key)));
-      if (state === 'missing') await store.remove([indexKey(part.key)]);
-      else if (state === 'damaged') await flip(indexKey(part.key), 40);
-      else {
-        const blocks = [...good.blocks];
-        blocks[1] = { ...blocks[1]!, last: blocks[3]!.last };
-        await store.write(indexKey(part.key), encodeIndex({ ...good, blocks }), BINARY);
-      }
-      expect(await readPartIndex(store, part, layout('gzip'))).toEqual(good);
-    },
-  );
-
-  it('is not rebuilt from a damaged part: the error names the part and how to recover', async () => {
-    const part = await written('gzip');
+  it.each<['gzip' | 'none', number]>([
+    ['gzip', 400],
+    ['gzip', 1],
+    ['gzip', 0],
+    ['none', 400],
+  ])('is new in a copy of its part: %s, %i rows', async (compression, count) => {
+    const part = await written(compression, count);
     await store.remove([indexKey(part.key)]);
+    const copy = await copyIntactPart(store, part, layout(compression), { to: COPY });
+    const { rows, rawBytes, first, last, lineBreaks } = part;
+    expect(copy).toMatchObject({ key: COPY, rows, rawBytes, first, last, lineBreaks });
+    expect(await rowsOf(copy, compression)).toEqual(await rowsOf(part, compression));
+    const { columns, blocks } = (await readPartIndex(store, copy))!;
+    expect(columns).toBe(COLUMNS.length);
+    const reader = new BlockReader(store, { key: COPY, blocks, framing: framingOf({ compression }) });
+    const texts: string[] = [];
+    for (const at of blocks.keys()) texts.push(await reader.rows(at));
+    expect(texts.join('')).toBe((await rowsOf(part, compression)).join(''));
+    const again = await copyIntactPart(store, part, layout(compression), { to: COPY });
+    expect(again).toEqual(copy);
+  });
+
+  it('is not made for a damaged part: the error names the part and how to recover', async () => {
+    const part = await written('gzip');
     await flip(part.key, 500);
-    const error = await readPartIndex(store, part, layout('gzip')).catch((thrown: unknown) => thrown);
+    const copying = copyIntactPart(store, part, layout('gzip'), { to: COPY });
+    const error = await copying.catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'DamagedError' });
     expect(String(error)).toContain(`${part.key} is damaged: its SHA-256 does not match its manifest`);
     expect(String(error)).toContain('worktrack rollback --resource tasks --to RUN');
+    expect(await store.head(COPY)).toBeNull();
   });
 });
 
 describe('A block of a part', () => {
   it('is never copied into another part if any of its bits has flipped', async () => {
     const part = await written('gzip');
-    const { blocks } = await readPartIndex(store, part, layout('gzip'));
+    const { blocks } = (await readPartIndex(store, part))!;
     const good = await store.read(part.key);
     const random = seededRandom(20261121);
     const [first, last] = [blocks[0]!, blocks.at(-1)!];
@@ -124,7 +134,7 @@ describe('A block of a part', () => {
       const at = first.offset + random.below(last.offset + last.bytes - first.offset);
       const body = Buffer.from(good);
       body[at]! ^= 1 << random.below(8);
-      await store.write(part.key, body, BINARY);
+      await store.write(part.key, body);
       const reader = new BlockReader(
         store,
         { key: part.key, blocks, framing: framingOf(layout('gzip').csv) },

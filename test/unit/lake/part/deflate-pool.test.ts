@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { DeflatePool } from '../../../../src/lake/part/deflate-pool.js';
+import { DeflatePool } from '../../../../src/lake/part/framing.js';
 
 const inflate = (packed: Buffer) => inflateRawSync(packed, { finishFlush: constants.Z_SYNC_FLUSH });
 

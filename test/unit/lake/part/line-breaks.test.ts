@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countLineBreaks } from '../../../../src/lake/part/line-breaks.js';
+import { countLineBreaks } from '../../../../src/lake/part/part-writer.js';
 
 describe('The line breaks of a text', () => {
   it('are those that a reader of lines finds, whether LF, CR or CRLF', () => {

@@ -6,11 +6,21 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString, ObjectKey } from '../../../../src/core/brands.js';
 import { DamagedError } from '../../../../src/lake/damaged-error.js';
+import {
+  decodeIndex,
+  encodeIndex,
+  indexKey,
+  type PartIndex,
+} from '../../../../src/lake/documents/block-index.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
-import { decodeIndex, encodeIndex, indexKey, type PartIndex } from '../../../../src/lake/part/index-file.js';
+import {
+  BLOCK_BYTES,
+  PartWriter,
+  type RowRun,
+  type WrittenPart,
+} from '../../../../src/lake/part/part-writer.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
-import { BLOCK_BYTES, PartWriter, type RowRun, type WrittenPart } from '../../../../src/lake/part/writer.js';
 import { type Cell, writeRows } from '../../../../src/lake/rows/csv.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 import { crc32, crc32ToHex } from '../../../../src/lake/store/crc32.js';
@@ -272,7 +282,7 @@ describe('Reading blocks', () => {
         const bad = Buffer.from(good);
         bad[at]! ^= 0x10;
         const damaged = lake.newKey(framing.extension);
-        await lake.store.write(damaged, bad, { contentType: framing.contentType });
+        await lake.store.write(damaged, bad);
         const reader = new BlockReader(lake.store, { key: damaged, blocks, framing }, { batchBytes: 1000 });
         expect(await reader.rows(0)).toBe('id,1\nid,2\n');
         await expect(reader.rows(1)).rejects.toThrow(
@@ -286,7 +296,7 @@ describe('Reading blocks', () => {
     const { key } = await write(runsOf(texts), plain);
     const { blocks } = await readIndex(lake.store, key);
     const short = lake.newKey('.csv');
-    await lake.store.write(short, (await lake.store.read(key)).subarray(0, -1), { contentType: 'text/csv' });
+    await lake.store.write(short, (await lake.store.read(key)).subarray(0, -1));
     const reader = new BlockReader(lake.store, { key: short, blocks, framing: plain }, { batchBytes: 50 });
     await expect(reader.rows(texts.length - 1)).rejects.toThrow('is damaged');
     // Those that are moved are never unpacked.

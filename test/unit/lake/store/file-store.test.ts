@@ -10,7 +10,6 @@ import { type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/s
 import { describeStoreContract } from '../../../support/store-contract.js';
 import { startSuspendedProcess } from '../../../support/suspended-process.js';
 
-const TYPE = { contentType: 'text/csv' };
 let outer: string;
 let root: string;
 let store: ObjectStore;
@@ -31,20 +30,20 @@ describeStoreContract('The file store', () => store);
 describe('The file store', () => {
   it('leaves no helper file behind, and nothing outside its folder', async () => {
     await store.swap(toObjectKey('tidy/latest.json'), Buffer.from('{}'), 'absent');
-    await store.openWriter(toObjectKey('tidy/part.csv'), TYPE).finish();
+    await store.openWriter(toObjectKey('tidy/part.csv')).finish();
     const names = await readdir(root, { recursive: true });
     expect(names.filter((name) => /_tmp-|_lock-/.test(name))).toEqual([]);
     expect(await readdir(outer)).toEqual(['a lake, 100%']);
   });
 
   it('keeps objects as plain files below the folder', async () => {
-    await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'), TYPE);
+    await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'));
     expect(await readFile(join(root, 'projects/latest.json'), 'utf8')).toBe('{}');
   });
 
   it('reports the new checksum after another program changed a file', async () => {
     const key = toObjectKey('changed/part.csv');
-    const { crc32 } = await store.write(key, Buffer.from('one'), TYPE);
+    const { crc32 } = await store.write(key, Buffer.from('one'));
     expect((await store.head(key))?.crc32).toBe(crc32);
     await writeFile(join(root, key), 'two');
     expect((await store.head(key))?.crc32).not.toBe(crc32);
@@ -68,14 +67,14 @@ describe('The file store', () => {
     const key = toObjectKey('linked/snapshots/dt=2026-11-21/part.csv');
     await expect(store.remove([key])).rejects.toMatchObject(refused);
     expect(await readFile(join(elsewhere, 'snapshots/dt=2026-11-21/part.csv'), 'utf8')).toBe('a record');
-    await store.write(toObjectKey('beside-the-link/latest.json'), Buffer.from('{}'), TYPE);
+    await store.write(toObjectKey('beside-the-link/latest.json'), Buffer.from('{}'));
     expect(await listed('beside-the-link/')).toEqual(['beside-the-link/latest.json']);
     await rm(join(root, 'linked'));
     await rm(elsewhere, { recursive: true });
   });
 
   it('may itself be behind a symbolic link', async () => {
-    await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'), TYPE);
+    await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'));
     await symlink(root, join(outer, 'a link to the lake'));
     const other = openStore({ url: pathToFileURL(join(outer, 'a link to the lake')).href });
     const keys: string[] = [];
@@ -87,7 +86,7 @@ describe('The file store', () => {
 
   it('refuses keys that look like its helper files', async () => {
     const key = toObjectKey('a/_tmp-0123456789abcdef');
-    await expect(store.write(key, Buffer.from('x'), TYPE)).rejects.toMatchObject({ kind: 'invalid-key' });
+    await expect(store.write(key, Buffer.from('x'))).rejects.toMatchObject({ kind: 'invalid-key' });
   });
 
   it('takes over the lock of a process that is dead', async () => {
@@ -118,7 +117,7 @@ describe('The file store', () => {
       settled = true;
     });
     // Other work that takes longer than several tries for the lock.
-    for (let n = 0; n < 20; n++) await store.write(toObjectKey(`held/other-${n}`), Buffer.from('x'), TYPE);
+    for (let n = 0; n < 20; n++) await store.write(toObjectKey(`held/other-${n}`), Buffer.from('x'));
     expect(settled).toBe(false);
     await rm(lock);
     expect((await swapping).outcome).toBe('written');
@@ -151,8 +150,7 @@ describe('The file store', () => {
     const swapping = store.swap(key, Buffer.from('{}'), 'absent').finally(() => {
       settled = true;
     });
-    for (let n = 0; n < 20; n++)
-      await store.write(toObjectKey(`suspended/other-${n}`), Buffer.from('x'), TYPE);
+    for (let n = 0; n < 20; n++) await store.write(toObjectKey(`suspended/other-${n}`), Buffer.from('x'));
     expect(settled).toBe(false);
     sleeper.kill();
     expect((await swapping).outcome).toBe('written');
@@ -170,7 +168,7 @@ describe('The file store', () => {
     const blocked = join(outer, 'blocked');
     await writeFile(blocked, 'a file');
     const other = openStore({ url: pathToFileURL(join(blocked, 'lake')).href });
-    const writing = other.write(toObjectKey('a'), Buffer.from('x'), TYPE);
+    const writing = other.write(toObjectKey('a'), Buffer.from('x'));
     await expect(writing).rejects.toMatchObject({
       name: 'StoreError',
       operation: 'write',

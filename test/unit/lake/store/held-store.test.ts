@@ -9,7 +9,6 @@ import { HeldStore, type ObjectStore } from '../../../../src/lake/store/index.js
 const FOLDER = '_staging/tasks/run/';
 const STAGED = `${FOLDER}chunk.csv` as ObjectKey;
 const PART = 'tasks/snapshots/dt=2026-11-22/run=run/part-00000-1a2b3c4d.csv' as ObjectKey;
-const CSV = { contentType: 'text/csv' };
 
 describe('a store whose staged objects are in memory', () => {
   let folder: string;
@@ -37,7 +36,7 @@ describe('a store whose staged objects are in memory', () => {
   }
 
   it('keeps them until they are wanted in the lake', async () => {
-    const writer = store.openWriter(STAGED, CSV);
+    const writer = store.openWriter(STAGED);
     const reused = Buffer.from('two');
     await writer.write(reused);
     reused.fill(0);
@@ -53,14 +52,14 @@ describe('a store whose staged objects are in memory', () => {
   });
 
   it('writes everything else to the lake', async () => {
-    await store.write(PART, Buffer.from('rows'), CSV);
+    await store.write(PART, Buffer.from('rows'));
     expect((await real.read(PART)).toString()).toBe('rows');
     expect(await store.head(PART)).toMatchObject({ bytes: 4 });
     expect(held).toBe(0);
   });
 
   it('reads a copy of an object instead of the object, and copies it by writing it', async () => {
-    await real.write(PART, Buffer.from('rows'), CSV);
+    await real.write(PART, Buffer.from('rows'));
     store.hold(PART, Buffer.from('held'));
     expect(held).toBe(4);
     expect((await store.read(PART)).toString()).toBe('held');

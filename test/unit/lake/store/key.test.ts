@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StoreError, toObjectKey } from '../../../../src/lake/store/index.js';
 import { keyProblem } from '../../../../src/lake/store/key.js';
-import { parseLocation } from '../../../../src/lake/store/location.js';
+import { parseLocation } from '../../../../src/lake/store/open.js';
 import { HOSTILE_KEYS } from '../../../support/store-contract.js';
 
 describe('Keys', () => {

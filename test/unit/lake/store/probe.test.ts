@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StoreError, type SwapResult } from '../../../../src/lake/store/index.js';
-import { conditionProblem, probeConditionalWrites } from '../../../../src/lake/store/probe.js';
+import { conditionProblem, probeConditionalWrites } from '../../../../src/lake/store/probe-conditions.js';
 
 const ETAG = '"1"';
 

@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { CopyObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LakeSettings } from '../../../../src/core/settings.js';
-import { accountParameters } from '../../../../src/lake/store/s3/account.js';
-import { createS3Clients } from '../../../../src/lake/store/s3/client.js';
+import { accountParameters, createS3Clients } from '../../../../src/lake/store/s3/s3-client.js';
 
 const LAKE: LakeSettings = { url: 's3://lake/acme' };
 const PART = 'acme/tasks/snapshots/dt=2026-11-21/run=1/part-00000.csv.gz';

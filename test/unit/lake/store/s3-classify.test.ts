@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ObjectNotFoundError, StoreError } from '../../../../src/lake/store/index.js';
-import { toStoreError } from '../../../../src/lake/store/s3/classify.js';
 import { fullCrc32 } from '../../../../src/lake/store/s3/head.js';
+import { toStoreError } from '../../../../src/lake/store/s3/s3-errors.js';
 import { isConflict } from '../../../../src/lake/store/s3/swap.js';
 
 const CONTEXT = { operation: 'read', key: 'a/b', bucket: 'lake', endpoint: 'http://127.0.0.1:9000' };
@@ -45,6 +45,24 @@ describe('Errors of S3', () => {
     for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE']) {
       expect(toStoreError(answered('Error', null, { code }), CONTEXT).kind).toBe('unreachable');
     }
+  });
+
+  it.each([
+    ['seconds', { 'retry-after': '7' }, 7000],
+    ['parts of a second', { 'retry-after': '0.5' }, 500],
+    [
+      'a date, by the clock of the store',
+      { 'retry-after': 'Sat, 21 Nov 2026 02:00:09 GMT', date: 'Sat, 21 Nov 2026 02:00:00 GMT' },
+      9000,
+    ],
+    ['a time since 1970', { 'retry-after': '1795226409', date: new Date(1795226400000).toUTCString() }, 9000],
+    ['at most a quarter of an hour', { 'retry-after': '86400' }, 900_000],
+    ['no wait', { 'retry-after': '0' }, null],
+    ['no number', { 'retry-after': '-1' }, null],
+    ['no header', {}, null],
+  ])('reads how long a store asks to wait: %s', (_, headers, wait) => {
+    const error = answered('SlowDown', 503, { $response: { headers } });
+    expect(toStoreError(error, CONTEXT).retryAfterMs).toBe(wait);
   });
 
   it('states what happened, where, and what to do next', () => {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { S3Connection } from '../../../../src/lake/store/s3/connection.js';
 import { allFeatures } from '../../../../src/lake/store/s3/features.js';
-import { MultipartUpload } from '../../../../src/lake/store/s3/multipart.js';
-import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/upload-buffers.js';
+import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/multipart.js';
+import { startUpload } from '../../../../src/lake/store/s3/start-upload.js';
 
 // The buffers are compared by identity outside `expect`, which would print all of their bytes.
 describe('Buffers for uploads', () => {
@@ -50,9 +50,7 @@ describe('Buffers for uploads', () => {
       run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
       client: { send: async () => answer() },
     } as unknown as S3Connection;
-    const upload = await MultipartUpload.create(connection, 'tasks/a.csv.gz' as ObjectKey, 'write', {
-      contentType: 'application/gzip',
-    });
+    const upload = await startUpload(connection, 'tasks/a.csv.gz' as ObjectKey, 'write');
     const { signal } = new AbortController();
     expect(await upload.upload(1, Buffer.from('x'), 1, signal)).toBe(true);
     attempts = 2;

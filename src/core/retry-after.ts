@@ -1,0 +1,121 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { HOUR_MS, SECOND_MS } from './duration.js';
+
+/** From here on, a number is a time in seconds since 1970 and not a delay: 1,000,000,000 s are 31 years. */
+const FIRST_EPOCH_S = 1_000_000_000;
+/** From here on, a time is in a smaller unit: as seconds, it would be in the year 5138. */
+const LAST_EPOCH_S = 100_000_000_000;
+
+interface Clock {
+  /** The response's own `Date`, ms since 1970; null without one. */
+  readonly serviceDateMs: number | null;
+  readonly nowMs: number;
+}
+
+/**
+ * Parses `Retry-After` (RFC 9110 10.2.3) in both forms, delay-seconds and HTTP-date. Some services send decimals, and some
+ * send a time since 1970 in seconds, milliseconds or smaller units, also as a decimal. Other values outside the grammar,
+ * such as `-1`, `1e3` and `120, 60`, return null.
+ *
+ * A time is relative to the response's own `Date`, so that a wrong clock on either side does not matter, or else to
+ * `nowMs`. A past time means now.
+ *
+ * @returns the delay in milliseconds from the receipt of the response; it can be longer than anyone waits
+ */
+export function parseRetryAfter(value: string | null, clock: Clock): number | null {
+  if (value === null) return null;
+  const text = value.replace(/^[ \t]+|[ \t]+$/g, '');
+  const now = clock.serviceDateMs ?? clock.nowMs;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return bounded(delayOf(Number(text), now));
+  const at = parseHttpDate(text, clock.nowMs);
+  return at === null ? null : bounded(at - now);
+}
+
+/** @param seconds a delay, or a time since 1970 */
+function delayOf(seconds: number, nowMs: number): number {
+  if (seconds < FIRST_EPOCH_S) return seconds * SECOND_MS;
+  let epoch = seconds;
+  for (let unit = 0; epoch >= LAST_EPOCH_S && unit < 3; unit++) epoch /= 1000;
+  return epoch * SECOND_MS - nowMs;
+}
+
+function bounded(delayMs: number): number {
+  return Math.min(Math.max(Math.round(delayMs), 0), Number.MAX_SAFE_INTEGER);
+}
+
+const RESET_NAME = /(?:limit|quota|throttl).*reset|reset.*(?:limit|quota)/;
+/** `RateLimit: "default";r=0;t=30` or `RateLimit: limit=10, remaining=0, reset=30`. */
+const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
+
+/**
+ * When a used-up limit starts again, in milliseconds from the receipt of the response. The headers have no common meaning,
+ * so a wait of more than an hour is not believed.
+ */
+export function resetDelayMs(headers: IncomingHttpHeaders, clock: Clock): number | null {
+  const delays = Object.entries(headers).flatMap(([name, value]) => {
+    const text = [value ?? ''].flat().join(', ');
+    if (RESET_NAME.test(name)) return [parseRetryAfter(text, clock)];
+    const [, reset] = /^(?:x-)?rate-?limit$/.test(name) ? (STRUCTURED_RESET.exec(text) ?? []) : [];
+    return reset === undefined ? [] : [parseRetryAfter(reset, clock)];
+  });
+  const believed = delays.filter((delay): delay is number => delay !== null && delay <= HOUR_MS);
+  return believed.length === 0 ? null : Math.max(...believed);
+}
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
+const LONG_DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
+const MONTHS: readonly string[] = [
+  'Jan',
+  'Feb',
+  'Mar',
+  'Apr',
+  'May',
+  'Jun',
+  'Jul',
+  'Aug',
+  'Sep',
+  'Oct',
+  'Nov',
+  'Dec',
+];
+
+const TIME = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
+const MONTH = `(?<month>${MONTHS.join('|')})`;
+const FORMS = [
+  new RegExp(String.raw`^(?:${DAYS.join('|')}), (?<day>\d\d) ${MONTH} (?<year>\d{4}) ${TIME} GMT$`),
+  new RegExp(String.raw`^(?:${LONG_DAYS.join('|')}), (?<day>\d\d)-${MONTH}-(?<year>\d\d) ${TIME} GMT$`),
+  new RegExp(String.raw`^(?:${DAYS.join('|')}) ${MONTH} (?<day>\d\d| \d) ${TIME} (?<year>\d{4})$`),
+];
+
+/**
+ * Parses an HTTP-date (RFC 9110 5.6.7) in any of its three forms: IMF-fixdate, RFC 850 and asctime. A two-digit year
+ * more than 50 years after `nowMs` belongs to the previous century.
+ * Returns milliseconds since the epoch, or null for an invalid date, such as 30 February.
+ */
+export function parseHttpDate(text: string, nowMs: number): number | null {
+  for (const form of FORMS) {
+    const groups = form.exec(text)?.groups;
+    if (groups === undefined) continue;
+    const part = (name: string): number => Number(groups[name]);
+    const month = MONTHS.indexOf(groups.month ?? '');
+    const digits = groups.year ?? '';
+    const year = digits.length === 2 ? fullYear(Number(digits), nowMs) : Number(digits);
+    return toInstant(year, month, part('day'), part('hour'), part('minute'), part('second'));
+  }
+  return null;
+}
+
+function fullYear(twoDigits: number, nowMs: number): number {
+  const now = new Date(nowMs).getUTCFullYear();
+  const year = now - (now % 100) + twoDigits;
+  return year > now + 50 ? year - 100 : year;
+}
+
+function toInstant(year: number, month: number, day: number, hour: number, minute: number, second: number) {
+  // The grammar allows 60 for a leap second; it counts as the first second of the next minute.
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const midnight = new Date(0);
+  midnight.setUTCFullYear(year, month, day);
+  if (midnight.getUTCMonth() !== month || midnight.getUTCDate() !== day) return null;
+  return midnight.getTime() + ((hour * 60 + minute) * 60 + second) * 1000;
+}

@@ -1,0 +1,270 @@
+import type { ByteString, ObjectKey } from '../../core/brands.js';
+import type { StagedChunk } from '../documents/stage-file.js';
+import { framingOfChunk } from '../part/framing.js';
+import { BLOCK_BYTES, PartWriter, type WrittenPart } from '../part/part-writer.js';
+import { type Column, headerRow } from '../rows/data-columns.js';
+import { CODE_WIDTH, CODES, commonPrefix, keyCode } from '../rows/key-code.js';
+import type { Profile } from '../rows/profile.js';
+import type { SortKey } from '../rows/row.js';
+import type { ObjectStore } from '../store/index.js';
+import type { RowBuffer } from './row-buffer.js';
+
+interface ChunkOptions {
+  readonly profile: Profile;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+}
+
+/** The staged chunk, and the number of rows that a newer row of the same key replaced. */
+interface WrittenChunk {
+  readonly chunk: StagedChunk;
+  readonly duplicates: number;
+}
+
+/** Sorts the rows by key, keeps the newest row of each key, and stages them as one part. */
+export async function writeChunk(
+  store: ObjectStore,
+  key: ObjectKey,
+  buffer: RowBuffer,
+  columns: readonly Column[],
+  { profile, signal, isNewer }: ChunkOptions,
+): Promise<WrittenChunk> {
+  const { delimiter } = profile.csv;
+  const rows = new PaddedRows(buffer, columns.length, delimiter);
+  const order = newestInOrder(buffer, rows, isNewer);
+  const writer = new PartWriter(store, key, {
+    framing: framingOfChunk(key),
+    header: headerRow(columns, profile.csv),
+    columns: columns.length,
+    signal,
+  });
+  try {
+    for (let from = 0; from < order.length; ) {
+      let bytes = 0;
+      let to = from;
+      while (to < order.length && bytes < BLOCK_BYTES) bytes += rows.size(order[to++]!);
+      await writer.append({
+        text: rows.gather(order, from, to, bytes),
+        rows: to - from,
+        first: buffer.keys[order[from]!]!,
+        last: buffer.keys[order[to - 1]!]!,
+      });
+      from = to;
+    }
+    const chunk = toChunk(await writer.finish(), columns.length);
+    return { chunk, duplicates: buffer.rows - order.length };
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}
+
+/** The staged chunk of a part that has rows and an index. @param columns number of data columns in its header */
+export function toChunk(
+  { key, rows, bytes, rawBytes, first, last, indexCrc32 }: WrittenPart,
+  columns: number,
+): StagedChunk {
+  return {
+    ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns, indexCrc32: indexCrc32! },
+  };
+}
+
+/** Positions of rows in a buffer. */
+type Positions = ArrayLike<number>;
+
+/** Rows of a buffer, padded with empty cells to the current header: columns can be added while rows are buffered. */
+class PaddedRows {
+  readonly #buffer: RowBuffer;
+  readonly #columns: number;
+  readonly #delimiter: string;
+
+  constructor(buffer: RowBuffer, columns: number, delimiter: string) {
+    this.#buffer = buffer;
+    this.#columns = columns;
+    this.#delimiter = delimiter;
+  }
+
+  /** Length of a row in bytes, including the added cells. */
+  size(at: number): number {
+    return this.#buffer.offset(at + 1) - this.#buffer.offset(at) + this.#missing(at);
+  }
+
+  text(at: number): ByteString {
+    return (this.#buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
+  }
+
+  /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
+  gather(order: Positions, from: number, to: number, bytes: number): Buffer {
+    const first = order[from]!;
+    if (this.#endOfAdjacent(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
+    const gathered = Buffer.allocUnsafeSlow(bytes);
+    let filled = 0;
+    for (let at = from; at < to; ) {
+      const end = this.#endOfAdjacent(order, at, to);
+      const row = order[at]!;
+      if (end > at) {
+        filled += this.#buffer.copy(row, row + end - at, gathered, filled);
+        at = end;
+      } else {
+        filled += gathered.write(this.text(row), filled, 'latin1');
+        at++;
+      }
+    }
+    return gathered;
+  }
+
+  /** End of the adjacent, complete rows that start at `at`; `at` itself if that row has missing cells. */
+  #endOfAdjacent(order: Positions, at: number, to: number): number {
+    let end = at;
+    while (end < to && order[end] === order[at]! + end - at && this.#missing(order[end]!) === 0) end++;
+    return end;
+  }
+
+  #missing(at: number): number {
+    return this.#columns - this.#buffer.widths[at]!;
+  }
+
+  #tail(at: number): string {
+    return `${this.#delimiter.repeat(this.#missing(at))}\n`;
+  }
+}
+
+/** Positions of the rows to keep, sorted by key. */
+function newestInOrder(
+  { keys, ascending }: RowBuffer,
+  rows: PaddedRows,
+  isNewer: ChunkOptions['isNewer'],
+): Positions {
+  if (ascending) return Uint32Array.from(keys, (_, at) => at);
+  const { order, repeats } = orderOf(keys);
+  if (!repeats) return order;
+  const kept: number[] = [];
+  for (const at of order) {
+    const before = kept.at(-1);
+    if (before === undefined || keys[before] !== keys[at]) kept.push(at);
+    else if (isNewer?.(rows.text(before), rows.text(at)) !== true) kept[kept.length - 1] = at;
+  }
+  return kept;
+}
+
+/** The positions of keys, sorted by key; equal keys keep their order. */
+export interface KeyOrder {
+  readonly order: Uint32Array;
+  /** Whether some keys are equal. */
+  readonly repeats: boolean;
+}
+
+/** The most keys that are sorted by their codes: a code and a position fit into the 53 bits of a number. */
+const MAX_SORTED = 2 ** 20;
+/** So few keys are sorted by comparing them, one by one. */
+const FEW = 12;
+
+/**
+ * Sorts keys as `<` does: by the codes of the characters after their common prefix, and then only keys with equal codes by
+ * those of the next characters.
+ */
+export function orderOf(keys: readonly SortKey[]): KeyOrder {
+  const order = new Uint32Array(keys.length);
+  for (let at = 0; at < order.length; at++) order[at] = at;
+  // A stack instead of recursion, because keys can have a long common prefix.
+  const left: { readonly from: number; readonly to: number; readonly at: number }[] = [];
+  let repeats = false;
+  for (let next = { from: 0, to: keys.length, at: 0 }; ; next = left.pop()!) {
+    const { from, to } = next;
+    if (to - from <= FEW || to - from > MAX_SORTED) {
+      if (sortByComparing(keys, order, next)) repeats = true;
+    } else {
+      const at = prefixOf(keys, order, next);
+      const codes = sortByCode(keys, order, { from, to, at });
+      for (let start = 0; start < codes.length; ) {
+        const code = codes[start]!;
+        let end = start + 1;
+        while (end < codes.length && codes[end] === code) end++;
+        if (end - start > 1) {
+          // Keys that end here are equal.
+          if (code % CODES === 0) repeats = true;
+          else left.push({ from: from + start, to: from + end, at: at + CODE_WIDTH });
+        }
+        start = end;
+      }
+    }
+    if (left.length === 0) return { order, repeats };
+  }
+}
+
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** The characters before this one are the same in all keys. */
+  readonly at: number;
+}
+
+/** Number of characters that all keys of a range have in common. */
+function prefixOf(keys: readonly SortKey[], order: Uint32Array, { from, to, at }: Range): number {
+  const first = keys[order[from]!]!;
+  let length = first.length;
+  for (let next = from + 1; next < to && length > at; next++) {
+    length = Math.min(length, commonPrefix(first, keys[order[next]!]!, at));
+  }
+  return length;
+}
+
+/** Sorts a range by the characters from `at`. Returns the codes of these characters, sorted. */
+function sortByCode(keys: readonly SortKey[], order: Uint32Array, { from, to, at }: Range): Float64Array {
+  const before = order.slice(from, to);
+  const codes = new Float64Array(before.length);
+  for (let next = 0; next < before.length; next++) {
+    codes[next] = keyCode(keys[before[next]!]!, at) * MAX_SORTED + next;
+  }
+  codes.sort();
+  for (let next = 0; next < codes.length; next++) {
+    const code = Math.floor(codes[next]! / MAX_SORTED);
+    order[from + next] = before[codes[next]! - code * MAX_SORTED]!;
+    codes[next] = code;
+  }
+  return codes;
+}
+
+/** Sorts a range by comparing its keys. Returns whether some are equal. */
+function sortByComparing(keys: readonly SortKey[], order: Uint32Array, { from, to }: Range): boolean {
+  const compare = (a: number, b: number): number =>
+    keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b;
+  const range = order.subarray(from, to);
+  if (range.length > FEW) range.sort(compare);
+  else insertionSort(range, compare);
+  return range.some((at, next) => next > 0 && keys[at] === keys[range[next - 1]!]);
+}
+
+function insertionSort(range: Uint32Array, compare: (a: number, b: number) => number): void {
+  for (let next = 1; next < range.length; next++) {
+    const moved = range[next]!;
+    let at = next;
+    for (; at > 0 && compare(range[at - 1]!, moved) > 0; at--) range[at] = range[at - 1]!;
+    range[at] = moved;
+  }
+}
+
+type KeySpan = Pick<StagedChunk, 'first' | 'last'>;
+
+/**
+ * Whether the key range of some rows overlaps no earlier chunk, as in a list in descending or ascending order of the key. One
+ * foreign row between the rows of a block keeps a merge from copying the block, so a small overlap counts.
+ *
+ * @param keys of the rows, in any order; at least one
+ */
+export function isApart(keys: readonly SortKey[], chunks: readonly KeySpan[]): boolean {
+  // In most other orders, the first key already shows it.
+  let first = keys[0]!;
+  let last = first;
+  if (overlapsAny({ first, last }, chunks)) return false;
+  for (const key of keys) {
+    if (key < first) first = key;
+    else if (key > last) last = key;
+  }
+  return !overlapsAny({ first, last }, chunks);
+}
+
+function overlapsAny(span: KeySpan, chunks: readonly KeySpan[]): boolean {
+  return chunks.some(({ first, last }) => first <= span.last && span.first <= last);
+}

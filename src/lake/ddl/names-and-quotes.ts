@@ -1,0 +1,85 @@
+/** Quoting of names and strings in statements. No field name can end a name or a statement. */
+
+/** A string literal of standard SQL (DuckDB, Trino), where only quotes are special. */
+export function sqlString(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A string literal of Hive and Spark, where a backslash escapes. */
+export function hiveString(text: string): string {
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll("'", "\\'")
+    .replace(/\p{Cc}/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `'${escaped}'`;
+}
+
+/** A quoted identifier of standard SQL. */
+export function sqlName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A quoted identifier of Hive and Spark. */
+export function hiveName(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** A string literal of ClickHouse, where a backslash escapes. */
+export function chString(text: string): string {
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll("'", "\\'")
+    // Beyond ASCII, the escape would be a byte and not a character.
+    .replace(/(?=\p{ASCII})\p{Cc}/gu, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return `'${escaped}'`;
+}
+
+/** A quoted identifier of ClickHouse. */
+export function chName(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
+}
+
+/** A view name that needs no quotes in any dialect: `time-entries` becomes `time_entries`. */
+export function viewName(resource: string): string {
+  const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');
+  return /^[a-z_]/.test(plain) ? plain : `_${plain}`;
+}
+
+export interface AliasRules {
+  /** Converts a name to the closest name that the engine accepts. */
+  readonly toName: (name: string) => string;
+  /** Names that the engine reserves, in lower case. */
+  readonly reserved: readonly string[];
+}
+
+/**
+ * Returns unique, non-empty column names. Engines compare names without regard to case, so `id` and `ID` get different
+ * aliases (docs/explanation/guarantees.md#header). Earlier columns take precedence, so a new column changes no existing alias.
+ */
+export function columnAliases(names: readonly string[], { toName, reserved }: AliasRules): string[] {
+  const taken = new Set(reserved);
+  /** For each wanted alias, the next number to try: thousands of names can map to the same alias. */
+  const next = new Map<string, number>();
+  return names.map((name) => {
+    const wanted = toName(name) || 'unnamed';
+    let alias = wanted;
+    let n = next.get(wanted.toLowerCase()) ?? 2;
+    while (taken.has(alias.toLowerCase())) alias = `${wanted}_${n++}`;
+    next.set(wanted.toLowerCase(), n);
+    taken.add(alias.toLowerCase());
+    return alias;
+  });
+}
+
+/** Replaces control characters, which end comments and statements in some clients. */
+export function printable(name: string): string {
+  return name.replace(/\p{Cc}/gu, '_');
+}
+
+/** For engines whose names consist of letters, digits and underscores. */
+export function plainLower(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[^a-z0-9_]/g, '_')
+    .slice(0, 200);
+}

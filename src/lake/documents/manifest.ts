@@ -1,0 +1,190 @@
+import type { ObjectKey } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
+import { parseStored } from '../../core/stored-json.js';
+import { damagedObject } from '../damaged-error.js';
+import { headerNames, META_COLUMNS, typeNames } from '../rows/data-columns.js';
+import type { ObjectStore } from '../store/index.js';
+import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState, sha256Of } from './checksums.js';
+import type { PreviousRun, StoredManifest, StoredPart } from './document-schemas.js';
+import {
+  checkLayout,
+  folderOf,
+  inFolder,
+  LAYOUT_VERSION,
+  MANIFEST,
+  nameOf,
+  PREVIOUS_RUNS,
+} from './lake-layout.js';
+
+/** One moment, on both clocks, in milliseconds since 1970. */
+export interface ClockTimes {
+  readonly workflow: number;
+  /** `null`: the service sent no `Date`. */
+  readonly service: number | null;
+}
+
+/** A part of a published tree. */
+export interface PublishedPart extends Omit<StoredPart, 'path'> {
+  readonly key: ObjectKey;
+}
+
+/** The fields of a written part that the manifest records. */
+export function toPublished(written: PublishedPart): PublishedPart {
+  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32, checks } = written;
+  return {
+    ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks },
+    ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
+    ...(checks === undefined ? {} : { checks }),
+  };
+}
+
+/** Adds the line breaks of parts to a number. */
+export function addLineBreaks(before: number, parts: readonly Pick<PublishedPart, 'lineBreaks'>[]): number {
+  return parts.reduce((total, part) => total + part.lineBreaks, before);
+}
+
+/** The previous runs of a run. @param before the run that it is based on; `null` for none */
+export function previousRuns(
+  before: (PreviousRun & Pick<Manifest, 'previousRuns'>) | null,
+): readonly PreviousRun[] {
+  if (before === null) return [];
+  const { runId, publishedAt } = before;
+  return [{ runId, publishedAt }, ...before.previousRuns].slice(0, PREVIOUS_RUNS);
+}
+
+/** The fields of a manifest that the connector reads. */
+export interface Manifest extends Omit<StoredManifest, 'layout' | 'parts' | 'checksum' | 'replaces'> {
+  readonly parts: readonly PublishedPart[];
+}
+
+/** The fields of a manifest that a run writes. */
+export type ManifestFields = Omit<Manifest, 'previousRunId' | 'purged'>;
+
+/** Encodes `_datapackage.json`: a Frictionless tabular data package with our own fields under `worktrack` (docs/reference/lake.md). */
+export function encodeManifest({ parts, columns, ...fields }: ManifestFields): Buffer {
+  const { csv, previousRuns: before } = fields;
+  const gzip = csv.compression === 'gzip';
+  // The standard requires the names that the header has, which may be escaped.
+  const names = headerNames(columns, csv);
+  const schema = {
+    fields: [
+      ...META_COLUMNS.map((name) => ({ name, type: 'string' })),
+      ...columns.map((column, at) => ({
+        name: names[at + META_COLUMNS.length]!,
+        type: 'string',
+        jsonTypes: typeNames(column.types),
+      })),
+    ],
+    missingValues: [''],
+  };
+  const dialect = {
+    delimiter: csv.delimiter,
+    quoteChar: '"',
+    doubleQuote: true,
+    lineTerminator: '\n',
+    header: true,
+    skipInitialSpace: false,
+  };
+  const manifest = {
+    profile: 'tabular-data-package',
+    name: `${fields.resource}-${fields.tree}-${fields.runId.toLowerCase()}`,
+    resources: parts.map((part) => ({
+      profile: 'tabular-data-resource',
+      name: nameOf(part.key).replace(/\.csv(\.gz)?$/, ''),
+      path: nameOf(part.key),
+      format: 'csv',
+      mediatype: 'text/csv',
+      ...(gzip ? { compression: 'gz' } : {}),
+      encoding: 'utf-8',
+      bytes: part.bytes,
+      hash: `sha256:${part.sha256}`,
+      rowCount: part.rows,
+      dialect,
+      schema,
+    })),
+    worktrack: {
+      layout: LAYOUT_VERSION,
+      ...fields,
+      previousRunId: before[0]?.runId ?? null,
+      columns,
+      parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
+    },
+  };
+  return encodeWithChecksum(manifest);
+}
+
+/** A manifest, and which version of it: a purge replaces the manifests of published runs. */
+interface ManifestVersion {
+  readonly manifest: Manifest;
+  /** SHA-256 of the object, 64 lower-case hex digits. */
+  readonly sha256: string;
+}
+
+/**
+ * Reads and decodes a manifest.
+ *
+ * @param named the SHA-256 in `latest.json`, if it has one
+ * @returns `null` if there is no manifest
+ * @throws DamagedError if the manifest is damaged; StoreError if the store fails
+ */
+export async function readManifestVersion(
+  store: ObjectStore,
+  key: ObjectKey,
+  named?: string | null,
+): Promise<ManifestVersion | null> {
+  const found = await store.readIfExists(key);
+  if (found === null) return null;
+  checkNamedChecksum(key, found.body, named);
+  return { manifest: decodeManifest(found.body, folderOf(key)), sha256: sha256Of(found.body) };
+}
+
+/** As `readManifestVersion`, without the version. */
+export async function readManifest(
+  store: ObjectStore,
+  key: ObjectKey,
+  named?: string | null,
+): Promise<Manifest | null> {
+  return (await readManifestVersion(store, key, named))?.manifest ?? null;
+}
+
+/**
+ * Decodes a manifest and checks its checksum.
+ *
+ * @param folder key of the manifest's folder; part names are relative to it
+ * @throws DamagedError
+ */
+export function decodeManifest(body: Buffer, folder: ObjectKey): Manifest {
+  return toManifest(decoded(body, folder, 'checked'), folder);
+}
+
+/** As `decodeManifest`, without the checksum: `verify` continues after a wrong checksum. */
+export function decodeUnchecked(body: Buffer, folder: ObjectKey): Manifest {
+  return toManifest(decoded(body, folder, 'unchecked'), folder);
+}
+
+function toManifest({ layout: _, parts, ...rest }: StoredManifest, folder: ObjectKey): Manifest {
+  return {
+    ...rest,
+    parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
+  };
+}
+
+function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'unchecked'): StoredManifest {
+  const key = inFolder(folder, MANIFEST);
+  let manifest: { worktrack?: StoredManifest } | null;
+  try {
+    manifest = parseStored(body) as { worktrack?: StoredManifest } | null;
+  } catch (cause) {
+    throw damagedObject(key, `it cannot be read: ${errorMessage(cause)}`, cause);
+  }
+  const { worktrack } = manifest ?? {};
+  if (typeof worktrack?.layout !== 'number')
+    throw damagedObject(key, 'it is not a manifest of this connector');
+  const state = manifestChecksumState({ ...manifest, worktrack });
+  const mustMatch = checksum === 'checked';
+  if (mustMatch && state === 'broken') throw damagedObject(key, 'its content does not match its checksum');
+  // A damaged document can have any layout.
+  if (state !== 'broken') checkLayout(key, worktrack.layout);
+  if (mustMatch && state === 'none') throw damagedObject(key, 'it has no checksum');
+  return worktrack;
+}

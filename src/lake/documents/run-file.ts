@@ -1,0 +1,171 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type {
+  DeleteDetection,
+  ExtractResult,
+  OnPublishedTarget,
+  PublishedMode,
+  Writer,
+} from '../../core/contract/index.js';
+import type {
+  HttpSettings,
+  ResourceSettings,
+  RetentionSettings,
+  SyncSettings,
+  TableSettings,
+} from '../../core/settings.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import type { Column } from '../rows/data-columns.js';
+import type { Profile } from '../rows/profile.js';
+import type { SettingsChange, Shape } from '../rows/shapes.js';
+import type { MeasuredRows, UniqueState } from './check-record.js';
+import type { FullRead, ListIdentity, PreviousRun, RolledBack } from './document-schemas.js';
+import type { ClockTimes, PublishedPart } from './manifest.js';
+
+/** The base snapshot of a run. */
+export interface BaseSnapshot {
+  readonly runId: RunId;
+  readonly etag: string;
+  readonly manifest: ObjectKey;
+  readonly checkpoint: UtcSeconds;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
+  /** Up to when everything was read. */
+  readonly readUpTo: ClockTimes;
+  readonly rows: number;
+  readonly fingerprint: string;
+  readonly columns: readonly Column[];
+  readonly parts: readonly PublishedPart[];
+  /** The profile of its rows. */
+  readonly profile: Profile;
+  /** As in its manifest. */
+  readonly list: ListIdentity;
+  /** As in its manifest. */
+  readonly shapes: readonly Shape[];
+  readonly fullRead: FullRead | null;
+  readonly rolledBack: RolledBack | null;
+  readonly deletes: DeleteDetection;
+  /** As in its manifest. */
+  readonly changesLineBreaks: number;
+  /** As in its manifest. */
+  readonly previousRuns: readonly PreviousRun[];
+  /** As in its manifest. */
+  readonly leftBehind: readonly RunId[];
+  /** As in its manifest. */
+  readonly uniques?: Readonly<Record<string, UniqueState>>;
+  /** As in its manifest. */
+  readonly measured?: MeasuredRows;
+  /** As in its manifest. */
+  readonly checkedTypes?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
+ * (docs/explanation/how-it-works.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
+ */
+export interface RunFile {
+  readonly writer: Writer;
+  readonly connection: string;
+  readonly baseUrl: string;
+  readonly resource: ResourceSettings;
+  readonly sync: SyncSettings;
+  readonly http: HttpSettings;
+  readonly runId: RunId;
+  readonly mode: PublishedMode;
+  /** Value of the list parameter `updatedSince`; `null` for a full read. */
+  readonly updatedSince: UtcSeconds | null;
+  readonly checkpoint: UtcSeconds | null;
+  readonly startedAt: number;
+  /**
+   * Start of reading on the workflow's clock, milliseconds since 1970. In a run that resumes the pages of a failed run, it is
+   * earlier than `startedAt`.
+   */
+  readonly readSince: number;
+  readonly nominalStart: number;
+  readonly before: BaseSnapshot | null;
+  readonly warnings: readonly string[];
+  readonly giveUpAfterMs: number;
+  readonly retention: RetentionSettings;
+  /** `null`: the resource has no table. */
+  readonly tables: TableSettings | null;
+  /** `null`: no workflow is started after the run. */
+  readonly onPublished: OnPublishedTarget | null;
+  /** What shapes the run's rows, oldest first; the last one is the run's settings. */
+  readonly shapes: readonly Shape[];
+  /** `null`: the settings that shape rows are those of the base snapshot. */
+  readonly settingsChange: NamedChange | null;
+  /** The list before the current one, whose rows may be left in the base snapshot; `null`: none. */
+  readonly earlierList: string | null;
+  /** Whether the run detects deletes (docs/explanation/guarantees.md#deletes). */
+  readonly reconcile: boolean;
+  /** The user who accepts failed checks; absent: no one. */
+  readonly acceptChecks?: string;
+  /** Data columns known at the start of the run: those of the base snapshot. */
+  readonly columns: readonly Column[];
+  /** The staged rows of a failed run, which this run continues; `null` for none. */
+  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  /** As in the manifest that the run writes. */
+  readonly leftBehind: readonly RunId[];
+  /** The snapshot that a rollback publishes; `null`: the run reads the service. */
+  readonly rollback: RollbackTarget | null;
+}
+
+/** The target of a rollback: a published snapshot, read as a complete list. */
+export interface RollbackTarget {
+  readonly to: RunId;
+  readonly checkpoint: UtcSeconds;
+  readonly readUpTo: ClockTimes;
+  readonly parts: readonly PublishedPart[];
+  /** Data columns in the header of its parts. */
+  readonly columns: readonly Column[];
+  readonly profile: Profile;
+  readonly fingerprint: string;
+  readonly list: ListIdentity;
+  readonly shapes: readonly Shape[];
+}
+
+/** A change of settings, and which of them changed, for people. */
+export interface NamedChange extends SettingsChange {
+  readonly changed: readonly string[];
+}
+
+/** Whether the run counts the rows that a new list does not have, instead of detecting deletes. */
+export function countsUnlisted({ mode, reconcile, earlierList }: RunFile): boolean {
+  return mode === 'full' && !reconcile && earlierList !== null;
+}
+
+/** The rollback that this run follows as the full read that ends it; `null`: it does not. */
+export function returningFrom({ mode, before }: Pick<RunFile, 'mode' | 'before'>): RolledBack | null {
+  return mode === 'full' ? (before?.rolledBack ?? null) : null;
+}
+
+/** Whether the run counts the rows that it does not fetch and that keep cells of earlier settings. */
+export function countsUnrestored({
+  mode,
+  before,
+  rollback,
+  settingsChange,
+}: Pick<RunFile, 'mode' | 'before' | 'rollback' | 'settingsChange'>): boolean {
+  return rollback === null && (settingsChange !== null || returningFrom({ mode, before }) !== null);
+}
+
+/** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
+export function mustSeeRows(run: RunFile): boolean {
+  return countsUnlisted(run) || returningFrom(run) !== null;
+}
+
+/** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */
+export function syncedAtOfRun({
+  startedAt,
+  shapes,
+  rollback,
+}: Pick<RunFile, 'startedAt' | 'shapes' | 'rollback'>): UtcSeconds {
+  // The last shape begins after the rows that a rollback brings back.
+  const isBefore = rollback !== null && shapes.at(-2)?.isReturn === true;
+  const since = shapes.at(isBefore ? -2 : -1)?.since ?? null;
+  const started = toUtcSeconds(startedAt);
+  return since !== null && since > started ? since : started;
+}
+
+export const RUN_FILE = 'run.json';

@@ -1,0 +1,118 @@
+import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ListRead } from '../../core/contract/index.js';
+import type { Column } from '../rows/data-columns.js';
+import type { SortKey } from '../rows/row.js';
+import type { FullRead } from './document-schemas.js';
+import type { ClockTimes } from './manifest.js';
+
+/** A sorted sequence of fetched rows with unique keys, staged as one part. */
+export interface StagedChunk {
+  readonly key: ObjectKey;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly rawBytes: number;
+  readonly first: SortKey;
+  readonly last: SortKey;
+  /** Number of data columns in its header. They are the first columns of the run's header. */
+  readonly columns: number;
+  /** Number of the chain of pages that contained its rows; absent for rows of a rollback's target. */
+  readonly chain?: number;
+  /** The run id in its rows; absent for rows of a rollback's target. A run that takes them over gives them its own. */
+  readonly runId?: RunId;
+  /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
+  readonly repeated?: number;
+  /** CRC-32 of its block index. */
+  readonly indexCrc32: string;
+  /** SHA-256 of its object, if it is a part of a rollback's target. */
+  readonly sha256?: string;
+}
+
+/** A page that can be requested again, to see whether the list shifted: its cursor and a hash of its first key. */
+export interface Mark {
+  /** Number of the page within the reading. */
+  readonly page: number;
+  readonly cursor: Cursor;
+  /** Short hash of its first key. */
+  readonly first: string;
+}
+
+/** The pages in a row, up to the last one, that had no new key. */
+export interface Repetition {
+  readonly pages: number;
+  /** Records on these pages. */
+  readonly records: number;
+  /** Pages without a record: in all, and the last ones in a row. */
+  readonly empty: number;
+  readonly lastEmpty: number;
+  /** Pages with the same keys as the first page of the chain, and as the page before them. */
+  readonly likeFirst: number;
+  readonly likeBefore: number;
+  /** When the first of these pages arrived, milliseconds since 1970; `null` if there is none. */
+  readonly since: number | null;
+}
+
+/** The progress of one chain of pages, as a stage records it. */
+export interface ChainProgress {
+  /** The keys that the chain has returned, as `KeySketch.encode` writes them. */
+  readonly sketch: string;
+  readonly repetition: Repetition;
+  /** Hashes of the keys of the first page and of the last page with records; `null`: none. */
+  readonly first: number | null;
+  readonly last: number | null;
+}
+
+/**
+ * The progress of an extraction: all pages before `cursor` are staged. Each stage lists the chunks of one call of
+ * `extractPages` and names the previous stage, so that its size is bounded.
+ */
+export interface Stage {
+  readonly previous: ObjectKey | null;
+  readonly chunks: readonly StagedChunk[];
+  /** The next page to read; `null` with `done: false` for the first. */
+  readonly cursor: Cursor | null;
+  readonly done: boolean;
+  /** Short hashes of the cursors that this call has read in the current chain of pages. */
+  readonly seen: readonly string[];
+  /** Number of this reading of the list, from 0. `kind` and `updatedSince` are its parameters. */
+  readonly read: number;
+  readonly kind: ListRead['kind'];
+  readonly updatedSince: UtcSeconds | null;
+  /** Pages of this reading. */
+  readonly readPages: number;
+  /** `Date` header of this reading's first response, milliseconds since 1970; `null` if it had none. */
+  readonly readStart: number | null;
+  /** The workflow's clock at the same time; `null` before that response. */
+  readonly readBegan: number | null;
+  /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
+  readonly upTo: ClockTimes | null;
+  /** Number of times that this reading restarted because its cursor had expired. */
+  readonly restarts: number;
+  /** Number of times that this reading restarted with a smaller page. */
+  readonly shrinks: number;
+  /** Whether the current chain of pages still returns new keys; `null` before its first page. */
+  readonly progress: ChainProgress | null;
+  /** The last full read, as far as it is known: that of the base snapshot, or of this run. */
+  readonly fullRead: Pick<FullRead, 'pages' | 'pageSize'> | null;
+  /** Whether the list shifted during the current chain of pages, as far as it shows before the run's merge. */
+  readonly shifted: boolean;
+  /** Pages of the current chain that can be requested again. */
+  readonly marks: readonly Mark[];
+  /** Number of the chain of pages within the run. Each reading and each restart begins a new chain. */
+  readonly chain: number;
+  /** Total of the run so far, as the next four fields. */
+  readonly pages: number;
+  readonly fetched: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  readonly replaced: number;
+  /** Number of deviations from JSON that `json: lenient` repaired, in total. */
+  readonly repaired: number;
+  /** Whether a reading of the whole list got an empty body, as with status 204. Such a reading concludes no deletes. */
+  readonly isBlank: boolean;
+  /** `Date` header of the run's first response, milliseconds since 1970; `null` if it had none. */
+  readonly serviceStart: number | null;
+  /** The workflow's clock at the same time; `null` before that response. */
+  readonly began: number | null;
+  readonly pageSize: number;
+  readonly columns: readonly Column[];
+}

@@ -1,0 +1,117 @@
+import { createGunzip, type Gunzip } from 'node:zlib';
+import type { ByteString } from '../../core/brands.js';
+import { errorMessage } from '../../core/errors.js';
+import { DamagedError } from '../damaged-error.js';
+import type { PublishedPart } from '../documents/manifest.js';
+import { RowSplitter } from '../rows/csv.js';
+import type { ObjectStore } from '../store/index.js';
+
+interface RowsOptions {
+  readonly compression: 'gzip' | 'none';
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads the rows of a part in order, without the header and without the block index, which change logs do not have.
+ * Memory is bounded by one row and a few buffers.
+ *
+ * @throws DamagedError if the object does not match its manifest
+ */
+export async function* readPartRows(
+  store: ObjectStore,
+  part: Pick<PublishedPart, 'key' | 'rows'>,
+  { compression, signal }: RowsOptions,
+): AsyncGenerator<ByteString[]> {
+  const unpacker = compression === 'gzip' ? gunzipper() : plainUnpacker;
+  const splitter = new RowSplitter();
+  let rows = -1;
+  const taken = (piece: Buffer): ByteString[] => {
+    const found = [...splitter.push(piece.toString('latin1'))];
+    if (rows === -1 && found.length > 0) found.shift();
+    else if (rows === -1) return found;
+    rows = Math.max(rows, 0) + found.length;
+    return found;
+  };
+  try {
+    for await (const chunk of store.stream(part.key, { signal })) {
+      for await (const piece of readable(part.key, unpacker.push(chunk))) yield taken(piece);
+    }
+    for await (const piece of readable(part.key, unpacker.end())) yield taken(piece);
+  } finally {
+    unpacker.close();
+  }
+  if (splitter.rest() !== '') throw new DamagedError(`${part.key} ends within a row`);
+  if (Math.max(rows, 0) !== part.rows)
+    throw new DamagedError(`${part.key} does not contain the ${part.rows} rows that its manifest lists`);
+}
+
+async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* pieces;
+  } catch (cause) {
+    throw new DamagedError(
+      `${key} is not a complete gzip file: ${errorMessage(cause)}. Check the lake with: worktrack verify`,
+      { cause },
+    );
+  }
+}
+
+/** Bytes passed to zlib at a time. Gzip can expand a thousandfold, and the output of one slice is held in memory. */
+const SLICE_BYTES = 16 * 1024;
+/** Size of zlib's output buffers, about what a slice of CSV text expands to. */
+const OUTPUT_BYTES = 64 * 1024;
+
+/** Decompresses pushed chunks. It does not modify them, so the caller can also use the compressed bytes. */
+export interface Unpacker {
+  /** @throws Error if the bytes are not gzip data */
+  push(chunk: Buffer): AsyncGenerator<Buffer>;
+  /** @throws Error if the file is truncated or its checksum is wrong */
+  end(): AsyncGenerator<Buffer>;
+  /** Frees zlib's memory. */
+  close(): void;
+}
+
+/** Passes the bytes of uncompressed objects through. */
+export const plainUnpacker: Unpacker = {
+  async *push(chunk) {
+    yield chunk;
+  },
+  async *end() {},
+  close() {},
+};
+
+/** Decompresses a whole gzip file as any reader does, without the block index. */
+export function gunzipper(): Unpacker {
+  const gunzip = createGunzip({ chunkSize: OUTPUT_BYTES });
+  let out: Buffer[] = [];
+  gunzip.on('data', (piece: Buffer) => out.push(piece));
+  const failed = new Promise<never>((_, reject) => gunzip.once('error', reject));
+  failed.catch(() => {});
+  // This can happen before the last byte is pushed: zlib ignores bytes after the end of the gzip file.
+  const ended = new Promise<void>((resolve) => gunzip.once('end', resolve));
+  function* taken(): Generator<Buffer> {
+    const pieces = out;
+    out = [];
+    yield* pieces;
+  }
+  return {
+    async *push(chunk) {
+      for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+        await Promise.race([written(gunzip, chunk.subarray(at, at + SLICE_BYTES)), ended, failed]);
+        yield* taken();
+      }
+    },
+    async *end() {
+      gunzip.end();
+      await Promise.race([ended, failed]);
+      yield* taken();
+    },
+    close: () => gunzip.destroy(),
+  };
+}
+
+function written(gunzip: Gunzip, chunk: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    gunzip.write(chunk, (error) => (error ? reject(error) : resolve()));
+  });
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { open, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ObjectKey } from '../../../core/brands.js';
+import { makeFolder } from '../../../core/system-error.js';
+import { StoreError } from '../errors.js';
+import { toObjectKey } from '../key.js';
+import { codeOf, toFileStoreError } from './file-errors.js';
+
+/** The lake's folder. It maps keys to paths below it, and errors to StoreErrors. */
+export class LakeFolder {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Throws `invalid-key` for a key outside the folder, or with the name of a temporary file or lock. */
+  pathOf(key: ObjectKey): string {
+    const segments = toObjectKey(key).split('/');
+    if (segments.some(isReservedName)) {
+      throw new StoreError({
+        kind: 'invalid-key',
+        operation: 'use',
+        key,
+        bucket: this.root,
+        problem: 'names of this form are reserved for temporary files and locks',
+        remedy: 'Choose another name.',
+      });
+    }
+    return join(this.root, ...segments);
+  }
+
+  async run<T>(operation: string, key: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw toFileStoreError(error, { operation, key, folder: this.root });
+    }
+  }
+
+  /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
+  async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      await makeFolder(dirname(path));
+      try {
+        return await create();
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT' || attempt === 10) throw error;
+      }
+    }
+  }
+
+  /** Removes folders that have become empty, up to the root. S3 has no empty folders either. */
+  async prune(path: string): Promise<void> {
+    for (let folder = dirname(path); folder.length > this.root.length; folder = dirname(folder)) {
+      try {
+        await rmdir(folder);
+      } catch (error) {
+        if (codeOf(error) !== 'ENOENT') return;
+      }
+    }
+  }
+}
+
+/** Makes a rename in a folder durable across a power failure. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Files in the lake's folder that are not objects: temporary files and locks. Their names begin with `_`, so query engines
+ * skip them. Keys cannot use these names.
+ */
+const TEMPORARY = /^_tmp-[0-9a-f]{16}$/;
+const LOCK = /^_lock-[0-9a-f]{32}(\.steal)?$/;
+
+export function temporaryName(): string {
+  return `_tmp-${randomBytes(8).toString('hex')}`;
+}
+
+/** Name of a lock. @param digits 32 hex digits that identify the object's name */
+export function lockName(digits: string): string {
+  return `_lock-${digits}`;
+}
+
+export function isTemporaryName(name: string): boolean {
+  return TEMPORARY.test(name);
+}
+
+/** Whether a name is reserved: no key may have it, and no listing includes it. */
+export function isReservedName(name: string): boolean {
+  return TEMPORARY.test(name) || LOCK.test(name);
+}

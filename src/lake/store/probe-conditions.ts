@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { StoreError } from './errors.js';
+import { toObjectKey } from './key.js';
+import type { ObjectStore } from './port.js';
+
+/** Prefix of the keys of probe objects. */
+export const PROBES = '_staging/_probe-';
+
+/**
+ * Whether a store checks the conditions of conditional writes, ignores them, or rejects the requests. `changed-etag`: it, or a
+ * proxy, shows a reader another ETag than the one that it accepts. `said`: the words of the store; `null` if it said nothing.
+ */
+export interface ConditionalWrites {
+  readonly outcome: 'supported' | 'ignored' | 'refused' | 'changed-etag';
+  readonly said: string | null;
+}
+
+/**
+ * Tests the conditional writes that publishing needs (docs/explanation/how-it-works.md#atomic-publishing), with a probe
+ * object under `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept the ETag
+ * that a reader of the object sees. The object is always removed. Errors that do not concern conditions are thrown.
+ */
+export async function probeConditionalWrites(
+  store: Pick<ObjectStore, 'swap' | 'readIfExists' | 'remove'>,
+): Promise<ConditionalWrites> {
+  const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
+  const body = (text: string) => Buffer.from(JSON.stringify({ probe: text }));
+  try {
+    const first = await store.swap(key, body('first'), 'absent');
+    if (first.outcome === 'conflict') return answer('refused');
+    if ((await store.swap(key, body('second'), 'absent')).outcome === 'written') return answer('ignored');
+    // As a run does: it reads `latest.json`, and expects that version at its end.
+    const read = await store.readIfExists(key);
+    if (read === null || read.etag === '') return answer('changed-etag');
+    const next = await store.swap(key, body('third'), { etag: read.etag });
+    if (next.outcome === 'conflict') return answer(read.etag === first.etag ? 'refused' : 'changed-etag');
+    // The first version's ETag is outdated now.
+    const late = await store.swap(key, body('fourth'), { etag: first.etag });
+    return answer(late.outcome === 'written' ? 'ignored' : 'supported');
+  } catch (error) {
+    if (error instanceof StoreError && isUnsupported(error)) return { outcome: 'refused', said: error.said };
+    throw error;
+  } finally {
+    await store.remove([key]).catch(() => {});
+  }
+}
+
+function answer(outcome: ConditionalWrites['outcome']): ConditionalWrites {
+  return { outcome, said: null };
+}
+
+/** Whether the store does not know conditional writes, or does not allow them. Other requests of a run show what else is wrong. */
+function isUnsupported({ kind, cause }: StoreError): boolean {
+  const { status, name } = (cause ?? {}) as { readonly status?: unknown; readonly name?: unknown };
+  // Of a wrong region.
+  if (name === 'AuthorizationHeaderMalformed') return false;
+  return status === 501 || (kind === 'other' && (status === 400 || status === 405));
+}
+
+/** What is wrong with the conditional writes of a store, without a period at the end; `null` if nothing is. */
+export function conditionProblem({ outcome, said }: ConditionalWrites): string | null {
+  const words = said === null ? '' : ` (${said})`;
+  switch (outcome) {
+    case 'supported':
+      return null;
+    case 'ignored':
+      return 'the store ignores the conditions of conditional writes (If-Match, If-None-Match)';
+    case 'changed-etag':
+      return (
+        'the store rejects a conditional write (If-Match) with the ETag that it shows to a reader: the store, or a proxy in ' +
+        'front of it, changes the ETag'
+      );
+    default:
+      return `the store rejects conditional writes (If-Match, If-None-Match)${words}`;
+  }
+}

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { createRequire } from 'node:module';
+import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
+import { MINUTE_MS } from '../../../core/duration.js';
+import { proxyFor, storeAddress } from '../../../core/proxy.js';
+import type { LakeSettings } from '../../../core/settings.js';
+import { allFeatures, type StoreFeatures } from './features.js';
+import { sdk } from './sdk.js';
+import { reportLimits } from './store-limits.js';
+
+const require = createRequire(import.meta.url);
+
+/** Idle timeout: long enough for a busy store to complete a large upload, short enough to detect a dead peer. */
+const SOCKET_TIMEOUT_MS = MINUTE_MS;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Of all stores that share the clients. */
+const MAX_SOCKETS = 256;
+/** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */
+const MAX_ATTEMPTS = 6;
+
+/** The clients of one or more stores. */
+export interface S3Clients {
+  readonly client: S3Client;
+  /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */
+  readonly singleAttemptClient: S3Client;
+  /** What the store has turned out not to do. */
+  readonly features: StoreFeatures;
+  /** Makes the SDK read the credentials again. It otherwise keeps them until their expiry time, or forever without one. */
+  renewCredentials(): void;
+  close(): void;
+}
+
+/**
+ * Creates the AWS SDK clients. The SDK finds credentials and region (environment, profile, container, instance). Both
+ * clients share keep-alive connections and timeouts, and use CRC32 for requests and responses.
+ *
+ * @param features what earlier clients have found out about the store
+ */
+export function createS3Clients(lake: LakeSettings, features: StoreFeatures = allFeatures()): S3Clients {
+  const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const { httpAgent, httpsAgent } = createAgents(lake, agentOptions);
+  const common = {
+    ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
+    ...regionOf(lake),
+    ...accountCredentials(lake),
+    ...(lake.forcePathStyle === undefined ? {} : { forcePathStyle: lake.forcePathStyle }),
+    // After an answer such as 503 SlowDown, the SDK sends fewer requests, and more again as they succeed.
+    retryMode: 'adaptive',
+    requestChecksumCalculation: 'WHEN_SUPPORTED',
+    responseChecksumValidation: 'WHEN_SUPPORTED',
+    requestHandler: {
+      // These agents also reuse connections for requests with `Expect: 100-continue`.
+      httpAgent,
+      httpsAgent,
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SOCKET_TIMEOUT_MS,
+    },
+  } satisfies S3ClientConfig;
+  const client = new (sdk().S3Client)({ ...common, maxAttempts: MAX_ATTEMPTS });
+  const singleAttemptClient = new (sdk().S3Client)({
+    ...common,
+    maxAttempts: 1,
+    credentials: client.config.credentials,
+  });
+  // This middleware prepares log entries, and there is no logger.
+  for (const one of [client, singleAttemptClient]) {
+    one.middlewareStack.remove('loggerMiddleware');
+    addAccountParameters(one, lake);
+    reportLimits(one);
+  }
+  return {
+    client,
+    singleAttemptClient,
+    features,
+    renewCredentials() {
+      // The next request fails with the reason.
+      client.config.credentials({ forceRefresh: true }).catch(() => {});
+    },
+    close() {
+      client.destroy();
+      singleAttemptClient.destroy();
+      httpAgent.destroy();
+      httpsAgent.destroy();
+    },
+  };
+}
+
+/** Agents that connect directly or through the proxy of the environment (see `proxyFor`). The proxy only tunnels. */
+function createAgents(
+  lake: LakeSettings,
+  options: { readonly keepAlive: boolean; readonly maxSockets: number },
+): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+  const proxy = proxyFor(storeAddress(lake));
+  if (proxy === null) return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) };
+  // Loaded only where there is a proxy. `openStore` is synchronous, so this is no `import()`.
+  const { HttpsProxyAgent } = require('https-proxy-agent') as typeof import('https-proxy-agent');
+  // It tunnels connections to both kinds of addresses, with and without TLS.
+  const agent = new HttpsProxyAgent(proxy.url, options);
+  return { httpAgent: agent as HttpAgent, httpsAgent: agent as unknown as HttpsAgent };
+}
+
+/** The region from the configuration or environment. Other stores than AWS rarely use it, but a signature needs one. */
+function regionOf(lake: LakeSettings): { region?: string } {
+  if (lake.region !== undefined) return { region: lake.region };
+  const inEnvironment = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+  return lake.endpoint !== undefined &&
+    !inEnvironment &&
+    !process.env.AWS_PROFILE &&
+    lake.profile === undefined
+    ? { region: 'us-east-1' }
+    : {};
+}
+
+/** Requests that create an object. UploadPart is not among them: AWS rejects its headers for encryption. */
+const CREATING: ReadonlySet<string> = new Set([
+  'PutObjectCommand',
+  'CopyObjectCommand',
+  'CreateMultipartUploadCommand',
+]);
+
+/** Objects that stay. All others are removed or replaced within hours, and other classes charge for 30 days or more. */
+const LASTING = /(?:^|\/)(?:snapshots|changes|table)\//;
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+/**
+ * The parameters that a company's bucket can require of a request (https://docs.aws.amazon.com/AmazonS3/latest/API): the
+ * expected owner and the payer of every request; encryption, tags and storage class of every new object.
+ *
+ * @param command name of the SDK's command, such as `PutObjectCommand`
+ * @param key key of the object in the bucket; absent: the request is not about one object
+ */
+export function accountParameters(lake: LakeSettings, command: string, key: string | undefined): Parameters {
+  const isCopy = command === 'CopyObjectCommand' || command === 'UploadPartCopyCommand';
+  const owner = lake.expectedBucketOwner;
+  return {
+    ...(lake.requesterPays === true ? { RequestPayer: 'requester' } : {}),
+    ...(owner === undefined ? {} : { ExpectedBucketOwner: owner }),
+    ...(owner === undefined || !isCopy ? {} : { ExpectedSourceBucketOwner: owner }),
+    ...(CREATING.has(command) ? objectParameters(lake, command, key ?? '') : {}),
+  };
+}
+
+function objectParameters(lake: LakeSettings, command: string, key: string): Parameters {
+  const { encryption, storageClass } = lake;
+  const tags = Object.entries(lake.tags ?? {});
+  return {
+    ...(encryption === undefined
+      ? {}
+      : encryption === 'sse-s3'
+        ? { ServerSideEncryption: 'AES256' }
+        : { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: encryption.kmsKey }),
+    ...(storageClass === undefined || !LASTING.test(key) ? {} : { StorageClass: storageClass }),
+    ...(tags.length === 0
+      ? {}
+      : {
+          Tagging: tags.map((pair) => pair.map(encodeURIComponent).join('=')).join('&'),
+          // Otherwise a copy has the tags of its source, which may be older than the setting.
+          ...(command === 'CopyObjectCommand' ? { TaggingDirective: 'REPLACE' } : {}),
+        }),
+  };
+}
+
+/** Adds the parameters to each request of a client, in the one place that sees all of them. */
+export function addAccountParameters(client: S3Client, lake: LakeSettings): void {
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      (args) => {
+        const { Key } = args.input as { Key?: string };
+        return next({
+          ...args,
+          input: { ...args.input, ...accountParameters(lake, commandName ?? '', Key) },
+        });
+      },
+    { step: 'initialize', name: 'worktrackAccount' },
+  );
+}
+
+/**
+ * The identity of a connection: its role, which the base credentials assume, or its profile. Absent: the SDK's default
+ * chain. The SDK renews the credentials of a role before they expire.
+ */
+export function accountCredentials({
+  profile,
+  role,
+  region,
+}: LakeSettings): Pick<S3ClientConfig, 'credentials' | 'profile'> {
+  if (role === undefined) return profile === undefined ? {} : { profile };
+  // Loaded by the first lake with a role only. `openStore` is synchronous, so this is no `import()`.
+  const { fromNodeProviderChain, fromTemporaryCredentials } =
+    require('@aws-sdk/credential-providers') as typeof import('@aws-sdk/credential-providers');
+  return {
+    credentials: fromTemporaryCredentials({
+      ...(profile === undefined ? {} : { masterCredentials: fromNodeProviderChain({ profile }) }),
+      ...(region === undefined ? {} : { clientConfig: { region } }),
+      params: {
+        RoleArn: role.arn,
+        RoleSessionName: 'temporal-worktrack',
+        ...(role.externalId === undefined ? {} : { ExternalId: role.externalId }),
+      },
+    }),
+  };
+}
+
+interface Shared {
+  readonly clients: S3Clients;
+  /** Stores that use the clients now. */
+  users: number;
+}
+
+const open = new Map<string, Shared>();
+/** What is known about stores, even while no client is open: a worker closes the clients of idle connections. */
+const known = new Map<string, StoreFeatures>();
+
+/**
+ * Clients for a lake. Stores that are open at the same time and differ only in their bucket or prefix share them: a worker
+ * with hundreds of lakes in one bucket then asks for credentials once, and connects once. `close` ends the share of one
+ * store, and the last one to close closes the sockets.
+ */
+export function shareS3Clients(lake: LakeSettings): S3Clients {
+  const key = keyOf(lake);
+  const features = known.get(key) ?? allFeatures();
+  known.set(key, features);
+  const shared = open.get(key) ?? { clients: createS3Clients(lake, features), users: 0 };
+  open.set(key, shared);
+  shared.users++;
+  let isClosed = false;
+  return {
+    ...shared.clients,
+    close() {
+      if (isClosed) return;
+      isClosed = true;
+      shared.users--;
+      if (shared.users > 0) return;
+      open.delete(key);
+      shared.clients.close();
+    },
+  };
+}
+
+/** The SDK reads settings and credentials from the environment, which a program may change between two stores. */
+function keyOf({ url: _, ...settings }: LakeSettings): string {
+  const environment = Object.entries(process.env).filter(([name]) => name.startsWith('AWS_'));
+  // A hash, because the environment contains secrets.
+  return createHash('sha256')
+    .update(JSON.stringify([settings, environment.sort()]))
+    .digest('hex');
+}

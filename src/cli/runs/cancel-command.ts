@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { CancelledFailure, WorkflowNotFoundError } from '@temporalio/client';
 import {
   BACKFILL_WORKFLOW,
   EXPORT_WORKFLOW,
@@ -8,8 +7,9 @@ import {
 } from '../../core/contract/index.js';
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
+import { awaitResult } from '../../temporal/follow/follow-workflow.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import type { GlobalOptions } from '../shared/command-options.js';
+import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { output, printJson } from '../shared/output.js';
 import { UsageError } from '../shared/usage-error.js';
@@ -20,9 +20,6 @@ interface CancelOptions extends GlobalOptions {
   readonly wait?: boolean;
   readonly json?: boolean;
 }
-
-/** Between two waits for the end, if the first one ended early. */
-const PAUSE_MS = 1_000;
 
 /** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */
 const CANCELLABLE: Readonly<Record<string, string>> = {
@@ -96,26 +93,20 @@ async function describe(temporal: TemporalClient, workflowId: string) {
   }
 }
 
-/**
- * Waits for the end, also through outages of Temporal that last no longer than its deadline. A worker must be running,
- * because the workflow itself ends its runs.
- */
+/** Waits for the end. A worker must be running, because the workflow itself ends its runs. */
 async function endOf(
   temporal: TemporalClient,
   workflowId: string,
   taskQueue: string,
 ): Promise<'cancelled' | 'completed' | 'failed'> {
-  const handle = temporal.client.workflow.getHandle(workflowId);
   const worker = watchForWorker(temporal, taskQueue, output.note);
+  let outcome: 'cancelled' | 'completed' | 'failed' = 'completed';
   try {
-    for (;;) {
-      // Rejects if the workflow was cancelled or failed, or if Temporal does not answer.
-      await handle.result().catch(() => {});
-      const { status } = await reachTemporal(temporal, () => handle.describe());
-      if (status.name === 'COMPLETED') return 'completed';
-      if (status.name !== 'RUNNING') return status.name === 'CANCELLED' ? 'cancelled' : 'failed';
-      await sleep(PAUSE_MS);
-    }
+    const options = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
+    await awaitResult<unknown>(temporal, workflowId, options, ({ cause }) => {
+      outcome = cause instanceof CancelledFailure ? 'cancelled' : 'failed';
+    });
+    return outcome;
   } finally {
     worker.close();
   }

@@ -210,8 +210,8 @@ function versioned(version: DeploymentVersion): NonNullable<WorkerOptions['worke
 const MIB = 2 ** 20;
 /** What an activity holds at its peak, besides the worker itself (docs/internals/benchmarks.md). */
 const ACTIVITY_BYTES = 64 * MIB;
-/** What a worker with a small cache of workflows holds while no activity runs. */
-const IDLE_BYTES = 192 * MIB;
+/** What a worker of a thousand connections holds while no activity runs (docs/internals/benchmarks.md#many-connections). */
+const IDLE_BYTES = 256 * MIB;
 
 /** Enough for the workflows that are active at the same time. */
 const FEW_WORKFLOWS = 100;

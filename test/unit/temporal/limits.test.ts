@@ -40,8 +40,8 @@ describe('a worker runs in parallel', () => {
   });
 
   it('activities that need half of what the idle worker and its cached workflows leave free', () => {
-    expect(activityMemory(1024 * MIB, 100)).toBe(416 * MIB);
-    expect(activityMemory(1024 * MIB, 50)).toBe(416 * MIB);
-    expect(activityMemory(1024 * MIB, 420)).toBe(384 * MIB);
+    expect(activityMemory(1024 * MIB, 100)).toBe(384 * MIB);
+    expect(activityMemory(1024 * MIB, 50)).toBe(384 * MIB);
+    expect(activityMemory(1024 * MIB, 420)).toBe(352 * MIB);
   });
 });

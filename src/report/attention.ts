@@ -1,6 +1,7 @@
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
+import { count } from '../core/short-text.js';
 import { type ConnectionReport, type ResourceReport, warningsOf } from './model.js';
-import { count, span, time } from './number-text.js';
+import { span, time } from './number-text.js';
 
 /** How the page shows a state. */
 type Tone = 'bad' | 'warn' | 'ok';

@@ -1,6 +1,7 @@
+import { count, cut } from '../core/short-text.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import { changesOf, type FigureGroup, type ReportedRun, restatedText, type Slot } from './model.js';
-import { clip, count, day, length, short, time } from './number-text.js';
+import { day, length, short, time } from './number-text.js';
 
 /** The smallest part of the largest value that two bars can differ by and still look different. */
 const VISIBLE = 0.02;
@@ -79,7 +80,7 @@ function barOf(slot: Slot, draw: (run: ReportedRun) => Drawn): Bar {
     }
     case 'failed': {
       const { outcome, error } = slot.run;
-      const title = clip(
+      const title = cut(
         `${time(slot.at)}: ${outcome}${error === null ? '' : `, ${error.message}`}`,
         LONGEST_TOOLTIP,
       );

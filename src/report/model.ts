@@ -8,11 +8,11 @@ import type {
 } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
+import { count } from '../core/short-text.js';
 import type { CheckResult } from '../lake/documents/check-record.js';
 import type { Gap } from '../lake/documents/document-schemas.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/data-columns.js';
-import { count } from './number-text.js';
 
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;

@@ -1,7 +1,4 @@
-/** `1,234,567`. */
-export function count(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
+import { age, count } from '../core/short-text.js';
 
 /** `1.2M` for a number that is too long otherwise. */
 export function short(value: number): string {
@@ -29,16 +26,6 @@ export function day(ms: number): string {
   return dayFormat.format(ms);
 }
 
-/** A duration in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */
-export function span(ms: number): string {
-  if (!Number.isFinite(ms)) return '–';
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
-}
-
 /** `0.8 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. @param ms milliseconds */
 export function length(ms: number): string {
   if (!Number.isFinite(ms)) return '–';
@@ -50,7 +37,7 @@ export function length(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** At most `most` characters of a text. */
-export function clip(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+/** A duration in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */
+export function span(ms: number): string {
+  return Number.isFinite(ms) ? age(ms) : '–';
 }

@@ -1,8 +1,9 @@
 import { STATE_NAMES } from '../core/resource-state.js';
+import { count, cut } from '../core/short-text.js';
 import { countsByState, type Listed, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun, restatedText, type Slot, timeline } from './model.js';
-import { clip, count, minute, short, span } from './number-text.js';
+import { minute, short, span } from './number-text.js';
 
 const LONGEST_CAUSE = 500;
 
@@ -84,7 +85,7 @@ function causeRow(group: readonly Listed[]): Markup {
   if (cause === null) return NOTHING;
   const times = when(group);
   const prefix = group.length > 1 ? `These ${count(group.length)} resources. ` : '';
-  return html`<tr role="row" class="why"><td role="cell" colspan="6">${prefix}${times === '' ? '' : html`<b>${times}:</b> `}<bdi>${clip(cause, LONGEST_CAUSE)}</bdi></td></tr>`;
+  return html`<tr role="row" class="why"><td role="cell" colspan="6">${prefix}${times === '' ? '' : html`<b>${times}:</b> `}<bdi>${cut(cause, LONGEST_CAUSE)}</bdi></td></tr>`;
 }
 
 const STEP = 4;

@@ -1,10 +1,11 @@
 import type { CheckOutcome } from '../core/contract/index.js';
 import { deletesNote } from '../core/delete-detection.js';
+import { count, cut } from '../core/short-text.js';
 import type { Listed } from './attention.js';
 import { charts, duration, missedText } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { type ReportedRun, restatedText, type Slot, timeline, warningsOf } from './model.js';
-import { clip, count, length, minute, time } from './number-text.js';
+import { length, minute, time } from './number-text.js';
 
 /** Maximum number of listed warnings or schema changes. The manifest has all of them. */
 const MAX_LISTED = 50;
@@ -173,7 +174,7 @@ function runRow(slot: Slot): Markup {
     return html`<tr class="none"><td colspan="${RUN_COLUMNS.length}">${missedText(slot)}</td></tr>`;
   if (slot.kind === 'published') return publishedRow(slot.run);
   const { runId, startedAt, outcome, error } = slot.run;
-  const cause = error === null ? '' : html`<bdi>${clip(error.message, LONGEST_CAUSE)}</bdi>`;
+  const cause = error === null ? '' : html`<bdi>${cut(error.message, LONGEST_CAUSE)}</bdi>`;
   return html`<tr class="bad"><td title="${runId ?? ''}">${minute(startedAt)}</td><td>${outcome}</td><td class="cause" colspan="${RUN_COLUMNS.length - 2}">${cause}</td></tr>`;
 }
 

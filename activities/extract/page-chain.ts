@@ -252,7 +252,7 @@ export class PageChain {
     const { pageSize } = this.#at;
     if (pageSize <= 1) return error;
     return transientFailure(
-      `${error.message} If this goes on, pages of ${pageSize} records may be too large for the service, or for a gateway ` +
+      `${error.message} If this continues, pages of ${pageSize} records may be too large for the service, or for a gateway ` +
         'before it: reduce `sync.pageSize`.',
       error.retryAfterMs,
     );

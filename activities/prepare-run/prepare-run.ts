@@ -186,7 +186,7 @@ function movedWarning(from: string, to: string): string {
 function renamedWarning(from: string, to: string): string {
   return (
     `renamed: the lake belonged to connection "${from}" and now belongs to "${to}"; it was adopted with --adopt, and ` +
-    `write-back batches keep the name with which they began. The Schedule of "${from}", if there is one, still starts runs ` +
+    `write-back batches keep the name that they began with. The Schedule of "${from}", if there is one, still starts runs ` +
     `of that name: temporal schedule delete --schedule-id worktrack/${from}/nightly`
   );
 }

@@ -34,7 +34,7 @@ export function warningsOf(
   if (gap !== null) {
     const rolledBack = run.before?.rolledBack ?? null;
     const what =
-      rolledBack === null ? 'the last run was' : `run ${rolledBack.to}, to which a rollback returned, was`;
+      rolledBack === null ? 'the last run was' : `run ${rolledBack.to}, the target of a rollback, was`;
     warnings.push(
       `gap: the service no longer lists changes from ${gap.from} to ${gap.to}, because ${what} longer ago than the window of ` +
         resource.name,

@@ -88,7 +88,7 @@ export async function readSnapshot(
   if (manifest !== null) return manifest;
   throw finalFailure(
     'Lake',
-    `${store.url}/${snapshot}, the snapshot that latest.json names, is missing. Restore it, or return to an ` +
+    `${store.url}/${snapshot}, the snapshot in latest.json, is missing. Restore it, or return to an ` +
       'earlier run with `worktrack rollback`.',
   );
 }

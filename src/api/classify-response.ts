@@ -92,8 +92,8 @@ const KEY_FAULT =
 const GRANT = /\b(?:grants?|permissions?|scopes?|privileges?)\b/i;
 
 /**
- * Determines what is refused: 401 the key, 402 the plan, any other status by the wording of the message (spec,
- * "Authentication", 9). An unclear message counts as a missing grant, which ends one resource and not the run.
+ * Determines what is refused: 401 the key, 402 the plan, any other status by the wording of the message
+ * (docs/service-api.md#errors). An unclear message counts as a missing grant, which ends one resource and not the run.
  */
 export function refusalScope(status: number, message: string | null): RefusalScope {
   if (status === 401) return 'key';

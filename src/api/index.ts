@@ -1,4 +1,4 @@
-/** The service's HTTP client (spec/work-tracking-api-v2.md). */
+/** The service's HTTP client (docs/service-api.md). */
 
 export { resolveSecret, SecretReader } from '../core/secrets.js';
 export { isUtcSeconds } from '../core/utc-time.js';

@@ -87,7 +87,7 @@ export interface SendRequest extends Waitable {
   readonly path: readonly Segment[];
   /** JSON text. */
   readonly body: string;
-  /** Makes a create safe to retry (spec, "Idempotency rule"). Visible ASCII. */
+  /** Makes a create safe to retry (docs/service-api.md#requests). Visible ASCII. */
   readonly idempotencyKey?: string | undefined;
   /** Default: as for reads, but 1 for a POST without an idempotency key, because a retry could create a second record. */
   readonly attempts?: number | undefined;
@@ -140,7 +140,7 @@ export interface ResponseFacts {
 export type Parse<T> = (body: ByteString, response: ResponseFacts) => T | Promise<T>;
 
 /**
- * The service's HTTP interface (spec, "Endpoints"). Every method throws RefusedError, TransientError (after its
+ * The service's HTTP interface (docs/service-api.md#requests). Every method throws RefusedError, TransientError (after its
  * retries), RejectedError and BrokenPromiseError (docs/explanation/guarantees.md#errors), ConfigurationError when the key
  * cannot be read, and the signal's reason, unchanged, when aborted.
  */
@@ -249,7 +249,7 @@ const CONTENT_STATUSES: readonly (number | null)[] = [400, 422];
 
 /**
  * Whether a rejection of a repeated request also applies to the earlier request. The service answers a repeated
- * Idempotency-Key with the original result (spec, "Idempotency rule"), so a rejection of the content means that no
+ * Idempotency-Key with the original result (docs/service-api.md#requests), so a rejection of the content means that no
  * request created a record. This does not hold once the service may have forgotten the key. It also does not hold for a
  * message that may be cut, and for one about the API key, the plan or the Idempotency-Key, which the service checks before
  * it looks up the result.

@@ -2,7 +2,7 @@ import { WorktrackError } from '../core/errors.js';
 import { boundMessage, type Redactor } from './redact.js';
 
 /**
- * The message in an error's body (spec, "Errors": JSON with a message), or the whole text if the body has another form.
+ * The message in an error's body (docs/service-api.md#errors: JSON with a message), or the whole text if the body has another form.
  * `raw` is for classification by wording, `shown` is redacted for messages. Null for an empty body.
  */
 export function serviceMessage(text: string, redact: Redactor): { raw: string; shown: string } | null {

@@ -102,7 +102,7 @@ function encodeSegment(segment: string): string {
 }
 
 /**
- * The query of a list (spec, "Query parameters common to list endpoints"), with `?`. The cursor is opaque and sent back
+ * The query of a list (docs/service-api.md#requests), with `?`. The cursor is opaque and sent back
  * unchanged. Throws RangeError for a limit that is not a positive integer, an empty cursor (which would restart the
  * list) and an `updatedSince` in a form other than `YYYY-MM-DDTHH:MM:SSZ`.
  */

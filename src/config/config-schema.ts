@@ -29,7 +29,7 @@ export const baseUrl = parsedString('an http or https URL such as https://tracke
 
 export const lake = section({
   url: parsedString('s3://bucket, s3://bucket/prefix or file:///absolute/folder', readLakeUrl).describe(
-    '`s3://bucket/prefix`, or `file:///absolute/folder` for a lake on a local disk. The lakes of two connections must not overlap.',
+    '`s3://bucket/prefix`, or `file:///absolute/folder` for a lake on a local disk. Lakes of two connections must not overlap.',
   ),
   region: singleLine('a region such as eu-central-1')
     .optional()
@@ -40,7 +40,7 @@ export const lake = section({
   forcePathStyle: flag()
     .optional()
     .describe(
-      'Use `https://endpoint/bucket/key` instead of `https://bucket.endpoint/key`. Most stores other than AWS require it.',
+      'Use `https://endpoint/bucket/key`. Most stores other than AWS require it.',
     ),
   ...awsAccount,
 });
@@ -60,6 +60,7 @@ const statuses = z
     ),
     { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
   )
+  .meta({ title: 'list of statuses' })
   .transform((found): StatusPattern[] => [...new Set(found)]);
 
 /** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
@@ -67,11 +68,11 @@ export const errors = section({
   refused: statuses
     .prefault([401, 402, 403])
     .describe(
-      'Statuses with which the service refuses an API key, a plan or a grant. They end the run or the resource.',
+      'Statuses that refuse an API key, a plan or a grant.',
     ),
   transient: statuses
     .prefault([408, 425, 429, '5xx'])
-    .describe('Statuses that are retried. An exact status takes precedence over a class.'),
+    .describe('Statuses that are retried.'),
 });
 
 const rateError = ({ input }: { readonly input?: unknown }) =>
@@ -88,7 +89,7 @@ const httpKeys = section({
     .prefault(null)
     .meta({ title: 'number above 0, or null' })
     .describe(
-      'Maximum requests per second per worker process. With `null`, only 429 responses slow requests down.',
+      'Maximum requests per second per worker process. With `null`, only 429 responses slow them down.',
     ),
   connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('10s')
@@ -101,13 +102,13 @@ const httpKeys = section({
     .describe('Timeout between two chunks of a response body.'),
   responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
     .prefault('5m')
-    .describe('Timeout for one complete response, even if its bytes arrive steadily.'),
+    .describe('Timeout for one complete response.'),
   maxBody: byteSize(1024, 1024 ** 3)
     .prefault('64MiB')
     .describe('Maximum size of a response after decompression.'),
   allowPlainHttp: flag()
     .prefault(false)
-    .describe('Allow a `baseUrl` with `http://` on another machine. The key is then sent unencrypted.'),
+    .describe('Allow `http://` to another machine, although the key is then sent unencrypted.'),
 });
 
 const http = renamed(httpKeys, {
@@ -124,24 +125,24 @@ const syncKeys = section({
   pageSize: count(1, 100_000)
     .prefault(1000)
     .describe(
-      'Records to request per page. If the service rejects the size, or fails at it several times, it is halved; if the service applies another size, that one is used.',
+      'Records per page. The size is halved if the service rejects it or fails at it several times.',
     ),
   overlap: overlap
     .prefault('5m')
     .describe(
-      'How far before the start of the last run an incremental run reads again. The minimum is one second.',
+      'How far before the start of the last run an increment reads again; at least one second.',
     ),
   clock: choice(['earliest', 'service'])
     .prefault('earliest')
     .describe(
-      "Clock for the start of a run: the earlier of the service's and the workflow's (`earliest`), or the service's `Date` header alone (`service`).",
+      "Clock for the start of a run: the earlier of the service's and Temporal's, or the service's alone.",
     ),
   reconcileEvery: durationOr('never', { unit: 'd', min: 1 })
     .prefault('7d')
     .describe('How often a run reads everything and detects deletes.'),
   minInterval: duration({ unit: 'm' })
     .prefault('15m')
-    .describe('Minimum time between two runs that change notices start.'),
+    .describe('Least time between two runs that change notices start.'),
 });
 
 const sync = renamed(syncKeys, {
@@ -161,24 +162,24 @@ const scheduleKeys = section({
   // The minimum that Temporal accepts.
   catchupWindow: duration({ unit: 'h', min: 10_000 })
     .prefault('24h')
-    .describe('Starts missed while Temporal was down run late, if they are within this time.'),
+    .describe('Starts missed while Temporal was down run late within this time.'),
   pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
 });
 
 const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
 
 const WRITE_PATH =
-  'Path of the endpoint below `/api/public/v2/`. Default: the path of the resource with this name.';
+  'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
 
 const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
   .exactOptional()
   .describe(
-    "Where the response to a write has the record's id: the name of a field, or a JSON pointer. Default: the resource's key, otherwise `id`.",
+    "Field of the response with the record's id, or a JSON pointer to it. Default: the resource's key, otherwise `id`.",
   );
 const success = choice(['record', 'empty'])
   .prefault('record')
   .describe(
-    'Which responses show that a row was written: a record with its id, or a 201 with `Location` (`record`); with `empty`, also an empty response. A body that is present must always be a record.',
+    'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
   );
 
 const writeBackKeys = section({
@@ -189,12 +190,12 @@ const writeBackKeys = section({
     success,
     style: choice(['put-path', 'put-body', 'post-body'])
       .prefault('put-path')
-      .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>`, or `POST <path>`.'),
+      .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>` or `POST <path>`.'),
   }).prefault({}),
   unknownAfter: duration({ unit: 'h', min: 1000 })
     .prefault('12h')
     .describe(
-      'How long the service is assumed to remember an idempotency key. Rows that may have been sent longer ago are sent again only with `--unknown resend`.',
+      'How long the service is assumed to remember an idempotency key. Later, a row that may have been sent is sent again only with `--unknown resend`.',
     ),
 });
 
@@ -203,17 +204,17 @@ const writeBack = renamed(writeBackKeys, { unknownAfter: 'unknownAfterMs' });
 const retries = section({
   giveUpAfter: duration({ unit: 'h', min: 1 })
     .prefault('6h')
-    .describe('How long transient errors are retried. After that, the run fails and the checkpoint stays.'),
+    .describe('How long transient errors are retried before the run fails.'),
 });
 
 const retention = section({
   snapshots: duration({ unit: 'd', min: 1 })
     .prefault('30d')
-    .describe('How long snapshots are kept. The current snapshot and all change logs are always kept.'),
+    .describe('How long replaced snapshots are kept.'),
   keep: choice(['last', 'all'])
     .prefault('last')
     .describe(
-      'Snapshots kept per day: the `last` or `all`. Earlier ones are removed 24 h after a later one is published.',
+      'Snapshots kept per day. An earlier one is removed 24 h after it was replaced.',
     ),
 });
 
@@ -223,23 +224,23 @@ const MAX_NAME_LENGTH = 200;
 /** `onPublished` of a connection: the user's workflow that starts once for each published run. */
 const onPublished = section({
   workflow: singleLine('the type of a workflow such as loadWarehouse', MAX_NAME_LENGTH).describe(
-    "The workflow's type. Its argument is `{ connection, report }`, with the report of the run.",
+    "The workflow's type. Its argument is `{ connection, report }`.",
   ),
   taskQueue: singleLine('the name of a task queue such as warehouse', MAX_NAME_LENGTH).describe(
-    "Task queue of your worker, which may be the queue of this package's worker. The workflow starts even if no worker polls it yet.",
+    "Task queue of your worker, which may be this package's worker.",
   ),
 });
 
 const masking = section({
   secret: secretRef().describe(
-    'Source of the secret: `{ env: NAME }` or `{ file: /absolute/path }`. At least 16 characters, the same for all workers.',
+    'The secret: at least 16 characters, the same for all workers.',
   ),
 });
 
 const connectionKeys = section({
   baseUrl: baseUrl.describe('URL of the service, without `/api/public/v2`.'),
   apiKey: secretRef().describe(
-    'Source of the API key, read when the key is used: `{ env: NAME }` or `{ file: /absolute/path }`. Never the key itself.',
+    'Where the API key is read when it is used, never the key itself.',
   ),
   lake: lake.describe('Location of snapshots, change logs and receipts.'),
   resources: z
@@ -248,7 +249,7 @@ const connectionKeys = section({
     })
     .min(1, {
       error:
-        'found an empty list; allowed: at least one resource. To mirror the four in the spec, remove the key',
+        'found an empty list; allowed: at least one resource. To mirror the default ones, remove the key',
     })
     .prefault(DEFAULT_RESOURCES)
     .describe('Mirrored resources: names, or maps for any list endpoint of the service.'),
@@ -263,13 +264,13 @@ const connectionKeys = section({
   json: choice(['strict', 'lenient'])
     .prefault('strict')
     .describe(
-      'With `lenient`, responses may have raw control characters in strings, and `NaN` or `Infinity`, which become null.',
+      'With `lenient`, responses may have raw control characters in strings, and `NaN` or `Infinity`, which are read as null.',
     ),
   sync: sync.prefault({}).describe('How runs read the service.'),
   deletes: deletePolicy
     .prefault('mark')
     .describe(
-      'What to do with deleted rows: `mark` sets `_deleted_at`, `drop` removes them from the snapshot, `keep` leaves them unchanged.',
+      'Deleted rows: `mark` sets `_deleted_at`, `drop` removes them from the snapshot, `keep` leaves them unchanged.',
     ),
   csv: csvSection.prefault({}).describe('CSV format of the parts.'),
   retention: renamed(retention, { snapshots: 'snapshotsMs', keep: 'keepPerDay' })

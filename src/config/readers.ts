@@ -4,7 +4,7 @@ import { describeFound, invalidValue } from './values.js';
 
 const NAME = 'up to 100 characters a-z, 0-9, - and _, starting with a letter or digit';
 const PATH =
-  'a path below /api/public/v2 such as calendar-entries, without a leading slash, empty, . or .. segments, ? or #';
+  'a path under /api/public/v2 such as calendar-entries, without a leading slash, empty, . or .. segments, ? or #';
 
 /** The pattern of connection and resource names, which become parts of folder names, workflow ids and file names. */
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9_-]{0,99}$';

@@ -66,12 +66,12 @@ const rows = section({
 });
 
 const change = section({
-  max: percent.optional().describe('How far the number of rows may be from the median of the last days.'),
-  new: percent.optional().describe('Most rows that the run may add, as a share of that median.'),
-  gone: percent.optional().describe('Most rows that the run may delete, as a share of that median.'),
+  max: percent.optional().describe('Largest distance of the number of rows from the median of the last days.'),
+  new: percent.optional().describe('Most rows that a run may add, as a share of that median.'),
+  gone: percent.optional().describe('Most rows that a run may delete, as a share of that median.'),
   over: count(DAYS.least, DAYS.most)
     .optional()
-    .describe(`Number of days, ${DAYS.least} to ${DAYS.most}. Default: \`${DAYS.usual}\`.`),
+    .describe(`Number of days. Default: \`${DAYS.usual}\`.`),
 }).superRefine((limits, context) => {
   if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
     add(context, 'has no limit; allowed: at least one of max, new, gone');
@@ -117,9 +117,9 @@ const range = perField(
 );
 
 const newest = section({
-  field: field.describe('A date field, in ISO 8601 or as an epoch number.'),
+  field: field.describe('A date field (ISO 8601 or an epoch number).'),
   maxAge: duration({ unit: 'd', min: 60_000, max: 3650 * DAY_MS }).describe(
-    'How old its newest value may be when the run starts.',
+    'Largest age of its newest value when the run starts.',
   ),
 });
 
@@ -131,17 +131,17 @@ const check = section({
   notNull: fields.optional().describe('Fields that have a value in every row.'),
   unique: fields.optional().describe('Fields whose values differ from row to row.'),
   oneOf: oneOf.optional().describe('Fields and the values that they may have.'),
-  range: range.optional().describe('Number fields and their bounds, which are allowed values, too.'),
+  range: range.optional().describe('Number fields and their inclusive bounds.'),
   newest: newest.optional().describe('A date field and the age of its newest value.'),
   of: choice(['snapshot', 'run'])
     .optional()
     .describe(
-      'Which rows the check sees: all of the snapshot, or those that the run read. Default: `snapshot`.',
+      'Rows that the check sees: those of the snapshot, or those that the run read. Default: `snapshot`.',
     ),
   onFail: choice(['stop', 'warn'])
     .optional()
     .describe(
-      '`stop`: nothing is published. `warn`: the run is published with a warning. Default: `stop`; of `newest`: `warn`.',
+      '`stop` publishes nothing, `warn` publishes with a warning. Default: `stop`; of `newest`: `warn`.',
     ),
 }).superRefine((parsed, context) => {
   const found = KINDS.filter((kind) => parsed[kind] !== undefined);

@@ -78,7 +78,7 @@ export const awsAccount = {
   encryption: encryption
     .optional()
     .describe(
-      'Encryption of each new object: `sse-s3`, or `{ kmsKey: … }` with the ARN, id or alias of a KMS key. Default: the default of the bucket. Set it if a policy of the bucket requires the header.',
+      'Encryption of new objects: `sse-s3`, or `{ kmsKey: … }` with the ARN, id or alias of a KMS key. Default: that of the bucket.',
     ),
   role: section({
     arn: formed(
@@ -93,19 +93,19 @@ export const awsAccount = {
     .describe('Role that the credentials of this connection assume. They are renewed before they expire.'),
   profile: formed('the name of a profile in the AWS configuration', /^[^\s\p{Cc}]{1,128}$/u)
     .optional()
-    .describe('Profile of the AWS configuration files for this connection. Default: as for the AWS SDK.'),
+    .describe('Profile of the AWS configuration files. Default: as for the AWS SDK.'),
   tags: tags
     .optional()
-    .describe('Tags of each new object, at most ten. The identity needs `s3:PutObjectTagging`.'),
+    .describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
   storageClass: choice(STORAGE_CLASSES)
     .optional()
     .describe(
-      'Storage class of published objects (snapshots, change logs and tables). Objects that are soon removed stay in the default class.',
+      'Storage class of snapshots, change logs and tables.',
     ),
   requesterPays: flag()
     .optional()
-    .describe('Pay for the requests to a bucket of another account (`x-amz-request-payer`).'),
+    .describe('Pay for requests to a bucket of another account.'),
   expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/)
     .optional()
-    .describe('Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.'),
+    .describe('Account id of the bucket's owner. S3 rejects requests to a bucket of another account.'),
 };

@@ -48,30 +48,31 @@ const target = section({
   format: choice(ALERT_FORMATS)
     .prefault('json')
     .describe(
-      'Format of the messages. `slack` is also for Mattermost and for the `/slack` address of a Discord webhook. `teams` is for a Teams workflow.',
+      'Format of the messages. `slack` is also for Mattermost and for the `/slack` address of a Discord webhook.',
     ),
   url: url
     .optional()
     .describe(
-      'URL that receives a POST for each message. Use a reference if the URL itself is a secret. Plain http is allowed to this machine only. Required, except for `pagerduty`, whose default is the Events API v2.',
+      'URL that receives a POST for each message; a secret if it must not be seen. Plain http is allowed only to this machine. Default with `pagerduty`: the Events API v2; otherwise required.',
     ),
-  key: secretRef().optional().describe('Integration key of PagerDuty, for `format: pagerduty` only.'),
+  key: secretRef().optional().describe('Integration key, for `format: pagerduty` only.'),
   headers: headers
     .prefault({})
     .describe(
-      'Headers of the POST. Values are references to the complete value, including a prefix such as `Bearer `.',
+      'Headers of the POST. Each secret is the complete value, with a prefix such as `Bearer `.',
     ),
   on: z
     .array(event, { error: ({ input }) => invalidValue(input, `a list of ${ALERT_EVENTS.join(', ')}`) })
     .min(1, {
       error: `found an empty list; allowed: ${ALERT_EVENTS.join(', ')}. To turn alerts off, remove \`notify\``,
     })
+    .meta({ title: 'list of events' })
     .prefault([...DEFAULT_ALERT_EVENTS])
     .describe('[Events](../how-to/alerts.md#events) that are sent.'),
   maxAge: duration({ unit: 'h', min: MINUTE_MS })
     .optional()
     .describe(
-      'For `stale`: how old the checkpoint of a resource may be. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none without a Schedule or while it is paused.',
+      'For `stale`: largest age of a checkpoint. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none while the Schedule is paused or missing.',
     ),
 }).superRefine(({ format, url: address, key, on, maxAge }, context) => {
   const add = (path: string, message: string): void =>

@@ -19,16 +19,16 @@ const partSize = byteSize(KiB, 4 * GiB);
 const CSV = {
   compression: 'Compression of the parts: `.csv.gz` with `gzip`, `.csv` with `none`.',
   delimiter:
-    'Separator between cells: one ASCII character that is not a letter, digit, quote, hyphen, colon or line break.',
+    'Separator between cells: an ASCII character other than a letter, digit, quote, hyphen, colon or line break.',
   nested:
-    'Objects within a record: `json` writes their JSON text, `flatten` writes a column for each of their fields. Lists are always JSON text.',
+    'Objects within a record: `json` writes JSON text, `flatten` a column for each field. Lists are always JSON text.',
   separator: 'Separator in the names of flattened columns: one to eight characters.',
   lineBreaks:
-    '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks inside values.',
+    '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks in values.',
   escapeFormulas:
-    "Puts a `'` before values that a spreadsheet would read as a formula. This changes the values, so use it only for files that people open in a spreadsheet.",
+    "Puts a `'` before values that a spreadsheet would read as a formula, which changes the values.",
   partSize:
-    'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`, where each part has a data file.',
+    'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`.',
 };
 
 /** A connection's `csv`, with defaults (docs/explanation/guarantees.md#values, docs/explanation/guarantees.md#csv). */
@@ -94,7 +94,7 @@ export const tables = section({
   format: choice(['none', 'delta'])
     .prefault('none')
     .describe(
-      '`delta` also keeps each resource as a Delta table at `<lake>/<resource>/table/`. Needs the packages `hyparquet-writer` and `hyparquet`.',
+      '`delta` also keeps each resource as a [Delta table](../how-to/delta-tables.md).',
     ),
   types: z
     .record(z.string(), typesOfResource, {
@@ -102,12 +102,12 @@ export const tables = section({
     })
     .prefault({})
     .describe(
-      'Types of columns of tables, by resource and column: `boolean`, `long`, `double`, `decimal(p,s)`, `date`, `timestamp` or `string`. Default: the narrowest type that holds all values exactly.',
+      'Types of table columns, by resource and column: `boolean`, `long`, `double`, `decimal(p,s)`, `date`, `timestamp` or `string`. Default: the narrowest type that holds all values exactly.',
     ),
   badValues: choice(['stop', 'clear'])
     .prefault('stop')
     .describe(
-      'What to do with a value that does not fit the type in `types`: `stop` fails the run before it publishes, `clear` writes NULL to the table, with a warning.',
+      'A value that does not fit its type in `types` stops the run (`stop`), or is NULL in the table, with a warning (`clear`).',
     ),
 }).transform(({ format, types, badValues }): TableSettings | null =>
   format === 'none' ? null : { format, types, badValues },

@@ -37,64 +37,64 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
 const columns = section({
   include: fields
     .exactOptional()
-    .describe('Mirror only these fields. The key is always mirrored. Default: all fields.'),
-  exclude: fields.exactOptional().describe('These fields are not mirrored.'),
+    .describe('Mirror only these fields and the key. Default: all fields.'),
+  exclude: fields.exactOptional().describe('Fields that are not mirrored.'),
   mask: mask
     .exactOptional()
     .describe(
-      'Fields whose values are replaced: `hash` writes their HMAC-SHA-256 under `masking.secret`, which is the same for equal values; `redact` writes `[redacted]`. A key field allows only `hash`.',
+      'Fields whose values are replaced: `hash` by their HMAC-SHA-256 under `masking.secret`, `redact` by `[redacted]`. A key field allows only `hash`.',
     ),
 });
 
 /** A resource as a map. Some defaults depend on its name, and others are settings of the connection. */
 const resourceMap = section({
   name: name.describe(
-    'Name in commands, and folder in the lake. A resource without other keys may be written as its name alone.',
+    'Name in commands, and folder in the lake. Without other keys, write the name alone.',
   ),
   path: path
     .exactOptional()
-    .describe('Path of the list endpoint below `/api/public/v2/`. Default: the name.'),
+    .describe('Path of the list under `/api/public/v2/`. Default: the name.'),
   key: key
     .exactOptional()
     .describe(
-      'Field, or list of fields, that identifies a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
+      'Field or fields that identify a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
     ),
   window: windowLength
     .exactOptional()
     .describe(
-      'How far back the service lists records. Rows that leave the window stay in the snapshot. Default: `90d` for time-entries and calendar-entries, else `none`.',
+      'How far back the service lists records. Rows that leave it stay. Default: `90d` for time-entries and calendar-entries, otherwise `none`.',
     ),
   windowField: field
     .exactOptional()
     .describe(
-      'Date field that places a record in the window, in ISO 8601 or as an epoch number. If it is set, deletes inside the window can be detected.',
+      'Date field (ISO 8601 or an epoch number) that places a record in the window. Deletes inside the window are detected only with it.',
     ),
   updatedAt: field
     .exactOptional()
     .describe(
-      'Field with the time of the last change. Of two versions of a record, the one with the later time wins. Default: the version that was read later wins.',
+      'Field with the time of the last change: the later version of a record wins. Default: the version read later wins.',
     ),
   fetchById: flag()
     .exactOptional()
     .describe(
-      'Whether the service supports `GET <path>/<id>`. If it does, a 404 or 410 by id confirms a delete, once the service has found a listed record by its id. Default: `true` for projects, otherwise `false`.',
+      'Whether the service supports `GET <path>/<id>`, which then [confirms deletes](../explanation/guarantees.md#deletes). Default: `true` for projects, otherwise `false`.',
     ),
   badRecords: choice(['stop', 'quarantine'])
     .exactOptional()
     .describe(
-      'What to do with a record without its key: `stop` the run, or write the record to `_quarantine/` with a warning. Default: `stop`.',
+      'A record without its key stops the run (`stop`), or is written to `_quarantine/` with a warning. Default: `stop`.',
     ),
   contract: choice(['evolve', 'freeze'])
     .exactOptional()
     .describe(
-      'What to do with new columns and types: `evolve` accepts them, `freeze` stops the run before it publishes. Default: `evolve`.',
+      'New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.',
     ),
   columns: columns.exactOptional().describe('Selection and masking of fields.'),
   deletes: deletePolicy.exactOptional().describe("Overrides the connection's `deletes`."),
   csv: csvOverrides.exactOptional().describe("Overrides keys of the connection's `csv`."),
   checks: checks
     .exactOptional()
-    .describe('What must hold before a run is published: [checks](../how-to/checks.md). Default: no checks.'),
+    .describe('[Checks](../how-to/checks.md) before a run is published. Default: none.'),
 });
 
 type ResourceKeys = z.output<typeof resourceMap>;

@@ -13,15 +13,15 @@ const header = (standard: string) =>
 
 const timestamp = section({
   header: header('X-Webhook-Timestamp').describe(
-    'Header with the send time: Unix seconds or milliseconds, or ISO 8601 in UTC.',
+    'Header with the send time: Unix seconds or milliseconds, or ISO 8601.',
   ),
   tolerance: duration({ unit: 'm', min: 1000, max: DAY_MS })
     .prefault('5m')
-    .describe("Maximum difference from the receiver's clock, in either direction."),
+    .describe("Largest difference from the receiver's clock."),
   signs: choice(['timestamp.body', 'body'])
     .prefault('timestamp.body')
     .describe(
-      'The signed content: the header, a dot and the body; or the body alone, which does not protect the time.',
+      'What is signed: the header, a dot and the body, or the body alone.',
     ),
 }).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
 
@@ -29,11 +29,11 @@ const signature = section({
   header: header('X-Webhook-Signature').describe('Header with the signature.'),
   algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token'])
     .prefault('hmac-sha256')
-    .describe('Signature algorithm. With `token`, the header contains the secret itself.'),
+    .describe('Algorithm. With `token`, the header contains the secret itself.'),
   encoding: choice(['hex', 'base64']).prefault('hex').describe('Encoding of the digest.'),
   prefix: parsedString('a prefix of the digest such as sha256=', readPrefix)
     .prefault('')
-    .describe('Prefix of the digest, such as `sha256=`, or of the token, such as `Bearer ` with its space.'),
+    .describe('Text before the digest or token, such as `sha256=` or `Bearer ` with its space.'),
   secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }).describe('Source of the secret.'),
   timestamp: timestamp.optional().describe('Default: the time of a notice is not checked.'),
 }).transform(
@@ -71,13 +71,13 @@ const handshake = z.union(
     z.array(choice(HANDSHAKES)).transform((kinds): HandshakeKind[] => [...new Set(kinds)]),
   ],
   { error: ({ input }) => invalidValue(input, `none, ${HANDSHAKES.join(', ')}, or a list of them`) },
-);
+).meta({ title: 'kind, or list of kinds' });
 
 /** `webhook` of a connection (docs/reference/configuration.md). */
 export const webhook = section({
   listen: listen
     .prefault('127.0.0.1:8080')
-    .describe('Listen address of the receiver. Connections with the same address share one server.'),
+    .describe('Listen address. Connections with the same address share one server.'),
   signature: z
     .union([unsigned, signature], {
       // Does not repeat the value: the most likely mistake is to write the secret itself here.
@@ -89,21 +89,21 @@ export const webhook = section({
   handshake: handshake
     .prefault('none')
     .describe(
-      'How the service checks the URL when a webhook is registered: one kind, or a list. `secret` sends the header `X-Hook-Secret` back, `challenge` a JSON `challenge`, `token` the query parameter `validationToken`; `probe` answers a GET.',
+      'How the service checks the URL when you register it: `secret` returns the header `X-Hook-Secret`, `challenge` a JSON `challenge`, `token` the query parameter `validationToken`; `probe` answers a GET.',
     ),
   resource: parsedString('a JSON pointer such as /resource', readPointer)
     .prefault('/resource')
     .describe(
-      'JSON pointer to the resource name, or to the event kind, in a notice. `*` stands for every element of a list, as in `/events/*/type`.',
+      'JSON pointer to the resource name or event kind in a notice. `*` stands for every element of a list: `/events/*/type`.',
     ),
   kinds: kinds
     .prefault({})
     .describe(
-      'Resources for each event kind: a name, a list of names, or `[]` to ignore the kind. A kind may end in `*`.',
+      'Resources of each event kind; `[]` ignores the kind. A kind may end in `*`.',
     ),
   maxBody: byteSize(1024, 64 * 1024 ** 2)
     .prefault('1MiB')
-    .describe('Maximum size of a notice. The response to a larger notice is 413.'),
+    .describe('Largest notice. A larger one is answered with 413.'),
 }).transform(
   ({ maxBody, kinds, ...rest }): WebhookSettings => ({
     ...rest,

@@ -5,7 +5,7 @@
 declare const brand: unique symbol;
 type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
-/** An opaque continuation token, exactly as the service returned it (spec, "Query parameters"). */
+/** An opaque continuation token, exactly as the service returned it (docs/service-api.md#requests). */
 export type Cursor = Brand<string, 'Cursor'>;
 
 /** `20261121T020000Z-` and eight hexadecimal digits; sorts by start time (docs/reference/lake.md). */
@@ -14,7 +14,7 @@ export type RunId = Brand<string, 'RunId'>;
 /** An object's key relative to the lake's root, with `/` between segments (docs/reference/lake.md). */
 export type ObjectKey = Brand<string, 'ObjectKey'>;
 
-/** ISO 8601 in UTC with whole seconds, `2026-11-21T02:00:00Z`: the only form `updatedSince` takes (spec). */
+/** ISO 8601 in UTC with whole seconds, `2026-11-21T02:00:00Z`: the only form `updatedSince` takes (docs/service-api.md#requests). */
 export type UtcSeconds = Brand<string, 'UtcSeconds'>;
 
 /**

@@ -66,7 +66,11 @@ export const METRICS = {
     's',
     'Age of the checkpoint in latest.json: all changes before it are in the lake',
   ),
-  neverPublished: gauge('never_published', 'resources', '1 for a resource without any published run, else 0'),
+  neverPublished: gauge(
+    'never_published',
+    'resources',
+    '1 for a resource without any published run, otherwise 0',
+  ),
   retrying: gauge(
     'run_retrying_seconds',
     's',

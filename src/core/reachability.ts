@@ -51,10 +51,10 @@ export class OutageTimer {
   failed(why: string, now: number = performance.now()): void {
     if (this.#since === null) {
       this.#since = now;
-      this.#options.onOutage?.(`${this.#what} is out of reach (${why}); trying for ${seconds(this.#limit)}`);
+      this.#options.onOutage?.(`${this.#what} is unreachable (${why}); trying for ${seconds(this.#limit)}`);
     }
     if (this.remainingMs(now) > 0) return;
-    throw new OutOfReachError(`${this.#what} has been out of reach for ${seconds(this.#limit)}: ${why}`);
+    throw new OutOfReachError(`${this.#what} has been unreachable for ${seconds(this.#limit)}: ${why}`);
   }
 
   get #limit(): number {

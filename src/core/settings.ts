@@ -112,7 +112,7 @@ export interface ResourceSettings {
   /** The date field that places a record in the window; `null`: unknown. */
   readonly windowField: string | null;
   readonly updatedAtField: string | null;
-  /** The service answers GET `<path>/<id>` (spec: projects only). */
+  /** The service answers GET `<path>/<id>` (docs/service-api.md: projects only). */
   readonly fetchById: boolean;
   readonly badRecords: 'stop' | 'quarantine';
   readonly contract: 'evolve' | 'freeze';
@@ -184,7 +184,7 @@ export interface ScheduleSettings {
 interface TimestampSettings {
   /** Contains Unix time in seconds or milliseconds, or an ISO 8601 time in UTC. */
   readonly header: string;
-  /** Maximum difference from the receiver's clock, in either direction. */
+  /** Largest difference from the receiver's clock. */
   readonly toleranceMs: number;
   /** The signed text: the header's text, a dot and the body, or only the body, which leaves the time unprotected. */
   readonly signs: 'timestamp.body' | 'body';

@@ -95,8 +95,7 @@ export function toSystemError(error: unknown): SystemError | null {
   const what = [CALLS[call] ?? call, path ?? program ?? place ?? hostname].filter((one) => one).join(' ');
   const target = dest === undefined ? '' : ` to ${dest}`;
   const whyHere = call === 'spawn' && why === MEANINGS.ENOENT?.[0] ? 'there is no such program' : why;
-  const remedyHere =
-    call === 'mkdtemp' ? 'Set TMPDIR to a folder in which this user can create files.' : remedy;
+  const remedyHere = call === 'mkdtemp' ? 'Set TMPDIR to a folder where this user can create files.' : remedy;
   return new SystemError(`cannot ${what === '' ? 'continue' : what}${target}: ${whyHere}.`, {
     remedy: remedyHere,
     cause: error,

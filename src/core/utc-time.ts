@@ -117,7 +117,7 @@ export function parseIsoTime(text: string): number | null {
   return time && momentOf(time);
 }
 
-/** Whether a text is an existing time in the only form that `updatedSince` takes (spec, "Query parameters"). */
+/** Whether a text is an existing time in the only form that `updatedSince` takes (docs/service-api.md#requests). */
 export function isUtcSeconds(text: string): text is UtcSeconds {
   return text.length === 20 && text.endsWith('Z') && readIsoTime(text)?.precision === 'second';
 }

@@ -14,7 +14,7 @@ export function plainHashWarning({
   const plain = resources.filter(hashesColumns).map((resource) => resource.name);
   if (plain.length === 0 || masking !== null) return null;
   return [
-    `${plain.join(', ')}: \`mask: hash\` is plain SHA-256, from which names and e-mail addresses can be guessed`,
+    `${plain.join(', ')}: \`mask: hash\` is plain SHA-256. Names and e-mail addresses can be guessed from it`,
     `Set \`connections.${name}.masking.secret\` to { env: NAME } or { file: /absolute/path } with a random secret ` +
       '(`openssl rand -hex 32`). All hashes change: the next run of each resource reads everything and rewrites every row. ' +
       'A resource whose key is hashed needs a new lake URL.',

@@ -28,7 +28,7 @@ export const BUILT_IN_RESOURCES: readonly ResourceDefinition[] = [
   { name: 'tags', count: 10 },
 ];
 
-/** An API key (spec, "Authentication"). */
+/** An API key (docs/service-api.md#requests). */
 export interface ApiKey {
   /** The secret that the client sends as a Bearer token. */
   readonly key: string;
@@ -58,7 +58,7 @@ export interface TunableOptions {
   updatedSinceBound: 'inclusive' | 'exclusive';
   /** Delay before a change appears in lists (service clock, ms). GET by id shows it immediately. Default 0. */
   visibilityLagMs: number;
-  /** Length of the window of lists, in days. Default 90 (spec, "Limits"). */
+  /** Length of the window of lists, in days. Default 90 (docs/service-api.md#what-is-open-and-what-answers-it). */
   windowDays: number;
   /** Resources with GET by id. The API defines it only for projects. Default `['projects']`. */
   fetchById: readonly string[] | 'all';

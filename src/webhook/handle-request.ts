@@ -217,7 +217,7 @@ class Handler {
     this.#readyCheck ??= this.#checkReady();
     return (await this.#readyCheck)
       ? { status: 200, body: { ready: true } }
-      : unavailable('Temporal is out of reach');
+      : unavailable('Temporal is unreachable');
   }
 
   /** One check for all concurrent health requests. */

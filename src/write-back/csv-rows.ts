@@ -143,7 +143,7 @@ function wrongLength(cells: readonly unknown[], columns: readonly unknown[], lin
 
 function unnamedValue(at: number, line: number): InputError {
   return new InputError(
-    `the row has a value in column ${at + 1}, which has no name in the header`,
+    `the row has a value in column ${at + 1}, which is not in the header`,
     { line },
     'Name the column in the header, or remove its values.',
   );

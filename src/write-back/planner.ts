@@ -5,7 +5,7 @@ import { HashTable } from './hash-table.js';
 import { contentHash, idempotencyKey, textHash } from './identity.js';
 import { InputError } from './input-error.js';
 
-/** The fields that identify a calendar entry (spec, "Calendar entry upsert rule"). */
+/** The fields that identify a calendar entry (docs/service-api.md#requests). */
 export const PAIR = ['source', 'sourceKey'] as const;
 
 /** Why a row is not sent, as far as the input shows. */

@@ -6,7 +6,7 @@ import { JsonScanner } from '../json/scanner.js';
 import { type JsonValue, readValue, valueAtPointer } from '../json/value.js';
 import { PAIR, type PlannedRow } from './planner.js';
 
-/** The request of a row (spec, "Operations"); for calendar entries in the configured style (docs/reference/configuration.md). */
+/** The request of a row (docs/service-api.md#requests); for calendar entries in the configured style (docs/reference/configuration.md). */
 export function toRequest(
   resource: WritableResource,
   { pair, body }: Pick<PlannedRow, 'pair' | 'body'>,

@@ -4,7 +4,7 @@ import { BrokenPromiseError } from '../errors.js';
 import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
 import { type FieldColumns, RecordReader } from './record.js';
 
-/** One page of a list (spec, "List envelope"). */
+/** One page of a list (docs/service-api.md#the-list-envelope). */
 export interface ListEnvelope {
   /** One array for each record, with the columns of the given `FieldColumns`. */
   readonly rows: Cells[];
@@ -182,10 +182,9 @@ function rejectEnvelope(body: ByteString, what: string, row: number | null = nul
   scanner.skip();
   scanner.end();
   if (isText) checkReport(body, false);
-  throw new BrokenPromiseError(
-    `the service's response is not the list envelope of the specification: ${what}`,
-    { row },
-  );
+  throw new BrokenPromiseError(`the service's response is not the list envelope of the API: ${what}`, {
+    row,
+  });
 }
 
 /** Number of characters to search at the end of the body: `page` follows `data` in the envelope. */

@@ -23,8 +23,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
   )
     .addArgument(resourceArguments())
     .addOption(resourceOption())
-    .option('--check', 'exit with 0 only if every resource is fresh, for monitoring systems')
-    .option('--max-age <duration>', 'age of the checkpoint up to which a resource is fresh', '26h')
+    .option('--check', 'exit with 0 only if every resource is fresh')
+    .option('--max-age <duration>', 'largest age of the checkpoint of a fresh resource', '26h')
     .option('--json', 'print one JSON object');
 
   withSeveral(
@@ -64,8 +64,8 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .option('--all', 'report on all connections; to select several, repeat --connection')
     .addArgument(resourceArguments())
     .addOption(resourceOption())
-    .option('--max-age <duration>', 'age from which data counts as stale', '26h')
-    .option('--run <run>', 'report the state as of this run, such as 20261121T020000Z-1a2b3c4d')
+    .option('--max-age <duration>', 'largest age of data that is not stale', '26h')
+    .option('--run <run>', 'report the state as of this run')
     .option('--out <file>', 'write the report to a file (default: stdout)')
     .option('--open', 'open the report in the browser');
 
@@ -76,7 +76,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     async (options) => (await import('../runs/rollback-command.js')).runRollback(options),
   )
     .requiredOption('--resource <name>', 'the resource')
-    .requiredOption('--to <run>', 'the published run to return to, such as 20261121T020000Z-1a2b3c4d')
+    .requiredOption('--to <run>', 'id of the published run to return to')
     .option('--json', 'print one JSON object');
 
   add<import('../runs/purge-command.js').PurgeOptions>(
@@ -91,7 +91,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
       'key of the record; repeat for each key field, in the configured order',
       collect,
     )
-    .option('--dry-run', 'show how many snapshots and change logs contain the record; remove nothing')
+    .option('--dry-run', 'count the snapshots and change logs that contain the record; remove nothing')
     .option('--yes', 'do not ask for confirmation on a terminal')
     .option('--json', 'print one JSON object');
 
@@ -112,14 +112,14 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
         ])
         .default('duckdb'),
     )
-    .option('--setup', 'print the connection to the store as statements that run, not as comments')
-    .option('--delta', 'register the Delta tables, instead of views of the CSV files')
+    .option('--setup', 'print the connection to the store as statements, not as comments')
+    .option('--delta', 'register the Delta tables instead of views')
     .addArgument(resourceArguments())
     .addOption(resourceOption())
     .addOption(
       new Option(
         '--numbers <type>',
-        'type of decimals: exact (text if no decimal type holds every value) or double (rounds)',
+        'decimals: exact (text if no decimal type holds every value) or double (rounds)',
       )
         .choices(['exact', 'double'])
         .default('exact'),
@@ -138,7 +138,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
         'dbt adapter (default: that of the project in the folder, or duckdb)',
       ).choices(['duckdb', 'athena']),
     )
-    .option('--dir <folder>', 'folder of the project; files that you changed or added in it are kept', 'dbt');
+    .option('--dir <folder>', 'folder of the project; your changes in it are kept', 'dbt');
 
   program
     .command('cat')
@@ -147,7 +147,7 @@ export function addPublishedCommands(program: Command, onEnd: OnEnd): void {
     .option('--limit <n>', 'maximum number of rows; 0 for all', '20')
     .option('--dt <date>', 'last published run of this day, such as 2026-11-21 (default: current state)')
     .option('--run <id>', 'this published run')
-    .option('--json', 'print one JSON object, which distinguishes null from the empty string')
+    .option('--json', 'print one JSON object; null differs from an empty string')
     .action(async (resource: string, _options: object, command: Command) => {
       const { runCat } = await import('../inspect/cat-command.js');
       onEnd(await runCat(resource, optionsOf(command)));

@@ -12,7 +12,7 @@ import {
   withSeveral,
 } from './add-command.js';
 
-const DETAILS = 'print the folder of each snapshot, including connections without a problem';
+const DETAILS = 'print the folder of each snapshot';
 
 /** Commands that run the mirror: the worker, and manual exports and backfills. */
 export function addRunCommands(program: Command, onEnd: OnEnd): void {
@@ -32,16 +32,16 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--health <host:port>',
-      'serve GET /healthz and /readyz at this address; a port alone listens on loopback',
+      'serve /healthz and /readyz at this address; a port alone listens on loopback',
     )
     .option('--metrics <host:port>', 'serve Prometheus metrics at this address, such as 127.0.0.1:9464')
     .option(
       '--watch',
-      'load the configuration file when it changes, as on SIGHUP; runs in progress keep theirs',
+      'load the configuration file when it changes, as on SIGHUP',
     )
     .option(
       '--give-up-after <duration>',
-      'end with exit code 4 when Temporal has not accepted the worker for this long, such as 10m (default: never)',
+      'end with exit code 4 after this long without Temporal (default: never)',
     )
     .option('--max-activities <n>', 'concurrent activities in this process (default: 16)')
     .option(
@@ -50,7 +50,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     )
     .option(
       '--max-cached-workflows <n>',
-      'workflows cached in memory (default: all mirrors and exports, or 100 if there are more than 400)',
+      'cached workflows (default: all mirrors and exports, or 100 if there are more than 400)',
     )
     .option(
       '--deployment-name <name>',
@@ -73,17 +73,17 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--full', 'read everything, not only changes')
     .option(
       '--adopt',
-      'take over a lake that another writer wrote last, or follow a renamed connection or a service at a new address',
+      'take over a lake of another writer, a renamed connection or a service at a new address',
     )
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10% of the rows and more than 20 rows, or if the list is empty',
+      'publish although the list is empty, or more than 20 rows and 10% of the rows would be deleted',
     )
-    .option('--accept-checks', 'publish once although checks fail; the manifest records who accepted what')
+    .option('--accept-checks', 'publish once although checks fail; the manifest records it')
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
     .option('--follow <workflow-id>', 'follow a running export instead of starting one')
-    .option('--timeout <duration>', 'wait at most this long, such as 30m; the export continues')
-    .option('--no-wait', 'start the export, print its workflow id, and end')
+    .option('--timeout <duration>', 'wait at most this long, such as 30m; the run continues')
+    .option('--no-wait', 'print the workflow id and do not wait')
     .option('--json', 'print one JSON object');
 
   withSeveral(
@@ -102,10 +102,10 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
     .option('--reconcile', 'read everything and detect deleted records')
     .option(
       '--allow-deletes',
-      'publish even if the run deletes more than 10% of the rows and more than 20 rows, or if the list is empty',
+      'publish although the list is empty, or more than 20 rows and 10% of the rows would be deleted',
     )
-    .option('--timeout <duration>', 'wait at most this long, such as 30m; the backfill continues')
-    .option('--no-wait', 'start the backfill, print its workflow id, and end')
+    .option('--timeout <duration>', 'wait at most this long, such as 30m; the run continues')
+    .option('--no-wait', 'print the workflow id and do not wait')
     .option('--json', 'print one JSON object');
 
   program
@@ -199,7 +199,7 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
     .option('--key-column <name>', 'column that identifies a row (default: the content of the row)')
     .option(
       '--batch-id <id>',
-      'batch id (default: the SHA-256 of resource and content, so that the same file is the same batch)',
+      'batch id (default: a hash of resource and content, so that the same file is the same batch)',
     )
     .addOption(
       new Option('--format <format>', 'input format (default: the file extension)').choices([
@@ -219,24 +219,24 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
     .option('--decimal-comma', 'the numbers of a CSV have a decimal comma: 1.234,50')
     .option(
       '--date-format <format>',
-      "format of the dates in a CSV, such as 'dd.MM.yyyy HH:mm'; they are sent in ISO 8601 (repeatable)",
+      "format of the dates in a CSV, such as 'dd.MM.yyyy HH:mm' (repeatable)",
       collect,
     )
     .option('--timezone <zone>', 'time zone of these dates, such as Europe/Berlin')
     .option('--drop-column <name>', 'column that is not sent (repeatable)', collect)
-    .option('--text-column <name>', 'column that is text, whatever is published (repeatable)', collect)
+    .option('--text-column <name>', 'column that is always text (repeatable)', collect)
     .addOption(
       new Option(
         '--unknown <what>',
-        'what to do with rows that may have been sent more than writeBack.unknownAfter ago',
+        'rows that may have been sent more than writeBack.unknownAfter ago',
       ).choices(['resend', 'skip']),
     )
-    .option('--again', 'write rows again that an earlier batch has written')
+    .option('--again', 'write such rows again')
     .option(
       '--skip-written',
-      'send only rows that no earlier batch has written (default with --key-column; otherwise such rows are an error)',
+      'leave out rows that an earlier batch has written (default with --key-column; otherwise an error)',
     )
-    .option('--no-read-back', 'do not start an incremental run of the resource afterwards')
+    .option('--no-read-back', 'do not read the resource afterwards')
     .option('--json', 'print one JSON object')
     .action(async (resource: string, file: string, _: object, command: Command) => {
       const { runWriteBack } = await import('../write-back/write-back-command.js');

@@ -16,7 +16,7 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
   )
     .option(
       '--try-service',
-      'also try, with read-only requests, what the API leaves open, and print the settings that follow',
+      'also try what the API leaves open, and print the settings that follow',
     )
     .option('--json', 'print one JSON object');
 
@@ -57,8 +57,8 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
   )
     .option('--dir <folder>', 'folder for the demo files (default: .worktrack/demo)')
     .option('--rows <n>', 'time entries in the simulated service (default: 5000)')
-    .option('--awkward', 'add awkward values to the data: quotes, line breaks, large numbers and so on')
-    .option('--keep', 'leave the servers running at the end, and print their addresses');
+    .option('--awkward', 'add quotes, line breaks, large numbers and other awkward values')
+    .option('--keep', 'leave the servers running, and print their addresses');
 
   program
     .command('simulator')

@@ -41,7 +41,7 @@ export async function runLocalExport(
     throw new ConfigurationError(
       `There is no folder for the state: ${why}${folder}: ${systemCause(cause)}.`,
       {
-        remedy: 'Set XDG_STATE_HOME to a folder in which this user can create files.',
+        remedy: 'Set XDG_STATE_HOME to a folder where this user can create files.',
         cause,
       },
     );

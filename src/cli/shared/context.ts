@@ -25,7 +25,7 @@ export function temporalTarget(options: GlobalOptions): { address: string; names
     return { address: connectionOptions.address, namespace };
   } catch (cause) {
     throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
-      remedy: 'Correct the TEMPORAL_* variables, or the profile file that TEMPORAL_CONFIG_FILE names.',
+      remedy: 'Correct the TEMPORAL_* variables, or the profile file in TEMPORAL_CONFIG_FILE.',
       cause,
     });
   }

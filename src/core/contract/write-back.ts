@@ -5,7 +5,7 @@
 import type { ObjectKey } from '../brands.js';
 import type { RunError } from './index.js';
 
-/** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (spec, "Operations"). */
+/** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
 export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;
 export type WritableResource = (typeof WRITABLE_RESOURCES)[number];
 

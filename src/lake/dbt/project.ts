@@ -89,7 +89,7 @@ models:
         +materialized: table
 # Set these variables to change the defaults, which are shown here:
 # vars:
-#   worktrack_rows_warn_after_hours: 26    # no row of a resource was found new or changed
+#   worktrack_rows_warn_after_hours: 26    # no row of a resource was inserted or updated
 #   worktrack_runs_error_after_hours: 26   # no run of a resource was published
 #   worktrack_relations_severity: warn     # error: a reference without its record fails the build
 `;
@@ -193,7 +193,7 @@ function history({ engine }: DbtAdapter, { key, names, source }: DbtResource): o
   const version = [...key.map(({ model }) => model), 'valid_from'].map(engine.name);
   return {
     name: names.history,
-    description: `A row for each version of each key of ${jinja(source.resource)}, with the time from which, and until which, it was in the snapshot.`,
+    description: `A row for each version of each key of ${jinja(source.resource)}, with the times when it entered and left the snapshot.`,
     data_tests: [uniqueKey(version)],
     columns: [
       {

@@ -80,7 +80,7 @@ export function checkFence(pointer: Pointer | null, claim: Claim, descends: bool
       message:
         `${resource}: latest.json names ${who}, but this mirror published run ${publishedRunId} later, which is not among the ` +
         'runs before it. If latest.json was restored from an earlier version, restore the newest one; or continue from the run ' +
-        'that it names: worktrack export --adopt',
+        'there: worktrack export --adopt',
     };
   }
   const ours = publishedRunId === null ? 'has published no run' : `last published run ${publishedRunId}`;

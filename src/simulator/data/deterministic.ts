@@ -23,7 +23,7 @@ const PAIRS: readonly string[] = Array.from(
 
 const pair = (n: number): string => PAIRS[n & 1023] as string;
 
-/** Length of every id of the service (spec, "Resources and their fields"). */
+/** Length of every id of the service (docs/service-api.md#what-is-open-and-what-answers-it). */
 export const ID_LENGTH = 26;
 
 /** A 26-character id that sorts by `ms`. Deterministic. */

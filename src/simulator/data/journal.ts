@@ -58,7 +58,7 @@ export function readJournal(path: string): JournalEntry[] {
   return lines.map((line) => JSON.parse(line) as JournalEntry);
 }
 
-/** Stores the responses to creates with an Idempotency-Key, per organization (spec, "Idempotency rule"). */
+/** Stores the responses to creates with an Idempotency-Key, per organization (docs/service-api.md#requests). */
 export class IdempotencyStore {
   #results = new Map<string, StoredResponse>();
 

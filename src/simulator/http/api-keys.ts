@@ -28,7 +28,7 @@ export class KeyRing {
   }
 
   /**
-   * The key of an Authorization header. Throws `Refusal` (spec, "Authentication", 9).
+   * The key of an Authorization header. Throws `Refusal` (docs/service-api.md#requests).
    * @param now service clock, ms
    */
   authenticate(

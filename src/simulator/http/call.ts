@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Position } from '../data/row-storage.js';
 import { Refusal } from './reply.js';
 
-/** Base path of every endpoint (spec, "Versioning"). */
+/** Base path of every endpoint (docs/service-api.md#requests). */
 export const BASE_PATH = '/api/public/v2';
 
 /** A request to the API: its request line and headers. */

@@ -5,7 +5,7 @@ export interface Reply {
   readonly body: Buffer;
 }
 
-/** Thrown to send an error response (spec, "Errors"). */
+/** Thrown to send an error response (docs/service-api.md#errors). */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 

@@ -190,7 +190,7 @@ export const ODD_LISTS: OddCatalog = {
   'heavy-502': ['answers 502 to pages of more than 200 records', heavy(gateway(502))],
   'heavy-504': ['answers 504 to pages of more than 200 records', heavy(gateway(504))],
   'heavy-close': [
-    'closes the connection when a page has more than 200 records',
+    'closes the connection for a page of more than 200 records',
     heavy(() => ({ kind: 'reset' })),
   ],
   'heavy-cut': [

@@ -7,7 +7,7 @@ import type { Service } from '../simulated-service.js';
 import { servePage } from './list-page.js';
 import { createTimeEntry, upsertCalendarEntry } from './writes.js';
 
-/** Handles a request to the API (spec, "Operations"). Never throws; errors become error responses. */
+/** Handles a request to the API (docs/service-api.md#requests). Never throws; errors become error responses. */
 export function handleCall(service: Service, call: Call, body: Buffer, fault: Fault | null): Reply {
   try {
     return route(service, call, body, fault);

@@ -5,7 +5,7 @@ import { jsonTextReply, Refusal, type Reply } from '../http/reply.js';
 
 const UPDATED_SINCE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
-/** Serves one page of a list (spec, "Query parameters common to list endpoints"). Throws `Refusal` 400. */
+/** Serves one page of a list (docs/service-api.md#requests). Throws `Refusal` 400. */
 export function servePage(
   call: Call,
   data: Dataset,

@@ -44,7 +44,7 @@ export function createTimeEntry(
 }
 
 /**
- * Creates (201) or updates (200) the calendar entry of a pair (spec, "Calendar entry upsert rule"). Throws `Refusal` 400
+ * Creates (201) or updates (200) the calendar entry of a pair (docs/service-api.md#requests). Throws `Refusal` 400
  * or 422.
  *
  * @param pair source and sourceKey from the path; null takes them from the body

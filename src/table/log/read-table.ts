@@ -37,7 +37,7 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
   if (hasHint && !(await isHintRight(store, resource, checkpointed)))
-    throw damagedObject(lastCheckpointKey(resource), 'the checkpoint that it names is missing');
+    throw damagedObject(lastCheckpointKey(resource), 'the checkpoint in it is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);

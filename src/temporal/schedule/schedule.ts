@@ -148,7 +148,7 @@ export async function askForTimes(
     temporal.client.schedule.create({
       ...scheduleOptions(connection, DEFAULT_TASK_QUEUE),
       scheduleId: `worktrack/${connection.name}/config-check/${randomUUID()}`,
-      state: { paused: true, note: 'created by `worktrack config check`, which deletes it at once' },
+      state: { paused: true, note: 'created by `worktrack config check`, which deletes it immediately' },
     }),
   );
   try {

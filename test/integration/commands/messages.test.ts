@@ -255,29 +255,29 @@ const IMPATIENT = { WORKTRACK_REACH_TIMEOUT: '2s' };
 
 const SERVERS: readonly Mistake[] = [
   {
-    of: 'Temporal out of reach',
+    of: 'Temporal that a command cannot reach',
     args: `export --address ${NOBODY}`,
     env: IMPATIENT,
     code: 4,
-    says: /Temporal at 127\.0\.0\.1:9 has been out of reach for 2 s/,
+    says: /Temporal at 127\.0\.0\.1:9 has been unreachable for 2 s/,
     remedy: CHECK,
   },
   {
-    of: 'Temporal out of reach of a worker',
+    of: 'Temporal that a worker cannot reach',
     args: `worker --address ${NOBODY}`,
     env: IMPATIENT,
     code: 4,
-    says: /Temporal at 127\.0\.0\.1:9 has been out of reach/,
+    says: /Temporal at 127\.0\.0\.1:9 has been unreachable/,
     remedy: CHECK,
   },
   ...['cat projects', 'verify', 'ddl', 'status', 'history'].map(
     (args): Mistake => ({
-      of: `a lake out of reach of ${args}`,
+      of: `a lake that ${args} cannot reach`,
       args,
       env: IMPATIENT,
       config: (yaml) => yaml.replace(/endpoint: "[^"]+"/, `endpoint: "http://${NOBODY}"`),
       code: 4,
-      says: /The lake s3:\/\/\S+ has been out of reach for 2 s/,
+      says: /The lake s3:\/\/\S+ has been unreachable for 2 s/,
       remedy: CHECK,
     }),
   ),

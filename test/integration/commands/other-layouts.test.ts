@@ -81,7 +81,7 @@ describe('a lake of another layout', () => {
     expect(code).toBe(0);
   });
 
-  it('of a later version asks for an upgrade', async () => {
+  it('a lake of a later version asks for an upgrade', async () => {
     await publishedBy(3);
     const { code, stderr } = await runCommand(stack, ['verify', '--config', stack.configFile]);
     expect(stderr).toContain('has layout 3 of the lake');

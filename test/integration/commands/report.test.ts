@@ -122,12 +122,12 @@ describe('the report of an export', () => {
 
     const all = await report('--all');
     expect(all.code, all.stderr).toBe(4);
-    expect(all.stderr).toMatch(/away: The lake .* has been out of reach/);
+    expect(all.stderr).toMatch(/away: The lake .* has been unreachable/);
     expect(all.stdout).toContain('<h1><bdi>3 connections</bdi></h1>');
     const table = all.stdout.slice(all.stdout.indexOf('<table'), all.stdout.indexOf('</table>'));
     expect(table.indexOf('>away<')).toBeLessThan(table.indexOf('>other<'));
     expect(table.indexOf('>other<')).toBeLessThan(table.indexOf(`>${stack.connection}</bdi> <bdi>projects<`));
-    expect(table).toMatch(/These 3 resources\. <bdi>The lake [^<]* has been out of reach/);
+    expect(table).toMatch(/These 3 resources\. <bdi>The lake [^<]* has been unreachable/);
 
     const two = await report('--connection', stack.connection, '--connection', 'other');
     expect(two.code, two.stderr).toBe(0);

@@ -45,7 +45,7 @@ describe('damage at rest in an S3 lake', () => {
     return runs;
   }
 
-  it('in a part is reported with the intact runs, fails the next export immediately, and is fixed by a rollback', async () => {
+  it('damage in a part is reported with the intact runs, fails the next export immediately, and is fixed by a rollback', async () => {
     const [first, second] = await start();
     const [part, other] = await parts();
     await flip(part!.key, Math.floor(part!.bytes / 2));
@@ -71,7 +71,7 @@ describe('damage at rest in an S3 lake', () => {
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
   });
 
-  it('in a manifest, or a missing one, is fixed by a rollback', async () => {
+  it('damage in a manifest, or a missing one, is fixed by a rollback', async () => {
     const [, second] = await start();
     const { snapshot } = await readPointer(stack.store, 'tasks');
     await rm(join(stack.lakeFolder, snapshot));
@@ -84,7 +84,7 @@ describe('damage at rest in an S3 lake', () => {
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
   });
 
-  it('in a block index, or a missing index, is repaired by the next export', async () => {
+  it('damage in a block index, or a missing index, is repaired by the next export', async () => {
     await start();
     const [one, two, three] = await parts();
     await flip(indexKey(one!.key), 100);
@@ -101,7 +101,7 @@ describe('damage at rest in an S3 lake', () => {
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
   });
 
-  it('in an index of an earlier run does not stop a rollback to that run', async () => {
+  it('damage in an index of an earlier run does not stop a rollback to that run', async () => {
     const [, second] = await start();
     const { snapshot } = await readPointer(stack.store, 'tasks');
     const third = snapshot.match(/run=([^/]+)/)![1]!;

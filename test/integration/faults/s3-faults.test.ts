@@ -47,7 +47,7 @@ describe('a store without conditional writes', () => {
       { kind: 'status', status: 501, code: 'NotImplemented' },
       /rejects conditional writes/,
     ],
-  ] as const)('that %s is rejected before anything is written', async (_, fault, message) => {
+  ] as const)('a store without conditional writes that %s is rejected before anything is written', async (_, fault, message) => {
     faulty = await startFaultyStack();
     await faulty.stack.startWorker();
     faulty.s3.add({ conditional: true, fault });

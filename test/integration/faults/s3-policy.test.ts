@@ -112,14 +112,14 @@ describe('the policies for S3', () => {
     }
   };
 
-  it('of a reader reports an empty lake as empty, and not as access denied', async () => {
+  it('the policy of a reader reports an empty lake as empty, and not as access denied', async () => {
     const policy = policyFor(stack.bucket, 'reader');
     proxy.enforce(policy);
     await command('status');
     expect([...proxy.used].sort()).toEqual(actionsOf(policy).sort());
   });
 
-  it('of a writer allows everything that runs and commands need, and nothing else', async () => {
+  it('the policy of a writer allows everything that runs and commands need, and nothing else', async () => {
     const policy = policyFor(stack.bucket, 'writer');
     proxy.enforce(policy);
     await command('doctor');
@@ -140,7 +140,7 @@ describe('the policies for S3', () => {
     expect([...proxy.used].sort()).toEqual(actionsOf(policy).sort());
   });
 
-  it('of a purge allows a purge, and the removal of old versions', async () => {
+  it('the policy of a purge allows a purge, and the removal of old versions', async () => {
     const policy = policyFor(stack.bucket, 'purge');
     proxy.enforce(policy);
     const [project] = stack.simulator.admin.records('projects').map(idOf);
@@ -151,7 +151,7 @@ describe('the policies for S3', () => {
     expect(unused.sort()).toEqual(['s3:AbortMultipartUpload', ...OF_VERSIONS]);
   });
 
-  it('of a reader allows the commands that only read', async () => {
+  it('the policy of a reader allows the commands that only read', async () => {
     proxy.enforce(policyFor(stack.bucket, 'reader'));
     for (const reader of READERS) await command(...reader.split(' '));
     expect(proxy.denied).toEqual([]);

@@ -120,7 +120,7 @@ describe('secrets', () => {
     expectNone(texts, [stack.env.AWS_SECRET_ACCESS_KEY!]);
   });
 
-  it('of webhooks and notifications do not appear in them either, although both ends use them', async () => {
+  it('secrets of webhooks and notifications appear in no history, log or object, although both ends use them', async () => {
     process.env.HOOK_TOKEN = HOOK_TOKEN;
     let told = 0;
     hook = createServer((request, response) => {

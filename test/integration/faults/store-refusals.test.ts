@@ -94,7 +94,7 @@ describe('deletes that the store denies', () => {
     for await (const { key } of stack.store.list('_staging/tasks/')) expect.unreachable(`${key} is left`);
   });
 
-  it('of single objects are counted, and the others are removed', async () => {
+  it('denied deletes of single objects are counted, and the others are removed', async () => {
     faulty = await startFaultyStack();
     const { stack, s3 } = faulty;
     await stack.startWorker();

@@ -84,7 +84,7 @@ describe('a late swap', () => {
   it.each([
     [0, 1],
     [1, 0],
-  ])('of each of two failed runs leads to a consistent lake, in the order %i, %i', async (first, second) => {
+  ])('a late swap of each of two failed runs leads to a consistent lake, in the order %i, %i', async (first, second) => {
     world = await startLateWorld();
     const { mirror } = world;
     await runs(1);
@@ -108,7 +108,7 @@ describe('a sweep keeps the change logs of published runs', () => {
   it.each([
     { lost: 'of the change log', trees: ['changes'] },
     { lost: 'of change log and snapshot', trees: ['changes', 'snapshots'] },
-  ] as const)('if the manifest $lost is lost', async ({ trees }) => {
+  ] as const)('a sweep keeps the change logs of published runs if the manifest $lost is lost', async ({ trees }) => {
     world = await startLateWorld();
     const ids = await runs(4);
     const lost = ids[1]!;
@@ -123,7 +123,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     for (const id of ids) expect(await objectsOf(id), id).not.toEqual([]);
   });
 
-  it('if latest.json is restored from an earlier version and adopted', async () => {
+  it('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async () => {
     world = await startLateWorld();
     const { store } = world.mirror;
     const ids = await runs(2);
@@ -141,7 +141,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     await world.check();
   });
 
-  it.each(['the same', 'a new'])('if latest.json is lost, and %s mirror begins again', async (which) => {
+  it.each(['the same', 'a new'])('a sweep keeps the change logs of published runs if latest.json is lost, and %s mirror begins again', async (which) => {
     world = await startLateWorld();
     const { store } = world.mirror;
     const ids = await runs(3);

@@ -33,7 +33,7 @@ describe('a backfill', () => {
     for (const text of records) assertRowEquals(rows.get((JSON.parse(text) as { id: string }).id)!, text);
   }
 
-  it('that starts during a nightly export, is cancelled midway and starts again ends equal to the service', async () => {
+  it('a backfill that starts during a nightly export, is cancelled midway and starts again ends equal to the service', async () => {
     stack = await startStack({
       simulator: { seed: 3, counts: { tasks: 3000 } },
       resources: '[tasks]',
@@ -114,7 +114,7 @@ describe('a backfill', () => {
     expect((await checkpoint('projects')) > moved).toBe(true);
   });
 
-  it('with reconcile detects deletes, and one without does not', async () => {
+  it('a backfill with reconcile detects deletes, and one without does not', async () => {
     stack = await startStack({ simulator: { counts: { projects: 20 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
@@ -126,7 +126,7 @@ describe('a backfill', () => {
     expect((await backfill({ reconcile: true })).runs[0]!.counts).toMatchObject({ deleted: 1, rows: 20 });
   });
 
-  it('of an empty mirror reads everything, even with a start time', async () => {
+  it('a backfill of an empty mirror reads everything, even with a start time', async () => {
     stack = await startStack({ simulator: { counts: { projects: 9 } }, resources: '[projects]' });
     await stack.startWorker();
     const since = '2026-11-21T00:00:00Z' as UtcSeconds;

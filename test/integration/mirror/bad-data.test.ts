@@ -15,7 +15,7 @@ describe('invalid records', () => {
       resources: `[{ name: tasks, key: externalId, badRecords: ${badRecords} }]`,
     });
 
-  it('without a key stop the run with a message that names the record and the remedy', async () => {
+  it('records without a key stop the run with a message that names the record and the remedy', async () => {
     stack = await withoutKey('stop');
     await stack.startWorker();
     const result = await stack.export();

@@ -200,7 +200,7 @@ describe('A change of settings', () => {
     return ids;
   }
 
-  it('that can be computed asks the service only for changes, and names what earlier files still show', async () => {
+  it('a change that can be computed asks the service only for changes, and names what earlier files still show', async () => {
     await begin({});
     await use({ mask: { email: 'hash' } });
     const run = await mirror.run();
@@ -216,7 +216,7 @@ describe('A change of settings', () => {
     expect((await mirror.current()).manifest.shapes).toHaveLength(1);
   });
 
-  it('that cannot be computed reads everything, restates what it restores, and counts the rest', async () => {
+  it('a change that cannot be computed reads everything, restates what it restores, and counts the rest', async () => {
     const ids = await begin({ mask: { email: 'hash' }, secret: 'a' });
     const { admin } = mirror.simulator;
     admin.move('time-entries', ids.slice(0, 3), admin.now() - 200 * DAY);
@@ -267,7 +267,7 @@ describe('A change of settings', () => {
     ]);
   });
 
-  it('of the path reads the new list in full, and leaves the rows of the earlier one until someone decides', async () => {
+  it('a change of the path reads the new list in full, and leaves the rows of the earlier one until someone decides', async () => {
     const connection = '    sync: { reconcileEvery: never }\n';
     const yaml = (path: string) => `{ name: things, path: ${path} }`;
     const simulator = { seed: 3, awkward: false, counts: { tasks: 25, members: 9 } };
@@ -297,7 +297,7 @@ describe('A change of settings', () => {
   });
 
   it.each([', deletes: keep', ', window: 90d'])(
-    'of the path is remembered while deletes are not detected (%s)',
+    'a change of the path is remembered while deletes are not detected (%s)',
     async (undetected) => {
       const connection = '    sync: { reconcileEvery: never }\n';
       const yaml = (path: string, more: string) => `{ name: things, path: ${path}${more} }`;
@@ -315,7 +315,7 @@ describe('A change of settings', () => {
     },
   );
 
-  it('of the path back and forth loses no row', async () => {
+  it('a change of the path back and forth loses no row', async () => {
     const connection = '    sync: { reconcileEvery: never }\n';
     const yaml = (path: string) => `{ name: things, path: ${path} }`;
     const simulator = { seed: 3, awkward: false, counts: { tasks: 5, members: 4 } };

@@ -14,7 +14,7 @@ afterEach(() => stack?.stop());
 
 describe('clocks', () => {
   it.each([20, -20])(
-    'of a worker %i minutes off are compensated: S3 requests use the clock of S3, and the checkpoint is safe',
+    'clocks of a worker %i minutes off are compensated: S3 requests use the clock of S3, and the checkpoint is safe',
     async (minutes) => {
       stack = await startStack({ simulator: { counts: { tasks: 40 } }, resources: '[tasks]' });
       const worker = await startWorkerProcess(stack, {
@@ -32,7 +32,7 @@ describe('clocks', () => {
     },
   );
 
-  it('of a service that pass a leap day give checkpoints that the service accepts', async () => {
+  it('clocks of a service that pass a leap day give checkpoints that the service accepts', async () => {
     stack = await startStack({
       simulator: { now: Date.parse('2028-02-29T00:02:00Z'), counts: { tasks: 30 } },
       resources: '[tasks]',
@@ -52,7 +52,7 @@ describe('clocks', () => {
     await expectMirrored(stack, 'tasks');
   });
 
-  it('that go forward skip a run of a Schedule, as `schedule apply` warns, and repeat no run when they go back', async () => {
+  it('clocks that go forward skip a run of a Schedule, as `schedule apply` warns, and repeat no run when they go back', async () => {
     stack = await startStack({
       resources: '[tasks]',
       yaml: '    schedule: { cron: "0 2 * * *", timezone: Europe/Berlin, jitter: 0s }\n',

@@ -78,7 +78,7 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
     ],
     ['the whole table', 3, () => removeAll('tasks/table/')],
   ] as const)(
-    'by removing %s is repaired by the next export, as verify promises',
+    'a table that lost %s is repaired by the next export, as verify promises',
     async (_, count, damage) => {
       stack = await startStack(OPTIONS);
       await stack.startWorker();
@@ -106,7 +106,7 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
     },
   );
 
-  it('by upgrading it is not written to, and verify says that the folder must be removed', async () => {
+  it('a table that a person has upgraded is not written to, and verify says that the folder must be removed', async () => {
     stack = await startStack(OPTIONS);
     await stack.startWorker();
     await nights(1);

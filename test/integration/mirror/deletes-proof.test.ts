@@ -144,7 +144,7 @@ describe('a reconciliation', () => {
     expect(await marked()).toEqual([]);
   });
 
-  it('that stopped at the delete limit is repeated by an export with --allow-deletes', async () => {
+  it('a reconciliation that stopped at the delete limit is repeated by an export with --allow-deletes', async () => {
     await started();
     await stack.startWorker();
     await stack.export();
@@ -163,7 +163,7 @@ describe('a reconciliation', () => {
     expect((await reconcile(stack, 'tasks')).counts).toMatchObject({ deleted: 20 });
   });
 
-  it('of a window ignores records near its edge or in the future, and detects deletes well inside', async () => {
+  it('a reconciliation of a window ignores records near its edge or in the future, and detects deletes well inside', async () => {
     stack = await startStack({
       simulator: { seed: 9, awkward: false, now: Date.now(), counts: { 'time-entries': 0 } },
       resources: '[{ name: time-entries, window: 90d, windowField: startedAt }]',

@@ -145,7 +145,7 @@ describe('a Delta table', () => {
     await expectTable(stack, 'tasks');
   });
 
-  it('that cannot be written does not fail the run: status warns until a later run has caught up', async () => {
+  it('a Delta table that cannot be written does not fail the run: status warns until a later run has caught up', async () => {
     stack = await startStack({ ...TASKS, yaml: `${PARTS}    tables: { format: delta }\n` });
     await stack.startWorker();
     await stack.export();

@@ -59,7 +59,7 @@ describe('a list with many chunks that overlap', () => {
     return { ...stack.settings, connections: [{ ...connection!, resources }] };
   }
 
-  it('that is merged in steps still shows changes and deletes', async () => {
+  it('a list of many overlapping chunks that is merged in steps still shows changes and deletes', async () => {
     await start({ counts: { [RESOURCE]: 70 * ROWS_A_PAGE } });
     // The search for deleted records opens the chunks for each part of the snapshot, so there is one part.
     const first = await stack.startWorker(withLargeParts());

@@ -82,7 +82,7 @@ describe('masking by hash', () => {
     expect(await stack.store.readIfExists('tasks/latest.json' as never)).toBeNull();
   });
 
-  it('without a secret causes a warning of doctor and config check that says what to change', async () => {
+  it('masking by hash without a secret causes a warning of doctor and config check that says what to change', async () => {
     await start();
     const doctor = await runCommand(stack, ['doctor', '--config', stack.configFile, '--json'], {
       WORKTRACK_REACH_TIMEOUT: '5s',

@@ -149,7 +149,7 @@ describe('a purge', () => {
     await worker.signal('SIGTERM');
   });
 
-  it('of the only record leaves a header, and waits for a run in progress', async () => {
+  it('a purge of the only record leaves a header, and waits for a run in progress', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 1 } },
       resources: '[projects]',

@@ -24,7 +24,7 @@ describe('a refusal by the service', () => {
     return { code, seconds, printed, stderr, result: JSON.parse(stdout) };
   }
 
-  it('because of a wrong key ends the run with exit code 3, and no history, file or log contains the key', async () => {
+  it('a refusal by the service because of a wrong key ends the run with exit code 3, and no history, file or log contains the key', async () => {
     stack = await startStack({
       apiKey: SECRET,
       resources: '[projects, tasks]',
@@ -48,7 +48,7 @@ describe('a refusal by the service', () => {
     }
   });
 
-  it('because of a plan without API access ends the run with exit code 3 and names the cause', async () => {
+  it('a refusal by the service because of a plan without API access ends the run with exit code 3 and names the cause', async () => {
     stack = await startStack({ resources: '[projects]', simulator: { withoutApi: [DEMO_ORGANIZATION] } });
     const { code, result, stderr } = await exportJson();
     expect(code).toBe(3);
@@ -56,7 +56,7 @@ describe('a refusal by the service', () => {
     expect(stderr).toMatch(/plan/i);
   });
 
-  it('because of a missing grant ends the resource with exit code 3, and the others are published', async () => {
+  it('a refusal by the service because of a missing grant ends the resource with exit code 3, and the others are published', async () => {
     stack = await startStack({
       apiKey: 'some-key',
       resources: '[projects, tasks]',

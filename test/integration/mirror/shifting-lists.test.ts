@@ -114,7 +114,7 @@ describe('a list that shifts while it is read', () => {
     expect(await modeOf()).toBe('increment');
   });
 
-  it('that shifts in every read is published with a warning, and read completely by the next run', async () => {
+  it('a list that shifts in every read is published with a warning, and read completely by the next run', async () => {
     await started(600, OFFSET);
     inEachReading(3, 4, () => touch(first(5)));
     const { warnings } = await exported();
@@ -139,7 +139,7 @@ describe('a list that shifts while it is read', () => {
     expect(await modeOf()).toBe('increment');
   });
 
-  it('because of deletes before the cursor is detected by a page that starts at another record', async () => {
+  it('a shift because of deletes before the cursor is detected by a page that starts at another record', async () => {
     await started(3000, { order: 'id', cursorStyle: 'offset' });
     whilePageIsAsked(20, () => stack.simulator.admin.remove(RESOURCE, listed().slice(0, 10)));
     const { warnings } = await exported();
@@ -149,7 +149,7 @@ describe('a list that shifts while it is read', () => {
     expect(requests()).toBe(63);
   });
 
-  it('because of new records at its start hides none', async () => {
+  it('a shift because of new records at its start hides none', async () => {
     await started(600, { order: 'id', cursorStyle: 'offset' });
     whilePageIsAsked(3, () =>
       stack.simulator.admin.create(RESOURCE, {

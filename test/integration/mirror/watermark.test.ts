@@ -44,7 +44,7 @@ describe('the checkpoint', () => {
     { clock: 'service', ahead: 6 },
     { clock: 'service', ahead: -6 },
   ])(
-    'with clock: $clock and a service $ahead h ahead of the worker is that of the start of the run, however long it lasts',
+    'the checkpoint with clock: $clock and a service $ahead h ahead of the worker is that of the start of the run, however long it lasts',
     async ({ clock, ahead }) => {
       const serviceStart = Date.now() + ahead * HOUR;
       await started(`clock: ${clock}`, { now: serviceStart });
@@ -84,7 +84,7 @@ describe('the checkpoint', () => {
     { clock: 'service', when: 'between two runs' },
     { clock: 'earliest', when: 'during a run' },
   ])(
-    "with clock: $clock loses no change when the service's clock goes back $when, and never goes back itself",
+    "the checkpoint with clock: $clock loses no change when the service's clock goes back $when, and never goes back itself",
     async ({ clock, when }) => {
       await started(`clock: ${clock}`);
       const { admin } = stack.simulator;

@@ -34,7 +34,7 @@ describe('a resource with a window', () => {
     { deletes: 'drop', resource: '{ name: time-entries, window: 90d }' },
     { deletes: 'drop', resource: '{ name: time-entries, window: 90d, windowField: startedAt }' },
   ])(
-    'with deletes: $deletes and $resource keeps all rows that have left it, including in full passes and reconciliations',
+    'a windowed resource with deletes: $deletes and $resource keeps all rows that have left it, including in full passes and reconciliations',
     async ({ deletes, resource }) => {
       await started(`    deletes: ${deletes}\n`, resource);
       const ever = stack.simulator.admin.records('time-entries').map(idOf);

@@ -10,7 +10,7 @@ describe('the call stacks of workflows', () => {
   });
   afterEach(() => stack.stop());
 
-  it('of a waiting workflow are shown on request, and those of errors are in the history', async () => {
+  it('call stacks of a waiting workflow are shown on request, and those of errors are in the history', async () => {
     const worker = await startWorkerProcess(stack);
     await stack.export();
     const mirror = stack.temporal.client.workflow.getHandle(mirrorWorkflowId(stack.connection, 'projects'));

@@ -61,7 +61,7 @@ describe('the nightly Schedule', () => {
     );
   });
 
-  it('that starts runs on a task queue without a worker leaves the resource behind schedule', async () => {
+  it('the nightly Schedule that starts runs on a task queue without a worker leaves the resource behind schedule', async () => {
     stack = await startStack({
       simulator: { counts: { projects: 2 } },
       resources: '[projects]',

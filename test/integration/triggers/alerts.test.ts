@@ -137,7 +137,7 @@ describe('alerts of runs', () => {
     expect(await activities('worktrack.reportAlerts')).toBe(2);
   });
 
-  it('of one command for several connections are one message', async () => {
+  it('alerts of one command for several connections are one message', async () => {
     await started(notifyOf('slack'));
     refuse();
     const together = { id: 'one-command', exports: 2 };
@@ -160,7 +160,7 @@ describe('alerts of runs', () => {
     expect(targets.refused.map(({ answer }) => answer.status)).toEqual([429, 503]);
   });
 
-  it('that cannot be sent fail no run, and the log of Temporal has the answer but no address', async () => {
+  it('alerts that cannot be sent fail no run, and the log of Temporal has the answer but no address', async () => {
     targets.next.slack.push({ status: 404, body: 'no_service' });
     await started(notifyOf('slack'));
     const rule = refuse();

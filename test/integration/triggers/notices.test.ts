@@ -65,7 +65,7 @@ describe('change notices', () => {
     expect(await stack.runs('projects')).toHaveLength(1);
   });
 
-  it('without a resource start runs of all resources, also of one that was never read', async () => {
+  it('change notices without a resource start runs of all resources, also of one that was never read', async () => {
     stack = await startNoticeStack();
     await stack.startWorker();
     const { post } = await stack.startReceiver();
@@ -259,7 +259,7 @@ describe('change notices', () => {
     }
   });
 
-  it('that are lost, duplicated or reordered leave a mirror that the next scheduled run corrects', async () => {
+  it('change notices that are lost, duplicated or reordered leave a mirror that the next scheduled run corrects', async () => {
     stack = await startNoticeStack();
     await stack.startWorker();
     await stack.export();

@@ -148,7 +148,7 @@ describe('the workflow of onPublished', () => {
     await executions(1);
   });
 
-  it('that cannot be started in five runs does not undo the runs, which warn; the next run starts all, each once', async () => {
+  it('the workflow of onPublished that cannot be started in five runs does not undo the runs, which warn; the next run starts all, each once', async () => {
     await started('[projects]');
     await startWith(rejecting(5));
     const nights: RunReport[] = [];
@@ -220,7 +220,7 @@ describe('the workflow of onPublished', () => {
     await executions(3);
   });
 
-  it('that the server can never start is skipped, with a warning that names the run', async () => {
+  it('the workflow of onPublished that the server can never start is skipped, with a warning that names the run', async () => {
     await started('[projects]');
     await stack.startWorker(configured({ workflow: 'x'.repeat(2000), taskQueue: 'warehouse' }));
     for (let night = 0; night < 2; night++) {

@@ -250,7 +250,7 @@ describe('`worktrack webhook`', () => {
     running.push(waiting);
     await until(async () => {
       const { stderr } = await waiting.output().catch(() => ({ stderr: '' }));
-      return stderr.includes('out of reach');
+      return stderr.includes('unreachable');
     }, 'it has tried');
     await waiting.signal('SIGTERM');
     expect(await waiting.exited).toBe(0);

@@ -18,7 +18,7 @@ const request = { method: 'GET', resource: 'tasks', url: 'http://s/tasks', curso
 const codes = Object.entries(ERROR_CODES).map(([code, of]) => [code as ErrorCode, of.failureType] as const);
 
 describe('the failure that an activity reports', () => {
-  it.each(codes)('of %s has the type %s, and Temporal retries only Transient', (code, type) => {
+  it.each(codes)('the failure of %s has the type %s, and Temporal retries only Transient', (code, type) => {
     const message = type === null ? 'It failed.' : 'It failed. Do this.';
     expect(toFailure(new AnyError(code))).toMatchObject({
       type: type ?? undefined,
@@ -27,11 +27,11 @@ describe('the failure that an activity reports', () => {
     });
   });
 
-  it.each(codes)('of %s leads back to the type %s in the report', (code, type) => {
+  it.each(codes)('the failure of %s leads back to the type %s in the report', (code, type) => {
     expect(toRunError(toFailure(new AnyError(code))).type).toBe(type ?? 'Failed');
   });
 
-  it('of a refusal says what is refused', () => {
+  it('the failure of a refusal says what is refused', () => {
     const error = new RefusedError('no', { request, scope: 'grant', status: 403 });
     expect(toFailure(error)).toMatchObject({
       type: 'Refused',
@@ -40,7 +40,7 @@ describe('the failure that an activity reports', () => {
     expect(toRunError(toFailure(error))).toEqual({ type: 'Refused', message: 'no', scope: 'grant' });
   });
 
-  it('of a refusal that seems to be a limit is retried, and is a refusal if the retries end', () => {
+  it('the failure of a refusal that seems to be a limit is retried, and is a refusal if the retries end', () => {
     const refusal = new RefusedError('no', { request, scope: 'plan', status: 403 });
     const options = { request, refusal, reason: 'status', evidence: 'words', retryAfterMs: 7000 } as const;
     const failure = toFailure(new TransientError('a limit, or no', options));
@@ -48,14 +48,14 @@ describe('the failure that an activity reports', () => {
     expect(toRunError(failure)).toEqual({ type: 'Refused', message: 'a limit, or no', scope: 'plan' });
   });
 
-  it('of a broken promise names the resource', () => {
+  it('the failure of a broken promise names the resource', () => {
     expect(toFailure(new BrokenPromiseError('odd', { request }))).toMatchObject({
       type: 'BrokenPromise',
       details: [{ resource: 'tasks' }],
     });
   });
 
-  it('of a transient error waits as long as the service asks', () => {
+  it('the failure of a transient error waits as long as the service asks', () => {
     const error = (retryAfterMs: number | null) =>
       new TransientError('later', { reason: 'status', retryAfterMs });
     expect(toFailure(error(5000))).toMatchObject({ type: 'Transient', nextRetryDelay: 5000 });
@@ -63,7 +63,7 @@ describe('the failure that an activity reports', () => {
     expect(toFailure(error(null))).not.toHaveProperty('nextRetryDelay', expect.anything());
   });
 
-  it('of the lake depends on whether a retry can succeed', () => {
+  it('the failure of the lake depends on whether a retry can succeed', () => {
     const details = { operation: 'read', key: null, bucket: 's3://b', problem: 'no', remedy: 'Do it.' };
     const failure = (kind: StoreError['kind']) => toFailure(new StoreError({ kind, ...details }));
     expect(failure('unreachable')).toMatchObject({ type: 'Transient', nonRetryable: false });
@@ -71,13 +71,13 @@ describe('the failure that an activity reports', () => {
     expect(failure('other')).toMatchObject({ message: 'read of s3://b failed: no. Do it.' });
   });
 
-  it('of an invalid document is final, and of a defect asks for a report', () => {
+  it('the failure of an invalid document is final, and of a defect asks for a report', () => {
     expect(toFailure(new SyntaxError('not JSON'))).toMatchObject({ type: 'Lake', nonRetryable: true });
     const defect = { nonRetryable: true, message: expect.stringContaining('(TypeError: x is undefined)') };
     expect(toFailure(new TypeError('x is undefined'))).toMatchObject(defect);
   });
 
-  it('of any other error is retried and has no type', () => {
+  it('the failure of any other error is retried and has no type', () => {
     expect(toFailure('odd')).toMatchObject({ message: 'odd', nonRetryable: false, type: undefined });
   });
 
@@ -103,7 +103,7 @@ describe('the failure that an activity reports', () => {
     ['Displaced', 1],
     ['VerificationFailed', 1],
     ['Failed', 1],
-  ] as const)('of the type %s ends an export with exit code %i', (type, code) => {
+  ] as const)('the failure of the type %s ends an export with exit code %i', (type, code) => {
     const run = failed(type);
     expect(exitCodeOf({ outcome: run.outcome, runs: [run] })).toBe(code);
   });

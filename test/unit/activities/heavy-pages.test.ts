@@ -51,7 +51,7 @@ describe('Pages that are too heavy', () => {
   });
 
   it.each(FAILURES)(
-    'in the middle of a list start it again with a smaller page, if they end with %s',
+    'Pages that are too heavy in the middle of a list start it again with a smaller page, if they end with %s',
     async (_, failure) => {
       const isHeavy = (asked: Asked): boolean => start(asked) >= 2000 && asked.limit > 300;
       const { result, error, requests } = await read({

@@ -15,7 +15,7 @@ const read = (answer: (asked: Asked) => Answer, pagesPerCall = Number.POSITIVE_I
   readList({ store: lake.store, answer, pagesPerCall, attempts: 60, msPerRequest: 60_000 });
 
 describe('A refusal with words about a limit', () => {
-  it('that lasts ends after 15 minutes, over all attempts, with what the status means', async () => {
+  it('a refusal with words about a limit that lasts ends after 15 minutes, over all attempts, with what the status means', async () => {
     const { error, requests } = await read(() => WORDS);
     expect(error).toMatch(/answered 403 and says: Rate limit exceeded \(refused\)\..*lack a grant/);
     expect(error).toMatch(/has spoken of a limit for 15 minutes of this run, so its status counts\.$/);
@@ -23,7 +23,7 @@ describe('A refusal with words about a limit', () => {
     expect(requests.length).toBeLessThanOrEqual(25);
   });
 
-  it('that passes in time does no harm', async () => {
+  it('a refusal with words about a limit that passes in time does no harm', async () => {
     const { error, result } = await read((asked) => (asked.count <= 12 ? WORDS : page(asked, 3)));
     expect(error).toBeNull();
     expect(result).toMatchObject({ done: true, rows: 3 });
@@ -40,7 +40,7 @@ describe('A refusal with words about a limit', () => {
     expect(requests.length).toBeLessThanOrEqual(80);
   });
 
-  it('with other evidence is not counted', async () => {
+  it('a refusal with words about a limit with other evidence is not counted', async () => {
     const { error } = await read((asked) => (asked.count <= 40 ? { status: 429 } : page(asked, 2)));
     expect(error).toBeNull();
   });

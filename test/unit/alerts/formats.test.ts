@@ -67,7 +67,7 @@ describe('A message', () => {
     );
   });
 
-  it('without text is rejected by the fake Slack, as by Slack', () => {
+  it('A message without text is rejected by the fake Slack, as by Slack', () => {
     expect(answerOf('slack', '{"event":"failure"}')).toEqual({ status: 400, body: 'no_text' });
     expect(answerOf('slack', bodyFor('json', exampleAlert('acme', 'failure', AT))).status).toBe(400);
   });
@@ -95,7 +95,7 @@ describe('A message', () => {
     expect(new Set(keys).size).toBe(ALERT_EVENTS.length - 1);
   });
 
-  it('in JSON names its event, its problems and what has ended', () => {
+  it('A message in JSON names its event, its problems and what has ended', () => {
     expect(renderAlert('json', exampleAlert('acme', 'schema-change', AT), null)).toEqual({
       event: 'schema-change',
       reminder: false,

@@ -206,7 +206,7 @@ describe('Alerts', () => {
     expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
   });
 
-  it('of one command for many connections are one message, when the last has ended', () => {
+  it('Alerts of one command for many connections are one message, when the last has ended', () => {
     const world = new World();
     const together: Together = { id: 'all', exports: 300 };
     for (let at = 0; at < 299; at++) {
@@ -221,7 +221,7 @@ describe('Alerts', () => {
     expect(world.state.together).toEqual([]);
   });
 
-  it('of one command do not wait longer than an hour, and let others pass', () => {
+  it('Alerts of one command do not wait longer than an hour, and let others pass', () => {
     const world = new World();
     world.failed('acme', 'tasks', 'failure', { together: { id: 'all', exports: 3 } });
     world.failed('lone');
@@ -338,7 +338,7 @@ describe('Alerts', () => {
     expect(world.take()).toEqual([]);
   });
 
-  it('of old data concern only the targets whose age is reached', () => {
+  it('Alerts of old data concern only the targets whose age is reached', () => {
     const world = new World([{ id: 'a' }, { id: 'b' }]);
     const stale = (only: readonly string[]): void =>
       world.report('acme', [
@@ -417,7 +417,7 @@ describe('Incidents', () => {
     expect(world.take()).toEqual(['alert | failure | +a failure tasks']);
   });
 
-  it('of another kind replace each other', () => {
+  it('Incidents of another kind replace each other', () => {
     const world = new World(incidents);
     world.failed('a', 'tasks', 'failure');
     world.failed('a', 'tasks', 'check');
@@ -428,7 +428,7 @@ describe('Incidents', () => {
     ]);
   });
 
-  it('for something that happens once end when it does not happen again', () => {
+  it('Incidents for something that happens once end when it does not happen again', () => {
     const world = new World(incidents);
     const change = (mark: string) => [{ kind: 'schema-change', mark, text: 'new column' }] as const;
     world.published('a', 'tasks', change('run1'));

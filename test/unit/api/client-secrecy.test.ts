@@ -40,7 +40,7 @@ function expectNoKey(value: unknown): void {
 }
 
 describe('the key never appears', () => {
-  test.each([400, 401, 403, 404, 429, 500])('when the service echoes it with status %i', async (status) => {
+  test.each([400, 401, 403, 404, 429, 500])('the key never appears when the service echoes it with status %i', async (status) => {
     const { url } = await service((request, response) =>
       json(response, status, { message: `Got ${request.headers.authorization}, that is ${KEY}.` }),
     );
@@ -49,7 +49,7 @@ describe('the key never appears', () => {
     expect((error as Error).message).toContain('[redacted]');
   });
 
-  test('when it is echoed in other forms, in text that is not JSON', async () => {
+  test('the key never appears when it is echoed in other forms, in text that is not JSON', async () => {
     const { url } = await service((_, response) =>
       response
         .writeHead(400, { 'content-type': 'text/plain' })
@@ -58,7 +58,7 @@ describe('the key never appears', () => {
     expectNoKey(await rejection(client(url).listPage(TASKS, parseJson)));
   });
 
-  test('when it is at the cut of a long message', async () => {
+  test('the key never appears when it is at the cut of a long message', async () => {
     const { url } = await service((_, response) =>
       json(response, 400, { message: `${'x'.repeat(490)}${KEY}` }),
     );
@@ -67,12 +67,12 @@ describe('the key never appears', () => {
     expect(error.serviceMessage.length).toBeLessThanOrEqual(500);
   });
 
-  test('when the response is not HTTP and the error of the parser contains the received bytes', async () => {
+  test('the key never appears when the response is not HTTP and the error of the parser contains the received bytes', async () => {
     const url = await rawService((socket) => socket.end(`HTTP/1.1 2x0 ${KEY}\r\n\r\n`));
     expectNoKey(await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson)));
   });
 
-  test('when a parser quotes the body', async () => {
+  test('the key never appears when a parser quotes the body', async () => {
     const { url } = await service((_, response) => response.end(`{"a": ${KEY}`));
     const broken = client(url).listPage(TASKS, () => {
       throw new BrokenPromiseError(`No data in {"a": ${KEY}`, { cause: new Error(KEY) });
@@ -81,7 +81,7 @@ describe('the key never appears', () => {
     expectNoKey(await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson)));
   });
 
-  test('when a cursor or a redirect contains it', async () => {
+  test('the key never appears when a cursor or a redirect contains it', async () => {
     const { url } = await service((_, response) =>
       response.writeHead(302, { location: `http://x/${encodeURIComponent(KEY)}` }).end(),
     );
@@ -90,7 +90,7 @@ describe('the key never appears', () => {
     );
   });
 
-  test('in the client itself', async () => {
+  test('the key never appears in the client itself', async () => {
     const { url } = await service((_, response) => json(response, 200, PAGE));
     const one = client(url);
     await one.listPage(TASKS, parseJson);
@@ -111,7 +111,7 @@ describe('a record id never appears', () => {
   });
 
   test.each([403, 409, 422, 500])(
-    'after a fetch by id, even if the service echoes it with status %i',
+    'a record id never appears after a fetch by id, even if the service echoes it with status %i',
     async (status) => {
       const { url } = await service((_, response) => json(response, status, echo(ID)));
       const request = { resource: 'projects', path: 'projects', id: ID };
@@ -122,7 +122,7 @@ describe('a record id never appears', () => {
     },
   );
 
-  test('after a fetch by id whose connection breaks or whose response is not HTTP', async () => {
+  test('a record id never appears after a fetch by id whose connection breaks or whose response is not HTTP', async () => {
     const request = { resource: 'projects', path: 'projects', id: ID };
     for (const bytes of [null, `HTTP/1.1 2x0 ${ID}\r\n\r\n`]) {
       const url = await rawService((socket) =>
@@ -134,7 +134,7 @@ describe('a record id never appears', () => {
     }
   });
 
-  test('after an upsert, neither from its path nor from the response', async () => {
+  test('a record id never appears after an upsert, neither from its path nor from the response', async () => {
     const [source, sourceKey] = ['calendar ü', '4/7 "x"'];
     const { url, seen } = await service((_, response) => json(response, 500, echo(sourceKey)));
     const path = [

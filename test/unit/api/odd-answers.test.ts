@@ -34,7 +34,7 @@ describe('a body that is empty', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test.each([202, 206])('with status %i is no list, because more is to come', async (status) => {
+  test.each([202, 206])('a body that is empty with status %i is no list, because more is to come', async (status) => {
     const { url } = await served((response, count) =>
       count === 1 ? response.writeHead(status, { 'content-length': '0' }).end() : json(response, 200, PAGE),
     );
@@ -135,7 +135,7 @@ describe('an error with status 200', () => {
     expect(seen).toHaveLength(4);
   });
 
-  test('that passes does no harm', async () => {
+  test('an error with status 200 that passes does no harm', async () => {
     const { url } = await served((response, count) =>
       json(response, 200, count < 4 ? { success: false, errors: ['busy'] } : PAGE),
     );
@@ -169,7 +169,7 @@ describe('a list that answers 404', () => {
     expect(seen).toHaveLength(4);
   });
 
-  test('with a cursor, or for the first time, is reported immediately', async () => {
+  test('a list that answers 404 with a cursor, or for the first time, is reported immediately', async () => {
     const { url, seen } = await missing();
     expect(await rejection(client(url).listPage(TASKS, rowsOf))).toMatchObject({ kind: 'not-found' });
     const later = { ...TASKS, wasRead: true, cursor: cursor('c') };
@@ -197,7 +197,7 @@ describe('JSON with raw control characters or NaN', () => {
     expect(received.value.rows).toEqual([['a', 'tab\there', null, '{"x":[null,"\\u000a"]}'].map(toCell)]);
   });
 
-  test('that is cut is transient for long, in both modes', async () => {
+  test('JSON with raw control characters or NaN that is cut is transient for long, in both modes', async () => {
     const { url } = await served((response) => response.end(text.slice(0, -5)));
     for (const mode of ['strict', 'lenient'] as const) {
       const error = await rejection(client(url, { json: mode, retry: ONCE }).listPage(TASKS, rowsOf));
@@ -218,7 +218,7 @@ describe('Retry-After', () => {
     [503, null],
     [403, expect.objectContaining({ scope: 'grant' })],
   ])(
-    'of %i that is longer than giveUpAfter ends immediately, with its length and text',
+    'Retry-After of %i that is longer than giveUpAfter ends immediately, with its length and text',
     async (status, refusal) => {
       const { url, seen } = await waiting(status, '86400');
       const error = await rejection(client(url, { giveUpAfterMs: 6 * HOUR }).listPage(TASKS, rowsOf));
@@ -230,7 +230,7 @@ describe('Retry-After', () => {
     },
   );
 
-  test('in the far future is quoted as it was sent', async () => {
+  test('Retry-After in the far future is quoted as it was sent', async () => {
     const at = Math.floor(Date.now() / 1000) + 500 * 86_400;
     const { url } = await waiting(429, String(at));
     const error = await rejection(client(url, { giveUpAfterMs: 6 * HOUR }).listPage(TASKS, rowsOf));
@@ -239,7 +239,7 @@ describe('Retry-After', () => {
     );
   });
 
-  test('that is odd holds other lists for a minute at most, and not at all if it is longer than giveUpAfter', async () => {
+  test('Retry-After that is odd holds other lists for a minute at most, and not at all if it is longer than giveUpAfter', async () => {
     for (const [value, giveUpAfterMs, holdMs] of [
       ['7200', 6 * HOUR, 60_000],
       ['86400', 6 * HOUR, 0],
@@ -255,7 +255,7 @@ describe('Retry-After', () => {
     }
   });
 
-  test('that has passed means now', async () => {
+  test('Retry-After that has passed means now', async () => {
     const { url } = await served((response, count) =>
       count === 1
         ? response.writeHead(429, { 'retry-after': '1000000000' }).end()
@@ -266,7 +266,7 @@ describe('Retry-After', () => {
 });
 
 describe('a redirect', () => {
-  test('to the path with a slash is followed with the whole query, and the page is read', async () => {
+  test('a redirect to the path with a slash is followed with the whole query, and the page is read', async () => {
     const { url, seen } = await served((response, _, path) =>
       /\/tasks\?/.test(path)
         ? response.writeHead(301, { location: '/api/public/v2/tasks/' }).end()
@@ -281,7 +281,7 @@ describe('a redirect', () => {
     expect(seen[1]!.headers.authorization).toBe(seen[0]!.headers.authorization);
   });
 
-  test('in a circle ends after a few retries', async () => {
+  test('a redirect in a circle ends after a few retries', async () => {
     const { url, seen } = await served((response, _, path) =>
       response.writeHead(302, { location: path }).end(),
     );
@@ -291,7 +291,7 @@ describe('a redirect', () => {
     expect(seen).toHaveLength(4 * 6);
   });
 
-  test('to another origin receives nothing, and its host is named after a few retries', async () => {
+  test('a redirect to another origin receives nothing, and its host is named after a few retries', async () => {
     const other = await served((response) => json(response, 200, PAGE));
     const { url, seen } = await served((response) =>
       response.writeHead(307, { location: `${other.url}/api/public/v2/tasks?token=t0ken` }).end(),
@@ -303,7 +303,7 @@ describe('a redirect', () => {
     expect([seen.length, other.seen.length]).toEqual([4, 0]);
   });
 
-  test('of a write is not followed', async () => {
+  test('a redirect of a write is not followed', async () => {
     const { url, seen } = await served((response) =>
       response.writeHead(308, { location: '/api/public/v2/t/' }).end(),
     );
@@ -314,7 +314,7 @@ describe('a redirect', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('without a valid Location is an error', async () => {
+  test('a redirect without a valid Location is an error', async () => {
     const url = await rawService((socket) =>
       socket.end('HTTP/1.1 301 Moved\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'),
     );

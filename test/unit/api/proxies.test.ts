@@ -22,7 +22,7 @@ const http = { ...HTTP, allowPlainHttp: true };
 
 describe('a proxy of the environment', () => {
   test.each(['http_proxy', 'HTTP_PROXY'])(
-    'in %s carries the requests to the service, without seeing the key',
+    'a proxy in %s carries the requests to the service, without seeing the key',
     async (variable) => {
       const { proxy, seen, remote } = await behindProxy(variable);
       const one = client(remote, { http });
@@ -80,7 +80,7 @@ describe('a proxy of the environment', () => {
     expect(proxy.heads).toEqual([]);
   });
 
-  test('that refuses to connect is a transient error', async () => {
+  test('a proxy that refuses to connect is a transient error', async () => {
     const { remote } = await behindProxy();
     vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
     const once = { attempts: 1, maxDelayMs: 0 };

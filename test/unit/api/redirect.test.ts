@@ -17,7 +17,7 @@ describe('a redirect of a read', () => {
     ['/api/public/v2/tasks?node=7', '/api/public/v2/tasks?node=7&limit=10&cursor=a%2Bb'],
     ['/other?limit=5', '/other?limit=5&cursor=a%2Bb'],
     ['/other#part', '/other?limit=10&cursor=a%2Bb'],
-  ])('to %s in the same origin asks for %s, with every parameter', (location, expected) => {
+  ])('a redirect of a read to %s in the same origin asks for %s, with every parameter', (location, expected) => {
     for (const status of [301, 302, 303, 307, 308]) expect(to(location, status)).toBe(expected);
   });
 
@@ -32,7 +32,7 @@ describe('a redirect of a read', () => {
     'javascript:alert(1)',
     'http://',
     null,
-  ])('to %s is not followed', (location) => {
+  ])('a redirect of a read to %s is not followed', (location) => {
     expect(to(location)).toBeNull();
   });
 
@@ -42,7 +42,7 @@ describe('a redirect of a read', () => {
     [304, 'GET'],
     [307, 'POST'],
     [308, 'PUT'],
-  ])('with status %i to a %s is not followed', (status, method) => {
+  ])('a redirect of a read with status %i to a %s is not followed', (status, method) => {
     expect(to('/api/public/v2/tasks/', status, method)).toBeNull();
   });
 });

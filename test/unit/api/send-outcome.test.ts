@@ -48,14 +48,14 @@ async function portOf(server: Server): Promise<number> {
 }
 
 describe('a write counts as not sent', () => {
-  test('when the connection is refused', async () => {
+  test('a write counts as not sent when the connection is refused', async () => {
     expect(await send('http://127.0.0.1:1')).toMatchObject({
       kind: 'not-sent',
       error: { kind: 'transient' },
     });
   });
 
-  test('when the connection breaks before it can carry a request, such as in its handshake', async () => {
+  test('a write counts as not sent when the connection breaks before it can carry a request, such as in its handshake', async () => {
     let connections = 0;
     const server = createServer((socket) => {
       connections += 1;
@@ -68,7 +68,7 @@ describe('a write counts as not sent', () => {
     expect(connections).toBe(2);
   });
 
-  test('when the key cannot be read, or the service requires a wait', async () => {
+  test('a write counts as not sent when the key cannot be read, or the service requires a wait', async () => {
     const { url, seen } = await service((_, response) => json(response, 429, {}, { 'retry-after': '60' }));
     const apiKey = { env: 'WORKTRACK_NOT_SET' };
     expect(await send(url, { apiKey })).toMatchObject({
@@ -82,14 +82,14 @@ describe('a write counts as not sent', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('when its deadline passes while it waits for a lease', async () => {
+  test('a write counts as not sent when its deadline passes while it waits for a lease', async () => {
     const { url, seen } = await service(() => undefined);
     const outcome = await send(url, { now: () => 9_000 }, { notAfter: 8_000 });
     expect(outcome).toMatchObject({ kind: 'not-sent', error: { kind: 'transient', reason: 'expired' } });
     expect(seen).toHaveLength(0);
   });
 
-  test('when it is aborted while it waits for a connection, immediately', async () => {
+  test('a write counts as not sent when it is aborted while it waits for a connection, immediately', async () => {
     const controller = new AbortController();
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
@@ -108,7 +108,7 @@ describe('a write counts as not sent', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('when it is aborted while it waits for a lease', async () => {
+  test('a write counts as not sent when it is aborted while it waits for a lease', async () => {
     const controller = new AbortController();
     const { url, seen } = await service(() => undefined);
     const budget = new RateBudget({ concurrency: 1, requestsPerSecond: null });
@@ -121,7 +121,7 @@ describe('a write counts as not sent', () => {
 });
 
 describe('a write stays in doubt once it may have reached the service', () => {
-  test('when its response is lost and the connection of the retry is refused', async () => {
+  test('a write stays in doubt when its response is lost and the connection of the retry is refused', async () => {
     const { url } = await lossy((socket) => socket.resetAndDestroy());
     expect(await send(url, { retry: ONCE })).toMatchObject({
       kind: 'in-doubt',
@@ -129,7 +129,7 @@ describe('a write stays in doubt once it may have reached the service', () => {
     });
   });
 
-  test('when its response is lost and the key cannot be read for the retry', async () => {
+  test('a write stays in doubt when its response is lost and the key cannot be read for the retry', async () => {
     const { url, requests } = await lossy(answer(201, '{"id":1}'), () => delete process.env[KEY_VARIABLE]);
     onTestFinished(() => {
       process.env[KEY_VARIABLE] = KEY;
@@ -139,7 +139,7 @@ describe('a write stays in doubt once it may have reached the service', () => {
   });
 
   test.each([401, 402, 403, 404, 405, 409, 410, 412, 451, 500])(
-    'when its response is lost and the retry is answered with %i, which does not apply to the first request',
+    'a write stays in doubt when its response is lost and the retry is answered with %i, which does not apply to the first request',
     async (status) => {
       const { url } = await lossy(answer(status));
       expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status } });
@@ -147,7 +147,7 @@ describe('a write stays in doubt once it may have reached the service', () => {
   );
 
   test.each([401, 403, 404, 409])(
-    'when an earlier call may have sent it and the response is %i',
+    'a write stays in doubt when an earlier call may have sent it and the response is %i',
     async (status) => {
       const { url } = await service((_, response) => json(response, status, {}));
       const outcome = await send(url, {}, { before: 'remembered' });
@@ -159,7 +159,7 @@ describe('a write stays in doubt once it may have reached the service', () => {
     'The Idempotency-Key was used with another body.',
     'Invalid API key.',
     'Your plan has no API access.',
-  ])('when the retry is rejected before the service looks at the record: %s', async (message) => {
+  ])('a write stays in doubt when the retry is rejected before the service looks at the record: %s', async (message) => {
     const { url } = await lossy(answer(400, JSON.stringify({ message })));
     expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400 } });
   });
@@ -167,7 +167,7 @@ describe('a write stays in doubt once it may have reached the service', () => {
   test.each([
     ['', '{"message":"The '],
     ['Content-Encoding: gzip\r\n', gzipSync('{"message":"The Idempotency-Key is in use"}').subarray(0, 20)],
-  ])('when the message of a rejection is cut, so that it may be about the key', async (coding, body) => {
+  ])('a write stays in doubt when the message of a rejection is cut, so that it may be about the key', async (coding, body) => {
     const { url } = await lossy((socket) => {
       socket.write(`HTTP/1.1 400 Bad Request\r\n${coding}Content-Length: 999\r\n\r\n`);
       socket.write(body, () => socket.resetAndDestroy());
@@ -175,13 +175,13 @@ describe('a write stays in doubt once it may have reached the service', () => {
     expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400, isCut: true } });
   });
 
-  test('when it is rejected after the service may have forgotten its key', async () => {
+  test('a write stays in doubt when it is rejected after the service may have forgotten its key', async () => {
     const { url } = await service((_, response) => json(response, 422, { message: 'It overlaps.' }));
     const outcome = await send(url, {}, { before: 'forgotten' });
     expect(outcome).toMatchObject({ kind: 'in-doubt', error: { status: 422 } });
   });
 
-  test.each([500, 503, 408])('when the configuration calls %i a refusal or a rejection', async (status) => {
+  test.each([500, 503, 408])('a write stays in doubt when the configuration calls %i a refusal or a rejection', async (status) => {
     const { url } = await service((_, response) => json(response, status, {}));
     for (const errors of [
       { refused: [401, status], transient: [429] },
@@ -203,20 +203,20 @@ describe('a write stays in doubt once it may have reached the service', () => {
     ['a body beyond the limit', `${HEAD}Content-Length: 5000\r\n\r\n"${'x'.repeat(4998)}"`],
     ['a redirect', 'HTTP/1.1 303 See Other\r\nLocation: /else\r\nContent-Length: 0\r\n\r\n'],
   ];
-  test.each(spoilt)('when the response is %s', async (_, bytes) => {
+  test.each(spoilt)('a write stays in doubt when the response is %s', async (_, bytes) => {
     const url = await rawService((socket) => socket.end(bytes));
     const outcome = await send(url, { http: { ...HTTP, maxBodyBytes: 1024 } });
     expect(outcome.kind).toBe('in-doubt');
   });
 
-  test('when it is aborted before the response', async () => {
+  test('a write stays in doubt when it is aborted before the response', async () => {
     const controller = new AbortController();
     const { url } = await service(() => controller.abort());
     const outcome = await send(url, {}, { signal: controller.signal });
     expect(outcome).toEqual({ kind: 'in-doubt', error: controller.signal.reason });
   });
 
-  test('when its deadline passes between two attempts', async () => {
+  test('a write stays in doubt when its deadline passes between two attempts', async () => {
     let now = 1_000;
     const { url, requests } = await lossy(answer(201, '{"id":1}'), () => (now = 9_000));
     const outcome = await send(url, { now: () => now }, { notAfter: 8_000 });
@@ -226,14 +226,14 @@ describe('a write stays in doubt once it may have reached the service', () => {
 });
 
 describe('a write is settled', () => {
-  test.each([401, 402, 403])('by a %i to its only request: refused', async (status) => {
+  test.each([401, 402, 403])('a write is settled by a %i to its only request: refused', async (status) => {
     const { url } = await service((_, response) => json(response, status, {}));
     const answered = { verdict: 'refused', error: { status } };
     expect(await send(url)).toMatchObject({ kind: 'answered', answer: answered });
   });
 
   test.each([400, 422])(
-    'by a %i for its content, even after a lost response: the result of an idempotency key does not change',
+    'a write is settled by a %i for its content, even after a lost response: the result of an idempotency key does not change',
     async (status) => {
       const { url } = await lossy(answer(status, '{"message":"Bad minutes"}'));
       const answered = { verdict: 'rejected', error: { status, serviceMessage: 'Bad minutes' } };
@@ -241,7 +241,7 @@ describe('a write is settled', () => {
     },
   );
 
-  test('by the original result after a lost response', async () => {
+  test('a write is settled by the original result after a lost response', async () => {
     const { url } = await lossy(answer(201, '{"id":1}'));
     const answered = { verdict: 'accepted', received: { status: 201, retries: 1 } };
     expect(await send(url)).toMatchObject({ kind: 'answered', answer: answered });

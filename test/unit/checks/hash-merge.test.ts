@@ -74,7 +74,7 @@ describe(`sorted hashes (seed ${SEED})`, () => {
     }
   });
 
-  it('of two lists are what only one of them has, as often as it has more', () => {
+  it('sorted hashes of two lists are what only one of them has, as often as it has more', () => {
     const listOf = (values: readonly string[]) => {
       const list = new HashList();
       for (const value of values) list.add(toByteString(value));

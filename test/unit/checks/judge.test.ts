@@ -141,7 +141,7 @@ describe('a failed check', () => {
     ['stop', { acceptedBy: 'alice@laptop', mayStop: true }, 'accepted'],
     ['warn', { acceptedBy: 'alice@laptop', mayStop: true }, 'warned'],
     ['stop', { acceptedBy: null, mayStop: false }, 'warned'],
-  ] as const)('with onFail %s and %o is %s', (onFail, options, outcome) => {
+  ] as const)('a failed check with onFail %s and %o is %s', (onFail, options, outcome) => {
     const result = judged(rows(onFail), { live: 999 }, options as typeof NOBODY);
     expect(result).toMatchObject({
       name: 'rows',
@@ -153,7 +153,7 @@ describe('a failed check', () => {
     expect(result.acceptedBy).toBe(outcome === 'accepted' ? 'alice@laptop' : undefined);
   });
 
-  it('of a column that the data do not have says so, unless there are no rows', () => {
+  it('a failed check of a column that the data do not have says so, unless there are no rows', () => {
     const unique: CheckSettings = { kind: 'unique', field: 'titel', of: 'snapshot', onFail: 'stop' };
     const names = ['id', 'title'];
     expect(judged(unique, { live: 3, names })).toMatchObject({

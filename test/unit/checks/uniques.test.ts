@@ -58,7 +58,7 @@ const baseOf = (uniques: Readonly<Record<string, UniqueState>>, parts: readonly 
 });
 
 describe('the hashes of a unique field', () => {
-  it('of any number of tasks are merged a few at a time', async () => {
+  it('the hashes of a unique field of any number of tasks are merged a few at a time', async () => {
     const numbers = Array.from({ length: 300 }, (_, n) => n);
     const added = await Promise.all(numbers.map((n) => hashesOf([`a${n}`, `b${n}`, `c${n % 10}`])));
     const removed = await Promise.all(numbers.map((n) => hashesOf([`b${n}`], -1)));

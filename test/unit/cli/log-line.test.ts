@@ -19,7 +19,7 @@ const entry = {
 };
 
 describe('a line of the log about a failed activity', () => {
-  it('as JSON starts with time, level and message, and has neither the task token nor the stack of a transient failure', () => {
+  it('a line of the log about a failed activity as JSON starts with time, level and message, and has neither the task token nor the stack of a transient failure', () => {
     const line = jsonLine(entry);
     expect(line).toMatch(/^\{"time":"[^"]+","level":"warn","message":"Activity failed"/);
     const { taskToken, error, errorType, workflowId } = JSON.parse(line);
@@ -32,20 +32,20 @@ describe('a line of the log about a failed activity', () => {
     expect(error).toContain('log-line.test.ts');
   });
 
-  it('as text names what it is about, and puts the cause below', () => {
+  it('a line of the log about a failed activity as text names what it is about, and puts the cause below', () => {
     expect(textLine(entry).split('\n')).toEqual([
       `${new Date(1_795_226_400_000).toISOString().slice(0, 19)}Z WARN  acme/tasks extract Activity failed attempt=3 durationMs=1200`,
       '  the service answered 503',
     ]);
   });
 
-  it('as text leaves out counts that are zero, which JSON keeps', () => {
+  it('a line of the log about a failed activity as text leaves out counts that are zero, which JSON keeps', () => {
     const meta = { connection: 'acme', created: 3, rejected: 0, unsent: 0 };
     expect(textLine({ ...entry, meta }).split('\n')[0]).toMatch(/Activity failed created=3$/);
     expect(JSON.parse(jsonLine({ ...entry, meta }))).toMatchObject({ rejected: 0, unsent: 0 });
   });
 
-  it('as text fits on the terminal, whatever its words', () => {
+  it('a line of the log about a failed activity as text fits on the terminal, whatever its words', () => {
     const error = new Error(`${'word '.repeat(40)}${'x'.repeat(300)}`);
     error.stack = error.message;
     const lines = textLine({ ...entry, meta: { ...entry.meta, error } }, 80).split('\n');

@@ -7,11 +7,11 @@ import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/comma
 import { UsageError } from '../../../src/cli/shared/usage-error.js';
 
 describe('options', () => {
-  it('that can be repeated are collected in order', () => {
+  it('options that can be repeated are collected in order', () => {
     expect(collect('b', collect('a'))).toEqual(['a', 'b']);
   });
 
-  it('with numbers accept whole numbers from 1', () => {
+  it('options with numbers accept whole numbers from 1', () => {
     expect(positive('--rows', '12')).toBe(12);
     for (const text of ['0', '-1', '1.5', 'x', ''])
       expect(() => positive('--rows', text)).toThrow(UsageError);

@@ -11,7 +11,7 @@ describe('a server that does not answer', () => {
     };
     const options = { timeoutMs: 60, onOutage: (message: string) => messages.push(message) };
     await expect(reach('Temporal', attempt, () => true, text, options)).rejects.toThrow(OutOfReachError);
-    expect(messages).toEqual([expect.stringContaining('Temporal is out of reach (refused)')]);
+    expect(messages).toEqual([expect.stringContaining('Temporal is unreachable (refused)')]);
   });
 
   it('times out if it never responds', async () => {

@@ -41,7 +41,7 @@ describe('the report of an export', () => {
     expect(whereLines({ runs }, 's3://lake/worktrack')).toEqual([]);
   });
 
-  it('with --details gives each resource with the full URL of its snapshot folder', () => {
+  it('the report of an export with --details gives each resource with the full URL of its snapshot folder', () => {
     const lines = detailedLines(result, 's3://lake/worktrack', Number.POSITIVE_INFINITY);
     expect(lines).toEqual([
       'tasks  published  10 rows  1,200 new, 1 changed',
@@ -114,7 +114,7 @@ describe('status', () => {
     source: 'mirror',
   };
 
-  it('as JSON has the keys of the contract and no others', () => {
+  it('status as JSON has the keys of the contract and no others', () => {
     const connections = [{ name: 'acme', resources: [tasks], schedule: { state: 'none' } }] as const;
     expect(statusJson(connections)).toEqual({
       fresh: true,
@@ -152,7 +152,7 @@ describe('status', () => {
     expect(statusJson([{ ...connections[0], resources: [tasks, stale] }])).toMatchObject({ fresh: false });
   });
 
-  it('as a table shows ages and warnings, and the mirrors that did not answer', () => {
+  it('status as a table shows ages and warnings, and the mirrors that did not answer', () => {
     const now = Date.parse('2026-11-21T05:00:00Z');
     const schedule = { state: 'due', at: new Date('2026-11-22T02:00:00Z') } as const;
     const text = statusLines([{ name: 'acme', resources: [tasks, never], schedule }], now).join('\n');
@@ -242,14 +242,14 @@ describe('a line of the log', () => {
     meta: { resource: 'tasks', attempt: 2n, error: new Error('why'), note: 'two words' },
   };
 
-  it('as JSON is one object with time, level, message and fields', () => {
+  it('a line of the log as JSON is one object with time, level, message and fields', () => {
     const line = JSON.parse(jsonLine(entry));
     expect(line).toMatchObject({ level: 'warn', message: 'slow', resource: 'tasks', attempt: '2' });
     expect(line.time).toBe(new Date(1_795_226_400_000).toISOString());
     expect(line.error).toContain('why');
   });
 
-  it('as text quotes values with spaces', () => {
+  it('a line of the log as text quotes values with spaces', () => {
     expect(textLine(entry)).toContain('WARN  slow resource=tasks attempt=2');
     expect(textLine(entry)).toContain('note="two words"');
   });

@@ -13,12 +13,12 @@ connections:
       region: eu-central-1
       endpoint: http://127.0.0.1:9000             # optional: any S3-compatible store
       forcePathStyle: true
-    resources:                                    # default: the four of the spec
+    resources:                                    # default: all four
       - projects
       - tasks
       - time-entries
       - name: calendar-entries
-        path: calendar-entries                    # not shown in the spec, so settable
+        path: calendar-entries                    # the API does not state it, so settable
         key: [source, sourceKey]
         window: 90d
       - { name: members, path: members }          # "and so on": any list endpoint
@@ -26,7 +26,7 @@ connections:
 
 export const DOCUMENTED_MORE_KEYS = `
     retries: { giveUpAfter: 6h }
-    errors: { refused: [401, 402, 403], transient: [408, 425, 429, 5xx] }   # statuses that the spec leaves open; 5xx is a class
+    errors: { refused: [401, 402, 403], transient: [408, 425, 429, 5xx] }   # statuses that the API leaves open; 5xx is a class
     sync: { pageSize: 1000, overlap: 5m, clock: earliest, reconcileEvery: 7d, minInterval: 15m }
     deletes: mark                                 # mark, drop or keep
     csv: { compression: gzip, nested: json, lineBreaks: keep, escapeFormulas: false }

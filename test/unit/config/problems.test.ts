@@ -285,7 +285,7 @@ describe('an invalid configuration', () => {
   });
 
   it.each(WHOLE.map(([text, ...rest]) => [text.slice(0, 40), ...rest, text] as const))(
-    'that reads %j is told at %j: %s',
+    'a configuration that reads %j is reported at %j: %s',
     (_, path, fragment, text) => {
       expectProblem(text, path, fragment);
     },
@@ -359,7 +359,7 @@ describe('an invalid configuration', () => {
     expect(problem?.message).toMatch(/malformed.*\]/);
   });
 
-  it('with a string such as @daily is reported with the advice to quote it', () => {
+  it('a configuration with a string such as @daily is reported with the advice to quote it', () => {
     const [problem] = errorOf(withLines('schedule: { cron: @daily }')).problems;
     expect(problem).toMatchObject({ line: 6, column: 23 });
     expect(problem?.message).toContain('quotes, such as "@daily"');
@@ -382,7 +382,7 @@ describe('an invalid configuration', () => {
     ['s3://lake', 'http://localhost:9000', 's3://lake', 'http://127.0.0.1:9000/'],
     ['s3://lake', '', 's3://lake', 'https://s3.eu-central-1.amazonaws.com'],
     ['file:///lake', '', 'file:///lake/x', ''],
-  ])('with the lakes %s %s and %s %s is refused', (url1, endpoint1, url2, endpoint2) => {
+  ])('a configuration with the lakes %s %s and %s %s is refused', (url1, endpoint1, url2, endpoint2) => {
     const connection = (url: string, endpoint: string) => ({
       baseUrl: 'https://t.example',
       apiKey: { env: 'K' },

@@ -37,7 +37,7 @@ describe('change notices', () => {
     expect(nextStep(state, MAX_WAIT_MS)).toEqual({ kind: 'request-run' });
   });
 
-  it('that arrive during a run lead to one more run after the minimum interval', () => {
+  it('change notices that arrive during a run lead to one more run after the minimum interval', () => {
     let state = runRequested(noticeReceived(fresh, 0), planWith(900_000), 5_000);
     expect(nextStep(state, 5_000)).toEqual({ kind: 'await-report' });
     state = noticeReceived(noticeReceived(state, 6_000), 7_000);
@@ -46,7 +46,7 @@ describe('change notices', () => {
     expect(nextStep(state, 960_000)).toEqual({ kind: 'request-run' });
   });
 
-  it('that arrive before the run starts lead to no further run, however late it starts', () => {
+  it('change notices that arrive before the run starts lead to no further run, however late it starts', () => {
     const state = noticeReceived(runRequested(noticeReceived(fresh, 0), planWith(10), 5_000), 6_000);
     expect(requestedRunEnded(state, 6_001, 60_000).pending).toBeNull();
     expect(requestedRunEnded(state, 6_000, 60_000).pending).toEqual({ firstAt: 6_000, lastAt: 6_000 });

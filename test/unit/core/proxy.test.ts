@@ -34,7 +34,7 @@ describe('the proxy for an address', () => {
     ],
     ['https://10.2.0.1', env({ NO_PROXY: '10.1.0.0/16' }), 'proxy.example:3128', 'HTTPS_PROXY'],
     ['https://localhost.example', env(), 'proxy.example:3128', 'HTTPS_PROXY'],
-  ])('of %s with %j is %s, from %s', (address, variables, host, variable) => {
+  ])('the proxy for an address of %s with %j is %s, from %s', (address, variables, host, variable) => {
     expect(proxyFor(address, variables)).toMatchObject({ host, variable });
   });
 
@@ -60,7 +60,7 @@ describe('the proxy for an address', () => {
       'http://[::ffff:127.0.0.1]',
       'http://0.0.0.0:1',
     ].map((address): [string, Record<string, string>] => [address, env({ NO_PROXY: 'nothing.example' })]),
-  ])('of %s with %j is none', (address, variables) => {
+  ])('the proxy for an address of %s with %j is none', (address, variables) => {
     expect(proxyFor(address, variables)).toBeNull();
   });
 
@@ -73,7 +73,7 @@ describe('the proxy for an address', () => {
     },
   );
 
-  test('of Temporal is that for https, or else that for http', () => {
+  test('the proxy for an address of Temporal is that for https, or else that for http', () => {
     expect(grpcProxyFor('temporal.example:7233', env())).toMatchObject({ variable: 'HTTPS_PROXY' });
     expect(grpcProxyFor('temporal.example:7233', { http_proxy: PROXY })).toMatchObject({
       variable: 'http_proxy',
@@ -83,7 +83,7 @@ describe('the proxy for an address', () => {
     expect(grpcProxyFor('localhost:7233', env())).toBeNull();
   });
 
-  test('of a store is that for its endpoint', () => {
+  test('the proxy for an address of a store is that for its endpoint', () => {
     expect(storeAddress({ url: 's3://lake/x', region: 'eu-central-1' })).toBe(
       'https://lake.s3.eu-central-1.amazonaws.com',
     );

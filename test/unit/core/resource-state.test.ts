@@ -73,7 +73,7 @@ const TABLE: readonly (readonly [
 ];
 
 describe('the state of a resource', () => {
-  it.each(TABLE)('of %o is %s, everywhere', (facts, state, fresh, cause) => {
+  it.each(TABLE)('the state for %o is %s, everywhere', (facts, state, fresh, cause) => {
     const verdict = judgeResource({ ...QUIET, ...facts }, LIMIT);
     expect(verdict).toMatchObject({ state, fresh });
     if (cause === null) expect(verdict.cause).toBeNull();
@@ -164,7 +164,7 @@ describe('a list of runs', () => {
     [null, [other('failed', 1)], 'failed'],
   ];
 
-  it.each(cases)('with %o and %o has the state %s, also in history', (newest, others, state) => {
+  it.each(cases)('a list of runs with %o and %o has the state %s, also in history', (newest, others, state) => {
     expect(judgeResource(factsOfRuns(newest, others), LIMIT).state).toBe(state);
     const common = { resource: 'tasks', runId: null, mode: null, endedAt: null, counts: null, warnings: [] };
     const runs: LoggedRun[] = others.map((one) => ({

@@ -122,7 +122,7 @@ describe('resetDelayMs', () => {
     [{ 'x-ratelimit-reset': 'tomorrow' }, null],
     [{ 'x-password-reset': '5' }, null],
     [{}, null],
-  ])('of %j is %s', (headers, expected) => {
+  ])('resetDelayMs of %j is %s', (headers, expected) => {
     expect(resetDelayMs(headers, clock)).toBe(expected);
   });
 });

@@ -80,18 +80,18 @@ describe('A request to a mirror', () => {
     [{ nominalStart: Number.NaN }, 'nominalStart must be'],
     [{ nominalStart: 8.64e15 }, 'nominalStart must be'],
     [{ alertedBy: 'nobody' }, 'alertedBy must be "sender"'],
-  ])('with %j names the field', (wrong, problem) => {
+  ])('A request to a mirror with %j names the field', (wrong, problem) => {
     expect(mirrorRequestProblem({ ...run, ...wrong })).toContain(problem);
   });
 
-  it('to roll back requires a run id', () => {
+  it('A request to a mirror to roll back requires a run id', () => {
     for (const to of ['x', '20260230T020000Z-1a2b3c4d', null, 5])
       expect(mirrorRequestProblem({ ...rollback, to })).toBe(
         'to must be a run id like 20261121T020000Z-1a2b3c4d',
       );
   });
 
-  it('to purge requires a key of strings, which no message quotes', () => {
+  it('A request to a mirror to purge requires a key of strings, which no message quotes', () => {
     expect(mirrorRequestProblem({ ...purge, key: [] })).toBe('key must be a non-empty list');
     expect(mirrorRequestProblem({ ...purge, key: ['secret', { secret: 1 }] })).toBe(
       'key[1] must be a string',
@@ -123,7 +123,7 @@ describe('An answer to a request', () => {
     [{ counts: { ...counts, deleted: null } }, 'report.counts.deleted must be a whole number of at least 0'],
     [{ warnings: [1] }, 'report.warnings[0] must be a string'],
     [{ error: {} }, 'report.error.type must be a string'],
-  ])('with %j names the field', (wrong, problem) => {
+  ])('An answer to a request with %j names the field', (wrong, problem) => {
     expect(runAnswerProblem({ requestId: 'a', report: { ...report, ...wrong } })).toContain(problem);
   });
 });

@@ -103,7 +103,7 @@ describe('an error of the system', () => {
     },
   );
 
-  it('of a user without an entry in the system names the variable', () => {
+  it('an error about a user without an entry in the system names the variable', () => {
     const error = Object.assign(new Error('A system error occurred: uv_os_homedir returned ENOENT'), {
       code: 'ERR_SYSTEM_ERROR',
       info: { code: 'ENOENT', syscall: 'uv_os_homedir' },

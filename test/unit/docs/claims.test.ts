@@ -29,14 +29,14 @@ describe('the claims of the pages', () => {
     expect((JSON.parse(read('package.json')) as { version: string }).version).toBe('0.2.0');
   });
 
-  it('that say "exactly once" also say what the outcome `unknown` means', () => {
+  it('pages that say "exactly once" also say what the outcome `unknown` means', () => {
     const pages = PRODUCT.filter(({ text }) => /exactly once/i.test(text));
     expect(pages.filter(({ text }) => !/\bunknown\b|onPublished/.test(text)).map(({ path }) => path)).toEqual(
       [],
     );
   });
 
-  it('that say that values are never changed also name U+FFFD, or link to the page that does', () => {
+  it('pages that say that values are never changed also name U+FFFD, or link to the page that does', () => {
     const pages = PRODUCT.filter(({ text }) =>
       /values are never changed|never changes? (?:a )?values?/i.test(text),
     );

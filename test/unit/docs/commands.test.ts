@@ -27,7 +27,7 @@ describe('a command line in the documentation', () => {
     expect(usageProblem(text)).toBeNull();
   });
 
-  it.each(elsewhere)('of a service or container exists with its options: %s', (text) => {
+  it.each(elsewhere)('a command line of a service or container exists with its options: %s', (text) => {
     expect(text).not.toBe('');
     expect(usageProblem(`worktrack ${text}`)).toBeNull();
   });

@@ -50,7 +50,7 @@ describe('a link', () => {
     expect(problemOf(page, 'reference/exit-codes.md#exit-codes')).toBeNull();
   });
 
-  it('to a missing page or heading is reported', () => {
+  it('a link to a missing page or heading is reported', () => {
     expect(problemOf(page, 'nowhere.md')).toBe('no such file');
     expect(problemOf(page, 'reference/exit-codes.md#nowhere')).toBe('no such heading');
     expect(problemOf(page, '#nowhere')).toBe('no such heading');

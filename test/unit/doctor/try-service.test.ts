@@ -32,7 +32,7 @@ interface Interpretation {
 
 const INTERPRETATIONS: readonly Interpretation[] = [
   {
-    title: 'the simulator as it is, with all four resources of the spec',
+    title: 'the simulator as it is, with its four default resources',
     resources: RESOURCES,
     finds: [
       /page size: tasks: the service accepts pages of 1000 records and reduces larger ones/,
@@ -275,7 +275,7 @@ describe('plain doctor', () => {
   afterEach(() => simulator?.close());
 
   it.each([
-    ['the four resources of the spec', RESOURCES, {}],
+    ['the four default resources', RESOURCES, {}],
     [
       'thirty resources',
       `[${Array.from({ length: 30 }, (_, at) => `{ name: list-${at}, path: tasks }`).join(', ')}]`,

@@ -83,7 +83,7 @@ describe('change logs that are missing', () => {
     for (const [at, [, text]] of expected.entries()) expect(found[at]!.problem).toMatch(text);
   });
 
-  it('before the newest run are not known if its own log is missing', async () => {
+  it('change logs that are missing before the newest run are not known if its own log is missing', async () => {
     const resource = `r${resources++}`;
     const runs = await fourRuns(lake.store, resource);
     const { run, manifest, part } = runs.at(-1)!;

@@ -28,11 +28,11 @@ describe("A setback of the service's clock", () => {
     { back: 303_000, since: '2026-11-21T01:49:57Z' },
     { back: 30 * HOUR, since: '2026-11-19T19:55:00Z' },
     { back: -HOUR, since: asked },
-  ])('of $back ms is compensated from $since, a day after the previous run', ({ back, since }) => {
+  ])('a setback of $back ms is compensated from $since, a day after the previous run', ({ back, since }) => {
     expect(sinceAt({ workflow: start + DAY, service: start + DAY - back })).toBe(since);
   });
 
-  it('of less than a second costs no more than a second of reading', () => {
+  it('a setback of less than a second costs no more than a second of reading', () => {
     const at = toUtcSeconds(start - SECOND);
     const now = { workflow: start + DAY, service: start + DAY - 999 };
     expect(updatedSinceAfterSetback(at, upTo, now, { overlapMs: 0 })).toBe(toUtcSeconds(start - 2 * SECOND));

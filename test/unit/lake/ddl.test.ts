@@ -473,7 +473,7 @@ describe('A script for several resources', () => {
     expect(clashingResources(['tasks', 'projects', 'task'])).toBeNull();
   });
 
-  it('of tables needs only the names of the resources', () => {
+  it('a script of tables needs only the names of the resources', () => {
     expect(clashingTables(['time-entries', 'tasks', 'Time_entries'])).toEqual([
       'time-entries',
       'Time_entries',

@@ -58,7 +58,7 @@ describe('what deletes are concluded from', () => {
     ],
     ['tasks', [{ kind: 'empty-list', rows: 3 }], 'two-readings', 'by two readings', null],
   ] as [string, readonly DeletesProblem[] | null, string, string, RegExp | null][])(
-    'of %s after %j is %s',
+    'the conclusion of %s after %j is %s',
     (yaml, problems, basis, text, note) => {
       const detection = detectionOf(resource(yaml), null, { problems, notListed: 7 });
       expect([detection.basis, detection.notListed, basisText(detection)]).toEqual([basis, 7, text]);

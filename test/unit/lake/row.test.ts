@@ -106,7 +106,7 @@ describe('A sort key', () => {
     );
   });
 
-  it('of one value is the value itself, so that an index is readable', () => {
+  it('A sort key of one value is the value itself, so that an index is readable', () => {
     expect(sortKey(['a\0b'])).toBe('a\0b');
   });
 });

@@ -252,7 +252,7 @@ describe('A run id', () => {
     expect(() => parseRunDate(text as RunId)).toThrow(RangeError);
   });
 
-  it('with an invalid date is rejected', () => {
+  it('A run id with an invalid date is rejected', () => {
     expect(() => parseRunDate('20261341T020304Z-1a2b3c4d' as RunId)).toThrow(RangeError);
   });
 });

@@ -46,7 +46,7 @@ describe('What a cell holds', () => {
     ['a value that was left out and is wanted again', [EXCLUDE], {}, 'absent', 'absent'],
     ['a value that was left out and is to be masked', [{}, EXCLUDE], K1, 'absent', 'absent'],
     ['a value that is not included', [{}], { include: ['id'] }, 'value', 'absent'],
-  ])('after changes: %s', (_, shapes, today, before, after) => {
+  ])('What a cell holds after changes: %s', (_, shapes, today, before, after) => {
     const reshaping = new Reshaping(
       shapes.map((one) => shape(one)),
       0,

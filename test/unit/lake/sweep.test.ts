@@ -165,7 +165,7 @@ describe('a sweep', () => {
     expect(swept([], { staged }).staged).toEqual([id(1), FAILED, 'something', id(0.5)]);
   });
 
-  it('after a purge removes what late requests of earlier runs left, whenever it was written', () => {
+  it('a sweep after a purge removes what late requests of earlier runs left, whenever it was written', () => {
     const folders = [
       { run: FIRST, hoursAgo: 100 },
       { run: FAILED, hoursAgo: 0.2, names: INCOMPLETE },

@@ -39,7 +39,7 @@ describe('Ids of runs and purges never go back', () => {
     return found;
   }
 
-  it('after a run while the clock was ahead, so that change logs sort in the order of publishing', async () => {
+  it('Ids of runs and purges never go back after a run while the clock was ahead, so that change logs sort in the order of publishing', async () => {
     await start();
     const { admin } = mirror.simulator;
     const id = admin.records('tasks').map(idOf)[0]!;
@@ -107,7 +107,7 @@ describe('Ids of runs and purges never go back', () => {
 
   // The mirror was reset to an earlier point, Temporal's database was restored, or the clock of another Temporal is behind.
   it.each(['of the head', 'of an earlier run', 'before the head', 'of a purge'])(
-    'because a run with the id %s is refused, and leaves what is published',
+    'Ids of runs and purges never go back because a run with the id %s is refused, and leaves what is published',
     async (which) => {
       await start();
       const { admin } = mirror.simulator;

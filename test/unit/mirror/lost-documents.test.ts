@@ -28,7 +28,7 @@ describe('What was published stays restorable', () => {
   }
 
   it.each(['an earlier run', 'the head'])(
-    'when a record is purged while the manifest of the change log of %s is lost',
+    'What was published stays restorable when a record is purged while the manifest of the change log of %s is lost',
     async (which) => {
       await start();
       const { admin } = mirror.simulator;
@@ -60,7 +60,7 @@ describe('What was published stays restorable', () => {
   it.each([
     ['lost', false],
     ['restored from an earlier version', true],
-  ])('when latest.json is %s before a run whose swap had no answer sends it again', async (_, isRestored) => {
+  ])('What was published stays restorable when latest.json is %s before a run whose swap had no answer sends it again', async (_, isRestored) => {
     await start();
     await mirror.run();
     const earlier = await mirror.store.read(LATEST);
@@ -91,7 +91,7 @@ describe('What was published stays restorable', () => {
   });
 
   it.each([false, true])(
-    'when its chain is left behind by a restored latest.json (manifest of the last change log lost: %s)',
+    'What was published stays restorable when its chain is left behind by a restored latest.json (manifest of the last change log lost: %s)',
     async (isLost) => {
       await start();
       const { admin } = mirror.simulator;

@@ -49,8 +49,8 @@ describe('a rollback', () => {
         await mirror.store.write(key, Buffer.from(body.toString().replace('"pages"', '"pagez"')));
       },
     ],
-  ])('with a %s change log', (_, damage) => {
-    it('of the current run finds its target, and verify names the intact runs', async () => {
+  ])('a rollback with a %s change log', (_, damage) => {
+    it('a rollback of the current run finds its target, and verify names the intact runs', async () => {
       await start();
       const { runId: first } = await night();
       admin().update('tasks', ids()[0]!, { title: 'second' });
@@ -66,7 +66,7 @@ describe('a rollback', () => {
     });
   });
 
-  it('to masked rows is not said to have read anything, and leaves the shape of other rows known', async () => {
+  it('a rollback to masked rows is not said to have read anything, and leaves the shape of other rows known', async () => {
     const masked = '{ name: tasks, columns: { mask: { title: redact } } }';
     await start('tasks', masked);
     const { runId: target } = await night();
@@ -86,7 +86,7 @@ describe('a rollback', () => {
     expect(counts).toMatchObject({ updated: 1, unchanged: COUNT - 1 });
   });
 
-  it('to masked rows does not hide what it did not change from a later hash', async () => {
+  it('a rollback to masked rows does not hide what it did not change from a later hash', async () => {
     await start('tasks', '{ name: tasks, columns: { mask: { title: redact } } }');
     const { runId: target } = await night();
     await mirror.configure('tasks');
@@ -130,7 +130,7 @@ describe('a rollback', () => {
     },
   );
 
-  it('that is undone leaves nothing to warn of', async () => {
+  it('a rollback that is undone leaves nothing to warn of', async () => {
     await start();
     const { runId: first } = await night();
     const [one] = ids() as [string];
@@ -155,8 +155,6 @@ describe('a rollback', () => {
     await rollBack(first);
     const { warnings } = await night();
     const [gap] = warnings.filter((text) => text.startsWith('gap: '));
-    expect(gap).toContain(
-      `because run ${first}, to which a rollback returned, was longer ago than the window`,
-    );
+    expect(gap).toContain(`because run ${first}, the target of a rollback, was longer ago than the window`);
   });
 });

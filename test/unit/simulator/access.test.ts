@@ -52,7 +52,7 @@ describe('access', () => {
     expect((await call(simulator, `projects/${other}`)).status).toBe(404);
   });
 
-  it('by id exists for projects only, unless the option says otherwise', async () => {
+  it('access by id exists for projects only, unless the option says otherwise', async () => {
     const simulator = await start();
     const id = (await page(simulator, 'tasks')).data[0]?.id;
     expect((await call(simulator, `tasks/${id}`)).status).toBe(404);

@@ -67,7 +67,7 @@ describe('errors of gRPC', () => {
     expect(grpcMessage(new Error('failed', { cause: native }))).toBe('no write access');
   });
 
-  it('of a poll are refusals unless the poll only waited', () => {
+  it('errors of a poll are refusals unless the poll only waited', () => {
     const poll = (code: number) => isRefusedPoll(Object.assign(new Error(), { code, details: '' }));
     expect([7, 16, 5].map(poll)).toEqual([true, true, true]);
     expect([1, 4, 8, 9, 12].map(poll)).toEqual([false, false, false, false, false]);

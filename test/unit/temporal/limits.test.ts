@@ -11,7 +11,7 @@ function cachedFor(...resources: number[]): number {
 }
 
 describe('a worker caches by default', () => {
-  it('at least 100 workflows', () => {
+  it('a worker caches by default at least 100 workflows', () => {
     expect(cachedFor()).toBe(100);
     expect(cachedFor(7, 7)).toBe(100);
   });
@@ -28,7 +28,7 @@ describe('a worker caches by default', () => {
 });
 
 describe('a worker runs in parallel', () => {
-  it('as many activities as fit into their memory, up to the limit', () => {
+  it('a worker runs in parallel as many activities as fit into their memory, up to the limit', () => {
     expect(activitySlots(16, 1024 * MIB)).toBe(16);
     expect(activitySlots(4, 1024 * MIB)).toBe(4);
     expect(activitySlots(16, 1023 * MIB)).toBe(15);

@@ -32,11 +32,11 @@ describe('the arguments of the start functions', () => {
     [{ since: '2026-02-30' }, 'since "2026-02-30" is not a time'],
     [{ since: '2999-01-01' }, 'since 2999-01-01T00:00:00Z is in the future'],
     [{ since: '2020-08-01', reconcile: true }, 'since and reconcile exclude each other'],
-  ])('of a backfill are checked: %j', (input, message) => {
+  ])('the arguments of a backfill are checked: %j', (input, message) => {
     expect(() => checkBackfill({ connection, ...input })).toThrow(message);
   });
 
-  it('of a rollback and a purge are checked, and a message never repeats a key', () => {
+  it('the arguments of a rollback and a purge are checked, and a message never repeats a key', () => {
     const resource = 'tasks';
     expect(() => checkRollback({ connection, resource, to: '../other' })).toThrow(
       'to "../other" is not a run id',

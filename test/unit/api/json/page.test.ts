@@ -106,7 +106,7 @@ describe('A list page', () => {
     '{"items":[{"id":"1"}]}',
     '[{"id":1}]',
   ])(
-    'that contradicts docs/service-api.md throws SyntaxError when truncated, so it is requested again: %s',
+    'A list page that contradicts docs/service-api.md throws SyntaxError when truncated, so it is requested again: %s',
     (text) => {
       expect(() => readText(text)).toThrow(BrokenPromiseError);
       for (let cut = 0; cut < text.length; cut++)
@@ -324,7 +324,7 @@ describe('The list envelope', () => {
     ['null', 'not an object'],
     ['42', 'not an object'],
     ['{}', 'no "data"'],
-  ])('is rejected as contradicting the specification: %s', (text, what) => {
+  ])('is rejected as contradicting docs/service-api.md: %s', (text, what) => {
     expect(() => readText(text)).toThrow(BrokenPromiseError);
     expect(() => readText(` ${text}\n`)).toThrow(what);
   });
@@ -438,7 +438,7 @@ describe('The list envelope', () => {
     ['{"limit":"250"}', null],
     ['{"limit":-1}', null],
     ['{}', null],
-  ])('with the page %s has the limit %j', (page, limit) => {
+  ])('"data": null with the page %s has the limit %j', (page, limit) => {
     expect(readText(`{"data":[],"page":${page}}`).limit).toBe(limit);
   });
 

@@ -21,7 +21,7 @@ describe('the cursor at the end of a body', () => {
     ['{"data":[],"page":{"nextCursor":"a"}', null],
     ['{"page":{"nextCursor":"a"},"data":[{"id":1}]}', null],
     ['', null],
-  ])('of %s is %s', (text, cursor) => {
+  ])('the cursor at the end of a body of %s is %s', (text, cursor) => {
     expect(peek(text)).toBe(cursor);
   });
 

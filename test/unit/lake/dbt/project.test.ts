@@ -60,7 +60,7 @@ function filesOf(input: Partial<DbtProjectInput>): Map<string, string> {
 describe('a dbt project', () => {
   const projects = published('projects', ['id']);
 
-  it.each(['duckdb', 'athena'] as const)('for %s names no run, and escapes Jinja in names', (adapter) => {
+  it.each(['duckdb', 'athena'] as const)('a dbt project for %s names no run, and escapes Jinja in names', (adapter) => {
     const tasks = published('tasks', ['id', '{{ name }}', '{% raw %}']);
     const files = filesOf({ adapter, resources: [tasks] });
     const bodies = [...files.values()].join('\n');

@@ -318,7 +318,7 @@ describe('A merge', () => {
     ]);
   });
 
-  it('of a snapshot alone gives the same bytes', async () => {
+  it('A merge of a snapshot alone gives the same bytes', async () => {
     const before = letters('a', 'k', (key) => row(key, key));
     const run = await merge(plainScenario({ before }));
     const source = await writePart(lake.store, lake.newKey(), before, { columns: ['k', 'value'] });
@@ -380,7 +380,7 @@ describe('A merge', () => {
     ['mark', 1, 1],
     ['drop', 0, 1],
     ['keep', 1, 0],
-  ])('with deletes: %s keeps %i rows of a deleted record, and logs %i', async (deletes, rows, logged) => {
+  ])('A merge with deletes: %s keeps %i rows of a deleted record, and logs %i', async (deletes, rows, logged) => {
     const run = await merge(
       plainScenario({ before: [row('a', 'x')], gone: new Set(['a' as SortKey]), deletes }),
     );
@@ -399,7 +399,7 @@ describe('A merge', () => {
     expect(run.counts).toMatchObject({ unchanged: 1, retained: 1, deleted: 0 });
   });
 
-  it('of no sources writes nothing', async () => {
+  it('A merge of no sources writes nothing', async () => {
     const run = await merge(plainScenario({ chunks: [{ rows: [], columns: 2 }] }));
     expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: zeroCounts() });
   });
@@ -493,7 +493,7 @@ describe('Rows of another profile', () => {
     expect(attempt).not.toThrow(/secret/);
   });
 
-  it('of an earlier version get quotes around cells with white space at an end', () => {
+  it('rows of an earlier version get quotes around cells with white space at an end', () => {
     expect(adapt(profileOf({}), `${meta}1; a;b\t\n`)).toBe(`${OLD_RUN},${OLD_TIME},,1," a","b\t"\n`);
   });
 

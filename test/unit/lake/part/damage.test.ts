@@ -75,7 +75,7 @@ async function rowsOf(part: PublishedPart, compression: 'gzip' | 'none'): Promis
 }
 
 describe('A block index', () => {
-  it.each(['missing', 'damaged', 'of another part'])('that is %s is not used', async (state) => {
+  it.each(['missing', 'damaged', 'of another part'])('A block index that is %s is not used', async (state) => {
     const part = await written('gzip');
     const good = decodeIndex(await store.read(indexKey(part.key)));
     expect(await readPartIndex(store, part)).toEqual(good);

@@ -191,7 +191,7 @@ describe('A part', () => {
     expect(await lake.store.head(indexKey(key))).toBeNull();
   });
 
-  it('that cannot be completed fails only when the write of its index has ended', async () => {
+  it('A part that cannot be completed fails only when the write of its index has ended', async () => {
     let hasIndex = false;
     const failing = {
       openWriter: () => ({ write: async () => {}, finish: () => Promise.reject(new Error('no network')) }),
@@ -246,7 +246,7 @@ describe('The index of a part', () => {
   it.each([
     ['a/b/part-00003-1a2b3c4d.csv.gz', 'a/b/_part-00003-1a2b3c4d.index.json'],
     ['a/part-00000-00000000.csv', 'a/_part-00000-00000000.index.json'],
-  ])('of %s is %s', (part, index) => {
+  ])('The index of a part of %s is %s', (part, index) => {
     expect(indexKey(part as ObjectKey)).toBe(index);
   });
 });
@@ -430,13 +430,13 @@ describe('A series of parts', () => {
     expect(await copied(chunk, plain)).toEqual(await copied(source, gzip));
   });
 
-  it('without rows has no part, and writes nothing', async () => {
+  it('A series of parts without rows has no part, and writes nothing', async () => {
     const keys: ObjectKey[] = [];
     expect(await series(3, 1, keys).finish()).toEqual([]);
     expect(keys).toEqual([]);
   });
 
-  it('that is aborted does not complete the open part', async () => {
+  it('A series of parts that is aborted does not complete the open part', async () => {
     const keys: ObjectKey[] = [];
     const out = series(9, 1e9, keys);
     for (let at = 0; at < 200; at++) out.add(keyAt(at), bytes('x'.repeat(1000)));

@@ -26,7 +26,7 @@ describe('CRC32', () => {
     );
   });
 
-  it('of two joined pieces is computed from theirs', () => {
+  it('CRC32 of two joined pieces is computed from theirs', () => {
     fc.assert(
       fc.property(bytes, bytes, (a, b) => {
         expect(crc32Combine(crc32(a), crc32(b), b.length)).toBe(crc32(Buffer.concat([a, b])));
@@ -45,7 +45,7 @@ describe('CRC32', () => {
     );
   });
 
-  it('of 6 GiB agrees with that of its 6144 pieces, one by one', () => {
+  it('CRC32 of 6 GiB agrees with that of its 6144 pieces, one by one', () => {
     const piece = Buffer.alloc(2 ** 20, 'worktrack');
     const [first, pieceCrc] = [crc32(Buffer.from('first')), crc32(piece)];
     let long = 0;

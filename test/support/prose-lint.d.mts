@@ -19,4 +19,8 @@ export declare function findingsIn(
   text: string,
   where?: { readonly names?: boolean; readonly cells?: boolean },
 ): Finding[];
+export declare function textsOf(
+  path: string,
+  source: string,
+): { readonly text: string; readonly line: number; readonly names?: boolean }[];
 export declare function lint(root: string): (Finding & { readonly path: string; readonly line: number })[];

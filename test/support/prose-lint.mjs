@@ -1,7 +1,5 @@
-// The prose linter, a part of `npm run lint`. It reads pages, comments and test names, and reports wordings that a native
-// technical writer would not use. `node test/support/prose-lint.mjs --count` prints findings per kind.
-// Not covered yet: string literals of the program (messages, help, descriptions of keys) and the reference tables that
-// `npm run reference` generates from them.
+// The prose linter, a part of `npm run lint`. It reads pages, comments, messages, help and test names, and reports wordings
+// that a native technical writer would not use. `node test/support/prose-lint.mjs --count` prints findings per kind.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
@@ -167,6 +165,13 @@ export const KINDS = [
     'also for a folder',
     { in: 'names' },
   ),
+  kind(
+    'a name that continues its group',
+    /^(?:that|which|who|whose|so)\b|^(?:of|with|without|if|when|because|while|until|after|before|for|from|in|to|by|on|at|as|under)\b[^,]*$/,
+    'a sentence with its subject',
+    'that fails is repeated',
+    { in: 'names' },
+  ),
 ];
 
 /** @param options `in`: `cells` or `names` only; `code`: code spans stay in the text */
@@ -195,7 +200,7 @@ export function findingsIn(text, { names = false, cells = false } = {}) {
 /** "The spec" is not in the repository: a reader needs a link to the page that says what it says. */
 function unlinkedSpec(bare, text, { name, instead }) {
   if (/\]\([^)]*service-api|\]\(https?:|docs\/(?:\w+\/)?service-api|RFC \d|PROTOCOL/.test(text)) return [];
-  return [...bare.matchAll(/\b(?:the|API|API's|service's|of|in) spec(?:ification)?\b/gi)].map((match) => ({
+  return [...bare.matchAll(/(?<![-.#])\bspec(?:s|ification|ifications)?\b(?!\s*[-(.:=])/gi)].map((match) => ({
     kind: name,
     found: match[0],
     instead,
@@ -203,7 +208,7 @@ function unlinkedSpec(bare, text, { name, instead }) {
   }));
 }
 
-/** What people read in one file: `{ text, line, names?, cells? }` for each paragraph, comment or test name. */
+/** What people read in one file: `{ text, line, names?, cells? }` for each paragraph, comment, message or test name. */
 export function textsOf(path, source) {
   if (path.endsWith('.md')) return paragraphs(source);
   return codeTexts(source, path.startsWith('test/'));
@@ -213,7 +218,6 @@ function paragraphs(markdown) {
   const texts = [];
   let block = null;
   let fenced = false;
-  let generated = false;
   const close = () => {
     if (block !== null) texts.push(block);
     block = null;
@@ -222,9 +226,7 @@ function paragraphs(markdown) {
     if (/^\s*(?:```|<!--)/.test(line)) {
       close();
       if (/^\s*```/.test(line)) fenced = !fenced;
-      if (/^<!-- (?:options|configuration|defaults): /.test(line)) generated = true;
-      if (/^<!-- end of /.test(line)) generated = false;
-    } else if (fenced || generated) continue;
+    } else if (fenced) continue;
     else if (/^\s*\|/.test(line)) {
       close();
       texts.push({ text: line, line: at + 1 });
@@ -241,12 +243,16 @@ function paragraphs(markdown) {
 }
 
 const TOKEN =
-  /\/\*[\s\S]*?\*\/|(?:^[ \t]*\/\/.*(?:\n|$))+|[ \t]\/\/ .*$|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/gm;
+  /\/\*[\s\S]*?\*\/|(?:^[ \t]*\/\/.*(?:\n|$))+|[ \t]\/\/ .*$|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\})*`/gm;
 const NAME =
   /(?:\bit|\btest|\bdescribe|\.each\((?:[^()]|\([^()]*\))*\)|\.skipIf\([^)]*\)|\.runIf\([^)]*\))\(\s*$/;
 
+/** A literal of the program is read by people if it has several words. */
+const MESSAGE = /[A-Za-z]{2,}[,:;]? [A-Za-z]{2,}/;
+
 function codeTexts(source, isTest) {
   const texts = [];
+  let message = null;
   for (const match of source.matchAll(TOKEN)) {
     const [token] = match;
     const line = source.slice(0, match.index).split('\n').length;
@@ -257,9 +263,21 @@ function codeTexts(source, isTest) {
     } else if (isTest) {
       if (NAME.test(source.slice(Math.max(0, match.index - 400), match.index)))
         texts.push({ text: token.slice(1, -1), line, names: true });
+    } else {
+      const text = token
+        .slice(1, -1)
+        .replaceAll(/\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g, '…')
+        .replaceAll("\\'", "'");
+      // Literals that `+` joins are one message.
+      if (message !== null && /^\s*\+\s*$/.test(source.slice(message.end, match.index))) message.text += text;
+      else {
+        message = { text, line };
+        texts.push(message);
+      }
+      message.end = match.index + token.length;
     }
   }
-  return texts;
+  return texts.filter(({ text, end }) => end === undefined || MESSAGE.test(text));
 }
 
 /** All findings under a folder: `{ path, line, kind, found, instead }`. */

@@ -1,14 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PAGES, pageAt } from '../../support/docs.js';
+import { activityMemory, activitySlots } from '../../../src/temporal/worker/limits.js';
+import { codeBlocks, codeSpans, PAGES, pageAt } from '../../support/docs.js';
+import { BLOCKS, CLAIMS } from './claims-and-tests.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const PRODUCT = PAGES.filter(({ path }) => path !== 'CHANGELOG.md');
 
 describe('the claims of the pages', () => {
-  it('name the commands that read the API key: those that resolve it or check its file', () => {
+  it('the pages name the commands that read the API key: those that resolve it or check its file', () => {
     const readers = readdirSync(join(ROOT, 'src/cli'), { recursive: true, encoding: 'utf8' })
       .map((path) => join('src/cli', path))
       .filter((path) => path.endsWith('.ts'))
@@ -23,7 +25,7 @@ describe('the claims of the pages', () => {
     }
   });
 
-  it('never call 0.1 a release: there is none before 0.2.0', () => {
+  it('the pages never call 0.1 a release: there is none before 0.2.0', () => {
     const earlier = /\b0\.1\.0\b|\bversion 0\.1\b|\b0\.1 (?:histories|lakes?|workers?|wrote|to(?! 0\.2 s))\b/;
     expect(PAGES.filter(({ text }) => earlier.test(text)).map(({ path }) => path)).toEqual([]);
     expect((JSON.parse(read('package.json')) as { version: string }).version).toBe('0.2.0');
@@ -45,7 +47,7 @@ describe('the claims of the pages', () => {
     ).toEqual([]);
   });
 
-  it('name test commands with what they run and leave out', () => {
+  it('the pages name test commands with what they run and leave out', () => {
     const { text } = pageAt('CONTRIBUTING.md');
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     expect(text).toContain('| `npm test` | all but chaos, engines and benchmarks |');
@@ -54,5 +56,71 @@ describe('the claims of the pages', () => {
     for (const left of ['chaos', 'engines', 'bench']) expect(config).not.toContain(`test/${left}/`);
     expect(scripts['test:chaos']).toContain('test/chaos');
     expect(scripts['test:engines']).toContain('test/engines');
+  });
+});
+
+describe('a checked claim', () => {
+  const tests = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.test.ts'))
+    .map((path) => read(join('test', path)))
+    .join('\n');
+  const all = Object.entries(CLAIMS).flatMap(([page, claims]) =>
+    claims.map(([words, test]) => ({ page, words, test })),
+  );
+
+  it.each(all)('is on $page, and has a test: $words', ({ page, words, test }) => {
+    expect(pageAt(page).text.replace(/\s+/g, ' ')).toContain(words);
+    expect(tests.includes(test), `a test whose name contains "${test}"`).toBe(true);
+  });
+
+  it('is one of at least 87', () => {
+    expect(all.length).toBeGreaterThanOrEqual(87);
+  });
+
+  it('may be a block of text, which then has a test that compares it with the program', () => {
+    const blocks = codeBlocks().filter(({ language }) => language === 'text' || language === '');
+    const testOf = ({ page, text }: { page: string; text: string }): string | undefined =>
+      BLOCKS.find(([of, start]) => of === page && text.startsWith(start))?.[2];
+    expect(blocks.filter((block) => testOf(block) === undefined)).toEqual([]);
+    const named = BLOCKS.map(([, , test]) => test).filter((test) => !/^(a drawing|settings of)/.test(test));
+    expect(named.filter((test) => !tests.includes(test))).toEqual([]);
+  });
+});
+
+describe('The memory of a worker', () => {
+  const { text } = pageAt('docs/how-to/workers.md');
+  const MIB = 2 ** 20;
+
+  it('is divided as the guide to workers says', () => {
+    const [, most, each, idle] =
+      /at most (\d+) activities[\s\S]*counts as (\d+) MiB[\s\S]*half of what remains[\s\S]*after (\d+) MiB/.exec(text)!;
+    expect(activityMemory(2048 * MIB, 100)).toBe(((2048 - Number(idle)) / 2) * MIB);
+    expect(activityMemory(2048 * MIB, 300)).toBeLessThan(activityMemory(2048 * MIB, 100));
+    expect(activitySlots(Number(most), 10 * Number(each) * MIB)).toBe(10);
+    expect(activitySlots(Number(most), 10 * Number(each) * MIB - 1)).toBe(9);
+    expect(activitySlots(Number(most), 1000 * Number(each) * MIB)).toBe(Number(most));
+    expect(read('src/cli/commands/setup.ts')).toContain(`(default: ${most})`);
+  });
+});
+
+describe('A line of the log that a page quotes', () => {
+  const code = ['src', 'activities', 'workflows']
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+    )
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => read(path).replace(/['"`]\s*\+\s*['"`]/g, ''))
+    .join('\n');
+  const quotes = [
+    ['docs/how-to/logs-and-traces.md', 'starting a worker'],
+    ['docs/how-to/logs-and-traces.md', 'write-back started'],
+    ['docs/how-to/logs-and-traces.md', 'write-back ended'],
+    ['docs/how-to/workers.md', 'configuration rejected'],
+    ['docs/how-to/workers.md', 'has not accepted this worker'],
+  ] as const;
+
+  it.each(quotes)('is on %s and in the code: %s', (page, quote) => {
+    expect(codeSpans(pageAt(page).text)).toContain(quote);
+    expect(code).toContain(quote);
   });
 });

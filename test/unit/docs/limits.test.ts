@@ -110,6 +110,79 @@ describe('the page of limits', () => {
   });
 });
 
+/** Where the options of each activity are: the name of a constant, and a part of its path if several have the name. */
+const OPTIONS: Readonly<Record<string, readonly [name: string, path?: string]>> = {
+  planExport: ['PLAN', 'request-runs'],
+  run: ['WHOLE_RUN'],
+  extractPages: ['long'],
+  findAbsent: ['work'],
+  confirmDeletes: ['long'],
+  planMerge: ['work'],
+  mergeParts: ['work'],
+  publish: ['work'],
+  followTable: ['TABLE'],
+  sweep: ['SWEEP'],
+  discardRun: ['DISCARD'],
+  purgeRecord: ['AMEND'],
+  startOnPublished: ['START'],
+  reportAlerts: ['REPORT'],
+  watch: ['WATCH'],
+  notify: ['SEND'],
+  planWriteBack: ['WORK'],
+  claimRows: ['WORK'],
+  sendRows: ['send'],
+  writeResults: ['WORK'],
+};
+
+describe('The limits of the activities', () => {
+  const { text } = pageAt('docs/internals/fencing.md');
+  const rows = [...text.matchAll(/^\| (\w+)( \*n\*)? \| (.*?) \| (.*?) \| (.*?) \| .* \|$/gm)].map(
+    ([, activity, mark, one, attempts, all]) => ({ activity: activity!, mark, one, attempts, all }),
+  );
+
+  it('are those of every activity', () => {
+    const all = SOURCES.filter((one) => one.path.startsWith('src/core/contract')).flatMap(({ text: code }) =>
+      [...code.matchAll(/'worktrack\.(\w+)'\(/g)].map(([, name]) => name!),
+    );
+    expect(all.length).toBeGreaterThan(10);
+    expect(rows.map(({ activity }) => activity).sort()).toEqual(all.sort());
+  });
+
+  it.each(rows)('are stated in the page on fencing: $activity', ({ activity, mark, one, attempts, all }) => {
+    const options = optionsOf(...OPTIONS[activity]!);
+    expect([options.startToCloseTimeout, 'G']).toContain(one!.replaceAll('`', ''));
+    expect(attempts).toMatch(options.maximumAttempts);
+    if (options.scheduleToCloseTimeout !== null && activity !== 'run')
+      expect(all!.replaceAll('`', '')).toBe(options.scheduleToCloseTimeout);
+    if (options.scheduleToCloseTimeout === null) expect(all).toBe('');
+    expect(mark === undefined).toBe(options.heartbeat);
+  });
+});
+
+/** The options of `proxyActivities` as the code has them, in the words of the page: `G` for `retries.giveUpAfter`. */
+function optionsOf(name: string, path = '') {
+  const found = SOURCES.filter((one) => one.path.startsWith('workflows') && one.path.includes(path)).flatMap(
+    ({ text }) =>
+      [...text.matchAll(new RegExp(`const ${name} = (?:proxyActivities<Activities>\\()?\\{([\\s\\S]*?)\\n *\\}`, 'g'))].map(
+        ([, body]) => ({ body: body!, text }),
+      ),
+  );
+  expect(found, `the options ${name} in workflows`).toHaveLength(1);
+  const [{ body, text }] = found as [{ body: string; text: string }];
+  const time = (key: string): string | null => {
+    const [, value] = new RegExp(`${key}: '?([\\w ]+)'?,`).exec(body) ?? [];
+    return value === undefined ? null : value === 'giveUpAfterMs' ? 'G' : value;
+  };
+  const [, most] = /maximumAttempts: (.*?) \}/.exec(body) ?? [];
+  return {
+    startToCloseTimeout: time('startToCloseTimeout')!,
+    scheduleToCloseTimeout: time('scheduleToCloseTimeout'),
+    maximumAttempts:
+      most === undefined ? /^any number/ : /^\d+$/.test(most) ? new RegExp(`^${most}\\b`) : /at least 3/,
+    heartbeat: /heartbeatTimeout|\.\.\.common/.test(body) && /heartbeatTimeout/.test(text),
+  };
+}
+
 const SOURCES = ['src', 'workflows', 'activities'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .map((path) => join(folder, path))

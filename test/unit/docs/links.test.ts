@@ -21,6 +21,26 @@ describe('the pages', () => {
     ).toEqual([]);
   });
 
+  it('show only pictures that `npm run pictures` makes, and all of them', () => {
+    const shown = PAGES.flatMap((page) =>
+      linksOf(page)
+        .filter((link) => link.endsWith('.png'))
+        .map((link) => normalize(join(dirname(page.path), link))),
+    );
+    const script = readFileSync(join(ROOT, 'test/pictures/demo.pictures.ts'), 'utf8');
+    const made = [...script.matchAll(/'([\w-]+\.png)'/g)].map(([, name]) => `docs/images/${name}`);
+    const there = readdirSync(join(ROOT, 'docs/images')).map((name) => `docs/images/${name}`);
+    expect(new Set(shown)).toEqual(new Set(made));
+    expect(there.sort()).toEqual(made.sort());
+  });
+
+  it('fence all code, so that tests see it', () => {
+    const indented = PAGES.flatMap(({ path, text }) =>
+      [...proseOf(text).matchAll(/\n\n( {4,}(?![-*\d]|\|).*)/g)].map(([, line]) => ({ path, line })),
+    );
+    expect(indented.filter(({ line }) => /^ {4,}(?:#|\$|\w+:|worktrack|npm|[A-Z_]+=)/.test(line!))).toEqual([]);
+  });
+
   it('start with a README of at most 700 words', () => {
     expect(PAGES[0]!.text.split(/\s+/).filter((word) => word !== '').length).toBeLessThanOrEqual(700);
   });

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findingsIn, KINDS, lint } from '../../support/prose-lint.mjs';
+import { findingsIn, KINDS, lint, textsOf } from '../../support/prose-lint.mjs';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
@@ -21,7 +21,15 @@ describe('the prose linter', () => {
     expect(plain.flatMap((text) => findingsIn(text))).toEqual([]);
   });
 
-  it('finds nothing in pages, comments and test names', () => {
+  it('reads a message of the program as one text, and neither keys nor single words', () => {
+    const code = "throw new Error('the lake is out ' +\n  `of reach (${why}), ${count('row')}`);\nconst key = 'a-key';";
+    const [message, ...rest] = textsOf('src/x.ts', code);
+    expect(message).toMatchObject({ text: 'the lake is out of reach (…), …', line: 1 });
+    expect(rest).toEqual([]);
+    expect(findingsIn(message!.text).map(({ kind }) => kind)).toContain('out of reach');
+  });
+
+  it('finds nothing in pages, comments, messages and test names', () => {
     expect(lint(ROOT)).toEqual([]);
   });
 });

@@ -3,9 +3,12 @@
 
 const BLOCK = /<!-- options: ([\w-]+) -->\n[\s\S]*?<!-- end of options -->/g;
 
-/** The command whose options of these names are described once for all commands. */
-const MODEL = 'status';
-const COMMON = ['--resource', '--all', '--failing', '--details', '--json'];
+/** The options that are described once for all commands, and the command whose words are theirs. */
+const COMMON = [
+  ['status', ['--resource', '--all', '--failing', '--details', '--json']],
+  ['export', ['--allow-deletes', '--timeout', '--no-wait']],
+  ['cat', ['--dt']],
+];
 
 /** The page with a table of arguments and options between each pair of marks. @param program the commander program */
 export function withOptions(page, program) {
@@ -27,10 +30,12 @@ export function namesOfOptions(page) {
 }
 
 function commonOf(program) {
-  const model = program.commands.find((one) => one.name() === MODEL);
+  const model = (name) => program.commands.find((one) => one.name() === name);
   return [
-    ...model.registeredArguments.map(argumentRow),
-    ...COMMON.map((long) => rowOf(model.options.find((option) => option.long === long))),
+    ...model('status').registeredArguments.map(argumentRow),
+    ...COMMON.flatMap(([name, longs]) =>
+      longs.map((long) => rowOf(model(name).options.find((option) => option.long === long))),
+    ),
   ];
 }
 

@@ -82,7 +82,10 @@ function kindOf(schema) {
   if (schema.enum !== undefined) return schema.enum.map(code).join(', ');
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(kindOf))].join(' or ');
   if (schema.type === 'boolean') return '`true`, `false`';
-  if (schema.type === 'integer') return `whole number, ${schema.minimum} to ${schema.maximum}`;
+  if (schema.type === 'integer') {
+    const { minimum, maximum } = schema;
+    return maximum === Number.MAX_SAFE_INTEGER ? 'whole number' : `whole number, ${minimum} to ${maximum}`;
+  }
   if (schema.type === 'array') return `list of: ${kindOf(schema.items)}`;
   if (schema.properties !== undefined) return 'map';
   if (schema.type === 'object') return `map of: ${kindOf(schema.additionalProperties)}`;

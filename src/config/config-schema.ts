@@ -39,9 +39,7 @@ export const lake = section({
     .describe('URL of an S3-compatible store other than AWS.'),
   forcePathStyle: flag()
     .optional()
-    .describe(
-      'Use `https://endpoint/bucket/key`. Most stores other than AWS require it.',
-    ),
+    .describe('Use `https://endpoint/bucket/key`. Most stores other than AWS require it.'),
   ...awsAccount,
 });
 
@@ -65,14 +63,8 @@ const statuses = z
 
 /** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
 export const errors = section({
-  refused: statuses
-    .prefault([401, 402, 403])
-    .describe(
-      'Statuses that refuse an API key, a plan or a grant.',
-    ),
-  transient: statuses
-    .prefault([408, 425, 429, '5xx'])
-    .describe('Statuses that are retried.'),
+  refused: statuses.prefault([401, 402, 403]).describe('Statuses that refuse an API key, a plan or a grant.'),
+  transient: statuses.prefault([408, 425, 429, '5xx']).describe('Statuses that are retried.'),
 });
 
 const rateError = ({ input }: { readonly input?: unknown }) =>
@@ -124,14 +116,10 @@ export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 const syncKeys = section({
   pageSize: count(1, 100_000)
     .prefault(1000)
-    .describe(
-      'Records per page. The size is halved if the service rejects it or fails at it several times.',
-    ),
+    .describe('Records per page. The size is halved if the service rejects it or fails at it several times.'),
   overlap: overlap
     .prefault('5m')
-    .describe(
-      'How far before the start of the last run an increment reads again; at least one second.',
-    ),
+    .describe('How far before the start of the last run an increment reads again; at least one second.'),
   clock: choice(['earliest', 'service'])
     .prefault('earliest')
     .describe(
@@ -168,8 +156,7 @@ const scheduleKeys = section({
 
 const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
 
-const WRITE_PATH =
-  'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
+const WRITE_PATH = 'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
 
 const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
   .exactOptional()
@@ -213,9 +200,7 @@ const retention = section({
     .describe('How long replaced snapshots are kept.'),
   keep: choice(['last', 'all'])
     .prefault('last')
-    .describe(
-      'Snapshots kept per day. An earlier one is removed 24 h after it was replaced.',
-    ),
+    .describe('Snapshots kept per day. An earlier one is removed 24 h after it was replaced.'),
 });
 
 /** Temporal limits names to 1,000 bytes. */
@@ -232,16 +217,12 @@ const onPublished = section({
 });
 
 const masking = section({
-  secret: secretRef().describe(
-    'The secret: at least 16 characters, the same for all workers.',
-  ),
+  secret: secretRef().describe('The secret: at least 16 characters, the same for all workers.'),
 });
 
 const connectionKeys = section({
   baseUrl: baseUrl.describe('URL of the service, without `/api/public/v2`.'),
-  apiKey: secretRef().describe(
-    'Where the API key is read when it is used, never the key itself.',
-  ),
+  apiKey: secretRef().describe('Where the API key is read when it is used, never the key itself.'),
   lake: lake.describe('Location of snapshots, change logs and receipts.'),
   resources: z
     .array(resource, {

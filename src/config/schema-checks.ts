@@ -66,12 +66,12 @@ const rows = section({
 });
 
 const change = section({
-  max: percent.optional().describe('Largest distance of the number of rows from the median of the last days.'),
+  max: percent
+    .optional()
+    .describe('Largest distance of the number of rows from the median of the last days.'),
   new: percent.optional().describe('Most rows that a run may add, as a share of that median.'),
   gone: percent.optional().describe('Most rows that a run may delete, as a share of that median.'),
-  over: count(DAYS.least, DAYS.most)
-    .optional()
-    .describe(`Number of days. Default: \`${DAYS.usual}\`.`),
+  over: count(DAYS.least, DAYS.most).optional().describe(`Number of days. Default: \`${DAYS.usual}\`.`),
 }).superRefine((limits, context) => {
   if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
     add(context, 'has no limit; allowed: at least one of max, new, gone');

@@ -94,17 +94,11 @@ export const awsAccount = {
   profile: formed('the name of a profile in the AWS configuration', /^[^\s\p{Cc}]{1,128}$/u)
     .optional()
     .describe('Profile of the AWS configuration files. Default: as for the AWS SDK.'),
-  tags: tags
-    .optional()
-    .describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
+  tags: tags.optional().describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
   storageClass: choice(STORAGE_CLASSES)
     .optional()
-    .describe(
-      'Storage class of snapshots, change logs and tables.',
-    ),
-  requesterPays: flag()
-    .optional()
-    .describe('Pay for requests to a bucket of another account.'),
+    .describe('Storage class of snapshots, change logs and tables.'),
+  requesterPays: flag().optional().describe('Pay for requests to a bucket of another account.'),
   expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/)
     .optional()
     .describe('Account id of the bucket's owner. S3 rejects requests to a bucket of another account.'),

@@ -58,9 +58,7 @@ const target = section({
   key: secretRef().optional().describe('Integration key, for `format: pagerduty` only.'),
   headers: headers
     .prefault({})
-    .describe(
-      'Headers of the POST. Each secret is the complete value, with a prefix such as `Bearer `.',
-    ),
+    .describe('Headers of the POST. Each secret is the complete value, with a prefix such as `Bearer `.'),
   on: z
     .array(event, { error: ({ input }) => invalidValue(input, `a list of ${ALERT_EVENTS.join(', ')}`) })
     .min(1, {

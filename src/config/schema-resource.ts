@@ -35,9 +35,7 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
 });
 
 const columns = section({
-  include: fields
-    .exactOptional()
-    .describe('Mirror only these fields and the key. Default: all fields.'),
+  include: fields.exactOptional().describe('Mirror only these fields and the key. Default: all fields.'),
   exclude: fields.exactOptional().describe('Fields that are not mirrored.'),
   mask: mask
     .exactOptional()
@@ -48,12 +46,8 @@ const columns = section({
 
 /** A resource as a map. Some defaults depend on its name, and others are settings of the connection. */
 const resourceMap = section({
-  name: name.describe(
-    'Name in commands, and folder in the lake. Without other keys, write the name alone.',
-  ),
-  path: path
-    .exactOptional()
-    .describe('Path of the list under `/api/public/v2/`. Default: the name.'),
+  name: name.describe('Name in commands, and folder in the lake. Without other keys, write the name alone.'),
+  path: path.exactOptional().describe('Path of the list under `/api/public/v2/`. Default: the name.'),
   key: key
     .exactOptional()
     .describe(
@@ -86,9 +80,7 @@ const resourceMap = section({
     ),
   contract: choice(['evolve', 'freeze'])
     .exactOptional()
-    .describe(
-      'New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.',
-    ),
+    .describe('New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.'),
   columns: columns.exactOptional().describe('Selection and masking of fields.'),
   deletes: deletePolicy.exactOptional().describe("Overrides the connection's `deletes`."),
   csv: csvOverrides.exactOptional().describe("Overrides keys of the connection's `csv`."),

@@ -20,9 +20,7 @@ const timestamp = section({
     .describe("Largest difference from the receiver's clock."),
   signs: choice(['timestamp.body', 'body'])
     .prefault('timestamp.body')
-    .describe(
-      'What is signed: the header, a dot and the body, or the body alone.',
-    ),
+    .describe('What is signed: the header, a dot and the body, or the body alone.'),
 }).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
 
 const signature = section({
@@ -64,14 +62,16 @@ const unsigned = z.literal('none').transform(() => null);
 const HANDSHAKES = ['secret', 'challenge', 'token', 'probe'] as const;
 
 /** Handshakes; a service has one, as a rule. */
-const handshake = z.union(
-  [
-    z.literal('none').transform((): HandshakeKind[] => []),
-    z.enum(HANDSHAKES).transform((kind): HandshakeKind[] => [kind]),
-    z.array(choice(HANDSHAKES)).transform((kinds): HandshakeKind[] => [...new Set(kinds)]),
-  ],
-  { error: ({ input }) => invalidValue(input, `none, ${HANDSHAKES.join(', ')}, or a list of them`) },
-).meta({ title: 'kind, or list of kinds' });
+const handshake = z
+  .union(
+    [
+      z.literal('none').transform((): HandshakeKind[] => []),
+      z.enum(HANDSHAKES).transform((kind): HandshakeKind[] => [kind]),
+      z.array(choice(HANDSHAKES)).transform((kinds): HandshakeKind[] => [...new Set(kinds)]),
+    ],
+    { error: ({ input }) => invalidValue(input, `none, ${HANDSHAKES.join(', ')}, or a list of them`) },
+  )
+  .meta({ title: 'kind, or list of kinds' });
 
 /** `webhook` of a connection (docs/reference/configuration.md). */
 export const webhook = section({
@@ -98,9 +98,7 @@ export const webhook = section({
     ),
   kinds: kinds
     .prefault({})
-    .describe(
-      'Resources of each event kind; `[]` ignores the kind. A kind may end in `*`.',
-    ),
+    .describe('Resources of each event kind; `[]` ignores the kind. A kind may end in `*`.'),
   maxBody: byteSize(1024, 64 * 1024 ** 2)
     .prefault('1MiB')
     .describe('Largest notice. A larger one is answered with 413.'),

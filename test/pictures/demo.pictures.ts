@@ -24,10 +24,14 @@ beforeAll(async () => {
   demo.stdout!.on('data', (chunk) => {
     printed += String(chunk);
   });
-  await until(() => {
-    if (demo.exitCode !== null) throw new Error(`the demo ended: ${printed}`);
-    return printed.includes('In another terminal');
-  }, 'the demo has run', 240_000);
+  await until(
+    () => {
+      if (demo.exitCode !== null) throw new Error(`the demo ended: ${printed}`);
+      return printed.includes('In another terminal');
+    },
+    'the demo has run',
+    240_000,
+  );
   const chromium = findChromium();
   if (chromium === null) throw new Error('Chromium is needed: set CHROMIUM, or put it on PATH.');
   page = await openPage(chromium);

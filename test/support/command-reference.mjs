@@ -47,18 +47,24 @@ function commandTables(program, name, common) {
     ...(isGroup ? [] : [[`worktrack ${name}`, command]]),
     ...command.commands.map((one) => [`worktrack ${name} ${one.name()}`, one]),
   ];
-  return all.map(([words, one]) => sectionOf(words, one, common)).join('\n\n');
+  // Commands of a group that differ only in their names have one section.
+  const sections = new Map();
+  for (const [words, one] of all) {
+    const { usage, rest } = sectionOf(words, one, common);
+    sections.set(rest, [...(sections.get(rest) ?? []), usage]);
+  }
+  return [...sections].map(([rest, usages]) => `Usage: ${usages.join(', ')}.${rest}`).join('\n\n');
 }
 
-/** The usage, the common options that the command accepts, and a table of all others. */
+/** The usage; and the common options that the command accepts, with a table of all others. */
 function sectionOf(words, command, common) {
   const rows = [...command.registeredArguments.map(argumentRow), ...command.options.map(rowOf)];
   const isCommon = (row) => common.some((one) => one.name === row.name && one.meaning === row.meaning);
   const accepted = rows.filter(isCommon).map(({ name }) => `\`${name.split(' ')[0]}\``);
   const shared = accepted.length === 0 ? '' : ` Common: ${accepted.join(', ')}.`;
   const own = rows.filter((row) => !isCommon(row));
-  const usage = `Usage: \`${words} ${command.usage()}\`.${shared}`;
-  return own.length === 0 ? usage : `${usage}\n\n${tableOf(own)}`;
+  const rest = own.length === 0 ? shared : `${shared}\n\n${tableOf(own)}`;
+  return { usage: `\`${words} ${command.usage()}\``, rest };
 }
 
 function tableOf(rows) {

@@ -9,7 +9,7 @@ import { findPythonPackage } from './python-packages.js';
 
 const KUBERNETES_VALIDATE = '1.37.0';
 const KUBERNETES = '1.34';
-/** The schema of the Compose specification is in this Go module. */
+/** The schema of Compose files is in this Go module. */
 const COMPOSE = 'github.com/compose-spec/compose-go/v2@v2.16.2';
 const SCRIPT = fileURLToPath(new URL('validate-deployment.py', import.meta.url));
 

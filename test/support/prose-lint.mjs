@@ -167,7 +167,7 @@ export const KINDS = [
   ),
   kind(
     'a name that continues its group',
-    /^(?:that|which|who|whose|so)\b|^(?:of|with|without|if|when|because|while|until|after|before|for|from|in|to|by|on|at|as|under)\b[^,]*$/,
+    /^(?:that|which|who|whose|so)\b|^(?:of|with|without|if|when|because|while|until|after|before|for|from|in|to|by|on|at|as|under)\b(?!-)[^,]*$/,
     'a sentence with its subject',
     'that fails is repeated',
     { in: 'names' },

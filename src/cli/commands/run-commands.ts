@@ -35,10 +35,7 @@ export function addRunCommands(program: Command, onEnd: OnEnd): void {
       'serve /healthz and /readyz at this address; a port alone listens on loopback',
     )
     .option('--metrics <host:port>', 'serve Prometheus metrics at this address, such as 127.0.0.1:9464')
-    .option(
-      '--watch',
-      'load the configuration file when it changes, as on SIGHUP',
-    )
+    .option('--watch', 'load the configuration file when it changes, as on SIGHUP')
     .option(
       '--give-up-after <duration>',
       'end with exit code 4 after this long without Temporal (default: never)',
@@ -231,11 +228,8 @@ export function addWriteBackCommand(program: Command, onEnd: OnEnd): void {
         'rows that may have been sent more than writeBack.unknownAfter ago',
       ).choices(['resend', 'skip']),
     )
-    .option('--again', 'write such rows again')
-    .option(
-      '--skip-written',
-      'leave out rows that an earlier batch has written (default with --key-column; otherwise an error)',
-    )
+    .option('--again', 'also send rows that an earlier batch has written')
+    .option('--skip-written', 'leave such rows out (default with --key-column; otherwise an error)')
     .option('--no-read-back', 'do not read the resource afterwards')
     .option('--json', 'print one JSON object')
     .action(async (resource: string, file: string, _: object, command: Command) => {

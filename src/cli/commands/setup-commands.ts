@@ -14,10 +14,7 @@ export function addSetupCommands(program: Command, onEnd: OnEnd): void {
       'several',
     ),
   )
-    .option(
-      '--try-service',
-      'also try what the API leaves open, and print the settings that follow',
-    )
+    .option('--try-service', 'also try what the API leaves open, and print the settings that follow')
     .option('--json', 'print one JSON object');
 
   add<import('../setup/init-command.js').InitOptions>(

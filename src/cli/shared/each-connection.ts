@@ -70,7 +70,7 @@ export interface ConnectionSummary {
 
 const STATES: Readonly<Partial<Record<ExitCode, string>>> = {
   [EXIT.refused]: 'refused',
-  [EXIT.outOfReach]: 'out of reach',
+  [EXIT.outOfReach]: 'unreachable',
   [EXIT.detached]: 'not awaited',
 };
 

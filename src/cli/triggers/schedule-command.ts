@@ -146,7 +146,7 @@ export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }
 /** Warns of a day without a run because the time does not exist when daylight saving time begins. */
 function skippedNightLine({ timezone }: { timezone: string }, { date, time }: SkippedNight): string {
   return (
-    `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts that night. The next run ` +
+    `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts on that day. The next run ` +
     'reads its changes. Choose an hour that always exists, or the time zone UTC.'
   );
 }

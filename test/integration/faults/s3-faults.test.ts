@@ -47,22 +47,25 @@ describe('a store without conditional writes', () => {
       { kind: 'status', status: 501, code: 'NotImplemented' },
       /rejects conditional writes/,
     ],
-  ] as const)('a store without conditional writes that %s is rejected before anything is written', async (_, fault, message) => {
-    faulty = await startFaultyStack();
-    await faulty.stack.startWorker();
-    faulty.s3.add({ conditional: true, fault });
-    const { runs } = await faulty.stack.export();
-    for (const run of runs) {
-      expect(run).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
-      expect(run.error!.message).toMatch(message);
-      expect(run.error!.message).toContain('Use AWS S3');
-    }
-    expect(faulty.stack.simulator.admin.stats().requests).toBe(0);
-    const files = await readdir(faulty.stack.lakeFolder, { recursive: true, withFileTypes: true }).catch(
-      () => [],
-    );
-    expect(files.filter((file) => file.isFile())).toEqual([]);
-  });
+  ] as const)(
+    'a store without conditional writes that %s is rejected before anything is written',
+    async (_, fault, message) => {
+      faulty = await startFaultyStack();
+      await faulty.stack.startWorker();
+      faulty.s3.add({ conditional: true, fault });
+      const { runs } = await faulty.stack.export();
+      for (const run of runs) {
+        expect(run).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
+        expect(run.error!.message).toMatch(message);
+        expect(run.error!.message).toContain('Use AWS S3');
+      }
+      expect(faulty.stack.simulator.admin.stats().requests).toBe(0);
+      const files = await readdir(faulty.stack.lakeFolder, { recursive: true, withFileTypes: true }).catch(
+        () => [],
+      );
+      expect(files.filter((file) => file.isFile())).toEqual([]);
+    },
+  );
 
   it('is probed once per worker and connection', async () => {
     faulty = await startFaultyStack();

@@ -84,44 +84,52 @@ describe('a late swap', () => {
   it.each([
     [0, 1],
     [1, 0],
-  ])('a late swap of each of two failed runs leads to a consistent lake, in the order %i, %i', async (first, second) => {
-    world = await startLateWorld();
-    const { mirror } = world;
-    await runs(1);
-    await nextSecond();
-    const failed = [await failedRun(), await failedRun()];
-    await nextSecond();
-    await mirror.sweep();
-    expect(await failed[first]!.late.deliver()).toBe(200);
-    expect(await failed[second]!.late.deliver()).toBe(412);
-    expect(await head()).toBe(failed[first]!.runId);
-    const next = await nextRun();
-    expect(await head()).toBe(next);
-    expect(await objectsOf(failed[first]!.runId)).not.toEqual([]);
-    expect(await objectsOf(failed[second]!.runId)).toEqual([]);
-    await world.check();
-    await world.checkTidy();
-  });
+  ])(
+    'a late swap of each of two failed runs leads to a consistent lake, in the order %i, %i',
+    async (first, second) => {
+      world = await startLateWorld();
+      const { mirror } = world;
+      await runs(1);
+      await nextSecond();
+      const failed = [await failedRun(), await failedRun()];
+      await nextSecond();
+      await mirror.sweep();
+      expect(await failed[first]!.late.deliver()).toBe(200);
+      expect(await failed[second]!.late.deliver()).toBe(412);
+      expect(await head()).toBe(failed[first]!.runId);
+      const next = await nextRun();
+      expect(await head()).toBe(next);
+      expect(await objectsOf(failed[first]!.runId)).not.toEqual([]);
+      expect(await objectsOf(failed[second]!.runId)).toEqual([]);
+      await world.check();
+      await world.checkTidy();
+    },
+  );
 });
 
 describe('a sweep keeps the change logs of published runs', () => {
   it.each([
     { lost: 'of the change log', trees: ['changes'] },
     { lost: 'of change log and snapshot', trees: ['changes', 'snapshots'] },
-  ] as const)('a sweep keeps the change logs of published runs if the manifest $lost is lost', async ({ trees }) => {
-    world = await startLateWorld();
-    const ids = await runs(4);
-    const lost = ids[1]!;
-    for (const tree of trees) {
-      const keys = await objectsOf(lost, tree);
-      await world.mirror.store.remove(keys.filter((key) => key.endsWith('_datapackage.json')) as ObjectKey[]);
-    }
-    const before = await objectsOf(lost);
-    expect(before).not.toEqual([]);
-    ids.push(...(await runs(2)));
-    expect(await objectsOf(lost)).toEqual(before);
-    for (const id of ids) expect(await objectsOf(id), id).not.toEqual([]);
-  });
+  ] as const)(
+    'a sweep keeps the change logs of published runs if the manifest $lost is lost',
+    async ({ trees }) => {
+      world = await startLateWorld();
+      const ids = await runs(4);
+      const lost = ids[1]!;
+      for (const tree of trees) {
+        const keys = await objectsOf(lost, tree);
+        await world.mirror.store.remove(
+          keys.filter((key) => key.endsWith('_datapackage.json')) as ObjectKey[],
+        );
+      }
+      const before = await objectsOf(lost);
+      expect(before).not.toEqual([]);
+      ids.push(...(await runs(2)));
+      expect(await objectsOf(lost)).toEqual(before);
+      for (const id of ids) expect(await objectsOf(id), id).not.toEqual([]);
+    },
+  );
 
   it('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async () => {
     world = await startLateWorld();
@@ -141,20 +149,23 @@ describe('a sweep keeps the change logs of published runs', () => {
     await world.check();
   });
 
-  it.each(['the same', 'a new'])('a sweep keeps the change logs of published runs if latest.json is lost, and %s mirror begins again', async (which) => {
-    world = await startLateWorld();
-    const { store } = world.mirror;
-    const ids = await runs(3);
-    const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
-    await store.remove([pointerKey(RESOURCE)]);
-    const mirror = which === 'the same' ? world.mirror : world.other();
-    if (which === 'a new') mirror.clock = world.mirror.clock + 10_000;
-    await nextSecond();
-    await mirror.run({ adopt: true });
-    await nextRun(mirror);
-    expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
-    await world.check();
-  });
+  it.each(['the same', 'a new'])(
+    'a sweep keeps the change logs of published runs if latest.json is lost, and %s mirror begins again',
+    async (which) => {
+      world = await startLateWorld();
+      const { store } = world.mirror;
+      const ids = await runs(3);
+      const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
+      await store.remove([pointerKey(RESOURCE)]);
+      const mirror = which === 'the same' ? world.mirror : world.other();
+      if (which === 'a new') mirror.clock = world.mirror.clock + 10_000;
+      await nextSecond();
+      await mirror.run({ adopt: true });
+      await nextRun(mirror);
+      expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
+      await world.check();
+    },
+  );
 });
 
 describe('a displaced mirror', () => {

@@ -14,7 +14,7 @@ afterEach(() => stack?.stop());
 
 describe('clocks', () => {
   it.each([20, -20])(
-    'clocks of a worker %i minutes off are compensated: S3 requests use the clock of S3, and the checkpoint is safe',
+    'worker clocks that are %i minutes off are compensated: S3 requests use the clock of S3, and the checkpoint is safe',
     async (minutes) => {
       stack = await startStack({ simulator: { counts: { tasks: 40 } }, resources: '[tasks]' });
       const worker = await startWorkerProcess(stack, {
@@ -32,7 +32,7 @@ describe('clocks', () => {
     },
   );
 
-  it('clocks of a service that pass a leap day give checkpoints that the service accepts', async () => {
+  it('service clocks that pass a leap day give checkpoints that the service accepts', async () => {
     stack = await startStack({
       simulator: { now: Date.parse('2028-02-29T00:02:00Z'), counts: { tasks: 30 } },
       resources: '[tasks]',
@@ -64,7 +64,7 @@ describe('clocks', () => {
       /Warning: on \d{4}-03-\d\d, daylight saving time skips 02:00 in Europe\/Berlin/,
     );
 
-    // The same spec with a later start, because the server returns only the next few times.
+    // The same calendars with a later start, because the server returns only the next few times.
     const { schedule } = stack.temporal.client;
     const { spec } = await schedule.getHandle(scheduleId(stack.connection)).describe();
     const nights = async (startAt: string) => {

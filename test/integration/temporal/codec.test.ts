@@ -13,7 +13,7 @@ import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-bac
 
 const MODULE = fileURLToPath(new URL('../../support/encryption.mjs', import.meta.url));
 
-describe("with a user's encrypting data converter", () => {
+describe("a user's encrypting data converter", () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({

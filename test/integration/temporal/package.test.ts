@@ -243,7 +243,7 @@ describe('the packed package', () => {
     return { ...Object.fromEntries(own), ...more };
   }
 
-  describe('with a service', () => {
+  describe('an example with a service', () => {
     let stack: Stack;
     beforeAll(async () => {
       stack = await startStack({

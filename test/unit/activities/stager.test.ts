@@ -85,7 +85,7 @@ describe('A stager', () => {
     expect(chunks.map(([extension]) => extension)).toEqual(['.csv', '.csv', '.csv']);
   });
 
-  describe('without space for a long run', () => {
+  describe('a process without space for a long reading', () => {
     let taken = 0;
     beforeEach(() => {
       while (runSpace.take(MIB)) taken++;

@@ -95,7 +95,7 @@ describe('requests per second', () => {
   });
 });
 
-describe('after a 429', () => {
+describe('the budget after a 429', () => {
   test('no request starts before the time in Retry-After', async () => {
     const one = budget(2);
     const log: string[] = [];

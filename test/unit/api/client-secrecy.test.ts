@@ -40,14 +40,17 @@ function expectNoKey(value: unknown): void {
 }
 
 describe('the key never appears', () => {
-  test.each([400, 401, 403, 404, 429, 500])('the key never appears when the service echoes it with status %i', async (status) => {
-    const { url } = await service((request, response) =>
-      json(response, status, { message: `Got ${request.headers.authorization}, that is ${KEY}.` }),
-    );
-    const error = await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson));
-    expectNoKey(error);
-    expect((error as Error).message).toContain('[redacted]');
-  });
+  test.each([400, 401, 403, 404, 429, 500])(
+    'the key never appears when the service echoes it with status %i',
+    async (status) => {
+      const { url } = await service((request, response) =>
+        json(response, status, { message: `Got ${request.headers.authorization}, that is ${KEY}.` }),
+      );
+      const error = await rejection(client(url, { retry: ONCE }).listPage(TASKS, parseJson));
+      expectNoKey(error);
+      expect((error as Error).message).toContain('[redacted]');
+    },
+  );
 
   test('the key never appears when it is echoed in other forms, in text that is not JSON', async () => {
     const { url } = await service((_, response) =>

@@ -34,13 +34,16 @@ describe('a body that is empty', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test.each([202, 206])('a body that is empty with status %i is no list, because more is to come', async (status) => {
-    const { url } = await served((response, count) =>
-      count === 1 ? response.writeHead(status, { 'content-length': '0' }).end() : json(response, 200, PAGE),
-    );
-    const received = await client(url).listPage(TASKS, rowsOf);
-    expect(received).toMatchObject({ value: { rows: [[expect.anything()]] }, isBlank: false, retries: 1 });
-  });
+  test.each([202, 206])(
+    'a body that is empty with status %i is no list, because more is to come',
+    async (status) => {
+      const { url } = await served((response, count) =>
+        count === 1 ? response.writeHead(status, { 'content-length': '0' }).end() : json(response, 200, PAGE),
+      );
+      const received = await client(url).listPage(TASKS, rowsOf);
+      expect(received).toMatchObject({ value: { rows: [[expect.anything()]] }, isBlank: false, retries: 1 });
+    },
+  );
 
   test.each(bodies)('%s is transient with a cursor', async (_, answer) => {
     const { url, seen } = await served((response, count) =>

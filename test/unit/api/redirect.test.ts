@@ -17,9 +17,12 @@ describe('a redirect of a read', () => {
     ['/api/public/v2/tasks?node=7', '/api/public/v2/tasks?node=7&limit=10&cursor=a%2Bb'],
     ['/other?limit=5', '/other?limit=5&cursor=a%2Bb'],
     ['/other#part', '/other?limit=10&cursor=a%2Bb'],
-  ])('a redirect of a read to %s in the same origin asks for %s, with every parameter', (location, expected) => {
-    for (const status of [301, 302, 303, 307, 308]) expect(to(location, status)).toBe(expected);
-  });
+  ])(
+    'a redirect of a read to %s in the same origin asks for %s, with every parameter',
+    (location, expected) => {
+      for (const status of [301, 302, 303, 307, 308]) expect(to(location, status)).toBe(expected);
+    },
+  );
 
   test.each([
     'http://t.example/api/public/v2/tasks/',

@@ -159,21 +159,27 @@ describe('a write stays in doubt once it may have reached the service', () => {
     'The Idempotency-Key was used with another body.',
     'Invalid API key.',
     'Your plan has no API access.',
-  ])('a write stays in doubt when the retry is rejected before the service looks at the record: %s', async (message) => {
-    const { url } = await lossy(answer(400, JSON.stringify({ message })));
-    expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400 } });
-  });
+  ])(
+    'a write stays in doubt when the retry is rejected before the service looks at the record: %s',
+    async (message) => {
+      const { url } = await lossy(answer(400, JSON.stringify({ message })));
+      expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400 } });
+    },
+  );
 
   test.each([
     ['', '{"message":"The '],
     ['Content-Encoding: gzip\r\n', gzipSync('{"message":"The Idempotency-Key is in use"}').subarray(0, 20)],
-  ])('a write stays in doubt when the message of a rejection is cut, so that it may be about the key', async (coding, body) => {
-    const { url } = await lossy((socket) => {
-      socket.write(`HTTP/1.1 400 Bad Request\r\n${coding}Content-Length: 999\r\n\r\n`);
-      socket.write(body, () => socket.resetAndDestroy());
-    });
-    expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400, isCut: true } });
-  });
+  ])(
+    'a write stays in doubt when the message of a rejection is cut, so that it may be about the key',
+    async (coding, body) => {
+      const { url } = await lossy((socket) => {
+        socket.write(`HTTP/1.1 400 Bad Request\r\n${coding}Content-Length: 999\r\n\r\n`);
+        socket.write(body, () => socket.resetAndDestroy());
+      });
+      expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status: 400, isCut: true } });
+    },
+  );
 
   test('a write stays in doubt when it is rejected after the service may have forgotten its key', async () => {
     const { url } = await service((_, response) => json(response, 422, { message: 'It overlaps.' }));
@@ -181,16 +187,19 @@ describe('a write stays in doubt once it may have reached the service', () => {
     expect(outcome).toMatchObject({ kind: 'in-doubt', error: { status: 422 } });
   });
 
-  test.each([500, 503, 408])('a write stays in doubt when the configuration calls %i a refusal or a rejection', async (status) => {
-    const { url } = await service((_, response) => json(response, status, {}));
-    for (const errors of [
-      { refused: [401, status], transient: [429] },
-      { ...MAPPING, transient: [429] },
-    ]) {
-      const outcome = await send(url, { errors });
-      expect(outcome).toMatchObject({ kind: 'in-doubt', error: { status } });
-    }
-  });
+  test.each([500, 503, 408])(
+    'a write stays in doubt when the configuration calls %i a refusal or a rejection',
+    async (status) => {
+      const { url } = await service((_, response) => json(response, status, {}));
+      for (const errors of [
+        { refused: [401, status], transient: [429] },
+        { ...MAPPING, transient: [429] },
+      ]) {
+        const outcome = await send(url, { errors });
+        expect(outcome).toMatchObject({ kind: 'in-doubt', error: { status } });
+      }
+    },
+  );
 
   const whole = '{"id":"x","note":"0123456789"}';
   const spoilt: [string, string][] = [

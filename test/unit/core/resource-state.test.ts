@@ -164,22 +164,32 @@ describe('a list of runs', () => {
     [null, [other('failed', 1)], 'failed'],
   ];
 
-  it.each(cases)('a list of runs with %o and %o has the state %s, also in history', (newest, others, state) => {
-    expect(judgeResource(factsOfRuns(newest, others), LIMIT).state).toBe(state);
-    const common = { resource: 'tasks', runId: null, mode: null, endedAt: null, counts: null, warnings: [] };
-    const runs: LoggedRun[] = others.map((one) => ({
-      ...{ ...common, ...one },
-      error: one.error && { type: 'Failed', message: one.error.message },
-    }));
-    if (newest !== null) {
-      const { startedAt, checkpoint, rolledBack } = newest;
-      const runId = '20261122T020000Z-1a2b3c4d' as RunId;
-      runs.push({
-        ...{ ...common, runId, outcome: 'published', startedAt, error: null, retrying: null },
-        published: { checkpoint: checkpoint as never, rolledBack },
-      });
-    }
-    runs.sort((a, b) => b.startedAt - a.startedAt);
-    expect(historySummary([{ name: 'tasks', runs }], AT).state).toBe(STATE_NAMES[state]);
-  });
+  it.each(cases)(
+    'a list of runs with %o and %o has the state %s, also in history',
+    (newest, others, state) => {
+      expect(judgeResource(factsOfRuns(newest, others), LIMIT).state).toBe(state);
+      const common = {
+        resource: 'tasks',
+        runId: null,
+        mode: null,
+        endedAt: null,
+        counts: null,
+        warnings: [],
+      };
+      const runs: LoggedRun[] = others.map((one) => ({
+        ...{ ...common, ...one },
+        error: one.error && { type: 'Failed', message: one.error.message },
+      }));
+      if (newest !== null) {
+        const { startedAt, checkpoint, rolledBack } = newest;
+        const runId = '20261122T020000Z-1a2b3c4d' as RunId;
+        runs.push({
+          ...{ ...common, runId, outcome: 'published', startedAt, error: null, retrying: null },
+          published: { checkpoint: checkpoint as never, rolledBack },
+        });
+      }
+      runs.sort((a, b) => b.startedAt - a.startedAt);
+      expect(historySummary([{ name: 'tasks', runs }], AT).state).toBe(STATE_NAMES[state]);
+    },
+  );
 });

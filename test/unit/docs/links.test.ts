@@ -38,7 +38,9 @@ describe('the pages', () => {
     const indented = PAGES.flatMap(({ path, text }) =>
       [...proseOf(text).matchAll(/\n\n( {4,}(?![-*\d]|\|).*)/g)].map(([, line]) => ({ path, line })),
     );
-    expect(indented.filter(({ line }) => /^ {4,}(?:#|\$|\w+:|worktrack|npm|[A-Z_]+=)/.test(line!))).toEqual([]);
+    expect(indented.filter(({ line }) => /^ {4,}(?:#|\$|\w+:|worktrack|npm|[A-Z_]+=)/.test(line!))).toEqual(
+      [],
+    );
   });
 
   it('start with a README of at most 700 words', () => {

@@ -60,17 +60,20 @@ function filesOf(input: Partial<DbtProjectInput>): Map<string, string> {
 describe('a dbt project', () => {
   const projects = published('projects', ['id']);
 
-  it.each(['duckdb', 'athena'] as const)('a dbt project for %s names no run, and escapes Jinja in names', (adapter) => {
-    const tasks = published('tasks', ['id', '{{ name }}', '{% raw %}']);
-    const files = filesOf({ adapter, resources: [tasks] });
-    const bodies = [...files.values()].join('\n');
-    expect(bodies).not.toContain(RUN);
-    expect(bodies).not.toContain('{{ name');
-    expect(bodies).not.toContain('{% raw');
-    expect(files.get('models/worktrack/staging/stg_acme_eu__tasks.sql')).toContain(
-      "FROM {{ ref('acme_eu__tasks_history') }}",
-    );
-  });
+  it.each(['duckdb', 'athena'] as const)(
+    'a dbt project for %s names no run, and escapes Jinja in names',
+    (adapter) => {
+      const tasks = published('tasks', ['id', '{{ name }}', '{% raw %}']);
+      const files = filesOf({ adapter, resources: [tasks] });
+      const bodies = [...files.values()].join('\n');
+      expect(bodies).not.toContain(RUN);
+      expect(bodies).not.toContain('{{ name');
+      expect(bodies).not.toContain('{% raw');
+      expect(files.get('models/worktrack/staging/stg_acme_eu__tasks.sql')).toContain(
+        "FROM {{ ref('acme_eu__tasks_history') }}",
+      );
+    },
+  );
 
   it('gives a field that has the name of a column of the history another name', () => {
     const files = filesOf({ resources: [published('tasks', ['id', 'valid_from', 'Is_Current'])] });

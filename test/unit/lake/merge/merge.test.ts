@@ -380,14 +380,17 @@ describe('A merge', () => {
     ['mark', 1, 1],
     ['drop', 0, 1],
     ['keep', 1, 0],
-  ])('A merge with deletes: %s keeps %i rows of a deleted record, and logs %i', async (deletes, rows, logged) => {
-    const run = await merge(
-      plainScenario({ before: [row('a', 'x')], gone: new Set(['a' as SortKey]), deletes }),
-    );
-    expect(run.snapshot).toHaveLength(rows);
-    expect(run.changes).toHaveLength(logged);
-    if (deletes === 'keep') expect(run.snapshot).toEqual([row('a', 'x')]);
-  });
+  ])(
+    'A merge with deletes: %s keeps %i rows of a deleted record, and logs %i',
+    async (deletes, rows, logged) => {
+      const run = await merge(
+        plainScenario({ before: [row('a', 'x')], gone: new Set(['a' as SortKey]), deletes }),
+      );
+      expect(run.snapshot).toHaveLength(rows);
+      expect(run.changes).toHaveLength(logged);
+      if (deletes === 'keep') expect(run.snapshot).toEqual([row('a', 'x')]);
+    },
+  );
 
   it('does not delete a fetched row, nor a tombstone', async () => {
     const before = [row('a', 'x'), row('b', 'x', { deletedAt: OLD_TIME })];

@@ -101,5 +101,5 @@ export const awsAccount = {
   requesterPays: flag().optional().describe('Pay for requests to a bucket of another account.'),
   expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/)
     .optional()
-    .describe('Account id of the bucket's owner. S3 rejects requests to a bucket of another account.'),
+    .describe('Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.'),
 };

@@ -93,9 +93,7 @@ const typesOfResource = z.record(z.string(), columnType, {
 export const tables = section({
   format: choice(['none', 'delta'])
     .prefault('none')
-    .describe(
-      '`delta` also keeps each resource as a [Delta table](../how-to/delta-tables.md).',
-    ),
+    .describe('`delta` also keeps each resource as a [Delta table](../how-to/delta-tables.md).'),
   types: z
     .record(z.string(), typesOfResource, {
       error: ({ input }) => invalidValue(input, 'a map from resources to maps from columns to types'),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { activityMemory, activitySlots } from '../../../src/temporal/worker/limits.js';
+import { activityMemory, activitySlots } from '../../../src/temporal/worker/worker.js';
 import { codeBlocks, codeSpans, PAGES, pageAt } from '../../support/docs.js';
 import { BLOCKS, CLAIMS } from './claims-and-tests.js';
 

@@ -60,23 +60,26 @@ describe('What was published stays restorable', () => {
   it.each([
     ['lost', false],
     ['restored from an earlier version', true],
-  ])('What was published stays restorable when latest.json is %s before a run whose swap had no answer sends it again', async (_, isRestored) => {
-    await start();
-    await mirror.run();
-    const earlier = await mirror.store.read(LATEST);
-    await mirror.run();
-    const added = mirror.simulator.admin.create('tasks', { title: 'added' });
-    const { ref, publish } = await mirror.merged();
-    await publish();
-    const newest = await mirror.store.read(LATEST);
-    if (isRestored) await mirror.store.write(LATEST, earlier);
-    else await mirror.store.remove([LATEST]);
-    await expect(publish()).rejects.toMatchObject({ type: 'Displaced' });
-    await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
-    await mirror.store.write(LATEST, newest);
-    expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
-    expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
-  });
+  ])(
+    'What was published stays restorable when latest.json is %s before a run whose swap had no answer sends it again',
+    async (_, isRestored) => {
+      await start();
+      await mirror.run();
+      const earlier = await mirror.store.read(LATEST);
+      await mirror.run();
+      const added = mirror.simulator.admin.create('tasks', { title: 'added' });
+      const { ref, publish } = await mirror.merged();
+      await publish();
+      const newest = await mirror.store.read(LATEST);
+      if (isRestored) await mirror.store.write(LATEST, earlier);
+      else await mirror.store.remove([LATEST]);
+      await expect(publish()).rejects.toMatchObject({ type: 'Displaced' });
+      await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
+      await mirror.store.write(LATEST, newest);
+      expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
+      expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
+    },
+  );
 
   it('a run whose swap was lost to another one is removed immediately', async () => {
     await start();

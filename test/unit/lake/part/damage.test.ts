@@ -75,19 +75,22 @@ async function rowsOf(part: PublishedPart, compression: 'gzip' | 'none'): Promis
 }
 
 describe('A block index', () => {
-  it.each(['missing', 'damaged', 'of another part'])('A block index that is %s is not used', async (state) => {
-    const part = await written('gzip');
-    const good = decodeIndex(await store.read(indexKey(part.key)));
-    expect(await readPartIndex(store, part)).toEqual(good);
-    if (state === 'missing') await store.remove([indexKey(part.key)]);
-    else if (state === 'damaged') await flip(indexKey(part.key), 40);
-    else {
-      const blocks = [...good.blocks];
-      blocks[1] = { ...blocks[1]!, last: blocks[3]!.last };
-      await store.write(indexKey(part.key), encodeIndex({ ...good, blocks }));
-    }
-    expect(await readPartIndex(store, part)).toBeNull();
-  });
+  it.each(['missing', 'damaged', 'of another part'])(
+    'A block index that is %s is not used',
+    async (state) => {
+      const part = await written('gzip');
+      const good = decodeIndex(await store.read(indexKey(part.key)));
+      expect(await readPartIndex(store, part)).toEqual(good);
+      if (state === 'missing') await store.remove([indexKey(part.key)]);
+      else if (state === 'damaged') await flip(indexKey(part.key), 40);
+      else {
+        const blocks = [...good.blocks];
+        blocks[1] = { ...blocks[1]!, last: blocks[3]!.last };
+        await store.write(indexKey(part.key), encodeIndex({ ...good, blocks }));
+      }
+      expect(await readPartIndex(store, part)).toBeNull();
+    },
+  );
 
   it.each<['gzip' | 'none', number]>([
     ['gzip', 400],

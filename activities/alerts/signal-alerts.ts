@@ -1,6 +1,6 @@
 import { activityInfo, getClient } from '@temporalio/activity';
 import { withinBudget } from '../../src/core/alerts/index.js';
-import { newAlerts } from '../../src/core/alerts/machine.js';
+import { newAlerts } from '../../src/core/alerts/message-rules.js';
 import type { AlertReport } from '../../src/core/contract/alerts.js';
 import { ALERTS_SIGNAL, ALERTS_WORKFLOW, alertsWorkflowId } from '../../src/core/contract/index.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';

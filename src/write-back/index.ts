@@ -23,7 +23,7 @@ export {
 } from './batch-layout.js';
 export type { InputRow } from './fields.js';
 export { HashTable } from './hash-table.js';
-export { BatchHash, idempotencyKey, textHash, uuidV5 } from './identity.js';
+export { BatchHash, idempotencyKey, textHash, uuidV5 } from './idempotency-key.js';
 export {
   type CellTypes,
   type InputColumn,

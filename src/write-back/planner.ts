@@ -2,7 +2,7 @@ import { type ByteString, fromByteString, toByteString } from '../core/brands.js
 import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
-import { contentHash, idempotencyKey, textHash } from './identity.js';
+import { contentHash, idempotencyKey, textHash } from './idempotency-key.js';
 import { InputError } from './input-error.js';
 
 /** The fields that identify a calendar entry (docs/service-api.md#requests). */

@@ -6,7 +6,7 @@ import { maskedColumns } from '../lake/rows/profile.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
-import { textHash } from './identity.js';
+import { textHash } from './idempotency-key.js';
 import { type InputColumn, isExportOf } from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';

@@ -6,7 +6,7 @@ import {
   isIdle,
   nextAlerts,
   reported,
-} from '../../src/core/alerts/machine.js';
+} from '../../src/core/alerts/message-rules.js';
 import type { Activities, AlertsState } from '../../src/core/contract/index.js';
 import { alertReportProblem } from '../../src/core/signal-checks.js';
 import { toRunError } from '../shared/failures.js';

@@ -1,6 +1,6 @@
 /** The words of alerts, the same in every format (docs/how-to/alerts.md#what-the-messages-say). */
 import type { AlertGroup, AlertGroups, AlertMessage } from '../contract/alerts.js';
-import { alertTime } from './observe.js';
+import { alertTime } from './find-problems.js';
 
 /** A message as words: a heading, lines by heading, and a command for the details. */
 export interface AlertText {

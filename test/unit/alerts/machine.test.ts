@@ -10,7 +10,7 @@ import {
   RETRY_MS,
   reported,
   TOGETHER_MS,
-} from '../../../src/core/alerts/machine.js';
+} from '../../../src/core/alerts/message-rules.js';
 import type { AlertReport, AlertsState, Observation, Together } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 

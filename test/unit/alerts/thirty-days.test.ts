@@ -9,7 +9,7 @@ import {
   observeWriteBack,
   renderAlert,
 } from '../../../src/core/alerts/index.js';
-import { alertSent, newAlerts, nextAlerts, reported } from '../../../src/core/alerts/machine.js';
+import { alertSent, newAlerts, nextAlerts, reported } from '../../../src/core/alerts/message-rules.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type {
   AlertsState,

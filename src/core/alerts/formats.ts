@@ -112,6 +112,7 @@ function teamsBody(message: AlertMessage): object {
     type: 'message',
     attachments: [
       {
+        contentType: 'application/vnd.microsoft.card.adaptive',
         contentUrl: null,
         content: {
           $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',

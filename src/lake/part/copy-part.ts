@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ByteString, ObjectKey } from '../../core/brands.js';
+import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { damagedObject } from '../damaged-error.js';
 import { type PublishedPart, toPublished } from '../documents/manifest.js';
@@ -8,7 +8,8 @@ import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import { framingOf } from './framing.js';
 import { readPartRows } from './part-rows.js';
-import { BLOCK_BYTES, PartWriter } from './part-writer.js';
+import { PartWriter } from './part-writer.js';
+import { PartSeries } from './series.js';
 
 /** How the rows of a part are written, as in the manifest that lists it. */
 export interface PartLayout {
@@ -26,43 +27,29 @@ interface CopyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Writes the rows of a part once more, in blocks of `BLOCK_BYTES`. Equal rows give equal bytes. */
+/** Writes the rows of a part once more, in blocks of the usual size. Equal rows give equal bytes. */
 export async function copyPart(
   store: ObjectStore,
   part: PublishedPart,
   { key: fields, csv, columns }: PartLayout,
   { to, index = 'beside', keeps = () => true, signal }: CopyOptions,
 ): Promise<PublishedPart> {
-  const writer = new PartWriter(store, to, {
-    ...{ framing: framingOf(csv), header: headerRow(columns, csv), columns: columns.length, index, signal },
-  });
-  let texts: ByteString[] = [];
-  let bytes = 0;
-  let first: SortKey | null = null;
-  let last: SortKey | null = null;
-  const flush = async (): Promise<void> => {
-    if (first === null || last === null) return;
-    await writer.append({ text: texts.join('') as ByteString, rows: texts.length, first, last });
-    texts = [];
-    bytes = 0;
-    first = null;
-  };
+  const { compression, delimiter } = csv;
+  const header = headerRow(columns, csv);
+  const options = { framing: framingOf(csv), header, columns: columns.length, index, signal };
+  const series = new PartSeries(store, { ...options, partKey: () => to, maxParts: 1, partBytes: 0 });
   try {
-    for await (const rows of readPartRows(store, part, { compression: csv.compression, signal })) {
+    for await (const rows of readPartRows(store, part, { compression, signal })) {
       for (const row of rows) {
-        const key = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
-        if (!keeps(key)) continue;
-        texts.push(row);
-        bytes += row.length;
-        first ??= key;
-        last = key;
-        if (bytes >= BLOCK_BYTES) await flush();
+        const key = rowKey(row, payloadAt(row), fields.length, delimiter);
+        if (keeps(key)) series.add(key, row);
+        if (series.mustFlush) await series.flush();
       }
     }
-    await flush();
-    return toPublished(await writer.finish());
+    const [copy] = await series.finish();
+    return toPublished(copy ?? (await new PartWriter(store, to, options).finish()));
   } catch (error) {
-    await writer.abort();
+    await series.abort();
     throw error;
   }
 }

@@ -31,6 +31,13 @@ export class RunningDigest {
   }
 }
 
+/** The digest of a whole object. */
+export function digestOf(key: ObjectKey, bytes: Uint8Array): WrittenObject {
+  const digest = new RunningDigest();
+  digest.update(bytes);
+  return digest.finish(key);
+}
+
 /** Compares an object in the store with what was sent. Returns the problem, or `null`. */
 export async function checkObject(
   store: ObjectStore,

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
-import { RunningDigest } from './digest.js';
+import { digestOf } from './digest.js';
 import type {
   AbortedUploads,
   Expected,
@@ -133,9 +133,7 @@ export class HeldStore implements ObjectStore {
     const body = Buffer.concat(pieces);
     this.#options.onHeld(body.length);
     this.#staged.set(key, body);
-    const digest = new RunningDigest();
-    digest.update(body);
-    return digest.finish(key);
+    return digestOf(key, body);
   }
 }
 

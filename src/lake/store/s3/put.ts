@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32FromHex, crc32ToBase64 } from '../crc32.js';
-import { RunningDigest } from '../digest.js';
+import { digestOf } from '../digest.js';
 import { contentTypeOf } from '../key.js';
 import type { WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
@@ -35,10 +35,4 @@ export async function putObject(
   );
   const isConfirmed = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType) === written.crc32;
   return isConfirmed ? { ...written, confirmed: true } : written;
-}
-
-function digestOf(key: ObjectKey, bytes: Uint8Array): WrittenObject {
-  const digest = new RunningDigest();
-  digest.update(bytes);
-  return digest.finish(key);
 }

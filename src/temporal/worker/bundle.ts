@@ -35,7 +35,7 @@ export async function bundleWorkflows(
   const { payloadConverterPath, failureConverterPath } = converter;
   const workflowsPath = fileOf(`dist/workflows/${list}.js`);
   const isOurs = modulesOf({ converter, interceptorModules }).length === 0;
-  return bundleWorkflowCode({
+  const { code } = await bundleWorkflowCode({
     logger,
     workflowsPath,
     // These modules hold no state, so all workflows of a worker can share them. Shared modules are frozen, which modules of
@@ -44,7 +44,21 @@ export async function bundleWorkflows(
     workflowInterceptorModules: [...interceptorModules],
     ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
     ...(failureConverterPath === undefined ? {} : { failureConverterPath }),
+    // Stack traces need the map, but not the sources in it, which a worker would keep in memory.
+    webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   });
+  return { code: toAscii(code) };
+}
+
+/**
+ * The same program in ASCII only: one other character makes an engine store the whole text with two bytes per character, once
+ * for each thread.
+ */
+function toAscii(code: string): string {
+  return code.replace(
+    /[^\0-\x7f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** @throws Error if the package is not built */

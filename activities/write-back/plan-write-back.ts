@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
-import type { PlanWriteBackInput, WrittenResults } from '../../src/core/contract/write-back.js';
+import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -13,14 +13,12 @@ import {
   checkBatch,
   chunkKey,
   chunkRows,
-  decodeSealed,
   encodeChunk,
   encodeChunkRow,
   hashesKey,
   type InputColumn,
   type InputRow,
   inputSha256,
-  isFinal,
   isPending,
   isWritten,
   kindOf,
@@ -30,10 +28,9 @@ import {
   publishedColumns,
   readBatch,
   readRows,
-  type Summary,
-  summaryKey,
   textColumns,
   typesOf,
+  writtenBatch,
 } from '../../src/write-back/index.js';
 import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/index.js';
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
@@ -66,23 +63,12 @@ export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.p
       return {
         plan: plan.key,
         rows: plan.file.rows,
-        results: await finalResults(store, input, plan.key),
+        results: (await writtenBatch(store, input.batchId, input.input, input.written))?.written ?? null,
         mirrored: settings.resources.some(({ name }) => name === input.resource),
         alerts: settings.notify.length > 0,
         giveUpAfterMs: settings.retries.giveUpAfterMs,
       };
     });
-}
-
-async function finalResults(
-  store: ObjectStore,
-  { batchId, written }: PlanWriteBackInput,
-  plan: ObjectKey,
-): Promise<WrittenResults | null> {
-  const found = await store.readIfExists(summaryKey(batchId));
-  if (found === null) return null;
-  const summary = decodeSealed<Summary>(summaryKey(batchId), found.body);
-  return summary.plan === plan && isFinal(summary, written) ? summary.written : null;
 }
 
 /** @param input with the connection's name as the batch began, which the idempotency keys contain */

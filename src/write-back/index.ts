@@ -59,7 +59,6 @@ export {
 export { BatchPlanner, type PlannedRow } from './planner.js';
 export { InputFacts } from './reading.js';
 export {
-  isFinal,
   NOT_WRITTEN,
   type Receipt,
   type RefusalText,

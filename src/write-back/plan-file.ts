@@ -113,21 +113,13 @@ export interface ChunkLog {
  * - `unclear`: as `tried`, but the response was complete, so that the same run does not send it again.
  * - `held`: the service refused it, so this attempt did not write it. Whether the refusal is about the row is not known yet.
  */
-export type LoggedRow =
-  | readonly [
-      index: number,
-      outcome: RowReceipt['outcome'],
-      status: number | null,
-      id: string | null,
-      message: string | null,
-    ]
-  | readonly [
-      index: number,
-      outcome: 'tried' | 'unclear' | 'held',
-      status: number | null,
-      id: null,
-      message: string | null,
-    ];
+export type LoggedRow = readonly [
+  index: number,
+  outcome: RowOutcome | 'tried' | 'unclear' | 'held',
+  status: number | null,
+  id: string | null,
+  message: string | null,
+];
 
 /** The state of a row according to the logs of all attempts. */
 export interface RowState {

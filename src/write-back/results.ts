@@ -240,7 +240,7 @@ export interface Summary {
 }
 
 /** Whether another run would change nothing. `again` also sends the rows that earlier batches have written. */
-export function isFinal(
+function isFinal(
   { complete, found }: Pick<Summary, 'complete' | 'found'>,
   policy: WrittenPolicy | undefined,
 ): boolean {

@@ -128,7 +128,7 @@ async function lookUp() {
     signal: null,
   });
   const found = {};
-  for (const { finding } of tally.find(() => 'open')) found[finding] = (found[finding] ?? 0) + 1;
+  for (const { finding } of tally.find()) found[finding] = (found[finding] ?? 0) + 1;
   const seconds = Number(process.hrtime.bigint() - started) / 1e9;
   console.log(
     `${seconds.toFixed(2)} s, peak ${(await peak()).toFixed(0)} MiB (${before.toFixed(0)} MiB before, with the hashes of the file), ` +

@@ -1,26 +1,3 @@
-/** A growable column of numbers: eight bytes per row, outside the JavaScript heap. */
-export class NumberColumn {
-  #values = new Float64Array(64);
-  length = 0;
-
-  push(value: number): void {
-    if (this.length === this.#values.length) {
-      const wider = new Float64Array(this.length * 2);
-      wider.set(this.#values);
-      this.#values = wider;
-    }
-    this.#values[this.length++] = value;
-  }
-
-  get(row: number): number {
-    return this.#values[row] as number;
-  }
-
-  set(row: number, value: number): void {
-    this.#values[row] = value;
-  }
-}
-
 /** A growable column of ASCII strings of equal length. */
 export class FixedTextColumn {
   #bytes = Buffer.alloc(1024);
@@ -56,9 +33,9 @@ const COMMA = 0x2c;
 export class TextStore {
   #blocks: Buffer[] = [Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES)];
   #used = 0;
-  #block = new NumberColumn();
-  #start = new NumberColumn();
-  #end = new NumberColumn();
+  readonly #block: number[] = [];
+  readonly #start: number[] = [];
+  readonly #end: number[] = [];
 
   /** Adds the text of a row. Row numbers start at 0. */
   push(text: string): void {
@@ -70,14 +47,14 @@ export class TextStore {
 
   replace(row: number, text: string): void {
     const [block, start, end] = this.#write(text);
-    this.#block.set(row, block);
-    this.#start.set(row, start);
-    this.#end.set(row, end);
+    this.#block[row] = block;
+    this.#start[row] = start;
+    this.#end[row] = end;
   }
 
   read(row: number): string {
-    const block = this.#blocks[this.#block.get(row)] as Buffer;
-    return block.toString('utf8', this.#start.get(row), this.#end.get(row));
+    const block = this.#blocks[this.#block[row]!] as Buffer;
+    return block.toString('utf8', this.#start[row]!, this.#end[row]!);
   }
 
   /** The texts of `rows`, separated by commas, in as few slices as possible. */
@@ -86,15 +63,15 @@ export class TextStore {
     let at = 0;
     while (at < rows.length) {
       const first = rows[at] as number;
-      const block = this.#block.get(first);
-      let end = this.#end.get(first);
+      const block = this.#block[first]!;
+      let end = this.#end[first]!;
       for (at++; at < rows.length; at++) {
         const next = rows[at] as number;
-        if (this.#block.get(next) !== block || this.#start.get(next) !== end + 1) break;
-        end = this.#end.get(next);
+        if (this.#block[next]! !== block || this.#start[next]! !== end + 1) break;
+        end = this.#end[next]!;
       }
       const withComma = at < rows.length ? 1 : 0;
-      slices.push((this.#blocks[block] as Buffer).subarray(this.#start.get(first), end + withComma));
+      slices.push((this.#blocks[block] as Buffer).subarray(this.#start[first]!, end + withComma));
     }
     return slices;
   }

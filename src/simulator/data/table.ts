@@ -1,6 +1,6 @@
 import type { ListOrder } from '../simulator-options.js';
 import { hashText, ID_LENGTH } from './deterministic.js';
-import { FixedTextColumn, NumberColumn, OrderIndex, type Position, TextStore } from './row-storage.js';
+import { FixedTextColumn, OrderIndex, type Position, TextStore } from './row-storage.js';
 
 /** One state of a record. */
 export interface RowVersion {
@@ -37,9 +37,9 @@ interface DelayedChange {
  */
 export class Table {
   #ids = new FixedTextColumn(ID_LENGTH);
-  #updatedAt = new NumberColumn();
-  #date = new NumberColumn();
-  #deleted = new NumberColumn();
+  readonly #updatedAt: number[] = [];
+  readonly #date: number[] = [];
+  readonly #deleted: number[] = [];
   #texts = new TextStore();
   #byId = new OrderIndex((row) => ({ key: 0, id: this.#ids.get(row) }));
   #order = this.#byId;
@@ -61,8 +61,8 @@ export class Table {
     this.#order = this.#byId;
     if (order === 'id') return;
     const keys = {
-      updatedAt: (row: number) => this.#updatedAt.get(row),
-      '-updatedAt': (row: number) => -this.#updatedAt.get(row),
+      updatedAt: (row: number) => this.#updatedAt[row]!,
+      '-updatedAt': (row: number) => -this.#updatedAt[row]!,
       random: (row: number) => hashText(this.id(row)),
     };
     const key = keys[order];
@@ -85,9 +85,9 @@ export class Table {
     return (
       this.#newest.get(row) ?? {
         text: this.#texts.read(row),
-        updatedAt: this.#updatedAt.get(row),
-        date: this.#date.get(row),
-        deleted: this.#deleted.get(row) === 1,
+        updatedAt: this.#updatedAt[row]!,
+        date: this.#date[row]!,
+        deleted: this.#deleted[row]! === 1,
       }
     );
   }
@@ -129,7 +129,7 @@ export class Table {
 
   /**
    * Up to `limit` listed rows, and whether more follow. A chain of pages visits each row once, so a complete chain costs
-   * one scan of three number columns.
+   * one scan of three lists of numbers.
    */
   page(query: PageQuery): { rows: number[]; more: boolean } {
     const rows: number[] = [];
@@ -137,8 +137,8 @@ export class Table {
     const from = query.after === null ? 0 : this.#order.rankAfter(query.after);
     for (let rank = from; rank < this.#order.length; rank++) {
       const row = this.#order.at(rank);
-      if (this.#deleted.get(row) === 1 || this.#updatedAt.get(row) <= query.changedAfter) continue;
-      if (this.#date.get(row) < query.windowFrom) continue;
+      if (this.#deleted[row]! === 1 || this.#updatedAt[row]! <= query.changedAfter) continue;
+      if (this.#date[row]! < query.windowFrom) continue;
       if (skip-- > 0) continue;
       if (rows.length === query.limit) return { rows, more: true };
       rows.push(row);
@@ -172,9 +172,9 @@ export class Table {
   #apply(row: number, version: RowVersion): void {
     const moves = this.#order !== this.#byId;
     if (moves) this.#order.remove(row);
-    this.#updatedAt.set(row, version.updatedAt);
-    this.#date.set(row, version.date);
-    this.#deleted.set(row, version.deleted ? 1 : 0);
+    this.#updatedAt[row] = version.updatedAt;
+    this.#date[row] = version.date;
+    this.#deleted[row] = version.deleted ? 1 : 0;
     this.#texts.replace(row, version.text);
     if (moves) this.#order.insert(row);
   }

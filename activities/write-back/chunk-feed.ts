@@ -4,7 +4,7 @@ import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/index.js'
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';
-import { type LoadedChunk, type LogIndex, loadChunk, type StoredPlan } from './stored-batch.js';
+import { type LogIndex, loadChunk, type StoredPlan } from './stored-batch.js';
 
 export interface SendAttemptOptions {
   readonly deps: ActivityDeps;
@@ -37,17 +37,12 @@ export class ChunkFeed {
   readonly #events: FeedEvents;
   /** Chunks without a complete log. */
   readonly todo: readonly number[];
-  /** How many chunks of `todo` were opened, or are being opened. */
-  #begun = 0;
+  /** Chunks of `todo` that were not opened yet. */
+  readonly #later: number[];
   #opening: Promise<RowTask[]> | null = null;
-  /** The rows of the current chunk that are left. */
+  /** The rows of open chunks that are left. */
   #tasks: RowTask[] = [];
   #advancing: Promise<boolean> | null = null;
-  /** Rows of later chunks that were taken ahead of their turn, by chunk. */
-  readonly #ahead = new Map<number, Set<number>>();
-  /** Later chunks that have no row to take ahead. */
-  readonly #spent = new Set<number>();
-  #opened = 0;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
     const { plan, logs, turn } = options;
@@ -56,14 +51,15 @@ export class ChunkFeed {
     this.todo = plan.file.pending.filter(
       (chunk) => turn.sends(chunk) && (logs.get(chunk)?.done ?? []).length === 0,
     );
+    this.#later = [...this.todo];
   }
 
   /** Whether all rows were taken. */
   get reachedEnd(): boolean {
-    return this.#begun === this.todo.length && this.#opening === null && this.#tasks.length === 0;
+    return this.#later.length === 0 && this.#opening === null && this.#tasks.length === 0;
   }
 
-  /** Takes the next row of the current chunk; `null` if there is none, or if the attempt must end. */
+  /** Takes the next row of the open chunks; `null` if there is none, or if the attempt must end. */
   take(): RowTask | null {
     if (this.#tasks.length === 0 || this.#events.mustEnd()) return null;
     return this.#tasks.shift()!;
@@ -92,20 +88,25 @@ export class ChunkFeed {
   async takeAt(share: number): Promise<RowTask | null> {
     // Otherwise it could open a chunk at the same time, and a row would be taken twice.
     await this.#advancing;
-    if (this.#events.mustEnd()) return null;
     // Otherwise the next chunk would be neither open nor closed.
     const next = (await this.#opening) ?? [];
-    const later = this.todo.slice(this.#begun).filter((number) => !this.#spent.has(number));
-    const rowsOf = (number: number): number => this.#options.plan.file.chunks[number]!;
-    const rest = this.#tasks.length + next.length + later.reduce((sum, number) => sum + rowsOf(number), 0);
-    let at = Math.min(rest - 1, Math.floor(share * rest));
-    for (const tasks of [this.#tasks, next]) {
-      if (at < tasks.length) return tasks.splice(at, 1)[0] ?? null;
-      at -= tasks.length;
-    }
-    for (const number of later) {
-      if (at < rowsOf(number)) return (await this.#takeAhead(number, at)) ?? this.takeAt(share);
-      at -= rowsOf(number);
+    this.#opening = null;
+    this.#tasks.push(...next);
+    while (!this.#events.mustEnd()) {
+      const rowsOf = (number: number): number => this.#options.plan.file.chunks[number]!;
+      const rest = this.#tasks.length + this.#later.reduce((sum, number) => sum + rowsOf(number), 0);
+      let at = Math.min(rest - 1, Math.floor(share * rest));
+      if (at < this.#tasks.length) return this.#tasks.splice(at, 1)[0] ?? null;
+      at -= this.#tasks.length;
+      // The other rows of this chunk follow after those of the chunks that are open.
+      const chunk = this.#later.findIndex((number) => {
+        at -= rowsOf(number);
+        return at < 0;
+      });
+      const tasks = await this.#open(this.#later.splice(chunk, 1)[0]!);
+      const [task] = tasks.splice(Math.max(0, tasks.length + at), 1);
+      this.#tasks.push(...tasks);
+      if (task !== undefined) return task;
     }
     return null;
   }
@@ -129,16 +130,17 @@ export class ChunkFeed {
   }
 
   #openNext(): Promise<RowTask[]> | null {
-    if (this.#begun === this.todo.length || this.#events.mustEnd()) return null;
-    return this.#open(this.todo[this.#begun++]!);
+    if (this.#later.length === 0 || this.#events.mustEnd()) return null;
+    return this.#open(this.#later.shift()!);
   }
 
   async #open(number: number): Promise<RowTask[]> {
-    const loaded = await this.#load(number);
-    const chunk = this.#chunkOf(loaded);
+    const { deps, connection, input, plan, logs, token } = this.#options;
+    const { store } = connection;
+    const loaded = await loadChunk(store, plan, number, logs);
+    const chunk = new OpenChunk({ store, plan, chunk: loaded, run: input.run, token, at: deps.now() });
     const tasks: RowTask[] = [];
     for (const [index, row] of loaded.rows.entries()) {
-      if (this.#ahead.get(number)?.has(index)) continue;
       const selected = this.#select(row, index, loaded.states.get(index), chunk.at);
       if (typeof selected === 'object') tasks.push({ chunk, ...selected });
       else if (selected === 'skipped') {
@@ -167,38 +169,6 @@ export class ChunkFeed {
     // No row of the chunk was sent.
     await chunk.close();
     throw transientFailure(`${input.resource}: the turn of this batch has ended, so it sends no further row`);
-  }
-
-  /** Opens a later chunk for one row. The chunk is opened again for the others when its turn comes. */
-  async #takeAhead(number: number, at: number): Promise<RowTask | null> {
-    const loaded = await this.#load(number);
-    const chunk = this.#chunkOf(loaded);
-    const taken = this.#ahead.get(number) ?? new Set();
-    for (const index of [...loaded.rows.keys()].sort((a, b) => Math.abs(a - at) - Math.abs(b - at))) {
-      if (taken.has(index)) continue;
-      const selected = this.#select(loaded.rows[index]!, index, loaded.states.get(index), chunk.at);
-      if (typeof selected !== 'object') continue;
-      this.#ahead.set(number, taken.add(index));
-      await chunk.begin();
-      await this.#checkTurn(chunk);
-      this.#events.onOpen(chunk, 1);
-      return { chunk, ...selected };
-    }
-    this.#spent.add(number);
-    return null;
-  }
-
-  #load(number: number): Promise<LoadedChunk> {
-    const { connection, plan, logs } = this.#options;
-    return loadChunk(connection.store, plan, number, logs);
-  }
-
-  #chunkOf(chunk: LoadedChunk): OpenChunk {
-    const { deps, connection, input, plan, token } = this.#options;
-    const { store } = connection;
-    // One attempt can open a chunk several times.
-    const own = `${token}-${this.#opened++}`;
-    return new OpenChunk({ store, plan, chunk, run: input.run, token: own, at: deps.now() });
   }
 
   /** With `--unknown skip`, rows in doubt are settled as skipped. */

@@ -124,6 +124,7 @@ async function lookUp() {
   const { tally } = await lookUpRows(counted, hashes, {
     resource: RESOURCE,
     batchId: 'mine',
+    ownClaims: null,
     stateOf: async () => () => 'doubtful',
     signal: null,
   });

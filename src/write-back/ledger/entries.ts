@@ -1,15 +1,16 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { inParallel } from '../../core/in-parallel.js';
-import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
+import { DamagedError } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
-import { type ListedObject, ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
-import { checksum, encodeHeader, readBody, readSections, recordBytes, type Section } from './rows-object.js';
+import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
+import { checksum, encodeHeader, readBody, readSections } from './rows-object.js';
 
 /**
  * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
  * from 1. An entry is a claim (`<number>.claim`) until its batch ends, and then part of an object with rows
- * (`<last number>.rows-<how many entries>`). Objects with rows are merged as they grow in number.
+ * (`<last number>.rows-<how many entries>`). Each 16 neighbours are merged into a block, and each 16 blocks into a larger one:
+ * blocks begin at fixed numbers, so that two merges at the same time write the same object, and no block contains a part of another.
  *
  * An object that replaces others has a name after theirs, and they are removed only when it exists. So a listing of several
  * pages never misses an entry.
@@ -20,7 +21,6 @@ export interface LedgerEntry {
   /** The numbers of its entries. */
   readonly first: number;
   readonly last: number;
-  readonly bytes: number;
 }
 
 /** Every entry of the ledger once, in order. */
@@ -55,18 +55,17 @@ export function fenceKey(resource: WritableResource, claim: number): ObjectKey {
 }
 
 /** Parses the name of a claim or an object with rows; `null` for other objects. */
-export function parseEntry({ key, bytes }: Pick<ListedObject, 'key' | 'bytes'>): LedgerEntry | null {
+export function parseEntry(key: ObjectKey): LedgerEntry | null {
   const match = /^_write-back\/_ledger\/[^/]+\/(\d{10})\.(?:(claim)|rows-(\d{10}))$/.exec(key);
   if (match === null) return null;
   const last = Number(match[1]);
-  if (match[2] !== undefined) return { key, kind: 'claim', first: last, last, bytes };
-  return { key, kind: 'rows', first: last - Number(match[3]) + 1, last, bytes };
+  if (match[2] !== undefined) return { key, kind: 'claim', first: last, last };
+  return { key, kind: 'rows', first: last - Number(match[3]) + 1, last };
 }
 
 /**
  * Selects objects that have every entry once; `null` if an entry is missing, because objects were replaced while they were
- * listed. Two merges at the same time can leave objects that overlap. Then only the first entries of an object count, up to
- * `last`.
+ * listed. A claim can arrive when its number was long used and merged. Then it does not count.
  */
 export function selectEntries(found: readonly LedgerEntry[]): LedgerListing | null {
   // The longest object with each last number. Rows replace their claim.
@@ -78,19 +77,13 @@ export function selectEntries(found: readonly LedgerEntry[]): LedgerListing | nu
   }
   const last = Math.max(0, ...byLast.keys());
   const entries: LedgerEntry[] = [];
-  const kept = new Set<ObjectKey>();
   for (let at = last; at > 0; ) {
-    const exact = byLast.get(at);
-    const covers = (other: LedgerEntry): boolean =>
-      other.kind === 'rows' && other.first <= at && other.last > at;
-    // A claim can arrive when its number was long used and merged. Then it does not count.
-    const entry = exact?.kind === 'rows' ? exact : ([...byLast.values()].find(covers) ?? exact);
+    const entry = byLast.get(at);
     if (entry === undefined) return null;
-    entries.unshift({ ...entry, last: at });
-    kept.add(entry.key);
+    entries.unshift(entry);
     at = entry.first - 1;
   }
-  const replaced = found.filter(({ key }) => !kept.has(key)).map(({ key }) => key);
+  const replaced = found.filter((entry) => !entries.includes(entry)).map(({ key }) => key);
   return { entries, next: last + 1, replaced };
 }
 
@@ -100,8 +93,8 @@ const MAX_LISTINGS = 10;
 export async function listLedger(store: ObjectStore, resource: WritableResource): Promise<LedgerListing> {
   for (let listing = 1; listing <= MAX_LISTINGS; listing++) {
     const found: LedgerEntry[] = [];
-    for await (const object of store.list(`${folder(resource)}/${NUMBERED}`)) {
-      const entry = parseEntry(object);
+    for await (const { key } of store.list(`${folder(resource)}/${NUMBERED}`)) {
+      const entry = parseEntry(key);
       if (entry !== null) found.push(entry);
     }
     const selected = selectEntries(found);
@@ -113,27 +106,17 @@ export async function listLedger(store: ObjectStore, resource: WritableResource)
   );
 }
 
-/** A merge is worthwhile from this many objects with rows in a row. */
-const MIN_MERGE = 16;
+/** Objects of a block. There are at most 15 of each size, so their number grows with the logarithm of that of batches. */
+const BLOCK = 16;
 
-/**
- * Selects neighbouring objects to merge, so that the number of objects grows with the logarithm of the number of rows, and
- * each row is copied as often; `null` if there are few. From the first object that is not larger than all that follow it.
- */
+/** Selects the objects of a block that has no open claim, to merge them; `null` if there is none. */
 export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry[] | null {
-  const runs: LedgerEntry[][] = [[]];
-  for (const entry of entries) {
-    if (entry.kind === 'claim') runs.push([]);
-    else runs.at(-1)!.push(entry);
-  }
-  for (const run of runs) {
-    if (run.length < MIN_MERGE) continue;
-    let after = run.reduce((sum, { bytes }) => sum + bytes, 0);
-    const from = run.findIndex(({ bytes }) => {
-      after -= bytes;
-      return bytes <= after;
-    });
-    if (from !== -1 && run.length - from > 1) return run.slice(from);
+  for (const [at, { first, last }] of entries.entries()) {
+    const size = last - first + 1;
+    const block = entries.slice(at, at + BLOCK);
+    const isWhole = (first - 1) % (BLOCK * size) === 0 && block.length === BLOCK;
+    if (isWhole && block.every((one) => one.kind === 'rows' && one.last - one.first + 1 === size))
+      return block;
   }
   return null;
 }
@@ -167,25 +150,18 @@ async function merge(
   entries: readonly LedgerEntry[],
 ): Promise<void> {
   const [first, last] = [entries[0]!, entries.at(-1)!];
-  const sections = await inParallel(entries, WIDTH, async (entry) =>
-    kept(entry, await readSections(store, entry.key)),
-  );
+  const sections = await inParallel(entries, WIDTH, ({ key }) => readSections(store, key));
   const key = rowsKey(resource, last.last, last.last - first.first + 1);
   const writer = store.openWriter(key);
   try {
     const header = encodeHeader({ layout: 1, sections: sections.flat() });
     let crc = crc32(header);
     await writer.write(header);
-    for (const [at, entry] of entries.entries()) {
-      let left = sizeOf(sections[at]!);
+    for (const entry of entries) {
       for await (const { bytes } of readBody(store, entry.key)) {
-        const some = bytes.subarray(0, left);
-        if (some.length === 0) continue;
-        left -= some.length;
-        crc = crc32(some, crc);
-        await writer.write(some);
+        crc = crc32(bytes, crc);
+        await writer.write(bytes);
       }
-      if (left > 0) throw damagedObject(entry.key, 'it has fewer records than its header says');
     }
     await writer.write(checksum(crc));
     await writer.finish();
@@ -193,16 +169,4 @@ async function merge(
     await writer.abort();
     throw error;
   }
-}
-
-/** The sections of an object that count. They come first. */
-function kept(entry: LedgerEntry, sections: readonly Section[]): readonly Section[] {
-  return sections.filter(({ number }) => number <= entry.last);
-}
-
-function sizeOf(sections: readonly Section[]): number {
-  return sections.reduce(
-    (sum, { counts, isKeyed }) => sum + counts.reduce((rows, some) => rows + some, 0) * recordBytes(isKeyed),
-    0,
-  );
 }

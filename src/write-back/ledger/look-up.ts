@@ -66,7 +66,7 @@ async function countAll(
     options.signal?.throwIfAborted();
     if (kind === 'claim') return countClaim(await readClaim(store, options.resource, last), tally, options);
     let current: { readonly section: Section; readonly count: BatchCounter } | null = null;
-    await readRows(store, key, last, (section, change, records) => {
+    await readRows(store, key, (section, change, records) => {
       if (current?.section !== section) current = { section, count: tally.batch(section) };
       const size = recordBytes(section.isKeyed);
       for (let at = 0; at < records.length; at += size) current.count(change, records, at, section.isKeyed);

@@ -85,18 +85,12 @@ type VisitRecords = (section: Section, change: Change, records: Buffer) => void;
 /**
  * Reads an object with rows and visits its records, with a few of them in memory.
  *
- * @param last number of the last entry to visit
  * @throws DamagedError after all records if the object is damaged; ObjectNotFoundError if others have replaced it
  */
-export async function readRows(
-  store: ObjectStore,
-  key: ObjectKey,
-  last: number,
-  visit: VisitRecords,
-): Promise<void> {
+export async function readRows(store: ObjectStore, key: ObjectKey, visit: VisitRecords): Promise<void> {
   let cursor: RecordCursor | null = null;
   for await (const { sections, bytes } of readBody(store, key)) {
-    cursor ??= new RecordCursor(sections, last, visit);
+    cursor ??= new RecordCursor(sections, visit);
     cursor.take(bytes);
   }
   if (cursor?.isDone !== true) throw damagedObject(key, 'its checksum does not match');
@@ -151,14 +145,12 @@ function damagedHeader(key: ObjectKey): Error {
 class RecordCursor {
   readonly #parts: { readonly section: Section; readonly change: Change; left: number }[] = [];
   readonly #visit: VisitRecords;
-  readonly #last: number;
   #at = 0;
   /** The beginning of a record that is not complete. */
   #rest = Buffer.alloc(0);
 
-  constructor(sections: readonly Section[], last: number, visit: VisitRecords) {
+  constructor(sections: readonly Section[], visit: VisitRecords) {
     this.#visit = visit;
-    this.#last = last;
     for (const section of sections) {
       for (const [at, change] of CHANGES.entries()) {
         const left = section.counts[at]! * recordBytes(section.isKeyed);
@@ -179,8 +171,7 @@ class RecordCursor {
       const { section, change } = part;
       const size = recordBytes(section.isKeyed);
       const some = Math.min(part.left, Math.floor((bytes.length - used) / size) * size);
-      if (some > 0 && section.number <= this.#last)
-        this.#visit(section, change, bytes.subarray(used, used + some));
+      if (some > 0) this.#visit(section, change, bytes.subarray(used, used + some));
       used += some;
       part.left -= some;
       if (part.left > 0) break;

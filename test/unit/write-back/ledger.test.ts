@@ -288,58 +288,68 @@ describe('the ledger of written rows', () => {
 });
 
 describe('the objects of the ledger', () => {
-  const entry = (
-    first: number,
-    last: number,
-    kind: LedgerEntry['kind'] = 'rows',
-    bytes = 1,
-  ): LedgerEntry => ({
-    ...parseEntry({ key: rowsKey(RESOURCE, last, last - first + 1), bytes })!,
+  const entry = (first: number, last: number, kind: LedgerEntry['kind'] = 'rows'): LedgerEntry => ({
+    ...parseEntry(rowsKey(RESOURCE, last, last - first + 1))!,
     kind,
   });
+  const ranges = (found: LedgerEntry[]) =>
+    selectEntries(found)?.entries.map(({ first, last }) => [first, last]) ?? null;
 
   it('are selected so that each entry is there once, whatever merges have left', () => {
-    const ranges = (found: LedgerEntry[]) =>
-      selectEntries(found)?.entries.map(({ first, last }) => [first, last]) ?? null;
     expect(ranges([])).toEqual([]);
-    expect(ranges([entry(1, 1), entry(2, 2), entry(1, 2), entry(3, 3, 'claim')])).toEqual([
-      [1, 2],
-      [3, 3],
-    ]);
-    // Two merges at the same time.
-    expect(ranges([entry(1, 4), entry(5, 9), entry(7, 12)])).toEqual([
-      [1, 4],
-      [5, 6],
-      [7, 12],
-    ]);
-    // A claim that arrived when its number was long used and merged.
-    expect(ranges([entry(1, 5), entry(3, 3, 'claim'), entry(4, 9)])).toEqual([
-      [1, 3],
-      [4, 9],
-    ]);
+    const singles = Array.from({ length: 18 }, (_, at) => entry(at + 1, at + 1));
+    expect(ranges([...singles.slice(0, 17), entry(18, 18, 'claim')])).toHaveLength(18);
+    // A merge has not removed all of what it has replaced.
+    const merged = [entry(1, 16), entry(17, 17), entry(18, 18, 'claim')];
+    for (const left of [[], singles.slice(3, 9), singles.slice(0, 16)])
+      expect(ranges([...left, ...merged])).toEqual([
+        [1, 16],
+        [17, 17],
+        [18, 18],
+      ]);
+    // Claims that arrived when their numbers were long used and merged.
+    for (const late of [5, 16, 17]) expect(ranges([...merged, entry(late, late, 'claim')])).toHaveLength(3);
     expect(ranges([entry(1, 1), entry(3, 3)])).toBeNull();
     expect(ranges([entry(2, 2)])).toBeNull();
+    expect(ranges([entry(17, 32)])).toBeNull();
   });
 
   it('are merged so that there are few of them, and each row is copied only a few times', () => {
-    const random = seededRandom(7);
     let entries: LedgerEntry[] = [];
-    let [written, copied] = [0, 0];
-    for (let n = 1; n <= 3000; n++) {
-      const bytes = 1 + random.below(1000);
-      written += bytes;
-      entries.push(entry(n, n, 'rows', bytes));
+    let copied = 0;
+    for (let n = 1; n <= 5000; n++) {
+      entries.push(entry(n, n));
       const merged = planMerge(entries);
       if (merged === null) continue;
-      const size = merged.reduce((sum, one) => sum + one.bytes, 0);
-      copied += size;
+      const [first, last] = [merged[0]!.first, merged.at(-1)!.last];
+      copied += last - first + 1;
       entries = [
-        ...entries.filter((one) => !merged.includes(one)),
-        entry(merged[0]!.first, merged.at(-1)!.last, 'rows', size),
+        ...entries.slice(0, entries.indexOf(merged[0]!)),
+        entry(first, last),
+        ...entries.slice(entries.indexOf(merged.at(-1)!) + 1),
       ];
-      expect(entries.length).toBeLessThan(16 + Math.log2(written));
+      expect(entries.length).toBeLessThan(4 * 16);
+      expect(ranges(entries)).not.toBeNull();
     }
-    expect(copied / written).toBeLessThan(10);
+    expect(copied / 5000).toBeLessThan(4);
+  });
+
+  it('are merged around a claim that stays open, and write the same object from any point of view', () => {
+    const open = 20;
+    const entries = Array.from({ length: 64 }, (_, at) =>
+      entry(at + 1, at + 1, at + 1 === open ? 'claim' : 'rows'),
+    );
+    const blocks: [number, number][] = [];
+    for (let merged = planMerge(entries); merged !== null; merged = planMerge(entries)) {
+      const [first, last] = [merged[0]!.first, merged.at(-1)!.last];
+      blocks.push([first, last]);
+      entries.splice(entries.indexOf(merged[0]!), 16, entry(first, last));
+    }
+    expect(blocks).toEqual([
+      [1, 16],
+      [33, 48],
+      [49, 64],
+    ]);
   });
 });
 

@@ -5,7 +5,6 @@ import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
 import type { OpenChunk, RowTask } from './open-chunk.js';
 import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
-import { Signal } from './signal.js';
 import { endpointMissing, NotFoundRows, stopFailure, unsettledFailure } from './stop-reasons.js';
 
 /** After this many consecutive failed rows, the attempt ends, so that Temporal retries it after a pause. */
@@ -293,5 +292,36 @@ export class SendAttempt {
 
   async #close(chunk: OpenChunk): Promise<void> {
     if (this.#open.delete(chunk)) await chunk.close().catch((error) => this.halt(error));
+  }
+}
+
+/** Wakes everything that waits for a change. */
+class Signal {
+  #waiting = new Set<() => void>();
+
+  notify(): void {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const wake of waiting) wake();
+  }
+
+  /** The next change from now on. Call `orAfter` to wait for it, or for this long, ms. */
+  next(): { orAfter(ms: number): Promise<void> } {
+    let isOver = false;
+    let wake = (): void => {
+      isOver = true;
+    };
+    this.#waiting.add(() => wake());
+    return {
+      orAfter: (ms) =>
+        new Promise((resolve) => {
+          if (isOver) return resolve();
+          const timer = setTimeout(resolve, Math.max(ms, 1));
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        }),
+    };
   }
 }

@@ -9,7 +9,8 @@ const ONE = 0x80000000;
  * `crc32(b, crc32(a))` is the CRC32 of a followed by b.
  */
 export function crc32(bytes: Uint8Array, previous = 0): number {
-  return zlibCrc32(bytes, previous);
+  // For an empty view of no memory, Node forgets the bytes before it and returns 0.
+  return bytes.length === 0 ? previous : zlibCrc32(bytes, previous);
 }
 
 /**

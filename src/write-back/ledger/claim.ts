@@ -168,24 +168,20 @@ export async function closeClaim(
   stateOf: (row: number) => ClaimedState,
 ): Promise<void> {
   const { number, batchId, isKeyed, records } = claim;
-  const changes = new Int8Array(records.rows);
-  const counts = CHANGES.map(() => 0);
-  for (let index = 0; index < records.rows; index++) {
-    const { row, wasDoubtful } = records.rowAt(index);
-    const change = changeOf(stateOf(row), wasDoubtful);
-    changes[index] = change === null ? -1 : CHANGES.indexOf(change);
-    if (change !== null) counts[changes[index]!]!++;
-  }
   const size = recordBytes(isKeyed);
-  const body = Buffer.allocUnsafe(counts.reduce((sum, rows) => sum + rows, 0) * size);
-  // Where the next record of each change goes.
-  const ends = counts.map((_, at) => counts.slice(0, at).reduce((sum, rows) => sum + rows * size, 0));
-  for (const [index, change] of changes.entries()) {
-    if (change === -1) continue;
-    body.set(records.hashesAt(index), ends[change]!);
-    ends[change]! += size;
-  }
-  const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body);
+  const body = Buffer.allocUnsafe(records.rows * size);
+  let end = 0;
+  const counts = CHANGES.map((change) => {
+    const begin = end;
+    for (let index = 0; index < records.rows; index++) {
+      const { row, wasDoubtful } = records.rowAt(index);
+      if (changeOf(stateOf(row), wasDoubtful) !== change) continue;
+      body.set(records.hashesAt(index), end);
+      end += size;
+    }
+    return (end - begin) / size;
+  });
+  const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body.subarray(0, end));
   await swapOnce(store, rowsKey(resource, number, 1), rows);
 }
 

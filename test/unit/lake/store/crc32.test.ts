@@ -26,6 +26,17 @@ describe('CRC32', () => {
     );
   });
 
+  it('continues over an empty piece, whatever memory it views', () => {
+    const before = crc32(Buffer.from('123456789'));
+    const empty = [
+      new Uint8Array(),
+      new Uint8Array(new ArrayBuffer(0)),
+      Buffer.alloc(0).subarray(0, 0),
+      Buffer.from('x').subarray(1),
+    ];
+    for (const piece of empty) expect(crc32(piece, before)).toBe(before);
+  });
+
   it('CRC32 of two joined pieces is computed from theirs', () => {
     fc.assert(
       fc.property(bytes, bytes, (a, b) => {

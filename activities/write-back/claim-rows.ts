@@ -25,8 +25,8 @@ import {
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
-import { chunkStarts, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
-import { readPlan, type StoredPlan } from './stored-batch.js';
+import { ChunkNumbers, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
+import { readPlan } from './stored-batch.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */
 const MAX_CLAIMS = 20;
@@ -135,21 +135,5 @@ async function isEnded(
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return true;
     throw error;
-  }
-}
-
-/** Collects the chunks of rows that come in their order. */
-class ChunkNumbers {
-  readonly numbers: number[] = [];
-  readonly #starts: readonly number[];
-  #chunk = 0;
-
-  constructor(plan: StoredPlan) {
-    this.#starts = chunkStarts(plan);
-  }
-
-  add(row: number): void {
-    while ((this.#starts[this.#chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) this.#chunk++;
-    if (this.numbers.at(-1) !== this.#chunk) this.numbers.push(this.#chunk);
   }
 }

@@ -83,12 +83,28 @@ export async function readOwnClaims(store: ObjectStore, batchId: string): Promis
 }
 
 /** The number of the first row of each chunk, from 0. */
-export function chunkStarts({ file }: StoredPlan): readonly number[] {
+function chunkStarts({ file }: StoredPlan): readonly number[] {
   let next = 0;
   return file.chunks.map((rows) => {
     next += rows;
     return next - rows;
   });
+}
+
+/** Collects the chunks of rows that come in their order. */
+export class ChunkNumbers {
+  readonly numbers: number[] = [];
+  readonly #starts: readonly number[];
+  #chunk = 0;
+
+  constructor(plan: StoredPlan) {
+    this.#starts = chunkStarts(plan);
+  }
+
+  add(row: number): void {
+    while ((this.#starts[this.#chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) this.#chunk++;
+    if (this.numbers.at(-1) !== this.#chunk) this.numbers.push(this.#chunk);
+  }
 }
 
 /**
@@ -127,14 +143,9 @@ export async function readClaimedStates(
     const starts = chunkStarts(plan);
     const logs = await readLogIndex(store, key);
     const states = new ClaimedStates(plan.file.rows);
-    const chunks = new Set<number>();
-    let chunk = 0;
-    for (let index = 0; index < records.rows; index++) {
-      const { row } = records.rowAt(index);
-      while ((starts[chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) chunk++;
-      chunks.add(chunk);
-    }
-    await inParallel([...chunks], WIDTH, async (number) => {
+    const chunks = new ChunkNumbers(plan);
+    for (let index = 0; index < records.rows; index++) chunks.add(records.rowAt(index).row);
+    await inParallel(chunks.numbers, WIDTH, async (number) => {
       const loaded = await loadChunk(store, plan, number, logs);
       for (const [index, row] of loaded.rows.entries()) {
         const state = claimedState(row, loaded.states.get(index), batch === 'running');

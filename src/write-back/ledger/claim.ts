@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
-import { type ObjectStore, StoreUnclearError } from '../../lake/store/index.js';
+import { writeIfUnchanged } from '../../lake/published/rewrite.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import { type ChunkRow, isWritten, type RowState } from '../plan-file.js';
 import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
@@ -111,26 +112,11 @@ export async function addClaim(
   records: ClaimRecords,
 ): Promise<number | null> {
   const key = claimKey(resource, next);
-  const { outcome } = await swapOnce(store, key, withChecksum([encodeHeader(info), records.bytes()]));
-  if (outcome === 'conflict' && !(await isMine(store, key, info.token))) return null;
+  const body = withChecksum([encodeHeader(info), records.bytes()]);
+  if ((await writeIfUnchanged(store, key, body, 'absent')) === 'conflict') return null;
   // The number may have been used and merged since the ledger was listed. Then the claim does not count.
   const { entries } = await listLedger(store, resource);
   return entries.some((entry) => entry.key === key) ? next : null;
-}
-
-/** An unclear write is repeated: the condition shows whether the first one succeeded. */
-async function swapOnce(store: ObjectStore, key: ObjectKey, body: Buffer) {
-  try {
-    return await store.swap(key, body, 'absent');
-  } catch (error) {
-    if (!(error instanceof StoreUnclearError)) throw error;
-    return store.swap(key, body, 'absent');
-  }
-}
-
-async function isMine(store: ObjectStore, key: ObjectKey, token: string): Promise<boolean> {
-  const found = await store.readIfExists(key);
-  return found !== null && decodeObject<ClaimInfo>(key, found.body).header.token === token;
 }
 
 /** What became of a claimed row. `unsent` also stands for rejected. */
@@ -155,8 +141,8 @@ export function claimedState(
 }
 
 /**
- * Replaces a claim by what became of its rows; `tidyLedger` removes it. Whoever closes a claim first decides; before it reads the states, it must
- * write the fence.
+ * Replaces a claim by what became of its rows; `tidyLedger` removes it. Whoever closes a claim first decides; before it
+ * reads the states, it must write the fence.
  *
  * @param at milliseconds since 1970
  */
@@ -182,7 +168,7 @@ export async function closeClaim(
     return (end - begin) / size;
   });
   const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body.subarray(0, end));
-  await swapOnce(store, rowsKey(resource, number, 1), rows);
+  await writeIfUnchanged(store, rowsKey(resource, number, 1), rows, 'absent');
 }
 
 /** How the counts of the ledger change; `null`: they do not. */

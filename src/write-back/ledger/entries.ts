@@ -9,7 +9,7 @@ import { checksum, encodeHeader, readBody, readSections } from './rows-object.js
 /**
  * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
  * from 1. An entry is a claim (`<number>.claim`) until its batch ends, and then part of an object with rows
- * (`<last number>.rows-<how many entries>`). Each 16 neighbours are merged into a block, and each 16 blocks into a larger one:
+ * (`<last number>.rows-<how many entries>`). Each four neighbours are merged into a block, and each four blocks into a larger one:
  * blocks begin at fixed numbers, so that two merges at the same time write the same object, and no block contains a part of another.
  *
  * An object that replaces others has a name after theirs, and they are removed only when it exists. So a listing of several
@@ -106,8 +106,8 @@ export async function listLedger(store: ObjectStore, resource: WritableResource)
   );
 }
 
-/** Objects of a block. There are at most 15 of each size, so their number grows with the logarithm of that of batches. */
-const BLOCK = 16;
+/** Objects of a block. There are at most three of each size, so a look-up reads few objects after thousands of batches. */
+const BLOCK = 4;
 
 /** Selects the objects of a block that has no open claim, to merge them; `null` if there is none. */
 export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry[] | null {

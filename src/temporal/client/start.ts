@@ -197,6 +197,7 @@ export function checkBackfill(input: BackfillInput): BackfillInput {
     throw new InvalidArgumentError(
       'since',
       'and reconcile exclude each other: only a full read detects deletes',
+      'Leave one of them out.',
     );
   return withCheckedSince(input);
 }

@@ -86,8 +86,8 @@ const USAGE: readonly Mistake[] = [
     of: 'options that exclude each other',
     args: 'backfill --since 2026-11-01 --reconcile',
     code: 2,
-    says: /exclude each other/,
-    remedy: HELP,
+    says: /--since and reconcile exclude each other/,
+    remedy: /Leave one of them out\.$/,
   },
   {
     of: 'missing options without a terminal',

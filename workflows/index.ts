@@ -1,15 +1,16 @@
 /** All workflows of this package. Re-export them from your own bundle: `export * from 'temporal-worktrack/workflows'`. */
 
-export { onPublishedWorkflowId } from '../src/core/contract/names.js';
+export { onPublishedWorkflowId } from '../src/core/contract/workflow-ids.js';
 export { writeBackWorkflowId } from '../src/core/contract/write-back.js';
-export { alertsWorkflow } from './alerts/alerts.js';
-export { watchWorkflow } from './alerts/watch.js';
-export { backfillWorkflow } from './export/backfill.js';
-export { exportWorkflow } from './export/export.js';
-export { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
+export { alertsWorkflow, watchWorkflow } from './alerts/alerts-workflows.js';
+export {
+  backfillWorkflow,
+  exportWorkflow,
+  purgeWorkflow,
+  rollbackWorkflow,
+} from './export/export-workflows.js';
 export { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 export { changeNoticeWorkflow } from './notices/change-notice.js';
-export { exportResultOfChild, writeBackResultOfChild } from './shared/child-results.js';
 export {
   acquireLock,
   alertReport,
@@ -25,6 +26,7 @@ export {
   withdrawRequest,
   writeBackProgress,
 } from './shared/messages.js';
+export { exportResultOfChild, writeBackResultOfChild } from './shared/run-errors.js';
 export { workerConfigurationWorkflow } from './worker-configuration.js';
 export { writeBackLockWorkflow } from './write-back/lock.js';
 export { writeBackWorkflow } from './write-back/write-back-workflow.js';

@@ -2,20 +2,34 @@
  * Workflow interceptors for OpenTelemetry, bundled with the workflows. They adapt Temporal's own library to workflows that
  * run for months. They issue no commands, so a worker can turn traces on and off while workflows run.
  */
+
+import { type Context, context } from '@opentelemetry/api';
 import {
   OpenTelemetryInboundInterceptor,
   OpenTelemetryInternalsInterceptor,
   OpenTelemetryOutboundInterceptor,
 } from '@temporalio/interceptors-opentelemetry-v2/lib/workflow/index.js';
 import {
+  type ActivityInput,
   type Next,
+  type SignalInput,
+  type UpdateInput,
   type WorkflowExecuteInput,
   type WorkflowInboundCallsInterceptor,
   type WorkflowInterceptorsFactory,
+  type WorkflowOutboundCallsInterceptor,
   workflowInfo,
 } from '@temporalio/workflow';
-import { ALERTS_WORKFLOW, CHANGE_NOTICE_WORKFLOW, MIRROR_WORKFLOW } from '../src/core/contract/index.js';
-import { RunTraces } from './shared/run-traces.js';
+import { activityFacts } from '../src/core/contract/activity-table.js';
+import {
+  ALERTS_WORKFLOW,
+  CHANGE_NOTICE_WORKFLOW,
+  MIRROR_WORKFLOW,
+  type MirrorRequest,
+  type SyncInput,
+} from '../src/core/contract/index.js';
+import { mirrorRequestProblem } from '../src/core/signal-checks.js';
+import { syncRequest } from './mirror/request-queue.js';
 
 /** These workflows outlive their starter, so they do not belong to its trace. */
 const LONG_LIVED: readonly string[] = [MIRROR_WORKFLOW, ALERTS_WORKFLOW, 'writeBackLockWorkflow'];
@@ -78,4 +92,72 @@ function withoutSideEffects<T extends object>(library: T): T {
       };
     },
   });
+}
+
+/** Requests, and runs, whose trace is remembered. */
+const MAX_REMEMBERED = 100;
+
+/**
+ * Adds the activities of a mirror's run to the trace of the workflow that requested the run. A mirror runs forever, so
+ * its own trace would collect all runs, and no run would be in the trace of its export.
+ *
+ * It does not affect the mirror, so histories replay with and without traces.
+ */
+class RunTraces implements WorkflowInboundCallsInterceptor, WorkflowOutboundCallsInterceptor {
+  /** Requests whose run has not started, oldest first. */
+  #requested: { readonly request: MirrorRequest; readonly from: Context }[] = [];
+  /** By run id. */
+  readonly #runs = new Map<string, Context>();
+
+  handleSignal(
+    input: SignalInput,
+    next: Next<WorkflowInboundCallsInterceptor, 'handleSignal'>,
+  ): Promise<void> {
+    // A malformed request starts no run.
+    const isRequest = input.signalName === 'requestRun' && mirrorRequestProblem(input.args[0]) === null;
+    if (isRequest) this.#remember(input.args[0] as MirrorRequest);
+    return next(input);
+  }
+
+  handleUpdate(
+    input: UpdateInput,
+    next: Next<WorkflowInboundCallsInterceptor, 'handleUpdate'>,
+  ): Promise<unknown> {
+    if (input.name === 'sync')
+      this.#remember(syncRequest(input.args[0] as SyncInput | undefined, '', Date.now()));
+    return next(input);
+  }
+
+  scheduleActivity(
+    input: ActivityInput,
+    next: Next<WorkflowOutboundCallsInterceptor, 'scheduleActivity'>,
+  ): Promise<unknown> {
+    const subject = (input.args[0] ?? {}) as Readonly<Record<string, unknown>>;
+    const kind = activityFacts(input.activityType)?.begins;
+    if (kind !== undefined) this.#startRun(kind, subject);
+    const from = this.#runs.get(String(subject.runId)) ?? context.active();
+    return context.with(from, () => next(input));
+  }
+
+  #remember(request: MirrorRequest): void {
+    this.#requested = [...this.#requested, { request, from: context.active() }].slice(-MAX_REMEMBERED);
+  }
+
+  #startRun(kind: MirrorRequest['kind'], subject: Readonly<Record<string, unknown>>): void {
+    const matches = (request: MirrorRequest): boolean =>
+      request.kind === kind && isRequestOf(request, subject);
+    const found = this.#requested.find(({ request }) => matches(request));
+    if (found === undefined) return;
+    this.#requested = this.#requested.filter(({ request }) => !matches(request));
+    this.#runs.set(String(subject.runId), found.from);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > MAX_REMEMBERED) this.#runs.delete(oldest!);
+  }
+}
+
+/** Whether the input of a run's first activity matches the request in all fields that both have. */
+function isRequestOf(request: MirrorRequest, subject: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(request).every(
+    ([name, wanted]) => !(name in subject) || JSON.stringify(subject[name]) === JSON.stringify(wanted),
+  );
 }

@@ -10,11 +10,13 @@
  *   goes behind `patched`, and `worktrack replay` checks it before the upgrade.
  */
 import { setWorkflowOptions } from '@temporalio/workflow';
-import { alertsWorkflow } from './alerts/alerts.js';
-import { watchWorkflow } from './alerts/watch.js';
-import { backfillWorkflow } from './export/backfill.js';
-import { exportWorkflow } from './export/export.js';
-import { purgeWorkflow, rollbackWorkflow } from './export/rollback-and-purge.js';
+import { alertsWorkflow, watchWorkflow } from './alerts/alerts-workflows.js';
+import {
+  backfillWorkflow,
+  exportWorkflow,
+  purgeWorkflow,
+  rollbackWorkflow,
+} from './export/export-workflows.js';
 import { resourceMirrorWorkflow } from './mirror/resource-mirror.js';
 import { changeNoticeWorkflow } from './notices/change-notice.js';
 import { workerConfigurationWorkflow } from './worker-configuration.js';

@@ -16,11 +16,11 @@ import {
 } from '../../src/lake/documents/check-record.js';
 import { dateOf } from '../../src/lake/documents/lake-layout.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
-import type { BatchResult, MergePlan } from '../../src/lake/merge/plan.js';
-import type { AddedUp } from '../../src/lake/run/add-up.js';
+import { folderIn } from '../../src/lake/documents/run-file.js';
+import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
+import type { AddedUp, BatchResult } from '../../src/lake/merge/merge-result.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
-import { folderIn } from '../shared/published-run.js';
 import { removeFolder } from '../shared/remove-folders.js';
 import type { Staging } from '../shared/staging.js';
 

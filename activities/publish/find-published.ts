@@ -7,12 +7,12 @@ import { inFolder, MANIFEST, pointerKey } from '../../src/lake/documents/lake-la
 import { readManifest } from '../../src/lake/documents/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/documents/pointer.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
+import { folderIn, type RunPlace } from '../../src/lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { displacedFailure } from '../shared/displacement.js';
 import { finalFailure } from '../shared/failures.js';
-import { folderIn, type RunPlace } from '../shared/published-run.js';
+import { displacedFailure } from '../shared/run-failures.js';
 
 type Place = RunPlace & Pick<RunFile, 'connection'>;
 

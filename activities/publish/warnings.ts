@@ -3,8 +3,8 @@ import { DAY_MS } from '../../src/core/duration.js';
 import { MAX_REREADS } from '../../src/core/mirror-requests.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
-import type { MergeCounts } from '../../src/lake/merge/merge.js';
-import { canDetectDeletes } from '../../src/lake/run/deletes.js';
+import type { MergeCounts } from '../../src/lake/merge/merge-result.js';
+import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
 import { toUtcSeconds, type windowGap } from '../../src/lake/run/watermark.js';
 
 /** The findings of a run that lead to warnings. */

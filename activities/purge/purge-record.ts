@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { RunId } from '../../src/core/brands.js';
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { manifestChecksums } from '../../src/lake/documents/checksums.js';
-import { folderOf, pointerKey, stagingPrefix } from '../../src/lake/documents/lake-layout.js';
+import { folderOf, PREVIOUS_RUNS, pointerKey, stagingPrefix } from '../../src/lake/documents/lake-layout.js';
 import type { Manifest } from '../../src/lake/documents/manifest.js';
 import {
   decodePointer,
@@ -12,19 +12,19 @@ import {
   type FoundPointer,
   type Pointer,
 } from '../../src/lake/documents/pointer.js';
-import { readPublishedIds } from '../../src/lake/published/chain.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
+import { type Listed, readKnownRuns } from '../../src/lake/published/known-runs.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import { checkIsNewId, passFence, readSnapshot } from '../shared/base-snapshot.js';
+import { checkTableCanBePurged, tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
-import { tableTask } from '../shared/table-task.js';
-import { checkTableCanBePurged } from './check-table.js';
+import { readIntact, toListed } from '../sweep/find-garbage.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
 
 const HEADS_AT_ONCE = 8;
@@ -46,7 +46,7 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
         // An earlier attempt may have written the pointer.
         if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
         await checkKey(store, found.pointer, input);
-        await checkChangeLogs(store, found.pointer);
+        await checkManifests(store, found.pointer);
         await fencePointer(store, found, input);
       }
       let refused = ALL_REMOVED;
@@ -136,18 +136,38 @@ async function checkKey(
   );
 }
 
-/** Checks that no change log lacks its manifest: without it, whether a row of the log is the record is not known. */
-async function checkChangeLogs(store: ObjectStore, pointer: Pointer): Promise<void> {
+/**
+ * Checks that no folder of a published run lacks its manifest, also on chains that were left behind: without it, whether a row
+ * of the folder is the record is not known.
+ */
+async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<void> {
   const { resource } = pointer;
-  const { runs } = await readPublishedIds(store, pointer);
-  const folders = await listRuns(store, resource, 'changes');
-  const keys = [...runs].flatMap((runId) => manifestOf(resource, 'changes', folders, runId) ?? []);
-  await inParallel(keys, HEADS_AT_ONCE, async (key) => {
+  const folders = {
+    changes: await listRuns(store, resource, 'changes'),
+    snapshots: await listRuns(store, resource, 'snapshots'),
+  };
+  const keysOf = (runId: RunId): ObjectKey[] =>
+    (['changes', 'snapshots'] as const).flatMap(
+      (tree) => manifestOf(resource, tree, folders[tree], runId) ?? [],
+    );
+  const read = async (runId: RunId): Promise<Listed | null> => {
+    for (const key of keysOf(runId)) {
+      const manifest = await readIntact(store, key);
+      if (manifest !== null) return toListed(manifest);
+    }
+    return null;
+  };
+  const head = await read(pointer.runId);
+  const published = new Set<RunId>([pointer.runId]);
+  if (head !== null)
+    for await (const known of readKnownRuns(head, read, PREVIOUS_RUNS))
+      for (const runId of known.published.keys()) published.add(runId);
+  await inParallel([...published].flatMap(keysOf), HEADS_AT_ONCE, async (key) => {
     if ((await store.head(key)) !== null) return;
     throw finalFailure(
       'Lake',
-      `${store.url}/${key} is missing, and with it what the change log of a published run consists of. Restore it, then ` +
-        'run the purge again.',
+      `${store.url}/${key} is missing, so it is not known which objects of its folder belong to that published run. Restore it, ` +
+        'then run the purge again. The next run removes the folder if it is a snapshot that has expired.',
     );
   });
 }
@@ -193,7 +213,7 @@ async function updatePointer(
   { pointer: { runId, snapshot, changes } }: FoundPointer,
   { resource }: PurgeRecordInput,
 ): Promise<Pointer> {
-  const { counts } = await readSnapshot(store, { snapshot });
+  const { counts } = await readSnapshot(store, { resource, snapshot, changes });
   const manifests = await manifestChecksums(store, { snapshot, changes });
   const body = await rewrite(store, pointerKey(resource), (current) => {
     const pointer = decodePointer(current);

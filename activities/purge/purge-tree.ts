@@ -16,7 +16,7 @@ import { columnName } from '../../src/lake/rows/data-columns.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore, Removal } from '../../src/lake/store/index.js';
-import { withMaskingKey } from '../shared/masking.js';
+import { withMaskingKey } from '../shared/masking-secret.js';
 import { removeStrayParts } from '../shared/remove-folders.js';
 
 export interface TreePurge {

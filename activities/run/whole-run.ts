@@ -3,20 +3,20 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { sweepWarning } from '../../src/core/mirror-requests.js';
-import { runPhases } from '../../src/core/phases/run-phases.js';
+import { runPhases } from '../../src/core/phases.js';
 import { attemptRunId } from '../../src/core/run-id.js';
 import type { Manifest } from '../../src/lake/documents/manifest.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
-import { prepareRun, toPrepared } from '../prepare-run/prepare-run.js';
-import { recordPublished } from '../publish/metrics.js';
-import { publishRun } from '../publish/publish.js';
-import { finalIfLate, temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { folderIn } from '../../src/lake/documents/run-file.js';
+import { prepareRun, toPrepared } from '../prepare/prepare-run.js';
+import { publishRun } from '../publish/publish-run.js';
+import { logPhase, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { toFailure } from '../shared/failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 import { MemoryStaging } from '../shared/memory-staging.js';
-import { folderIn } from '../shared/published-run.js';
 import { removeFolder } from '../shared/remove-folders.js';
+import { finalIfLate, orDisplaced } from '../shared/run-failures.js';
 import { sweepResource } from '../sweep/sweep-resource.js';
 import { MemorySteps, Spill } from './memory-steps.js';
 
@@ -32,13 +32,13 @@ const MAX_MEMORY_ATTEMPTS = 3;
  * resumes: a later attempt starts afresh, unless an earlier one has published its run, or has spilled it.
  */
 export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunDone> {
-  const connection = deps.connection(input.connection);
   const clock = temporalClock();
-  const { giveUpAfterMs } = connection.settings.retries;
   try {
-    return await attemptRun(deps, connection, input, clock);
+    return await attemptRun(deps, deps.connection(input.connection), input, clock);
   } catch (error) {
-    throw finalIfLate(toFailure(error), clock() - input.startedAt, () => giveUpAfterMs);
+    const failure = await orDisplaced(deps, input, toFailure(error));
+    const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
+    throw finalIfLate(failure, clock() - input.startedAt, giveUpAfterMs);
   }
 }
 
@@ -50,6 +50,7 @@ async function attemptRun(
 ): Promise<RunDone> {
   const { attempt } = Context.current().info;
   const { store, settings } = connection;
+  logPhase('prepare');
   const prepared = await withHeartbeat(async () => {
     // The first attempt finds it when it spills.
     const there = attempt > 1 ? await readRunIfThere(store, input) : null;
@@ -68,6 +69,7 @@ async function attemptRun(
   }
   const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };
   const staging = new MemoryStaging(store, run, input.runId);
+  logPhase('prepare', run.runId);
   try {
     return await runInMemory({ deps, connection, input, run, staging, clock });
   } finally {
@@ -108,13 +110,16 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
   try {
     const prepared = await withHeartbeat(() => toPrepared(staging, run));
     const { pageSize, allowDeletes } = input;
-    const ready = await runPhases(steps, refOf(input), { prepared, pageSize, allowDeletes });
+    const ready = await runPhases(steps, refOf(input), {
+      ...{ prepared, pageSize, allowDeletes },
+      onPhase: (phase) => logPhase(phase),
+    });
+    logPhase('publish');
     const { run: published, manifest } = await withHeartbeat(() =>
       publishRun(at, ready.publish, () => {
         swap = 'sent';
       }),
     );
-    recordPublished(at.deps, input, published);
     const { table, onPublished } = prepared;
     const done = { kind: 'published', run: published, table, onPublished } as const;
     // A delayed attempt has published the run instead.
@@ -128,8 +133,9 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
     };
   } catch (error) {
     if (error instanceof Spill) {
+      logPhase('prepare', input.runId);
       Context.current().log.info('the run continues in the lake', { reason: error.reason });
-      await withHeartbeat(() => staging.spill());
+      await withHeartbeat(() => staging.save());
       return spilled(connection, input);
     }
     // If its swap may still arrive, the sweep of the next published run removes what is left.
@@ -156,7 +162,7 @@ async function afterFailure(
   const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
   const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
   try {
-    if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.spill());
+    if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.save());
     if (!mayRemove || !(isCancelled || isFinal)) return;
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
@@ -176,6 +182,7 @@ async function follow(
   manifest: Manifest,
 ): Promise<Pick<Extract<RunDone, { kind: 'published' }>, 'run' | 'swept'>> {
   if (run.tables !== null) return { run: published, swept: 'to do' };
+  logPhase('sweep');
   return withHeartbeat(async () => {
     const { info, cancellationSignal: signal, log } = Context.current();
     const again: RunSweep = { before: null, ended: [], scope: 'all' };

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { ApplicationFailure, Context } from '@temporalio/activity';
-import { finalFailure } from './failures.js';
-import { storeLimitOf } from './store-limit.js';
+import { Context } from '@temporalio/activity';
+import type { RunId } from '../../src/core/brands.js';
+import type { RunPhase, StepHeartbeat, StoreLimitNote } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
+import { type StoreLimit, storeLimits } from '../../src/lake/store/index.js';
 
 export const HEARTBEAT_MS = 1000;
 
@@ -17,15 +19,26 @@ export function temporalClock(measure: () => number = () => performance.now()): 
   return () => Math.round(scheduledAt + measure() - begunAt);
 }
 
+/** What a phase has done so far, for its heartbeats. */
+export interface Progress {
+  mergedRows: number;
+}
+
 /**
  * Sends heartbeats while an activity works, so that Temporal detects a dead worker and delivers cancellations. For
  * activities that save no position: a retry starts from the beginning and writes under its own object names.
+ *
+ * @param progress the work changes it; only what is not zero is sent
  */
-export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
+export async function withHeartbeat<T>(work: () => Promise<T>, progress?: Progress): Promise<T> {
   const context = Context.current();
   const timer = setInterval(() => {
-    const details = storeLimitOf(context);
-    if (details.storeLimit === undefined) context.heartbeat();
+    const mergedRows = progress?.mergedRows ?? 0;
+    const details: StepHeartbeat = {
+      ...(mergedRows === 0 ? {} : { mergedRows }),
+      ...storeLimitOf(context),
+    };
+    if (Object.keys(details).length === 0) context.heartbeat();
     else context.heartbeat(details);
   }, HEARTBEAT_MS);
   try {
@@ -62,18 +75,59 @@ export class ActivityAge {
   }
 }
 
-/**
- * The final failure if the next attempt of a transient one would start too late, otherwise the failure itself. For the activity
- * that its workflow schedules before it knows the configuration.
- *
- * @param ageMs time since the run began
- */
-export function finalIfLate(failure: unknown, ageMs: number, giveUpAfterMs: () => number): unknown {
-  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return failure;
-  const { type } = failure;
-  // A refusal that is retried seems to be a limit.
-  if (type !== 'Transient' && type !== 'Refused') return failure;
-  const wait = Number(failure.nextRetryDelay ?? 0);
-  if (ageMs + wait < giveUpAfterMs()) return failure;
-  return finalFailure(type, `gave up: ${failure.message}`, failure.details?.[0] as object | undefined);
+/** A limit has ended if no request has met one for this long. */
+const OVER_AFTER_MS = MINUTE_MS;
+
+interface Seen extends StoreLimitNote {
+  /** When a request last met it, milliseconds since 1970. */
+  readonly last: number;
+}
+
+/** The limits that running activities have met. */
+const seen = new WeakMap<Context, Seen>();
+
+// A store publishes a limit in the asynchronous context of the activity that sent the request.
+storeLimits.subscribe((message) => {
+  const context = currentActivity();
+  if (context === null) return;
+  const now = Date.now();
+  const before = seen.get(context);
+  const since = before === undefined || now - before.last > OVER_AFTER_MS ? now : before.since;
+  seen.set(context, { since, last: now, said: (message as StoreLimit).said });
+});
+
+function currentActivity(): Context | null {
+  try {
+    return Context.current();
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the store limits the requests of the current activity, as a part of its heartbeat. */
+export function storeLimitOf(context: Context): StepHeartbeat {
+  const found = seen.get(context);
+  if (found === undefined || Date.now() - found.last > OVER_AFTER_MS) return {};
+  return { storeLimit: { since: found.since, said: found.said } };
+}
+
+/** What log lines of an activity say about its run, in addition to its input. */
+interface LogSubject {
+  /** The run id that this attempt publishes under. */
+  readonly runId?: RunId;
+  readonly phase: RunPhase;
+}
+
+const subjects = new WeakMap<Context, LogSubject>();
+
+/** From now on, log lines of the current activity name this phase, and the run id if it is given. */
+export function logPhase(phase: RunPhase, runId?: RunId): void {
+  const context = Context.current();
+  subjects.set(context, { ...subjects.get(context), phase, ...(runId === undefined ? {} : { runId }) });
+  context.log.debug('the phase begins');
+}
+
+/** What `logPhase` has set. */
+export function logSubjectOf(context: Context): Partial<LogSubject> {
+  return subjects.get(context) ?? {};
 }

@@ -2,12 +2,13 @@ import type { RunId } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { beganAfter, newestId } from '../../src/core/run-id.js';
 import { pointerKey } from '../../src/lake/documents/lake-layout.js';
-import { type ClockTimes, type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
+import type { ClockTimes } from '../../src/lake/documents/manifest.js';
+import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
 import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/documents/pointer.js';
 import type { BaseSnapshot } from '../../src/lake/documents/run-file.js';
 import { findRun } from '../../src/lake/published/chain.js';
-import { listRuns } from '../../src/lake/published/run-folders.js';
-import { type Claim, checkFence, descendsFromPublished } from '../../src/lake/run/fence.js';
+import { findNewestRun, listRuns } from '../../src/lake/published/run-folders.js';
+import { type Claim, checkFence, descendsFromPublished, isSameWriter } from '../../src/lake/run/fence.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 
@@ -79,17 +80,55 @@ export function checkIsNewId(
   );
 }
 
-/** Reads the manifest of the snapshot in the pointer. @throws a final failure `Lake` when it is missing */
+/**
+ * Checks that a lake without `latest.json` has no runs either: an increment of a new mirror would otherwise publish a snapshot
+ * without the rows and tombstones that only earlier runs have. A first run of this mirror that failed does not count.
+ *
+ * @throws a final failure `Displaced`, unless the run adopts the lake; LakeLayoutError when the lake has another layout
+ */
+export async function checkIsEmpty(
+  store: ObjectStore,
+  { resource, writer, adopt }: Pick<Claim, 'resource' | 'writer' | 'adopt'>,
+): Promise<void> {
+  const newest = await findNewestRun(
+    store,
+    resource,
+    (run) => adopt || run.previousRunId !== null || !isSameWriter(run.writer, writer),
+  );
+  if (newest === null || adopt) return;
+  throw finalFailure(
+    'Displaced',
+    `${store.url}/${pointerKey(resource)} is missing, but the lake has runs of ${resource}, the newest ${newest.runId}. Restore ` +
+      'latest.json, or start the resource from the beginning: worktrack export --adopt',
+  );
+}
+
+/**
+ * Reads the manifest of the snapshot in the pointer.
+ *
+ * @throws a final failure `Lake` when it is missing. It names what works: a rollback reads the settings and columns of the head
+ *   from the manifest of its change log
+ */
 export async function readSnapshot(
   store: ObjectStore,
-  { snapshot, manifests }: Pick<Pointer, 'snapshot'> & Partial<Pick<Pointer, 'manifests'>>,
+  {
+    resource,
+    snapshot,
+    changes,
+    manifests,
+  }: Pick<Pointer, 'resource' | 'snapshot' | 'changes'> & Partial<Pick<Pointer, 'manifests'>>,
 ): Promise<Manifest> {
   const manifest = await readManifest(store, snapshot, manifests?.snapshot);
   if (manifest !== null) return manifest;
+  const isLogThere = changes !== null && (await store.head(changes)) !== null;
   throw finalFailure(
     'Lake',
-    `${store.url}/${snapshot}, the snapshot in latest.json, is missing. Restore it, or return to an ` +
-      'earlier run with `worktrack rollback`.',
+    isLogThere
+      ? `${store.url}/${snapshot}, the snapshot in latest.json, is missing. Restore it, or return to an ` +
+          'earlier run with `worktrack rollback`.'
+      : `${store.url}/${snapshot} is missing, and so is the manifest of the change log of the same run. Restore one of them ` +
+          `and run \`worktrack rollback\`; or restore an earlier version of ${pointerKey(resource)} and continue from it: ` +
+          'worktrack export --adopt',
   );
 }
 

@@ -64,6 +64,10 @@ export class LakeStaging implements Staging {
     return false;
   }
 
+  async save(): Promise<'saved'> {
+    return 'saved';
+  }
+
   isTooLong(): boolean {
     return false;
   }

@@ -32,6 +32,8 @@ export class MemoryStaging implements Staging {
   readonly #run: RunFile;
   readonly #documents = new Map<ObjectKey, object>();
   #bytes = 0;
+  #spilling: Promise<'saved' | 'dropped'> | null = null;
+  #isInLake = false;
   /** When the first page arrived, by the monotonic clock; `null`: none has. */
   #since: number | null = null;
 
@@ -45,7 +47,7 @@ export class MemoryStaging implements Staging {
     this.#request = request;
     const staged = this.key('');
     this.store = new HeldStore(lake, {
-      isHeld: (key) => key.startsWith(staged) || this.#isQuarantined(key),
+      isHeld: (key) => !this.#isInLake && (key.startsWith(staged) || this.#isQuarantined(key)),
       onHeld: (bytes) => this.#take(bytes),
     });
   }
@@ -61,6 +63,7 @@ export class MemoryStaging implements Staging {
   async write(name: string, document: object): Promise<ObjectKey> {
     const key = this.key(name);
     this.#documents.set(key, document);
+    if (this.#isInLake) await writeStaged(this.#lake, key, document);
     return key;
   }
 
@@ -94,14 +97,33 @@ export class MemoryStaging implements Staging {
     return this.#documents.size === 0;
   }
 
+  /** Whether a spill has begun, so that the run continues in the lake. */
+  get isSpilled(): boolean {
+    return this.#spilling !== null;
+  }
+
   /**
-   * Moves the run to the lake, once and for all. Its settings fix the run there. If another attempt has done that before, what
-   * this one holds is dropped. Documents come after the objects that they name, and the newest document comes last.
+   * Moves the run to the lake, once and for all: what is staged later goes there, too. Its settings fix the run. If another
+   * attempt has done that before, what this one holds is dropped. A spill that fails can be repeated.
    */
-  async spill(): Promise<void> {
-    if (!(await fixRun(this.#lake, { ...this.#run, runId: this.#request }))) return;
-    await this.store.writeHeld(() => true);
-    for (const [key, document] of this.#documents) await writeStaged(this.#lake, key, document);
+  save(): Promise<'saved' | 'dropped'> {
+    this.#spilling ??= this.#spill().catch((error: unknown) => {
+      this.#spilling = null;
+      throw error;
+    });
+    return this.#spilling;
+  }
+
+  /** Documents come after the objects that they name, and the newest document comes last. */
+  async #spill(): Promise<'saved' | 'dropped'> {
+    if (!(await fixRun(this.#lake, { ...this.#run, runId: this.#request }))) return 'dropped';
+    // More may be staged meanwhile: then it is at the end of the map.
+    for (const [key, document] of this.#documents) {
+      await this.store.writeHeld(() => true);
+      await writeStaged(this.#lake, key, document);
+    }
+    this.#isInLake = true;
+    return 'saved';
   }
 
   /** Called before the merge writes parts: what is kept whatever becomes of the run is written first. */

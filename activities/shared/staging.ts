@@ -2,6 +2,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { Progress } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 
 /**
@@ -28,6 +29,12 @@ export interface Staging {
   last(prefix: string): Promise<ObjectKey | null>;
   /** Whether reading must end, because the staging takes no more. @param buffered bytes of rows that are not staged yet */
   isFull(buffered: number): boolean;
+  /**
+   * Moves what is staged to the lake, if it is not there, so that no more reading is lost with the worker. Reading may continue.
+   *
+   * @returns `dropped`: another attempt has done it before, so what this one reads is of no use
+   */
+  save(): Promise<'saved' | 'dropped'>;
   /** Whether a wait until this time is too long for it, milliseconds since 1970. */
   isTooLong(until: number): boolean;
 }
@@ -42,6 +49,8 @@ export interface RunAt {
    * the phases of one activity.
    */
   readonly clock: () => number;
+  /** For heartbeats. Absent: no one sees it. */
+  readonly progress?: Progress;
 }
 
 /**

@@ -3,11 +3,11 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/documents/lake-layout.js';
 import { type Pointer, readPointer } from '../../src/lake/documents/pointer.js';
+import { folderIn } from '../../src/lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { folderIn } from '../shared/published-run.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
 import { readIntact } from './find-garbage.js';
 
@@ -15,7 +15,7 @@ import { readIntact } from './find-garbage.js';
  * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run
  * in its chain, for example of a mirror that adopted the lake. Nor does it if the run may have been published: see `mayBePublished`.
  */
-export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.discardRun'] {
+export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.sweepFailedRun'] {
   return (input) =>
     withHeartbeat(async () => {
       const { store } = deps.connection(input.connection);

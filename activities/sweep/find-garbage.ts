@@ -67,7 +67,9 @@ export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<
   ]);
   const folders = toRunFolders(resource, objects);
   const facts = { folders, staged: toStagedFolders(staging, staged) };
-  const rest = { head: head.runId, keep, replaced, before, settings, now };
+  // Temporal's clock may be ahead, and what has expired by it would be gone forever. The run has just written to the store.
+  const newest = Math.max(...objects.map(({ modifiedAt }) => modifiedAt));
+  const rest = { head: head.runId, keep, replaced, before, settings, now: Math.min(now, newest) };
   let input: Omit<SweepFacts, 'recorded'> | null = null;
   const read = (runId: RunId): Promise<Listed | null> => readListed(store, resource, folders, runId);
   for await (const known of readKnownRuns(toListed(head), read, PREVIOUS_RUNS)) {
@@ -97,7 +99,8 @@ async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject
   return objects;
 }
 
-function toListed({
+/** What a manifest says about its run and the runs before it. */
+export function toListed({
   runId,
   publishedAt,
   previousRuns,

@@ -67,11 +67,20 @@ export interface FaultyS3 {
   close(): Promise<void>;
 }
 
+interface ProxyOptions {
+  /**
+   * The store's clock, milliseconds since 1970, for tests that skip time: an object bears the time when a listing first
+   * shows it. Default: the server's.
+   */
+  readonly clock?: () => number;
+}
+
 /**
  * An HTTP proxy in front of an S3 server. Requests pass as they were signed, `Host` too, so that signatures hold; only
  * conditions that are dropped need a request of the proxy's own.
  */
-export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
+export async function startFaultyS3(target: S3Access, { clock }: ProxyOptions = {}): Promise<FaultyS3> {
+  const listedAt = new Map<string, string>();
   let requests: string[] = [];
   let times: { readonly began: number; ended: number }[] = [];
   let rules: { rule: S3FaultRule; hits: number; left: number; skip: number }[] = [];
@@ -120,7 +129,12 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
       return void readWhole(own, incoming, outgoing).catch(() => outgoing.destroy());
     if (fault?.kind === 'ignore-conditions')
       return void putAnyway(own, incoming, outgoing).catch(() => outgoing.destroy());
-    forward(incoming, outgoing, { hostname, port, body }, fault);
+    const isListing = incoming.method === 'GET' && incoming.url?.includes('list-type=2');
+    const byClock: S3Fault | null =
+      clock !== undefined && isListing
+        ? { kind: 'rewrite', body: (text) => withTimes(text, listedAt, clock) }
+        : null;
+    forward(incoming, outgoing, { hostname, port, body }, fault ?? byClock);
   }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -162,6 +176,16 @@ export async function startFaultyS3(target: S3Access): Promise<FaultyS3> {
       own.destroy();
     },
   };
+}
+
+/** A listing whose objects bear the time of a clock when they were first listed. */
+function withTimes(listing: string, listedAt: Map<string, string>, clock: () => number): string {
+  return listing.replaceAll(/<Contents>.*?<\/Contents>/gs, (object) => {
+    const key = /<Key>(.*?)<\/Key>/s.exec(object)?.[1] ?? '';
+    const time = listedAt.get(key) ?? new Date(clock()).toISOString();
+    listedAt.set(key, time);
+    return object.replace(/(<LastModified>).*?(<\/LastModified>)/, `$1${time}$2`);
+  });
 }
 
 function refuse(

@@ -9,8 +9,7 @@ import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunInput, RunRef } from '../../src/core/contract/index.js';
-import type { Steps } from '../../src/core/phases/phase-steps.js';
-import { runPhases } from '../../src/core/phases/run-phases.js';
+import { runPhases, type Steps } from '../../src/core/phases.js';
 import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
 import type { ConnectionSettings, Settings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
@@ -46,6 +45,10 @@ export interface RunOptions {
   readonly acceptChecks?: string;
   /** Whether the run may be in memory. Default: that of the mirror. */
   readonly inMemory?: boolean;
+  /** Attempt of its first activity. Default: the first. */
+  readonly attempt?: number;
+  /** Called with the environment of each activity, so that a test can cancel it. */
+  readonly onStart?: (environment: MockActivityEnvironment) => void;
 }
 
 const SILENT = new DefaultLogger('ERROR', () => {});
@@ -75,6 +78,9 @@ export class ActivityMirror {
   nextId: RunId | null = null;
   /** The newest id that the mirror knows. */
   newestId: RunId | null = null;
+  /** Whether the worker is stopping. */
+  draining = false;
+  #onStart: NonNullable<RunOptions['onStart']> = () => {};
   /** Number of runs that took over pages of a failed run. */
   resumed = 0;
   checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
@@ -86,7 +92,7 @@ export class ActivityMirror {
   constructor(settings: Settings, resource: string, options: MirrorOptions = {}) {
     this.#resource = resource;
     this.#options = options;
-    this.#connections = openConnections(settings);
+    this.#connections = openConnections(settings, { draining: () => this.draining });
   }
 
   /** The settings of its connection. */
@@ -101,13 +107,15 @@ export class ActivityMirror {
   /** Uses other settings from the next run on. */
   protected async use(settings: Settings): Promise<void> {
     const before = this.#connections;
-    this.#connections = openConnections(settings);
+    this.#connections = openConnections(settings, { draining: () => this.draining });
     await before.close();
   }
 
   /** A run from its beginning to its end, in memory as far as it fits. @throws the failure that ended it */
   async run(request: RunOptions = {}): Promise<Ended> {
     const { allowDeletes = false, inMemory = this.#options.inMemory ?? true } = request;
+    const { attempt = inMemory ? 1 : IN_LAKE, onStart = () => {} } = request;
+    this.#onStart = onStart;
     const { full = false, reconcile = allowDeletes, adopt = false, acceptChecks } = request;
     const input = this.#input({
       mode: full || reconcile ? 'full' : 'increment',
@@ -116,7 +124,7 @@ export class ActivityMirror {
       allowDeletes,
       ...(acceptChecks === undefined ? {} : { acceptChecks }),
     });
-    return this.#noted(await this.#whole(input, inMemory ? 1 : IN_LAKE));
+    return this.#noted(await this.#whole(input, attempt));
   }
 
   #noted(ended: Ended): Ended {
@@ -157,7 +165,7 @@ export class ActivityMirror {
     if (done.kind !== 'spilled') throw new Error('the run was published');
     const { connection, resource, runId, pageSize, allowDeletes } = input;
     const stop = new Error('the run fails');
-    const steps: Steps = { ...this.#steps, planMerge: () => Promise.reject(stop) };
+    const steps: Steps = { ...this.#steps, mergePlan: () => Promise.reject(stop) };
     const options = { prepared: done.prepared, pageSize, allowDeletes };
     await runPhases(steps, { connection, resource, runId }, options).catch((error: unknown) => {
       if (error !== stop) throw error;
@@ -167,11 +175,11 @@ export class ActivityMirror {
 
   get #steps(): Steps {
     return {
-      extractPages: (input) => this.step('worktrack.extractPages', input),
-      findAbsent: (input) => this.step('worktrack.findAbsent', input),
-      confirmDeletes: (input) => this.step('worktrack.confirmDeletes', input),
-      planMerge: (input) => this.step('worktrack.planMerge', input),
-      mergeParts: (input) => this.step('worktrack.mergeParts', input),
+      read: (input) => this.step('worktrack.read', input),
+      settle: (input) => this.step('worktrack.settle', input),
+      settleById: (input) => this.step('worktrack.settleById', input),
+      mergePlan: (input) => this.step('worktrack.mergePlan', input),
+      merge: (input) => this.step('worktrack.merge', input),
     };
   }
 
@@ -251,6 +259,7 @@ export class ActivityMirror {
       },
       { logger: SILENT },
     );
+    this.#onStart(environment);
     const activity = createActivities(this.#connections)[name] as (given: Input<N>) => Promise<Output<N>>;
     return (await environment.run(activity, input)) as Output<N>;
   }

@@ -10,12 +10,12 @@ import { newWriter } from './writer.js';
 
 type Name =
   | 'worktrack.run'
-  | 'worktrack.extractPages'
-  | 'worktrack.planMerge'
-  | 'worktrack.mergeParts'
+  | 'worktrack.read'
+  | 'worktrack.mergePlan'
+  | 'worktrack.merge'
   | 'worktrack.publish'
   | 'worktrack.sweep'
-  | 'worktrack.discardRun'
+  | 'worktrack.sweepFailedRun'
   | 'worktrack.purgeRecord';
 type Input<N extends Name> = Parameters<Activities[N]>[0];
 type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
@@ -166,7 +166,7 @@ export class ManualMirror {
   async merge(input: Partial<Input<'worktrack.run'>> = {}, ref: RunRef = this.ref()) {
     const prepared = await this.#prepare({ ...this.#input(ref), ...input });
     const read = async () =>
-      this.step('worktrack.extractPages', {
+      this.step('worktrack.read', {
         ...ref,
         call: 0,
         after: null,
@@ -174,7 +174,7 @@ export class ManualMirror {
         read: { number: 0, kind: 'list' },
       });
     const { stage } = prepared.rollback ?? (await read());
-    const { plan, batches } = await this.step('worktrack.planMerge', {
+    const { plan, batches } = await this.step('worktrack.mergePlan', {
       ...ref,
       stage,
       pass: 0,
@@ -183,7 +183,7 @@ export class ManualMirror {
     });
     const results = [];
     for (let batch = 0; batch < batches; batch++)
-      results.push((await this.step('worktrack.mergeParts', { ...ref, plan, pass: 0, batch })).result);
+      results.push((await this.step('worktrack.merge', { ...ref, plan, pass: 0, batch })).result);
     return { ref, stage, plan, results };
   }
 

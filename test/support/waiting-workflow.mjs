@@ -1,6 +1,6 @@
 // A workflow that shares one timer among several waits. It runs in Temporal's sandbox, so it is bundled and not compiled.
 import { defineSignal, setHandler } from '@temporalio/workflow';
-import { SharedTimer } from '../../dist/workflows/export/shared-timer.js';
+import { SharedTimer } from '../../dist/workflows/export/mirror-requester.js';
 
 /** Waits for each of the given times, in milliseconds, or until the signal `release`. Returns how long each wait took. */
 export async function waiting(times) {

@@ -1,8 +1,7 @@
-import { CancellationScope, log, proxyActivities } from '@temporalio/workflow';
+import { CancellationScope, log, proxySinks, workflowInfo } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
-  Activities,
   MirrorRequest,
   MirrorState,
   Published,
@@ -11,30 +10,16 @@ import type {
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import type { MetricSinks } from '../../src/core/metrics.js';
 import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
-import { toRunError } from '../shared/failures.js';
-import { priorityOf, workOf } from '../shared/priority.js';
+import { activity } from '../shared/activity.js';
+import { workOf } from '../shared/priority.js';
+import { toRunError } from '../shared/run-errors.js';
+import { afterPurge, afterSweep, endedRuns, sweep } from './mirror-sweep.js';
 import { fenced } from './mirror-writer.js';
 import { hookedToOf, startOnPublished } from './on-published.js';
 import { type RunResult, runOnce } from './run-once.js';
-import { afterPurge, afterSweep, endedRuns, sweep } from './sweep.js';
-
-/** The table step has its own limits: its failure does not fail the run, and the next step of the mirror catches up. */
-const TABLE = {
-  startToCloseTimeout: '1 day',
-  scheduleToCloseTimeout: '1 day',
-  heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 15 },
-} as const;
-
-/** Changes to published objects. Callers run them without cancellation, because a partial change would leave the lake inconsistent. */
-const AMEND = {
-  startToCloseTimeout: '1 day',
-  scheduleToCloseTimeout: '1 day',
-  heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-} as const;
 
 /** What a request reads and changes in its mirror. */
 export interface Mirror {
@@ -162,12 +147,12 @@ async function followTable(
     setTableWarning(mirror, null);
     return [];
   }
-  mirror.onChange({ ...active, phase: 'table' });
+  mirror.onChange({ ...active, phase: 'follow' });
   const { connection, resource } = mirror.state();
-  const steps = proxyActivities<Activities>({ ...TABLE, priority: priorityOf(connection, work) });
+  const follow = activity('worktrack.followTable', connection, work);
   try {
     const { warnings } = await CancellationScope.nonCancellable(() =>
-      steps['worktrack.followTable']({ connection, resource, runId: active.runId }),
+      follow({ connection, resource, runId: active.runId }),
     );
     setTableWarning(mirror, null);
     return warnings;
@@ -192,8 +177,9 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   const input = { ...fenced(mirror.state(), active), key };
   // A timed-out attempt may leave parts in any folder.
   mirror.onState(afterPurge(active.runId, Date.now()));
+  // A partial change would leave the lake inconsistent.
   const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
-    amend(input.connection)['worktrack.purgeRecord'](input),
+    activity('worktrack.purgeRecord', input.connection, 'manual')(input),
   );
   mirror.onState({
     checkpoint,
@@ -205,11 +191,21 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   return { ...amendedReport(input.resource, published), purged };
 }
 
-function amend(connection: string) {
-  return proxyActivities<Activities>({ ...AMEND, priority: priorityOf(connection, 'manual') });
-}
-
 function amendedReport(resource: string, published: Published | null): RunReport {
   const { runId, rows, snapshot } = published ?? { runId: null, rows: null, snapshot: null };
   return { resource, outcome: 'published', runId, rows, counts: null, snapshot, warnings: [], error: null };
+}
+
+/**
+ * Counts an ended run, whatever its outcome. The mirror does this because only it sees the end of every run. Metrics are
+ * not in the history, and a replay does not count a run again.
+ *
+ * @param durationMs milliseconds
+ */
+export function countRun(connection: string, { resource, outcome }: RunReport, durationMs: number): void {
+  // A worker that only replays has no such sink.
+  if (workflowInfo().unsafe.isReplaying) return;
+  const { worktrackMetrics } = proxySinks<MetricSinks>();
+  worktrackMetrics.record('runs', 1, { connection, resource, outcome });
+  worktrackMetrics.record('runSeconds', durationMs / 1000, { connection, resource });
 }

@@ -1,29 +1,13 @@
-import {
-  ActivityFailure,
-  ApplicationFailure,
-  CancellationScope,
-  log,
-  proxyActivities,
-} from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, log } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
 import type {
-  Activities,
   MirrorState,
   OnPublishedTarget,
   PreparedRun,
   StartedOnPublished,
 } from '../../src/core/contract/index.js';
-import { toRunError } from '../shared/failures.js';
-import { priorityOf } from '../shared/priority.js';
-
-/** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
-const START = {
-  startToCloseTimeout: '10 minutes',
-  scheduleToCloseTimeout: '1 day',
-  heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 20 },
-  summary: 'start the workflow of onPublished',
-} as const;
+import { activity } from '../shared/activity.js';
+import { toRunError } from '../shared/run-errors.js';
 
 /** Reads and changes the mirror's state. */
 interface StateAccess {
@@ -63,9 +47,8 @@ export async function startOnPublished(
     if (after !== null) onState({ hookedTo: null });
     return [];
   }
-  const { 'worktrack.startOnPublished': start } = proxyActivities<Activities>({
-    ...START,
-    priority: priorityOf(connection, 'background'),
+  const start = activity('worktrack.followOnPublished', connection, 'background', {
+    summary: 'start the workflow of onPublished',
   });
   const input = { connection, resource, runId, ...target, after };
   try {

@@ -23,25 +23,34 @@ import { newMirror } from '../../src/core/mirror-requests.js';
 import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
 import { limitReport } from '../../src/core/text-budget.js';
-import { reportAlerts } from '../shared/alerts.js';
+import { reportAlerts } from '../shared/alert-reports.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
-import { failedReport, isOvertaken, mayResume, newerIdOf, toRunError } from '../shared/failures.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import {
+  handleChecked,
   mirrorStatus,
   requestAnswer,
   requestRun,
   runAnswered,
   sync,
+  wellFormed,
   withdrawRequest,
 } from '../shared/messages.js';
-import { handleChecked, wellFormed } from '../shared/signals.js';
-import { executeRequest, nominalStartOf } from './execute-request.js';
+import { failedReport, isOvertaken, mayResume, newerIdOf, toRunError } from '../shared/run-errors.js';
+import { countRun, executeRequest, nominalStartOf } from './execute-request.js';
+import { discardRun, sweep, untilSweep } from './mirror-sweep.js';
 import { writer } from './mirror-writer.js';
-import { alertedBy, answerOf, type Batch, enqueue, isFull, nextBatch, remember } from './queue.js';
-import { countRun } from './run-ended.js';
-import { discardRun, sweep, untilSweep } from './sweep.js';
-import { checkSyncInput, syncRequest } from './sync-request.js';
+import {
+  alertedBy,
+  answerOf,
+  type Batch,
+  checkSyncInput,
+  enqueue,
+  isFull,
+  nextBatch,
+  remember,
+  syncRequest,
+} from './request-queue.js';
 
 /** Events of three runs without changes. */
 const SHORT_HISTORY_EVENTS = 50;
@@ -224,7 +233,7 @@ class ResourceMirror {
     const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
     const prepared: ActiveRun = {
       runId: newRunId(startedAt, known, uuid4()),
-      ...{ startedAt, phase: 'begin', pages: 0, rows: 0, resumed: null },
+      ...{ startedAt, phase: 'prepare', pages: 0, rows: 0, resumed: null },
       mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
     this.#setActive(prepared);
@@ -268,7 +277,7 @@ class ResourceMirror {
     // These failures show that the run's swap was not sent, or is lost.
     const isLost = type === 'Displaced' || type === 'Check';
     const staging = resumable === failed.runId ? 'kept' : 'removed';
-    const isStagedOnly = failed.phase === 'extract' && staging === 'kept';
+    const isStagedOnly = (failed.phase === 'read' || failed.phase === 'settle') && staging === 'kept';
     if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
       await this.#discard({ runId: failed.runId, nominalStart, staging });
     // Once another mirror has published instead, this one stays displaced until it publishes again.

@@ -1,4 +1,4 @@
-import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
@@ -7,39 +7,24 @@ import type {
   OnPublishedTarget,
   PreparedRun,
   PublishedRun,
+  PublishInput,
   RollbackRequest,
   RunDone,
   RunInput,
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
-import { MINUTE_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { nextPageSize } from '../../src/core/page-size.js';
-import type { Steps } from '../../src/core/phases/phase-steps.js';
-import { runPhases } from '../../src/core/phases/run-phases.js';
-import { priorityOf, workOf } from '../shared/priority.js';
+import { runPhases, type Steps } from '../../src/core/phases.js';
+import { activity, untilGivenUp } from '../shared/activity.js';
+import { workOf } from '../shared/priority.js';
+import { sweepOfRun } from './mirror-sweep.js';
 import { fenced } from './mirror-writer.js';
-import { sweepOfRun } from './sweep.js';
-
-/** A worker without a heartbeat for this long counts as lost; a new attempt continues from the staged pages. */
-const HEARTBEAT_TIMEOUT = '10 seconds';
-const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
 
 /** A cancelled run waits until its activities have stopped writing. Only then can its files be removed. */
-const WAIT_UNTIL_STOPPED = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED;
-
-/**
- * The activity of a whole run is requested before the workflow knows the configuration. The activity itself gives up after
- * `retries.giveUpAfter`; these limits are for absent or crashing workers.
- */
-const WHOLE_RUN = {
-  startToCloseTimeout: '30 minutes',
-  scheduleToStartTimeout: '6 hours',
-  scheduleToCloseTimeout: '30 days',
-  heartbeatTimeout: HEARTBEAT_TIMEOUT,
-  retry: RETRY,
-  cancellationType: WAIT_UNTIL_STOPPED,
+const WAIT_UNTIL_STOPPED = {
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 } as const;
 
 /** Called by a run in progress. */
@@ -98,13 +83,13 @@ export async function runOnce(
   events: RunEvents,
 ): Promise<RunResult> {
   const { connection, resource } = state;
-  const priority = priorityOf(connection, workOf(request));
-  const { 'worktrack.run': run } = proxyActivities<Activities>({ ...WHOLE_RUN, priority });
+  const work = workOf(request);
   const input = inputOf(state, request, active, Date.now());
-  events.onChange({ ...active, phase: 'extract' });
-  const done = await run.executeWithOptions({ summary: `${resource}: ${input.mode}` }, [input]);
+  events.onChange({ ...active, phase: 'read' });
+  const summary = `${resource}: ${input.mode}`;
+  const done = await activity('worktrack.run', connection, work, { ...WAIT_UNTIL_STOPPED, summary })(input);
   if (done.kind === 'spilled')
-    return runInLake(state, input, { prepared: done.prepared, active, priority }, events);
+    return runInLake(state, input, { prepared: done.prepared, active, work }, events);
   const { run: published, runId, table, onPublished, swept } = done;
   return { ...published, runId, table, onPublished, swept, pageSize: learned(state, done.pageSize) };
 }
@@ -116,76 +101,65 @@ function learned(
   return sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
 }
 
+type Work = ReturnType<typeof workOf>;
+
 interface Spilled {
   readonly prepared: PreparedRun;
   readonly active: ActiveRun;
-  readonly priority: ReturnType<typeof priorityOf>;
+  readonly work: Work;
 }
 
 /** The phases of a run whose staging is in the lake. Each is one activity or more, on any worker. */
 async function runInLake(
   state: MirrorState,
-  { allowDeletes, ...input }: RunInput,
-  { prepared, active, priority }: Spilled,
+  input: RunInput,
+  { prepared, active, work }: Spilled,
   { onPrepared, onChange, onSent }: RunEvents,
 ): Promise<RunResult> {
-  const { connection, resource, runId, pageSize } = input;
+  const { connection, resource, runId, pageSize, allowDeletes } = input;
   const ref: RunRef = { connection, resource, runId };
   onPrepared(prepared);
   let now: ActiveRun = {
-    ...{ ...active, mode: prepared.mode, phase: 'extract', resumed: prepared.resumed?.runId ?? null },
+    ...{ ...active, mode: prepared.mode, resumed: prepared.resumed?.runId ?? null },
     ...{ pages: prepared.resumed?.extracted.pages ?? 0, rows: prepared.resumed?.extracted.rows ?? 0 },
   };
-  onChange(now);
-  const { work, steps } = lakeSteps(prepared, resource, priority);
+  const change = (changes: Partial<ActiveRun>): void => {
+    now = { ...now, ...changes };
+    onChange(now);
+  };
+  const { steps, publish } = lakeActivities(prepared, input, work);
   const ready = await runPhases(steps, ref, {
     ...{ prepared, pageSize, allowDeletes },
-    onRead: ({ pages, rows }) => {
-      now = { ...now, pages, rows };
-      onChange(now);
-    },
-    onMerge: () => onChange({ ...now, phase: 'merge' }),
+    onRead: ({ pages, rows }) => change({ pages, rows }),
+    onPhase: (phase) => change({ phase }),
   });
-  onChange({ ...now, phase: 'publish' });
+  change({ phase: 'publish' });
   onSent();
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
-  const published = await CancellationScope.nonCancellable(() =>
-    work['worktrack.publish'].executeWithOptions({ summary: `${resource}: ${now.rows} rows` }, [
-      ready.publish,
-    ]),
-  );
+  const published = await CancellationScope.nonCancellable(() => publish(ready.publish, `${now.rows} rows`));
   const { table, onPublished } = prepared;
   const rest = { table, onPublished, swept: 'to do', pageSize: learned(state, ready.pageSize) } as const;
   return { ...published, runId: published.runId ?? runId, ...rest };
 }
 
-/** The steps of a run as activities. */
-function lakeSteps({ giveUpAfterMs }: PreparedRun, resource: string, priority: Spilled['priority']) {
-  const common = {
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    cancellationType: WAIT_UNTIL_STOPPED,
-    priority,
-  } as const;
-  // These call the service.
-  const long = proxyActivities<Activities>({
-    ...common,
-    startToCloseTimeout: giveUpAfterMs,
-    scheduleToCloseTimeout: giveUpAfterMs,
-    retry: RETRY,
-  });
-  // Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited.
-  const work = proxyActivities<Activities>({
-    ...common,
-    startToCloseTimeout: '1 day',
-    retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(giveUpAfterMs / MINUTE_MS)) },
-  });
-  const of = (what: string) => ({ summary: `${resource}: ${what}` });
+/** The phases of a run in the lake, as activities. */
+function lakeActivities(
+  { giveUpAfterMs }: PreparedRun,
+  { connection, resource, startedAt }: RunInput,
+  work: Work,
+) {
+  const phase = <N extends keyof Activities>(name: N, summary: string) =>
+    activity(name, connection, work, {
+      ...{ ...WAIT_UNTIL_STOPPED, summary: `${resource}: ${summary}` },
+      ...untilGivenUp(name, { giveUpAfterMs, startedAt }),
+    });
   const steps: Steps = {
-    extractPages: (input, summary) => long['worktrack.extractPages'].executeWithOptions(of(summary), [input]),
-    findAbsent: (input) => work['worktrack.findAbsent'](input),
-    confirmDeletes: (input) => long['worktrack.confirmDeletes'](input),
-    planMerge: (input, summary) => work['worktrack.planMerge'].executeWithOptions(of(summary), [input]),
-    mergeParts: (input, summary) => work['worktrack.mergeParts'].executeWithOptions(of(summary), [input]),
+    read: (input, summary) => phase('worktrack.read', summary)(input),
+    settle: (input, summary) => phase('worktrack.settle', summary)(input),
+    settleById: (input, summary) => phase('worktrack.settleById', summary)(input),
+    mergePlan: (input, summary) => phase('worktrack.mergePlan', summary)(input),
+    merge: (input, summary) => phase('worktrack.merge', summary)(input),
   };
-  return { work, steps };
+  const publish = (input: PublishInput, summary: string) => phase('worktrack.publish', summary)(input);
+  return { steps, publish };
 }

@@ -1,5 +1,6 @@
-import { condition, continueAsNew, isCancellation, log, proxyActivities } from '@temporalio/workflow';
-import type { Activities, NoticesState, RunReport } from '../../src/core/contract/index.js';
+import { condition, continueAsNew, isCancellation, log } from '@temporalio/workflow';
+import { ACTIVITIES } from '../../src/core/contract/activity-table.js';
+import type { NoticesState, RunReport } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import {
   NOTICE_EVENTS,
@@ -11,18 +12,13 @@ import {
 import { parseRunDate } from '../../src/core/run-id.js';
 import { changeNoticeProblem } from '../../src/core/signal-checks.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { reportAlerts } from '../shared/alerts.js';
-import { toRunError } from '../shared/failures.js';
+import { activity } from '../shared/activity.js';
+import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
-import { changeNotice } from '../shared/messages.js';
-import { priorityOf } from '../shared/priority.js';
-import { handleChecked } from '../shared/signals.js';
+import { changeNotice, handleChecked } from '../shared/messages.js';
+import { toRunError } from '../shared/run-errors.js';
 
-const PLAN = {
-  startToCloseTimeout: '1 minute',
-  scheduleToCloseTimeout: '1 day',
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-} as const;
+const { maximumAttempts: _, ...PLAN_RETRY } = ACTIVITIES['worktrack.planExport'].limits.retry;
 
 /** A run id has the second when the run started, or the next one if that is taken; ms. */
 const MAX_RUN_ID_DELAY_MS = 1_000;
@@ -38,8 +34,8 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   const { connection, resource } = initial;
   let state = initial;
   const requester = new MirrorRequester(connection);
-  const priority = priorityOf(connection, 'background');
-  const { 'worktrack.planExport': planExport } = proxyActivities<Activities>({ ...PLAN, priority });
+  // A notice waits as long as the configuration does not know its resource.
+  const planExport = activity('worktrack.planExport', connection, 'background', { retry: PLAN_RETRY });
   handleChecked(changeNotice, changeNoticeProblem, () => {
     state = noticeReceived(state, Date.now());
   });

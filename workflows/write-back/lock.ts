@@ -15,10 +15,9 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { idProblem, lockTicketProblem } from '../../src/core/signal-checks.js';
-import { toRunError } from '../shared/failures.js';
 import { nextResendMs, shouldContinueAsNew, signalOrStart } from '../shared/long-lived.js';
-import { acquireLock, lockGranted, releaseLock } from '../shared/messages.js';
-import { handleChecked, wellFormed } from '../shared/signals.js';
+import { acquireLock, handleChecked, lockGranted, releaseLock, wellFormed } from '../shared/messages.js';
+import { toRunError } from '../shared/run-errors.js';
 
 /** The write-back lock of one resource. Use one per workflow: it handles the signal `lockGranted`. */
 export class WriteBackLock {

@@ -26,11 +26,11 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { reportAlerts } from '../shared/alerts.js';
-import { toOutcome, toRunError } from '../shared/failures.js';
+import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
 import { priorityOf } from '../shared/priority.js';
+import { toOutcome, toRunError } from '../shared/run-errors.js';
 import { WriteBackLock } from './lock.js';
 
 const HEARTBEAT_TIMEOUT = '10 seconds';

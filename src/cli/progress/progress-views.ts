@@ -83,7 +83,7 @@ export function resourceLine(
     (published === null ? read : counted(published, 'row')).padStart(19),
     ...(published === null ? [] : [`${count(view.rows)} read`]),
   ];
-  if (view.stage === 'extract' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
+  if (view.stage === 'read' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
     parts.push(`${count(rate)} rows/s`);
   const waiting = waitText(view, now, causes);
   if (waiting !== null) parts.push(waiting);

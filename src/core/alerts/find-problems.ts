@@ -1,6 +1,6 @@
 import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
 import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
-import type { RunError } from '../contract/runs.js';
+import type { RunError } from '../contract/run-reports.js';
 import { behindSince, isStale } from '../data-age.js';
 import { cutText } from '../text-budget.js';
 

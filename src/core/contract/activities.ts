@@ -1,14 +1,10 @@
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
-import type { StartedOnPublished, StartOnPublishedInput } from './published.js';
-import type { ExportInput } from './runs.js';
+import type { ExportInput, ExportPlan, StartedOnPublished, StartOnPublishedInput } from './run-reports.js';
 import type {
   AbsentRecords,
   ConfirmDeletesInput,
   ConfirmedDeletes,
   DiscardRunInput,
-  ExportPlan,
-  ExtractInput,
-  ExtractResult,
   FindAbsentInput,
   MergedParts,
   MergePartsInput,
@@ -17,6 +13,8 @@ import type {
   PublishedRun,
   PublishInput,
   PurgeRecordInput,
+  ReadInput,
+  ReadResult,
   RecordPurged,
   RunDone,
   RunInput,
@@ -31,17 +29,17 @@ import type { WriteBackActivities } from './write-back.js';
 export interface Activities extends WriteBackActivities {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
   'worktrack.run'(input: RunInput): Promise<RunDone>;
-  'worktrack.extractPages'(input: ExtractInput): Promise<ExtractResult>;
-  'worktrack.findAbsent'(input: FindAbsentInput): Promise<AbsentRecords>;
-  'worktrack.confirmDeletes'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;
-  'worktrack.planMerge'(input: PlanMergeInput): Promise<MergePlanned>;
-  'worktrack.mergeParts'(input: MergePartsInput): Promise<MergedParts>;
+  'worktrack.read'(input: ReadInput): Promise<ReadResult>;
+  'worktrack.settle'(input: FindAbsentInput): Promise<AbsentRecords>;
+  'worktrack.settleById'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;
+  'worktrack.mergePlan'(input: PlanMergeInput): Promise<MergePlanned>;
+  'worktrack.merge'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
   'worktrack.sweep'(input: SweepInput): Promise<Swept>;
-  'worktrack.discardRun'(input: DiscardRunInput): Promise<void>;
+  'worktrack.sweepFailedRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;
   'worktrack.followTable'(input: RunRef): Promise<TableFollowed>;
-  'worktrack.startOnPublished'(input: StartOnPublishedInput): Promise<StartedOnPublished>;
+  'worktrack.followOnPublished'(input: StartOnPublishedInput): Promise<StartedOnPublished>;
   'worktrack.reportAlerts'(input: ReportAlertsInput): Promise<void>;
   'worktrack.watch'(input: WatchInput): Promise<void>;
   'worktrack.notify'(input: SendAlertInput): Promise<AlertSent>;

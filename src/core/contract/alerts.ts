@@ -1,5 +1,5 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
-import type { RunError, RunReport } from './runs.js';
+import type { RunError, RunReport, Together } from './run-reports.js';
 
 /** One problem that an observation has found. */
 export interface FoundProblem {
@@ -20,13 +20,6 @@ export interface Observation {
   readonly problems: readonly FoundProblem[];
   /** Whether the end of a problem is no recovery, because nothing asks for it any more. Absent: no. */
   readonly quietly?: true;
-}
-
-/** Exports of several connections that one command has started. They lead to one message per target. */
-export interface Together {
-  readonly id: string;
-  /** How many of them report. */
-  readonly exports: number;
 }
 
 /** A target of a connection, without its address. */

@@ -5,10 +5,7 @@
  */
 export type { Activities } from './activities.js';
 export type * from './alerts.js';
-export type * from './deletes.js';
-export type * from './mirror.js';
-export * from './names.js';
-export type * from './notices.js';
-export * from './published.js';
-export * from './runs.js';
+export type * from './mirror-state.js';
+export * from './run-reports.js';
 export type * from './steps.js';
+export * from './workflow-ids.js';

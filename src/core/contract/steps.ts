@@ -1,10 +1,17 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
 import type { WordsSpent } from '../unproven-limits.js';
-import type { DeleteDetection, DeletesProblem } from './deletes.js';
-import type { LearnedPageSize, Published, Writer } from './mirror.js';
-import type { OnPublishedTarget } from './published.js';
-import type { CheckSummary, PublishedMode, PurgeCounts, RunCounts, RunMode } from './runs.js';
+import type { LearnedPageSize, Published, Writer } from './mirror-state.js';
+import type {
+  CheckSummary,
+  DeleteDetection,
+  DeletesProblem,
+  OnPublishedTarget,
+  PublishedMode,
+  PurgeCounts,
+  RunCounts,
+  RunMode,
+} from './run-reports.js';
 
 /** Identifies a run to an activity. */
 export interface RunRef {
@@ -55,16 +62,16 @@ export interface PreparedRun {
   readonly pageSize: number;
   readonly giveUpAfterMs: number;
   /** Staged pages of an earlier failed run, which this run resumes from. */
-  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
   /** The rows of a rollback's target, as a complete reading; `null`: the run reads the service. */
-  readonly rollback: ExtractResult | null;
+  readonly rollback: ReadResult | null;
   /** Whether the resource has a table (docs/explanation/delta-tables.md). */
   readonly table: boolean;
   /** The workflow to start when the run is published; `null` for none. */
   readonly onPublished: OnPublishedTarget | null;
 }
 
-export interface ExtractInput extends RunRef {
+export interface ReadInput extends RunRef {
   /** Number of this call within the run, from 0. */
   readonly call: number;
   /** The stage document of the previous call; `null` for the first. */
@@ -85,7 +92,7 @@ export interface ListRead {
   readonly kind: 'list' | 'catch-up';
 }
 
-export interface ExtractResult {
+export interface ReadResult {
   /** The stage manifest, which lists the staged chunks. */
   readonly stage: ObjectKey;
   readonly done: boolean;
@@ -113,10 +120,12 @@ export interface StoreLimitNote {
 export interface StepHeartbeat {
   /** Absent: the store limits no requests. */
   readonly storeLimit?: StoreLimitNote;
+  /** Of a merge: rows of its new parts so far. Absent: none. */
+  readonly mergedRows?: number;
 }
 
 /** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */
-export interface ExtractHeartbeat extends StepHeartbeat {
+export interface ReadHeartbeat extends StepHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;
   readonly rows: number;
@@ -314,14 +323,4 @@ export interface RecordPurged {
   readonly published: Published | null;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly purged: PurgeCounts;
-}
-
-/** The settings of an export, from the worker's configuration. */
-export interface ExportPlan {
-  readonly resources: readonly string[];
-  readonly giveUpAfterMs: number;
-  /** Minimum interval between two runs that change notices request. */
-  readonly minIntervalMs: number;
-  /** Whether the connection has targets for alerts. */
-  readonly alerts: boolean;
 }

@@ -3,7 +3,7 @@
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
 import type { ObjectKey } from '../brands.js';
-import type { RunError } from './index.js';
+import type { RunError } from './run-reports.js';
 
 /** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
 export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;

@@ -7,7 +7,7 @@ import { readPartRows } from '../part/part-rows.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckPlan, knownFigures, type UniqueMeasure } from './check-plan.js';
 import type { HashRun } from './hash-merge.js';
-import { type RowForm, RowMeter, type RowObserver } from './row-meter.js';
+import { type RowForm, RowMeter } from './row-meter.js';
 
 /** What one task of a merge measured, in addition to the figures of its parts. */
 export interface TaskChecks {
@@ -33,8 +33,8 @@ export interface Measuring {
   readonly signal: AbortSignal;
 }
 
-/** Follows the rows of one task. Its cost is that of the rows that change. */
-export class TaskMeter implements RowObserver {
+/** Follows the rows of one task, as the `RowObserver` of its merge. Its cost is that of the rows that change. */
+export class TaskMeter {
   readonly snapshot: RowMeter;
   readonly run: RowMeter | null;
 

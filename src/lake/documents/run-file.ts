@@ -1,9 +1,9 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   DeleteDetection,
-  ExtractResult,
   OnPublishedTarget,
   PublishedMode,
+  ReadResult,
   Writer,
 } from '../../core/contract/index.js';
 import type {
@@ -19,6 +19,8 @@ import type { Profile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
 import type { MeasuredRows, UniqueState } from './check-record.js';
 import type { FullRead, ListIdentity, PreviousRun, RolledBack } from './document-schemas.js';
+import type { Tree } from './lake-layout.js';
+import { dateOf, runFolder } from './lake-layout.js';
 import type { ClockTimes, PublishedPart } from './manifest.js';
 
 /** The base snapshot of a run. */
@@ -104,7 +106,7 @@ export interface RunFile {
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */
-  readonly resumed: { readonly runId: RunId; readonly extracted: ExtractResult } | null;
+  readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
   /** As in the manifest that the run writes. */
   readonly leftBehind: readonly RunId[];
   /** The snapshot that a rollback publishes; `null`: the run reads the service. */
@@ -169,3 +171,13 @@ export function syncedAtOfRun({
 }
 
 export const RUN_FILE = 'run.json';
+
+/** The fields of a run file that say where its folders are. A run in memory has no run file. */
+export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {
+  readonly resource: Pick<RunFile['resource'], 'name'>;
+}
+
+/** The folder of a run in `snapshots/` or `changes/`, without a trailing slash. */
+export function folderIn({ resource, nominalStart, runId }: RunPlace, tree: Tree): ObjectKey {
+  return runFolder(resource.name, tree, dateOf(nominalStart), runId);
+}

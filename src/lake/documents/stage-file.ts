@@ -97,6 +97,8 @@ export interface Stage {
   readonly shifted: boolean;
   /** Pages of the current chain that can be requested again. */
   readonly marks: readonly Mark[];
+  /** Whether they were, after the last page, to see whether the list shifted. */
+  readonly isChecked: boolean;
   /** Number of the chain of pages within the run. Each reading and each restart begins a new chain. */
   readonly chain: number;
   /** Total of the run so far, as the next four fields. */

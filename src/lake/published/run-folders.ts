@@ -3,7 +3,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from '../documents/lake-layout.js';
-import { readManifest } from '../documents/manifest.js';
+import { type Manifest, readManifest } from '../documents/manifest.js';
 import type { ObjectStore } from '../store/index.js';
 
 const CONCURRENT_LISTINGS = 8;
@@ -40,21 +40,31 @@ export async function listRuns(
 }
 
 /**
- * Checks the layout of the runs of a resource that has no `latest.json`: it may have been lost.
+ * Finds the newest complete change log of a resource that has no `latest.json`: it may have been lost.
  *
- * @throws LakeLayoutError
+ * @param isWanted other change logs are passed over
+ * @returns its manifest; `null` if there is none
+ * @throws LakeLayoutError if a manifest has another layout
  */
-export async function checkLayoutOfRuns(store: ObjectStore, resource: string): Promise<void> {
-  const newest = (await listDates(store, resource, 'changes')).sort().at(-1);
-  if (newest === undefined) return;
-  const runs = await listRuns(store, resource, 'changes', [newest]);
-  for (const runId of [...runs.keys()].sort().reverse()) {
-    try {
-      if ((await readManifest(store, manifestOf(resource, 'changes', runs, runId)!)) !== null) return;
-    } catch (error) {
-      if (!(error instanceof DamagedError)) throw error;
+export async function findNewestRun(
+  store: ObjectStore,
+  resource: string,
+  isWanted: (manifest: Manifest) => boolean,
+): Promise<Manifest | null> {
+  for (const date of (await listDates(store, resource, 'changes')).sort().reverse()) {
+    const runs = await listRuns(store, resource, 'changes', [date]);
+    for (const runId of [...runs.keys()].sort().reverse()) {
+      const key = manifestOf(resource, 'changes', runs, runId);
+      const found = key === null ? null : await readManifest(store, key).catch(nullIfDamaged);
+      if (found !== null && isWanted(found)) return found;
     }
   }
+  return null;
+}
+
+function nullIfDamaged(error: unknown): null {
+  if (error instanceof DamagedError) return null;
+  throw error;
 }
 
 /** Key of a run's manifest; `null` if the tree has no folder of the run. */

@@ -46,7 +46,7 @@ export interface SweepFacts {
   /** A purge: no object of an unpublished run that began before it may remain. `null`: there is none. */
   readonly before: RunId | null;
   readonly settings: RetentionSettings;
-  /** For the retention, by Temporal's clock; milliseconds since 1970. */
+  /** For the retention: the earlier of Temporal's clock and the newest object in the lake; milliseconds since 1970. */
   readonly now: number;
 }
 

@@ -30,6 +30,8 @@ export class HeldStore implements ObjectStore {
   readonly #real: ObjectStore;
   readonly #options: HeldOptions;
   readonly #staged = new Map<ObjectKey, Buffer>();
+  /** Staged objects that are in the lake, too. */
+  readonly #saved = new Set<ObjectKey>();
   readonly #copies = new Map<ObjectKey, Buffer>();
   readonly #confirmed = new Map<ObjectKey, WrittenObject>();
 
@@ -45,9 +47,13 @@ export class HeldStore implements ObjectStore {
     this.#copies.set(key, body);
   }
 
-  /** Writes the objects that are only in memory to the lake. */
+  /** Writes the objects that are only in memory to the lake. They stay in memory, too. */
   async writeHeld(isWanted: (key: ObjectKey) => boolean): Promise<void> {
-    for (const [key, body] of this.#staged) if (isWanted(key)) await this.#real.write(key, body);
+    for (const [key, body] of this.#staged) {
+      if (this.#saved.has(key) || !isWanted(key)) continue;
+      await this.#real.write(key, body);
+      this.#saved.add(key);
+    }
   }
 
   async read(key: ObjectKey, options: ReadOptions = {}): Promise<Buffer> {

@@ -3,9 +3,9 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import {
   type ExportProgress,
   type ExportResult,
-  type ExtractHeartbeat,
   mirrorWorkflowId,
   type PurgeCounts,
+  type ReadHeartbeat,
   type RunError,
   type RunOutcome,
   type RunPhase,
@@ -18,7 +18,7 @@ import {
   heartbeatOf,
   lastFailureOf,
   pendingOf,
-  READING,
+  readingOf,
 } from '../status/pending-activity.js';
 import { queryMirror } from '../status/read-mirror.js';
 import {
@@ -277,8 +277,7 @@ async function viewMirror(
     if (status.active === null) return waitingView(resource);
     const { runId, startedAt, phase, pages, rows } = status.active;
     const pending = pendingOf(description);
-    const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
-    const heartbeat = await heartbeatOf<Partial<ExtractHeartbeat>>(temporal, extracting ?? pending[0]);
+    const heartbeat = await heartbeatOf<Partial<ReadHeartbeat>>(temporal, readingOf(pending));
     return {
       ...waitingView(resource),
       stage: phase,

@@ -1,5 +1,6 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
+import { activityFacts } from '../../core/contract/activity-table.js';
 import type { TemporalClient } from '../client/connect.js';
 import { decodePayload, failureMessage } from '../client/payloads.js';
 
@@ -15,8 +16,10 @@ export interface AttemptFailure {
   readonly retry: 'running' | 'waiting';
 }
 
-/** Activities that read a list. Their heartbeats have the details `ExtractHeartbeat`. */
-export const READING: readonly string[] = ['worktrack.extractPages', 'worktrack.run'];
+/** The activity that reads the list; otherwise the first one. Its heartbeat has the details `ReadHeartbeat`. */
+export function readingOf(pending: readonly PendingActivity[]): PendingActivity | undefined {
+  return pending.find(({ activityType }) => activityFacts(activityType?.name ?? '')?.isReading) ?? pending[0];
+}
 
 /** `PENDING_ACTIVITY_STATE_STARTED`: a worker is executing the attempt. */
 const STARTED = 2;

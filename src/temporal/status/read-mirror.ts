@@ -1,12 +1,12 @@
 import { type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import {
-  type ExtractHeartbeat,
   type MirrorStatus,
   mirrorWorkflowId,
+  type ReadHeartbeat,
   type StoreLimitNote,
 } from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { failingOf, heartbeatOf, lastFailureOf, pendingOf, READING } from './pending-activity.js';
+import { failingOf, heartbeatOf, lastFailureOf, pendingOf, readingOf } from './pending-activity.js';
 
 /** What Temporal knows about a mirror. */
 export interface MirrorRead {
@@ -73,8 +73,7 @@ async function readSteps(
   const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
   const description = await handle.describe();
   const pending = pendingOf(description);
-  const extracting = pending.find(({ activityType }) => READING.includes(activityType?.name ?? ''));
-  const heartbeat = await heartbeatOf<Partial<ExtractHeartbeat>>(temporal, extracting ?? pending[0]);
+  const heartbeat = await heartbeatOf<Partial<ReadHeartbeat>>(temporal, readingOf(pending));
   return {
     isBusy: pending.length > 0,
     retrying: await retryingOf(temporal, description),

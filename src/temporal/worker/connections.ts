@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
 import { createServiceClient, RateBudget, type ServiceClient, type ServiceEvent } from '../../api/index.js';
 import { selectConnection } from '../../config/index.js';
+import { activityFacts } from '../../core/contract/activity-table.js';
 import type { RunDone } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import { ConfigurationError } from '../../core/errors.js';
@@ -11,7 +12,6 @@ import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type ObjectStore, openStore, type StoreLogger } from '../../lake/store/index.js';
-import { activityFacts } from './activity-table.js';
 
 /** The connections of a worker, shared by all activities. They are opened on use, and closed when they are idle. */
 export interface Connections extends ActivityDeps {

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { RETRY } from '../../core/contract/activity-table.js';
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import { ageOfData } from '../../core/data-age.js';
 import { MINUTE_MS } from '../../core/duration.js';
@@ -161,8 +162,6 @@ export class OpenBatches {
 
 /** An attempt that runs for so long without a failure counts as recovered, even if another worker has taken it over. */
 const RECOVERED_MS = 10 * MINUTE_MS;
-/** The retry policy of all activities of a run (workflows/mirror): the wait doubles from one second to one minute. */
-const POLICY = { firstMs: 1000, maxMs: MINUTE_MS } as const;
 
 interface Retrying {
   readonly connection: string;
@@ -182,8 +181,8 @@ interface Labels {
 export function leastRetryingMs(attempt: number): number {
   let sum = 0;
   for (let n = 1; n < attempt; n++) {
-    const wait = Math.min(POLICY.firstMs * 2 ** (n - 1), POLICY.maxMs);
-    if (wait === POLICY.maxMs) return sum + wait * (attempt - n);
+    const wait = Math.min(RETRY.initialInterval * 2 ** (n - 1), RETRY.maximumInterval);
+    if (wait === RETRY.maximumInterval) return sum + wait * (attempt - n);
     sum += wait;
   }
   return sum;
@@ -232,7 +231,7 @@ export class RetryWatch {
     this.#retrying.set(step, {
       ...labels,
       since: known?.since ?? now - leastRetryingMs(attempt),
-      nextAt: now + (waitMs ?? POLICY.maxMs),
+      nextAt: now + (waitMs ?? RETRY.maximumInterval),
     });
     this.measure(labels);
   }

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { logSubjectOf } from '../../../activities/index.js';
+import { activityFacts } from '../../core/contract/activity-table.js';
 import { fairness } from '../../core/fairness.js';
-import { activityFacts } from './activity-table.js';
 import type { Connections } from './connections.js';
 
 /** The input fields that identify a run. The key of a purged record is not included. */
@@ -20,9 +21,10 @@ export function runAttributes({ activityType }: { readonly activityType: string 
 
 /**
  * Adds connection, resource, run id and phase to every log line of this package's activities, including the SDK's log
- * lines about them. The SDK adds the attempt.
+ * lines about them. The SDK adds the attempt. A run in memory says which phase it is in, and its own run id.
  */
-export const logContext: ActivityInterceptorsFactory = ({ info }) => {
+export const logContext: ActivityInterceptorsFactory = (context) => {
+  const { info } = context;
   let attributes: Record<string, unknown> = runAttributes(info, []);
   return {
     inbound: {
@@ -32,7 +34,7 @@ export const logContext: ActivityInterceptorsFactory = ({ info }) => {
       },
     },
     outbound: {
-      getLogAttributes: (input, next) => ({ ...next(input), ...attributes }),
+      getLogAttributes: (input, next) => ({ ...next(input), ...attributes, ...logSubjectOf(context) }),
     },
   };
 };

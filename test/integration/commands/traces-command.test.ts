@@ -96,7 +96,7 @@ describe('`--traces`', () => {
           'worktrack.connection': stack.connection,
           'worktrack.resource': 'projects',
           'worktrack.run_id': expect.stringContaining(secondOf(runIds[at])),
-          'worktrack.phase': 'begin',
+          'worktrack.phase': 'run',
         });
       }
       // A mirror belongs to no trace, because it outlives all of them.

@@ -85,9 +85,9 @@ const anotherRun = async ({ mirror, change }: LateWorld): Promise<void> => {
 describe('a late write of a replaced attempt', () => {
   it.each([
     'worktrack.run',
-    'worktrack.extractPages',
-    'worktrack.planMerge',
-    'worktrack.mergeParts',
+    'worktrack.read',
+    'worktrack.mergePlan',
+    'worktrack.merge',
     'worktrack.publish',
     'worktrack.sweep',
   ] as const)('does no harm in a run: %s', async (activity) => {
@@ -103,8 +103,8 @@ describe('a late write of a replaced attempt', () => {
     expect(await everyWriteLate('worktrack.run', { act, untilSweep: true })).toBeGreaterThanOrEqual(7);
   });
 
-  it('does no harm in the first run of a resource: worktrack.mergeParts and worktrack.publish', async () => {
-    for (const activity of ['worktrack.mergeParts', 'worktrack.publish'] as const) {
+  it('does no harm in the first run of a resource: worktrack.merge and worktrack.publish', async () => {
+    for (const activity of ['worktrack.merge', 'worktrack.publish'] as const) {
       const act = async (world: LateWorld): Promise<void> => {
         // Nothing is published: `everyWriteLate` discards its run.
         for await (const { key } of world.mirror.store.list('')) await world.mirror.store.remove([key]);
@@ -115,7 +115,7 @@ describe('a late write of a replaced attempt', () => {
     }
   });
 
-  it.each(['worktrack.run', 'worktrack.mergeParts', 'worktrack.publish'] as const)(
+  it.each(['worktrack.run', 'worktrack.merge', 'worktrack.publish'] as const)(
     'does no harm in a rollback: %s',
     async (activity) => {
       const before = async (world: LateWorld): Promise<void> => {
@@ -159,9 +159,9 @@ describe('a late write of a replaced attempt', () => {
       world.change();
       const { ref } = await world.mirror.merge();
       const { clock: nominalStart } = world.mirror;
-      await world.mirror.step('worktrack.discardRun', { ...ref, nominalStart, staging: 'removed' });
+      await world.mirror.step('worktrack.sweepFailedRun', { ...ref, nominalStart, staging: 'removed' });
     };
-    expect(await everyWriteLate('worktrack.discardRun', { act })).toBeGreaterThan(0);
+    expect(await everyWriteLate('worktrack.sweepFailedRun', { act })).toBeGreaterThan(0);
   });
 });
 

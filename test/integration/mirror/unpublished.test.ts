@@ -236,7 +236,7 @@ describe('a mirror that loses the results of its activities', () => {
     await other.run();
     const ref = { ...mirror.ref(), runId };
     const nominalStart = Date.parse(/dt=([^/]+)/.exec(snapshot)![1]!);
-    await mirror.step('worktrack.discardRun', { ...ref, nominalStart, staging: 'removed' });
+    await mirror.step('worktrack.sweepFailedRun', { ...ref, nominalStart, staging: 'removed' });
     expect(await mirror.store.head(snapshot)).not.toBeNull();
     await other.run();
     await world.check();

@@ -200,7 +200,7 @@ describe('a run that fits into memory', () => {
       fault: { kind: 'status', status: 429, retryAfter: 7 },
     });
     const { activities, counts } = await night();
-    expect(activities.slice(0, 2)).toEqual(['worktrack.run', 'worktrack.extractPages']);
+    expect(activities.slice(0, 2)).toEqual(['worktrack.run', 'worktrack.read']);
     expect(activities).toContain('worktrack.publish');
     expect(counts).toMatchObject({ updated: 40 });
     await checkLake();

@@ -46,7 +46,7 @@ describe('the activities of exports', () => {
         );
       }
     }
-    const names = ['planExport', 'run', 'publish', 'startOnPublished', 'reportAlerts', 'notify'];
+    const names = ['planExport', 'run', 'publish', 'followOnPublished', 'reportAlerts', 'notify'];
     for (const name of names) expect(limits.get(`worktrack.${name}`), name).toBeGreaterThanOrEqual(HOUR_S);
     for (const [name, limit] of limits) expect(limit, name).toBeGreaterThanOrEqual(HOUR_S);
   });

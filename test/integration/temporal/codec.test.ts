@@ -51,7 +51,7 @@ describe("a user's encrypting data converter", () => {
     // Only a heartbeat knows of pages while the activity is still reading.
     const isReading = () => {
       const { stage, pages } = projects()!;
-      return stage === 'extract' && pages > 0 && pages < 3;
+      return stage === 'read' && pages > 0 && pages < 3;
     };
     await until(isReading, 'a view has pages');
     held.release();

@@ -43,17 +43,17 @@ describe('`worktrack replay`', () => {
   it('exits with 1 for a history with another order of activities, and replays the others', async () => {
     const text = await readFile(join(RECORDED, 'resourceMirrorWorkflow.spilled.2.json'), 'utf8');
     const names: Record<string, string> = {
-      'worktrack.planMerge': 'worktrack.mergeParts',
-      'worktrack.mergeParts': 'worktrack.planMerge',
+      'worktrack.mergePlan': 'worktrack.merge',
+      'worktrack.merge': 'worktrack.mergePlan',
     };
-    const swapped = text.replace(/worktrack\.(?:planMerge|mergeParts)/g, (name) => names[name]!);
+    const swapped = text.replace(/worktrack\.merge(?:Plan)?\b/g, (name) => names[name]!);
     expect(swapped).not.toBe(text);
     const file = await written('swapped.json', swapped);
     const { code, stdout, stderr } = await runCommand(stack, ['replay', file, files[0]!]);
     expect(code, stdout + stderr).toBe(1);
     expect(stdout).toContain(`diverged  resourceMirrorWorkflow  ${file}`);
     expect(stdout).toContain(
-      "[TMPRL1100] Nondeterminism error: Activity type of scheduled event 'worktrack.mergeParts' does not match",
+      "[TMPRL1100] Nondeterminism error: Activity type of scheduled event 'worktrack.merge' does not match",
     );
     expect(stdout).toContain(`${files[0]} (`);
     expect(stderr).toContain('worker deployment versioning');

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ExportResult } from '../../../src/core/contract/index.js';
 import { folderOf } from '../../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
+import { sharedS3 } from '../../support/shared-s3.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { timeSkippingOptions } from '../../support/time-skipping-server.js';
@@ -18,10 +20,15 @@ const DAY = 24 * 60 * 60_000;
 describe('nightly exports over four months, in the time-skipping server', () => {
   let env: TestWorkflowEnvironment;
   let stack: Stack;
+  let s3: FaultyS3;
+  /** By how much Temporal's clock is ahead of the machine's: the store's clock is, too. */
+  let skippedMs = 0;
 
   beforeAll(async () => {
     env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    s3 = await startFaultyS3(sharedS3(), { clock: () => Date.now() + skippedMs });
     stack = await startStack({
+      s3Endpoint: s3.url,
       simulator: {
         seed: 5,
         awkward: false,
@@ -34,6 +41,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
   });
   afterAll(async () => {
     await stack?.stop();
+    await s3?.close();
     await env?.teardown();
   });
 
@@ -46,6 +54,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
     const checkpoints: string[] = [];
     for (let night = 0; night < NIGHTS; night++) {
       const now = await env.currentTimeMs();
+      skippedMs = now - Date.now();
       admin.setNow(now);
       const startedAt = new Date(now - 3_600_000).toISOString();
       const created = admin.create('time-entries', {

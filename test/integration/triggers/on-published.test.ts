@@ -9,7 +9,7 @@ import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
-const ACTIVITY = 'worktrack.startOnPublished';
+const ACTIVITY = 'worktrack.followOnPublished';
 /** No worker polls this queue: the workflows start, and wait for one. */
 const TARGET = 'onPublished: { workflow: loadWarehouse, taskQueue: warehouse-without-workers }';
 

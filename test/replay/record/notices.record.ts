@@ -20,7 +20,7 @@ it('records change notices', async () => {
     fault: { kind: 'latency', ms: 2_000 },
   });
   for (let i = 0; i < 3; i++) await send();
-  await until(async () => (await mirrorStatus()).active?.phase === 'extract', 'the run is in progress');
+  await until(async () => (await mirrorStatus()).active?.phase === 'read', 'the run is in progress');
   await send();
   stack.simulator.admin.faults.clear();
   await until(async () => (await mirrorStatus()).active === null, 'the first run has ended');

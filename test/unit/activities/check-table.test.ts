@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkTableCanBePurged } from '../../../activities/purge/check-table.js';
+import { checkTableCanBePurged } from '../../../activities/shared/delta-table.js';
 import type { TableSettings } from '../../../src/core/settings.js';
 import { commitKey } from '../../../src/table/log/paths.js';
 import { temporaryLake } from '../lake/data-plane.js';

@@ -5,7 +5,7 @@ import { BrokenPromiseError, RefusedError, TransientError } from '../../../src/a
 import { exitCodeOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { ConfigurationError, ERROR_CODES, type ErrorCode, WorktrackError } from '../../../src/core/errors.js';
 import { StoreError } from '../../../src/lake/store/index.js';
-import { toRunError } from '../../../workflows/shared/failures.js';
+import { toRunError } from '../../../workflows/shared/run-errors.js';
 import { failed } from '../cli/support.js';
 
 class AnyError extends WorktrackError {

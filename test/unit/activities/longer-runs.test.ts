@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { mergeSlice } from '../../../activities/extract/longer-runs.js';
+import { mergeSlice } from '../../../activities/read/compact-chunks.js';
 import { LakeStaging } from '../../../activities/shared/lake-staging.js';
-import type { ExtractInput } from '../../../src/core/contract/index.js';
+import type { ReadInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
-import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/longer-runs.js';
-import { firstStage } from '../../../src/lake/run/stage.js';
+import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/compaction.js';
+import { firstStage } from '../../../src/lake/run/read-stage.js';
 import {
   NEW_RUN,
   NEW_TIME,
@@ -45,7 +45,7 @@ async function chunk(chain: number, rows: readonly string[], more: Partial<Stage
 }
 
 function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.length) {
-  const input = { resource: 'tasks', runId: NEW_RUN, call: 3 } as unknown as ExtractInput;
+  const input = { resource: 'tasks', runId: NEW_RUN, call: 3 } as unknown as ReadInput;
   const { signal: stop } = new AbortController();
   const staging = new LakeStaging(lake.store, input, 1);
   const stage = { ...firstStage(run, 1), chunks, chain, columns: COLUMNS, duplicates: 10 };

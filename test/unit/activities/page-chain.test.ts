@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PageChain } from '../../../activities/extract/page-chain.js';
-import { PageReader } from '../../../activities/extract/page-reader.js';
+import { PageChain } from '../../../activities/read/page-chain.js';
+import { PageReader } from '../../../activities/read/page-reader.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';

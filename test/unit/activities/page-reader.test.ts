@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PageReader } from '../../../activities/extract/page-reader.js';
+import { PageReader } from '../../../activities/read/page-reader.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { MAX_COLUMNS } from '../../../src/lake/rows/data-columns.js';

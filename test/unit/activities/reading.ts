@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { extractPages } from '../../../activities/extract/extract-pages.js';
+import { readPages } from '../../../activities/read/read-pages.js';
 import { temporalClock } from '../../../activities/shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../activities/shared/deps.js';
 import { withFailures } from '../../../activities/shared/failures.js';
 import { fixRun, LakeStaging, stagedKey } from '../../../activities/shared/lake-staging.js';
 import type { RunId } from '../../../src/core/brands.js';
-import type { ExtractInput, ExtractResult, ListRead } from '../../../src/core/contract/index.js';
+import type { ListRead, ReadInput, ReadResult } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
@@ -46,7 +46,7 @@ export interface Reading {
   readonly requests: readonly Asked[];
   readonly calls: number;
   readonly stagedBytes: number;
-  readonly result: ExtractResult | null;
+  readonly result: ReadResult | null;
   readonly error: string | null;
 }
 
@@ -130,14 +130,14 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     draining: () => pages >= drainAt,
     meter: NO_METER,
   };
-  const extract = withFailures((input: ExtractInput) => {
+  const extract = withFailures((input: ReadInput) => {
     const staging = new LakeStaging(store, ref, Context.current().info.attempt);
-    return extractPages({ deps, connection, staging, clock: temporalClock(() => deps.now()) }, input);
+    return readPages({ deps, connection, staging, clock: temporalClock(() => deps.now()) }, input);
   });
   const read = options.read ?? { number: 0, kind: 'list' };
-  let result = null as ExtractResult | null;
+  let result = null as ReadResult | null;
   for (let call = 0; ; call++) {
-    const input: ExtractInput = {
+    const input: ReadInput = {
       ...ref,
       call,
       after: result?.stage ?? run.resumed?.extracted.stage ?? null,

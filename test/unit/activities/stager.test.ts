@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { FetchedPage } from '../../../activities/extract/page-chain.js';
-import { PageReader } from '../../../activities/extract/page-reader.js';
-import { runSpace } from '../../../activities/extract/run-space.js';
-import { Stager } from '../../../activities/extract/stager.js';
+import type { FetchedPage } from '../../../activities/read/page-chain.js';
+import { PageReader } from '../../../activities/read/page-reader.js';
+import { runSpace, Stager } from '../../../activities/read/stager.js';
 import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
-import type { ExtractInput } from '../../../src/core/contract/index.js';
-import { firstStage } from '../../../src/lake/run/stage.js';
+import type { ReadInput } from '../../../src/core/contract/index.js';
+import { firstStage } from '../../../src/lake/run/read-stage.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
@@ -19,7 +18,7 @@ let runs = 0;
 /** Stages one page for each list of keys; each row has a MiB. Returns the chunks: their extension and keys. */
 async function staged(pages: readonly (readonly string[])[]) {
   const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}`;
-  const input = { resource: 'tasks', runId, call: 0 } as unknown as ExtractInput;
+  const input = { resource: 'tasks', runId, call: 0 } as unknown as ReadInput;
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(

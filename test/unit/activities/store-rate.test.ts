@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isFar } from '../../../activities/extract/store-rate.js';
+import { isFar } from '../../../activities/read/stager.js';
 
 const MIB = 1024 * 1024;
 

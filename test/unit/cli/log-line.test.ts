@@ -13,7 +13,7 @@ const entry = {
       workflowId: 'worktrack/acme/mirror/tasks',
       isLocal: false,
     },
-    ...{ connection: 'acme', resource: 'tasks', phase: 'extract', attempt: 3, durationMs: 1200 },
+    ...{ connection: 'acme', resource: 'tasks', phase: 'read', attempt: 3, durationMs: 1200 },
     error: ApplicationFailure.create({ type: 'Transient', message: 'the service answered 503' }),
   },
 };
@@ -34,7 +34,7 @@ describe('a line of the log about a failed activity', () => {
 
   it('a line of the log about a failed activity as text names what it is about, and puts the cause below', () => {
     expect(textLine(entry).split('\n')).toEqual([
-      `${new Date(1_795_226_400_000).toISOString().slice(0, 19)}Z WARN  acme/tasks extract Activity failed attempt=3 durationMs=1200`,
+      `${new Date(1_795_226_400_000).toISOString().slice(0, 19)}Z WARN  acme/tasks read Activity failed attempt=3 durationMs=1200`,
       '  the service answered 503',
     ]);
   });

@@ -58,7 +58,7 @@ describe('the output of a command', () => {
       ...{
         startedAt: null,
         resource: 'tasks',
-        stage: 'extract',
+        stage: 'read',
         pages: 1,
         rows: 2,
         runId: null,

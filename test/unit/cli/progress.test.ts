@@ -11,8 +11,8 @@ const NOW = Date.UTC(2026, 10, 21);
 
 describe('a progress line', () => {
   it('shows the stage, pages, rows and rows per second', () => {
-    const line = resourceLine(resource({ stage: 'extract', pages: 12, rows: 12_000 }), 4100.4, NOW);
-    expect(line).toMatch(/^tasks +extract +12 pages +12,000 rows read +4,100 rows\/s$/);
+    const line = resourceLine(resource({ stage: 'read', pages: 12, rows: 12_000 }), 4100.4, NOW);
+    expect(line).toMatch(/^tasks +read +12 pages +12,000 rows read +4,100 rows\/s$/);
   });
 
   it('shows the rows of the snapshot once it is published, as the summary does', () => {
@@ -26,7 +26,7 @@ describe('a progress line', () => {
       attempt: 2,
       retry: 'waiting',
     } as const;
-    const failing = resource({ stage: 'extract', failure });
+    const failing = resource({ stage: 'read', failure });
     expect(resourceLine(failing, null, NOW, 'below')).toMatch(/attempt 2 failed, will retry$/);
     const lines = causeLines(failing, 79);
     expect(lines).toHaveLength(3);
@@ -34,14 +34,14 @@ describe('a progress line', () => {
   });
 
   it('shows how long the service asked to wait', () => {
-    const waiting = resource({ stage: 'extract', waitingUntil: NOW + 12_300 });
+    const waiting = resource({ stage: 'read', waitingUntil: NOW + 12_300 });
     expect(resourceLine(waiting, null, NOW)).toContain('waiting 13 s, as requested by the service');
     expect(resourceLine({ ...waiting, waitingUntil: NOW - 1 }, null, NOW)).not.toContain('waiting');
   });
 
   it('shows the failure of the last attempt on one line', () => {
     const trouble = { message: 'the service answered 503\nat once', attempt: 4, retry: 'waiting' } as const;
-    const line = resourceLine(resource({ stage: 'extract', failure: trouble }), 10, NOW);
+    const line = resourceLine(resource({ stage: 'read', failure: trouble }), 10, NOW);
     expect(line).toContain('attempt 4 failed, will retry: the service answered 503 at once');
     expect(line).not.toContain('rows/s');
   });
@@ -68,11 +68,11 @@ describe('progress without a terminal', () => {
     const { progress, lines } = plain();
     progress.show(view([resource()]), NOW);
     for (let ms = 0; ms <= 6000; ms += 500) {
-      progress.show(view([resource({ stage: 'extract', pages: ms, rows: ms })]), NOW + ms);
+      progress.show(view([resource({ stage: 'read', pages: ms, rows: ms })]), NOW + ms);
     }
     progress.show(view([resource({ stage: 'published', report: report() })]), NOW + 6500);
     progress.show(view([resource({ stage: 'published', report: report() })]), NOW + 60_000);
-    expect(lines().map((line) => line.split(/ +/)[1])).toEqual(['extract', 'extract', 'published']);
+    expect(lines().map((line) => line.split(/ +/)[1])).toEqual(['read', 'read', 'published']);
     expect(lines().join('')).not.toContain('\x1b');
   });
 
@@ -101,7 +101,7 @@ describe('progress on a terminal', () => {
     let text = '';
     const progress = exportProgressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     const busy = resource({
-      stage: 'extract',
+      stage: 'read',
       failure: { message: 'x'.repeat(100), attempt: 2, retry: 'running' },
     });
     progress.show(view([busy, busy]), NOW);

@@ -12,7 +12,7 @@ describe('the notes below the table', () => {
   const active = {
     runId: run(2),
     startedAt: now - 3 * hour,
-    phase: 'extract',
+    phase: 'read',
     mode: 'full',
     pages: 1,
     rows: 1000,

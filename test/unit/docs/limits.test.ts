@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configJsonSchema } from '../../../src/config/index.js';
+import { ACTIVITIES } from '../../../src/core/contract/activity-table.js';
 import { withDefaults } from '../../support/config-reference.mjs';
 import { pageAt } from '../../support/docs.js';
 
@@ -31,7 +32,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'grace period of a replaced': ['READER_GRACE_MS', 'src/lake'],
   'share of rows': ['DELETE_LIMIT_SHARE'],
   'rows that a run may always delete': ['DELETE_LIMIT_ROWS'],
-  'distance from the edge': ['EDGE_MS', 'src/lake/run'],
+  'distance from the edge': ['EDGE_MS', 'src/lake/merge'],
   'earlier runs that `verify`': ['MAX_EXTRA_BYTES'],
   'checks of a resource': ['MAX_CHECKS', 'src/config'],
   'values of a check': ['MAX_VALUES', 'src/config'],
@@ -110,30 +111,6 @@ describe('the page of limits', () => {
   });
 });
 
-/** Where the options of each activity are: the name of a constant, and a part of its path if several have the name. */
-const OPTIONS: Readonly<Record<string, readonly [name: string, path?: string]>> = {
-  planExport: ['PLAN', 'request-runs'],
-  run: ['WHOLE_RUN'],
-  extractPages: ['long'],
-  findAbsent: ['work'],
-  confirmDeletes: ['long'],
-  planMerge: ['work'],
-  mergeParts: ['work'],
-  publish: ['work'],
-  followTable: ['TABLE'],
-  sweep: ['SWEEP'],
-  discardRun: ['DISCARD'],
-  purgeRecord: ['AMEND'],
-  startOnPublished: ['START'],
-  reportAlerts: ['REPORT'],
-  watch: ['WATCH'],
-  notify: ['SEND'],
-  planWriteBack: ['WORK'],
-  claimRows: ['WORK'],
-  sendRows: ['send'],
-  writeResults: ['WORK'],
-};
-
 describe('The limits of the activities', () => {
   const { text } = pageAt('docs/internals/fencing.md');
   const rows = [
@@ -145,49 +122,24 @@ describe('The limits of the activities', () => {
   });
 
   it('are those of every activity', () => {
-    const all = SOURCES.filter((one) => one.path.startsWith('src/core/contract')).flatMap(({ text: code }) =>
-      [...code.matchAll(/'worktrack\.(\w+)'\(/g)].map(([, name]) => name!),
-    );
-    expect(all.length).toBeGreaterThan(10);
+    const all = Object.keys(ACTIVITIES).map((name) => name.slice('worktrack.'.length));
     expect(rows.map(({ activity }) => activity).sort()).toEqual(all.sort());
   });
 
   it.each(rows)('are stated in the page on fencing: $activity', ({ activity, mark, one, attempts, all }) => {
-    const options = optionsOf(...OPTIONS[activity]!);
-    expect([options.startToCloseTimeout, 'G']).toContain(one);
-    expect(attempts).toMatch(options.maximumAttempts);
-    if (options.scheduleToCloseTimeout !== null && activity !== 'run')
-      expect(all).toBe(options.scheduleToCloseTimeout);
-    if (options.scheduleToCloseTimeout === null) expect(all).toBe('');
-    expect(mark === undefined).toBe(options.heartbeat);
+    const { limits, giveUp } = ACTIVITIES[`worktrack.${activity}` as keyof typeof ACTIVITIES];
+    const isTime = giveUp === 'time';
+    expect(one).toBe(isTime ? 'G' : inWords(limits.startToCloseTimeout));
+    const { maximumAttempts } = limits.retry;
+    if (giveUp === 'attempts') expect(attempts).toMatch(/at least 3/);
+    else expect(attempts).toMatch(maximumAttempts === undefined ? /^any number/ : `${maximumAttempts}`);
+    const total = limits.scheduleToCloseTimeout;
+    if (activity === 'run' || isTime) expect(all).toMatch(/^G( from the start of the run)?/);
+    else if (total === undefined) expect(all).toBe('');
+    else expect(all).toBe(inWords(total));
+    expect(mark === undefined).toBe(limits.heartbeatTimeout !== undefined);
   });
 });
-
-/** The options of `proxyActivities` as the code has them, in the words of the page: `G` for `retries.giveUpAfter`. */
-function optionsOf(name: string, path = '') {
-  const found = SOURCES.filter((one) => one.path.startsWith('workflows') && one.path.includes(path)).flatMap(
-    ({ text }) =>
-      [
-        ...text.matchAll(
-          new RegExp(`const ${name} = (?:proxyActivities<Activities>\\()?\\{([\\s\\S]*?)\\n *\\}`, 'g'),
-        ),
-      ].map(([, body]) => ({ body: body!, text })),
-  );
-  expect(found, `the options ${name} in workflows`).toHaveLength(1);
-  const [{ body, text }] = found as [{ body: string; text: string }];
-  const time = (key: string): string | null => {
-    const [, value] = new RegExp(`${key}: '?([\\w ]+)'?,`).exec(body) ?? [];
-    return value === undefined ? null : value === 'giveUpAfterMs' ? 'G' : value;
-  };
-  const [, most] = /maximumAttempts: (.*?) \}/.exec(body) ?? [];
-  return {
-    startToCloseTimeout: time('startToCloseTimeout')!,
-    scheduleToCloseTimeout: time('scheduleToCloseTimeout'),
-    maximumAttempts:
-      most === undefined ? /^any number/ : /^\d+$/.test(most) ? new RegExp(`^${most}\\b`) : /at least 3/,
-    heartbeat: /heartbeatTimeout|\.\.\.common/.test(body) && /heartbeatTimeout/.test(text),
-  };
-}
 
 const SOURCES = ['src', 'workflows', 'activities'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -225,6 +177,13 @@ function numberOf(text: string): number {
   const value = UNITS[text] ?? Number(text.replaceAll('_', ''));
   expect(Number.isFinite(value), text).toBe(true);
   return value;
+}
+
+/** A time as the page on fencing writes it, in its largest unit. */
+function inWords(ms: number): string {
+  const units = { day: 86_400_000, hour: 3_600_000, minute: 60_000, second: 1000 };
+  const [unit, size] = Object.entries(units).find(([, one]) => ms >= one)!;
+  return `${ms / size} ${unit}${ms === size ? '' : 's'}`;
 }
 
 /** All ways that the page may write a number. */

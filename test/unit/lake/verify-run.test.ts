@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
-import { type MergeCounts, zeroCounts } from '../../../src/lake/merge/merge.js';
-import type { TaskResult } from '../../../src/lake/merge/plan.js';
+import {
+  addUp,
+  type MergeCounts,
+  type TaskResult,
+  type Totals,
+  zeroCounts,
+} from '../../../src/lake/merge/merge-result.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
-import { addUp, type Totals } from '../../../src/lake/run/add-up.js';
 
 const part = (rows: number, first: string, last: string): PublishedPart => ({
   key: `p-${first}` as ObjectKey,

@@ -57,6 +57,56 @@ describe('What was published stays restorable', () => {
     },
   );
 
+  it.each([false, true])(
+    'A purge stops while the manifest of a snapshot is lost (its chain was left behind: %s)',
+    async (isLeft) => {
+      await start();
+      const { admin } = mirror.simulator;
+      const ids = admin.records('tasks').map(idOf) as [string, string];
+      await mirror.run();
+      const earlier = await mirror.store.read(LATEST);
+      mirror.clock += DAY;
+      await mirror.run();
+      const { snapshot: lost } = await readPointer(mirror.store, 'tasks');
+      mirror.clock += DAY;
+      if (isLeft) await mirror.store.write(LATEST, earlier);
+      await mirror.run({ adopt: isLeft });
+      const body = await mirror.store.read(lost);
+      await mirror.store.remove([lost]);
+      const before = await keysIn('tasks/');
+      admin.remove('tasks', [ids[1]]);
+      await expect(mirror.purge(ids[1])).rejects.toThrow(`${lost} is missing`);
+      expect(await keysIn('tasks/')).toEqual(before);
+      await mirror.store.write(lost, body);
+      await mirror.purge(ids[1]);
+      expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
+    },
+  );
+
+  it('A purge stops while a change log that was left behind has no manifest', async () => {
+    await start();
+    const ids = mirror.simulator.admin.records('tasks').map(idOf) as [string, string];
+    await mirror.run();
+    const earlier = await mirror.store.read(LATEST);
+    const left: ObjectKey[] = [];
+    for (let night = 0; night < 2; night++) {
+      mirror.clock += DAY;
+      await mirror.run();
+      left.push((await readPointer(mirror.store, 'tasks')).changes!);
+    }
+    await mirror.store.write(LATEST, earlier);
+    mirror.clock += DAY;
+    await mirror.run({ adopt: true });
+    for (const key of left) {
+      const body = await mirror.store.read(key);
+      await mirror.store.remove([key]);
+      await expect(mirror.purge(ids[1])).rejects.toThrow(`${key} is missing`);
+      await mirror.store.write(key, body);
+    }
+    mirror.simulator.admin.remove('tasks', [ids[1]]);
+    await mirror.purge(ids[1]);
+  });
+
   it.each([
     ['lost', false],
     ['restored from an earlier version', true],
@@ -74,7 +124,11 @@ describe('What was published stays restorable', () => {
       if (isRestored) await mirror.store.write(LATEST, earlier);
       else await mirror.store.remove([LATEST]);
       await expect(publish()).rejects.toMatchObject({ type: 'Displaced' });
-      await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
+      await mirror.step('worktrack.sweepFailedRun', {
+        ...ref,
+        nominalStart: mirror.clock,
+        staging: 'removed',
+      });
       await mirror.store.write(LATEST, newest);
       expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
       expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
@@ -89,7 +143,7 @@ describe('What was published stays restorable', () => {
     await publish();
     await mirror.store.write(LATEST, earlier);
     await mirror.run();
-    await mirror.step('worktrack.discardRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
+    await mirror.step('worktrack.sweepFailedRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
     expect((await keysIn('tasks/')).filter((key) => key.includes(ref.runId))).toEqual([]);
   });
 

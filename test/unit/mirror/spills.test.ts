@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
-import { haveSameRequest } from '../../../src/core/run-id.js';
+import type { MockActivityEnvironment } from '@temporalio/testing';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { RunId } from '../../../src/core/brands.js';
+import { haveSameRequest, newRunId } from '../../../src/core/run-id.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
@@ -68,6 +70,92 @@ describe('a run that leaves the memory', () => {
       ...{ inMemory: false, rows: 10, fetched: 10 },
     });
     expect(new Set(await expectService(mirror!))).toEqual(new Set([runId]));
+  });
+
+  /** Resolves when what a run has read is in the lake. */
+  async function saved(id: RunId): Promise<void> {
+    const list = async (): Promise<string[]> => {
+      const keys: string[] = [];
+      for await (const { key } of mirror!.store.list(`_staging/tasks/${id}/stage-`)) keys.push(key);
+      return keys;
+    };
+    await vi.waitFor(async () => expect(await list()).not.toEqual([]), { timeout: 60_000, interval: 20 });
+  }
+
+  async function startWithHangingPage(): Promise<{ readonly id: RunId; pages(): number[] }> {
+    const { simulator } = await start('pageSize: 3');
+    for (let n = 0; n < 10; n++) simulator.admin.create('tasks', { name: `task ${n}` });
+    simulator.admin.faults.add({
+      match: { resource: 'tasks', page: 2 },
+      remaining: 1,
+      fault: { kind: 'hang' },
+    });
+    const id = newRunId(mirror!.clock + 1000, null, '0a0b0c0d');
+    mirror!.nextId = id;
+    const pages = () =>
+      simulator.admin
+        .stats()
+        .recent.flatMap(({ resource, page }) => (resource === 'tasks' ? (page ?? []) : []));
+    return { id, pages };
+  }
+
+  it('saves what it has read although a page hangs, so that a killed worker costs no page before it', async () => {
+    const { id, pages } = await startWithHangingPage();
+    let environment: MockActivityEnvironment | undefined;
+    const onStart = (started: MockActivityEnvironment): void => {
+      environment = started;
+    };
+    const killed = mirror!.run({ onStart });
+    killed.catch(() => {});
+    await saved(id);
+    environment!.cancel('WORKER_SHUTDOWN');
+    await expect(killed).rejects.toThrow();
+    mirror!.nextId = id;
+    const { runId, inMemory, counts } = await mirror!.run({ attempt: 2 });
+    expect({ runId, inMemory, rows: counts.rows }).toEqual({ runId: id, inMemory: false, rows: 10 });
+    await expectService(mirror!);
+    // Only the page that hung was requested twice.
+    expect(pages()).toEqual([0, 1, 2, 2, 3]);
+  });
+
+  it('leaves a page that hangs to another worker if its own one stops', async () => {
+    const { id, pages } = await startWithHangingPage();
+    const ended = mirror!.run({
+      // The next activity is on another worker.
+      onStart: () => {
+        mirror!.draining = false;
+      },
+    });
+    await vi.waitFor(() => expect(pages()).toContain(2), { timeout: 30_000 });
+    mirror!.draining = true;
+    await saved(id);
+    const { runId, inMemory, counts } = await ended;
+    expect({ runId, inMemory, rows: counts.rows }).toEqual({ runId: id, inMemory: false, rows: 10 });
+    await expectService(mirror!);
+  });
+
+  it('gives up as long after its start as if it had not left the memory', async () => {
+    const { simulator } = await start('pageSize: 3');
+    for (let n = 0; n < 10; n++) simulator.admin.create('tasks', { name: `task ${n}` });
+    const fault = { kind: 'status', status: 503 } as const;
+    simulator.admin.faults.add({ match: { resource: 'tasks', page: 2 }, fault });
+    await expect(mirror!.run()).rejects.toMatchObject({ type: 'Transient', nonRetryable: false });
+    const ref = { connection: 'acme', resource: 'tasks', runId: mirror!.newestId! };
+    const input = {
+      ...ref,
+      call: 0,
+      after: null,
+      pageSize: null,
+      read: { number: 0, kind: 'list' },
+    } as const;
+    const { giveUpAfterMs } = mirror!.settings.retries;
+    mirror!.clock += giveUpAfterMs / 2;
+    await expect(mirror!.step('worktrack.read', input, 2)).rejects.toMatchObject({ nonRetryable: false });
+    mirror!.clock += giveUpAfterMs / 2;
+    await expect(mirror!.step('worktrack.read', input, 3)).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: true },
+      message: expect.stringMatching(/^gave up: /),
+    });
   });
 
   it('spills before it asks for many records by id', async () => {

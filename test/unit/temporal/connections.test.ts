@@ -20,12 +20,12 @@ describe('the connections of a worker after a reload', () => {
     connections = openConnections(settingsWith(OLD));
     expect(await pageSize('worktrack.run', run('a'))).toBe(100);
     connections.replace(settingsWith(NEW));
-    expect(await pageSize('worktrack.extractPages', run('a'))).toBe(100);
+    expect(await pageSize('worktrack.read', run('a'))).toBe(100);
     expect(await pageSize('worktrack.planExport', { connection: 'acme' })).toBe(200);
     expect(await pageSize('worktrack.run', run('b'))).toBe(200);
     expect(await pageSize('worktrack.sweep', run('a'))).toBe(100);
     // The run has ended; only a new one could have this id.
-    expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
+    expect(await pageSize('worktrack.read', run('a'))).toBe(200);
   });
 
   it('are new for each attempt of a run that could not begin', async () => {
@@ -51,7 +51,7 @@ describe('the connections of a worker after a reload', () => {
       connections = openConnections(settingsWith(OLD));
       expect(await pageSize(`worktrack.${activity}`, run('a'))).toBe(100);
       connections.replace(settingsWith(NEW));
-      expect(await pageSize('worktrack.extractPages', run('a'))).toBe(200);
+      expect(await pageSize('worktrack.read', run('a'))).toBe(200);
     },
   );
 
@@ -62,10 +62,10 @@ describe('the connections of a worker after a reload', () => {
       for (const id of ['waits', 'ended']) await pageSize('worktrack.run', run(id));
       connections.replace(settingsWith(NEW));
       vi.advanceTimersByTime(23 * 3_600_000);
-      expect(await pageSize('worktrack.extractPages', run('waits'))).toBe(100);
+      expect(await pageSize('worktrack.read', run('waits'))).toBe(100);
       vi.advanceTimersByTime(2 * 3_600_000);
-      expect(await pageSize('worktrack.extractPages', run('waits'))).toBe(100);
-      expect(await pageSize('worktrack.extractPages', run('ended'))).toBe(200);
+      expect(await pageSize('worktrack.read', run('waits'))).toBe(100);
+      expect(await pageSize('worktrack.read', run('ended'))).toBe(200);
     } finally {
       vi.useRealTimers();
     }

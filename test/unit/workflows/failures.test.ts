@@ -1,12 +1,12 @@
 import { defaultFailureConverter, defaultPayloadConverter } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
-import { toRunError } from '../../../workflows/shared/failures.js';
+import { toRunError } from '../../../workflows/shared/run-errors.js';
 
 /** An activity's timeout as the SDK decodes it from the server's failure. */
 function timeout(cause: object | undefined): unknown {
   const failure = {
     message: 'Activity task failed',
-    activityFailureInfo: { activityType: { name: 'worktrack.extractPages' }, activityId: '1' },
+    activityFailureInfo: { activityType: { name: 'worktrack.read' }, activityId: '1' },
     cause: {
       message: 'activity ScheduleToClose timeout',
       source: 'Server',

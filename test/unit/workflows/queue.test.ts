@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
-import { alertedBy, answerOf, enqueue, nextBatch, remember } from '../../../workflows/mirror/queue.js';
+import {
+  alertedBy,
+  answerOf,
+  enqueue,
+  nextBatch,
+  remember,
+} from '../../../workflows/mirror/request-queue.js';
 import { runRequest } from '../../support/run-request.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest =>

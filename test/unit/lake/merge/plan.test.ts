@@ -4,9 +4,9 @@ import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
-import { byKey, inRange } from '../../../../src/lake/merge/keys.js';
-import { type MergeTask, type PlanInput, planTasks } from '../../../../src/lake/merge/plan.js';
-import type { KeyRange } from '../../../../src/lake/merge/source.js';
+import type { KeyRange } from '../../../../src/lake/merge/key-ranges.js';
+import { byKey, inRange } from '../../../../src/lake/merge/key-ranges.js';
+import { type MergeTask, type PlanInput, planTasks } from '../../../../src/lake/merge/merge-plan.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 
 const ROW_BYTES = 100;

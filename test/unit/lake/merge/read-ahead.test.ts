@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
-import { blocksIn, maxOverlap } from '../../../../src/lake/merge/keys.js';
+import { blocksIn, maxOverlap } from '../../../../src/lake/merge/key-ranges.js';
 import { type AheadReader, READ_AHEAD, ReadAhead } from '../../../../src/lake/part/reader.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 

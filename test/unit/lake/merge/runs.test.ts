@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeSlice } from '../../../../activities/extract/longer-runs.js';
-import { mergeTask } from '../../../../activities/merge/task.js';
+import { mergeTask } from '../../../../activities/merge/merge-task.js';
+import { mergeSlice } from '../../../../activities/read/compact-chunks.js';
 import { LakeStaging } from '../../../../activities/shared/lake-staging.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
-import type { ExtractInput } from '../../../../src/core/contract/index.js';
+import type { ReadInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
@@ -14,9 +14,9 @@ import { indexKey } from '../../../../src/lake/documents/block-index.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/documents/lake-layout.js';
 import type { BaseSnapshot, RunFile } from '../../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
-import { maxOverlap } from '../../../../src/lake/merge/keys.js';
-import { zeroCounts } from '../../../../src/lake/merge/merge.js';
-import { type MergePlan, planTasks, type TaskResult } from '../../../../src/lake/merge/plan.js';
+import { maxOverlap } from '../../../../src/lake/merge/key-ranges.js';
+import { type MergePlan, planTasks } from '../../../../src/lake/merge/merge-plan.js';
+import { addUp, type TaskResult, zeroCounts } from '../../../../src/lake/merge/merge-result.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { ColumnSet } from '../../../../src/lake/rows/data-columns.js';
@@ -24,8 +24,7 @@ import { newerRows } from '../../../../src/lake/rows/newer.js';
 import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
-import { addUp } from '../../../../src/lake/run/add-up.js';
-import { firstStage } from '../../../../src/lake/run/stage.js';
+import { firstStage } from '../../../../src/lake/run/read-stage.js';
 import { toUtcSeconds } from '../../../../src/lake/run/watermark.js';
 import {
   byKey,
@@ -196,7 +195,7 @@ class Mirror {
   }
 
   async #mergeFirst(run: RunFile, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
-    const input = { resource: run.resource.name, runId: run.runId, call: 0 } as ExtractInput;
+    const input = { resource: run.resource.name, runId: run.runId, call: 0 } as ReadInput;
     const { signal: stop } = new AbortController();
     const read = { ...run, sync: { pageSize: 1 } } as RunFile;
     const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };

@@ -1,0 +1,125 @@
+import { ApplicationFailure, getClient } from '@temporalio/activity';
+import {
+  type Client,
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+} from '@temporalio/client';
+import type { RunId } from '../../src/core/brands.js';
+import {
+  type Activities,
+  type OnPublishedInput,
+  onPublishedWorkflowId,
+  type PublishedReport,
+  type StartedOnPublished,
+  type StartOnPublishedInput,
+} from '../../src/core/contract/index.js';
+import { errorMessage } from '../../src/core/errors.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
+import { DamagedError } from '../../src/lake/damaged-error.js';
+import { summaryOf } from '../../src/lake/documents/check-record.js';
+import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/documents/lake-layout.js';
+import { findRun, runsAfter } from '../../src/lake/published/chain.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { withHeartbeat } from '../shared/activity-context.js';
+import type { ActivityDeps } from '../shared/deps.js';
+
+/** The gRPC status of a start that no repetition makes valid (https://grpc.io/docs/guides/status-codes/). */
+const INVALID_ARGUMENT = 3;
+
+/**
+ * Starts the user's workflow for each run of the chain after the last one that it was started for, oldest first. The id
+ * of the workflow contains the run. A workflow with this id that runs is used, and one that has ended is not started
+ * again, so that a repeated attempt has no effect (docs/internals/fencing.md).
+ *
+ * A start that the server can never accept is skipped, with a warning. Any other failure ends the activity: its first detail
+ * names the last run whose workflow was started.
+ */
+export function createStartOnPublished(deps: ActivityDeps): Activities['worktrack.followOnPublished'] {
+  return (input) =>
+    withHeartbeat(async () => {
+      const { connection, resource, runId, after } = input;
+      const { store } = deps.connection(connection);
+      const client = getClient();
+      const warnings: string[] = [];
+      let hookedTo: RunId | null = null;
+      for (const run of await runsToStart(store, resource, runId, after)) {
+        try {
+          const report = await reportOf(store, resource, run);
+          await startOnce(client, input, report);
+        } catch (error) {
+          if (!isFinal(error)) throw toFailure(error, hookedTo);
+          warnings.push(skippedWarning(input, run, error));
+        }
+        hookedTo = run;
+      }
+      return { hookedTo: runId, warnings };
+    });
+}
+
+/** Oldest first. A mirror without a start so far begins with its current run. */
+async function runsToStart(
+  store: ObjectStore,
+  resource: string,
+  runId: RunId,
+  after: StartOnPublishedInput['after'],
+): Promise<readonly RunId[]> {
+  if (after === null) return [runId];
+  return runsAfter(store, resource, runId, after === 'beginning' ? null : after);
+}
+
+/** The report of a published run, from the manifest of its change log, which is kept forever. */
+async function reportOf(store: ObjectStore, resource: string, runId: RunId): Promise<PublishedReport> {
+  const run = await findRun(store, resource, runId);
+  if (run === null) throw new DamagedError(`the change log of run ${runId} is missing`);
+  const { mode, counts, warnings, deletes, checks, rolledBack } = run.manifest;
+  const snapshot = inFolder(runFolder(resource, 'snapshots', dateOfRun(run.changes), runId), MANIFEST);
+  return {
+    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
+    ...{ warnings: limitWarnings(warnings), deletes },
+    ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
+    ...(mode === 'rollback' && rolledBack !== null ? { rolledBackTo: rolledBack.to } : {}),
+  };
+}
+
+async function startOnce(
+  client: Client,
+  { connection, resource, workflow, taskQueue }: StartOnPublishedInput,
+  report: PublishedReport,
+): Promise<void> {
+  const { runId } = report;
+  const argument: OnPublishedInput = { connection, report };
+  try {
+    await client.workflow.start(workflow, {
+      workflowId: onPublishedWorkflowId(connection, resource, runId),
+      taskQueue,
+      args: [argument],
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      staticSummary: `After run ${runId} of ${resource} (${connection})`,
+      memo: { connection, resource, runId },
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+function toFailure(error: unknown, hookedTo: RunId | null): Error {
+  const details: readonly Partial<StartedOnPublished>[] = hookedTo === null ? [] : [{ hookedTo }];
+  return ApplicationFailure.create({ message: errorMessage(error), details: [...details] });
+}
+
+/** Whether no repetition helps: the server rejects the start itself, such as too large an argument, or there is no report. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof DamagedError) return true;
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT;
+}
+
+function skippedWarning({ workflow, taskQueue }: StartOnPublishedInput, run: RunId, error: unknown): string {
+  return (
+    `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${workflow} on task queue ` +
+    `${taskQueue}. ${errorMessage(error)}`
+  );
+}

@@ -1,0 +1,131 @@
+import type { MergePlanned, PlanMergeInput } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import type { Block } from '../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../src/lake/documents/manifest.js';
+import {
+  type BaseSnapshot,
+  mustSeeRows,
+  type RollbackTarget,
+  type RunFile,
+} from '../../src/lake/documents/run-file.js';
+import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
+import { type MergePlan, planTasks } from '../../src/lake/merge/merge-plan.js';
+import { readChunkIndex } from '../../src/lake/part/read-index.js';
+import { BlockReader } from '../../src/lake/part/reader.js';
+import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/rows/data-columns.js';
+import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
+import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
+import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
+import { exceedsDeleteLimit } from '../../src/lake/run/delete-rules.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import { finalFailure } from '../shared/failures.js';
+import { type RunAt, readRunWith, readStages } from '../shared/staging.js';
+import { framingOfRead } from './sources.js';
+
+const READS_AT_ONCE = 16;
+/** Number of schema changes that a message lists. */
+const CHANGES_NAMED = 20;
+
+/** Divides the merge of the staged chunks with the base snapshot into tasks (see `planTasks`). */
+export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Promise<MergePlanned> {
+  const { store } = staging;
+  const [run, stages] = await readRunWith(staging, readStages(staging, input.stage));
+  const chunks = stages.flatMap((stage) => stage.chunks);
+  const blocks = await inParallel(
+    chunks,
+    READS_AT_ONCE,
+    async (chunk) => (await readChunkIndex(store, chunk)).blocks,
+  );
+  const columnSet = new ColumnSet(run.resource.key, stages.at(-1)!.columns);
+  // Masked values stay masked in rows that no later run reads again, so the note outlives the mask.
+  const known = columnSet.toColumns();
+  const columns = withText(known, [
+    ...maskedColumns(run.resource, columnSet.names),
+    ...leftMasks(run, known),
+  ]);
+  const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
+  const repeated = chunks
+    .filter(({ chain }) => chain === lastChain)
+    .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
+  const { before } = run;
+  const gone = input.gone === null ? [] : await staging.read<SortKey[]>(input.gone);
+  guard(run, columns, gone.length, input.allowDeletes);
+  const today = profileFingerprint(run.resource);
+  const sameRows =
+    before !== null &&
+    before.fingerprint === today &&
+    (run.rollback === null || isWrittenLike(run.rollback, before));
+  const plan: MergePlan = {
+    columns,
+    chunks,
+    lastChain,
+    gone: input.gone,
+    ...(await planTasks({
+      before: before?.parts ?? [],
+      chunks,
+      blocks,
+      gone,
+      ...(run.rollback === null ? {} : { equal: equalParts(before?.parts ?? [], chunks) }),
+      partBytes: run.resource.csv.partBytes,
+      rewrite: sameRows && before.columns.length === columns.length && !mustSeeRows(run) ? 'touched' : 'all',
+      keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
+    })),
+  };
+  const key = await staging.write(`plan-${input.pass}-${staging.attempt}.json`, plan);
+  return { plan: key, batches: plan.batches.length, repeated };
+}
+
+/** Whether the target's rows have the head's header and settings, so that equal parts have equal rows. */
+function isWrittenLike(target: RollbackTarget, before: BaseSnapshot): boolean {
+  return target.fingerprint === before.fingerprint && target.columns.length === before.columns.length;
+}
+
+/** The parts that a rollback's target and the head have in common. */
+function equalParts(before: readonly PublishedPart[], chunks: readonly StagedChunk[]): ReadonlySet<string> {
+  const target = new Set(chunks.map(({ sha256 }) => sha256));
+  return new Set(before.map(({ sha256 }) => sha256).filter((hash) => target.has(hash)));
+}
+
+/** Columns where rows of the base snapshot hold masks, whatever today's settings say of the column. */
+function leftMasks({ before, resource }: RunFile, columns: readonly Column[]): string[] {
+  if (before === null) return [];
+  return columnsWithMasks(before.shapes, shapeOf(resource, null), { columns, key: resource.key });
+}
+
+/** Stops a run before it writes parts, if it has too many deletes or if a frozen schema has changed. */
+function guard(run: RunFile, columns: readonly Column[], deletes: number, allowDeletes: boolean): void {
+  const { resource, before } = run;
+  if (before === null) return;
+  if (!allowDeletes && exceedsDeleteLimit(deletes, before.rows)) {
+    throw finalFailure(
+      'DeletesHeld',
+      `${resource.name}: ${deletes} of ${before.rows} rows, more than 10%, have been deleted in the service. Nothing was ` +
+        `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
+      { resource: resource.name },
+    );
+  }
+  const changes = schemaChanges(run.columns, columns);
+  if (resource.contract === 'freeze' && changes.length > 0) {
+    // The failure is stored in the history, so its size must not depend on the number of columns.
+    const more = changes.length - CHANGES_NAMED;
+    const named = [...changes.slice(0, CHANGES_NAMED), ...(more > 0 ? [`and ${more} more`] : [])];
+    throw finalFailure(
+      'BrokenPromise',
+      `${resource.name}: the schema is frozen (\`contract: freeze\`) but has changed: ${named.join('; ')}. Nothing was ` +
+        'published. Exclude the columns, or set `contract: evolve`.',
+      { resource: resource.name },
+    );
+  }
+}
+
+async function keysOf(
+  store: ObjectStore,
+  run: RunFile,
+  chunk: StagedChunk,
+  blocks: readonly Block[],
+  at: number,
+): Promise<SortKey[]> {
+  const { key: keys, csv } = run.resource;
+  const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfRead(run, chunk.key) });
+  return rowKeys(await reader.rows(at), keys.length, csv.delimiter, 'all');
+}

@@ -1,0 +1,227 @@
+import { Context } from '@temporalio/activity';
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type {
+  PreparedRun,
+  PrepareRunInput,
+  PublishedMode,
+  PublishedRun,
+} from '../../src/core/contract/index.js';
+import type { ResourceSettings } from '../../src/core/settings.js';
+import type { FoundPointer } from '../../src/lake/documents/pointer.js';
+import type { BaseSnapshot, RunFile } from '../../src/lake/documents/run-file.js';
+import { ColumnSet } from '../../src/lake/rows/data-columns.js';
+import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
+import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
+import { isFullReadDue } from '../../src/lake/run/full-read.js';
+import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
+import { findPublishedAttempt } from '../publish/find-published.js';
+import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
+import type { OpenConnection } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
+import { withMaskingFingerprint } from '../shared/masking-secret.js';
+import type { Staging } from '../shared/staging.js';
+import { checkConditionalWrites } from './conditional-writes.js';
+import { readIntactHead } from './damaged-head.js';
+import { checkOrganization } from './organization.js';
+import { findResumable } from './resume.js';
+import { readTarget, stageTarget } from './rollback-target.js';
+import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
+
+/** What a prepared run begins with, or the run that an earlier attempt of the request has published. */
+type Preparation =
+  | { readonly kind: 'prepared'; readonly run: RunFile }
+  | { readonly kind: 'published'; readonly run: PublishedRun & { readonly runId: RunId } };
+
+/** What the workflow has to know of a prepared run. The rows of a rollback's target are staged. */
+export async function toPrepared(staging: Staging, run: RunFile): Promise<PreparedRun> {
+  return {
+    base: run.before?.runId ?? null,
+    mode: run.mode,
+    reconcile: run.reconcile,
+    proof: run.resource.fetchById && hasId(run.resource) ? 'by-id' : 'second-pass',
+    hasWindow: run.resource.windowMs !== null,
+    pageSize: run.sync.pageSize,
+    giveUpAfterMs: run.giveUpAfterMs,
+    resumed: run.resumed,
+    rollback: run.rollback === null ? null : await stageTarget(staging, run),
+    table: run.tables !== null,
+    onPublished: run.onPublished,
+  };
+}
+
+/**
+ * Reads the configuration and the pointer, checks that this mirror may write, and determines the settings that the run uses
+ * from start to end. It writes nothing. A mirror without state continues from the snapshot in the lake.
+ */
+export async function prepareRun(
+  connection: OpenConnection,
+  input: PrepareRunInput,
+  { now, origin }: { readonly now: number; readonly origin: string },
+): Promise<Preparation> {
+  const { settings, store } = connection;
+  const configured = settings.resources.find(({ name }) => name === input.resource);
+  if (configured === undefined) {
+    throw finalFailure(
+      'Configuration',
+      `connection "${input.connection}" has no resource "${input.resource}" in ${origin}. Add it to the worker's file, and reload the worker or restart it; or stop exporting it.`,
+    );
+  }
+  const resource = await withMaskingFingerprint(settings, configured);
+  const claim = { ...input, baseUrl: settings.baseUrl };
+  const { found, outcome, movedFrom, renamedFrom, leftBehind } = await passFence(store, claim);
+  if (found !== null && found.pointer.runId !== input.publishedRunId) {
+    const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
+    if (published !== null) return { kind: 'published', run: published };
+  }
+  if (found === null) await checkIsEmpty(store, input);
+  else checkIsNewId(found, input);
+  // Only now, because it writes to the lake.
+  await checkConditionalWrites(store, now);
+  const { before, warnings: fromHead } = await readHead(store, found, input);
+  const rollback =
+    input.rollbackTo === null
+      ? null
+      : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
+  const removals = removalWarning(input.refused ?? ALL_REMOVED);
+  const warnings: string[] = [...fromHead, ...(removals === null ? [] : [removals])];
+  if (before !== null) {
+    checkKey(resource, before);
+    if (rollback !== null) checkKey(resource, { runId: rollback.to, profile: rollback.profile });
+    checkDelimiter(resource, before);
+    const { info, cancellationSignal: signal } = Context.current();
+    // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
+    const former = { movedFrom, renamedFrom };
+    const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
+    if (asksService)
+      warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, ...former })));
+    if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
+    if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
+  }
+  const checkpoint = checkpointOf(input, before, outcome);
+  const change = before === null ? null : changeOf(resource, before);
+  const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
+  const isNewList = before !== null && (before.list.path !== resource.path || movedFrom !== null);
+  // After a rollback, the list decides what is current; until then, what the target says stays.
+  const isAfterRollback = before !== null && before.rolledBack !== null && input.since === null;
+  const isDue =
+    before !== null &&
+    // A request with `since` is for one period, so it does not start a full read.
+    input.since === null &&
+    isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
+  const mustReturn = isAfterRollback && (isDue || (before.fullRead?.shifted ?? 0) <= 1);
+  // Rows of an earlier list are not deleted because a new list does not have them.
+  const mayConclude = earlierList === null || input.allowDeletes;
+  const reconcile =
+    before !== null &&
+    before.rolledBack === null &&
+    rollback === null &&
+    (input.reconcile || isDue) &&
+    mayConclude &&
+    canDetectDeletes(resource);
+  if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
+  // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
+  const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
+  const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
+  const mode: PublishedMode = rollback === null ? reads : 'rollback';
+  const request = {
+    writer: input.writer,
+    connection: input.connection,
+    baseUrl: settings.baseUrl,
+    resource,
+    mode,
+    updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
+    checkpoint,
+    before,
+    rollback,
+  };
+  const resumable =
+    input.resumable === null || rollback !== null
+      ? null
+      : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
+  const readSince = resumable?.readSince ?? input.startedAt;
+  const run: RunFile = {
+    ...request,
+    sync: settings.sync,
+    http: settings.http,
+    runId: input.runId,
+    startedAt: input.startedAt,
+    readSince,
+    nominalStart: input.nominalStart,
+    ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
+    warnings,
+    giveUpAfterMs: settings.retries.giveUpAfterMs,
+    retention: settings.retention,
+    tables: settings.tables,
+    onPublished: settings.onPublished,
+    reconcile,
+    shapes: shapesOf(resource, before, rollback, readSince),
+    settingsChange: change,
+    earlierList,
+    columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
+    resumed: resumable?.resumed ?? null,
+    leftBehind: [...(leftBehind === null ? [] : [leftBehind]), ...(before?.leftBehind ?? [])],
+  };
+  return { kind: 'prepared', run };
+}
+
+/** The snapshot that the run is based on; `null`: nothing is published. */
+async function readHead(
+  store: ObjectStore,
+  found: FoundPointer | null,
+  { rollbackTo }: PrepareRunInput,
+): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
+  if (found === null) return { before: null, warnings: [] };
+  if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
+  return readIntactHead(store, found, Context.current().cancellationSignal);
+}
+
+function movedWarning(from: string, to: string): string {
+  return (
+    `moved: the service was at ${from} and is now at ${to}; the lake was adopted with --adopt, and this run read ` +
+    'everything'
+  );
+}
+
+function renamedWarning(from: string, to: string): string {
+  return (
+    `renamed: the lake belonged to connection "${from}" and now belongs to "${to}"; it was adopted with --adopt, and ` +
+    `write-back batches keep the name that they began with. The Schedule of "${from}", if there is one, still starts runs ` +
+    `of that name: temporal schedule delete --schedule-id worktrack/${from}/nightly`
+  );
+}
+
+function noDeletesYet(resource: string): string {
+  return (
+    `rollback: this run reads everything after the rollback and marks no deletes; to detect deletes, run ` +
+    `\`worktrack backfill --resource ${resource} --reconcile\` after it`
+  );
+}
+
+/** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
+function checkKey(resource: ResourceSettings, before: Pick<BaseSnapshot, 'runId' | 'profile'>): void {
+  if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
+  throw finalFailure(
+    'Configuration',
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\` differs from ` +
+      `the snapshot of run ${before.runId} (key ${before.profile.key.join(', ')}). Restore the setting, or give the ` +
+      'connection a new lake URL to start with an empty lake.',
+  );
+}
+
+/** Query engines read the change logs of all runs together, with one delimiter. The compression can differ: files show it. */
+function checkDelimiter({ name, csv }: ResourceSettings, { runId, profile }: BaseSnapshot): void {
+  const { delimiter } = profile.csv;
+  if (csv.delimiter === delimiter) return;
+  throw finalFailure(
+    'Configuration',
+    `${name}: \`csv.delimiter\` is ${JSON.stringify(csv.delimiter)}, but the change logs up to run ${runId} have ` +
+      `${JSON.stringify(delimiter)}. Restore the setting, or give the connection a new lake URL to start with an empty lake.`,
+  );
+}
+
+/** An adopted snapshot brings its own checkpoint; the mirror's checkpoint belongs to another snapshot. */
+function checkpointOf(input: PrepareRunInput, before: BaseSnapshot | null, fence: string): UtcSeconds | null {
+  if (fence === 'empty') return null;
+  if (fence === 'adopted') return before?.checkpoint ?? null;
+  return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
+}

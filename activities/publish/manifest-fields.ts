@@ -1,0 +1,144 @@
+import type { DeletesProblem, PublishInput } from '../../src/core/contract/index.js';
+import type { ListIdentity, RolledBack } from '../../src/lake/documents/document-schemas.js';
+import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
+import type { ManifestFields } from '../../src/lake/documents/manifest.js';
+import { addLineBreaks, type PublishedPart, previousRuns } from '../../src/lake/documents/manifest.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  folderIn,
+  type RunFile,
+  syncedAtOfRun,
+} from '../../src/lake/documents/run-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
+import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
+import type { AddedUp, MergeCounts } from '../../src/lake/merge/merge-result.js';
+import { schemaChanges } from '../../src/lake/rows/data-columns.js';
+import { profileFingerprint } from '../../src/lake/rows/profile.js';
+import { detectionOf } from '../../src/lake/run/delete-rules.js';
+import { nextFullRead } from '../../src/lake/run/full-read.js';
+import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
+import type { FixedTypes } from '../../src/table/index.js';
+import type { CheckedCandidate } from './check-candidate.js';
+import { warningsOf } from './warnings.js';
+
+/** Snapshots that rollbacks keep at most. */
+const MAX_KEPT = 20;
+
+/** What a run has read and merged, as far as its manifests say it. */
+export interface Findings extends Pick<PublishInput, 'shifted' | 'unproven'> {
+  /** `null`: the run did not look for deletes. */
+  readonly deletesProblems: readonly DeletesProblem[] | null;
+  /** The last stage. */
+  readonly stage: Stage;
+  /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
+  readonly list: Stage;
+  readonly plan: MergePlan;
+  readonly sum: AddedUp;
+  /** Types of the table that the values were checked against. */
+  readonly checkedTypes: FixedTypes | null;
+  /** `null`: the resource has no checks. */
+  readonly checked: CheckedCandidate | null;
+}
+
+/** What the manifests of the snapshot and of the change log have in common. */
+export function manifestFields(
+  run: RunFile,
+  found: Findings,
+  { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
+): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
+  const { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked } = found;
+  const { resource, rollback } = run;
+  const { counts } = sum;
+  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
+  const gap = rollback === null ? windowGap(run.checkpoint, resource.windowMs, clocks) : null;
+  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
+  const { readPages: pages, pageSize, updatedSince: asked } = list;
+  const isIncomplete = isIncompleteRead(found);
+  const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
+  const updatedSince =
+    rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
+  const readUpTo =
+    rollback?.readUpTo ?? nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince);
+  return {
+    ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
+    ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
+    mode: run.mode,
+    updatedSince: asked,
+    checkpoint: { updatedSince },
+    startedAt: new Date(run.startedAt).toISOString(),
+    readUpTo: {
+      workflow: new Date(readUpTo.workflow).toISOString(),
+      service: readUpTo.service === null ? null : new Date(readUpTo.service).toISOString(),
+    },
+    pages: stage.pages,
+    counts,
+    columns: plan.columns,
+    ...{ key: resource.key, csv: resource.csv, selection: resource.columns },
+    fingerprint: profileFingerprint(resource),
+    ...listAndShapes(run, counts),
+    gap,
+    deletes: detectionOf(resource, run.before?.deletes ?? null, {
+      problems: deletesProblems,
+      notListed: run.mode === 'full' ? sum.counts.retained : null,
+    }),
+    fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    rolledBack: rolledBackAfter(run, isIncomplete),
+    ...(checkedTypes === null ? {} : { checkedTypes }),
+    ...(checked === null ? {} : { checks: checked.record.results }),
+    changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
+    warnings: [
+      ...run.warnings,
+      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts, notListed }),
+      ...(checked?.warnings ?? []),
+      ...schema,
+    ],
+  };
+}
+
+/**
+ * What the next run has to know about the list and the cells. A run that looked at all rows, and left none with cells of
+ * earlier settings, leaves nothing to know about those.
+ */
+function listAndShapes(
+  run: RunFile,
+  { unlisted, unrestored }: MergeCounts,
+): Pick<ManifestFields, 'list' | 'shapes'> {
+  const { resource, earlierList, shapes, reconcile, rollback, before } = run;
+  // Also while deletes are not detected: settings may turn the detection on later.
+  const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
+  const isSettled = countsUnrestored(run) && unrestored === 0;
+  if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
+  return {
+    list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
+    shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
+  };
+}
+
+/** A rollback may bring back rows of an earlier list. */
+function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdentity {
+  const earlier = head.earlier ?? (target.path === head.path ? target.earlier : target.path);
+  return earlier === undefined ? head : { ...head, earlier };
+}
+
+/** A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body. */
+export function isIncompleteRead({ shifted, stage, list }: Findings): boolean {
+  return shifted || (stage.isBlank && list.updatedSince === null);
+}
+
+/** What the manifest says about a rollback: it ends with the next complete full read. */
+function rolledBackAfter(run: RunFile, isIncomplete: boolean): RolledBack | null {
+  const { runId, resource, nominalStart, mode, before, rollback } = run;
+  const earlier = before?.rolledBack ?? null;
+  if (rollback === null) return mode === 'full' && !isIncomplete ? null : earlier;
+  const changes = inFolder(folderIn({ resource, nominalStart, runId }, 'changes'), MANIFEST);
+  const [to, from] = [rollback.to, before!.runId];
+  const head = earlier?.head ?? from;
+  const isUndone = earlier !== null && to === earlier.head && from === earlier.runId;
+  const others = new Set([...(earlier?.keep ?? []), to, from]);
+  others.delete(head);
+  const keep = [head, ...[...others].slice(1 - MAX_KEPT)];
+  const all = [...(earlier?.rollbacks ?? []), { syncedAt: syncedAtOfRun(run), changes }];
+  return { runId, changes, to, from, keep, head, rollbacks: isUndone ? [] : all.slice(-MAX_KEPT) };
+}

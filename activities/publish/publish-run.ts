@@ -1,0 +1,227 @@
+import { Context } from '@temporalio/activity';
+import type { PublishedRun, PublishInput, RunRef } from '../../src/core/contract/index.js';
+import { allDone, inParallel } from '../../src/core/in-parallel.js';
+import { limitWarnings } from '../../src/core/text-budget.js';
+import { summaryOf } from '../../src/lake/documents/check-record.js';
+import { indexedObjects } from '../../src/lake/documents/lake-layout.js';
+import type { Manifest, PublishedPart } from '../../src/lake/documents/manifest.js';
+import { type RunFile, returningFrom } from '../../src/lake/documents/run-file.js';
+import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
+import { addUp, type BatchResult } from '../../src/lake/merge/merge-result.js';
+import { swapPointer } from '../../src/lake/published/conditional-write.js';
+import { fromUtcSeconds } from '../../src/lake/run/watermark.js';
+import { checkObject } from '../../src/lake/store/digest.js';
+import { ALL_REMOVED, type ObjectStore } from '../../src/lake/store/index.js';
+import { checkTableTypes } from '../shared/delta-table.js';
+import type { ActivityDeps } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
+import { displacedFailure } from '../shared/run-failures.js';
+import { type RunAt, readRunWith, readStages, type Staging } from '../shared/staging.js';
+import { checkCandidate } from './check-candidate.js';
+import { findPublished, readFound } from './find-published.js';
+import { type Findings, isIncompleteRead, manifestFields } from './manifest-fields.js';
+import { headerOnlyPart, listStrays, writeManifest } from './run-folder.js';
+import { countStillDropped } from './still-dropped.js';
+
+const CHECKS_AT_ONCE = 16;
+
+/** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
+export async function publishRun(
+  at: RunAt,
+  input: PublishInput,
+  onSwap: () => void = () => {},
+): Promise<Publication> {
+  const published = await verifyAndPublish(at, input, onSwap);
+  recordPublished(at.deps, input, published.run);
+  return published;
+}
+
+async function verifyAndPublish(
+  { deps, staging, clock: now }: RunAt,
+  input: PublishInput,
+  onSwap: () => void,
+): Promise<Publication> {
+  const { store } = staging;
+  const { meter } = deps;
+  // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
+  const documents = allDone([
+    staging.isPrivate ? ('unchanged' as const) : readFound(store, input.resource),
+    readStages(staging, input.stage),
+    staging.read<MergePlan>(input.plan),
+    inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
+  ]);
+  const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
+  const done = found === 'unchanged' ? null : await findPublished(store, run, found);
+  if (done !== null) return { run: done, manifest: null };
+  const stage = stages.at(-1)!;
+  const { shifted, unproven, deletesProblems = null } = input;
+  // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
+  const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
+  const sum = addUp(
+    results.flatMap((result) => result.tasks),
+    {
+      fetched: stage.fetched,
+      duplicates: stage.duplicates,
+      quarantined: stage.quarantined,
+      before: run.before?.rows ?? 0,
+      tasks: plan.tasks.length,
+    },
+  );
+  if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
+  const signal = Context.current().cancellationSignal;
+  const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
+  const checked = await checkCandidate(staging, run, { plan, results, sum, meter, signal });
+  return publish(staging, run, {
+    ...{ stage, list, shifted, unproven, deletesProblems },
+    ...{ plan, sum, now, checkedTypes, checked, onSwap },
+  });
+}
+
+/** What was published. */
+export interface Publication {
+  readonly run: PublishedRun;
+  /** The manifest of its snapshot; `null`: another attempt has published the run. */
+  readonly manifest: Manifest | null;
+}
+
+interface ToPublish extends Findings {
+  readonly now: () => number;
+  /** Called before the swap is sent. */
+  readonly onSwap: () => void;
+}
+
+async function publish(staging: Staging, run: RunFile, found: ToPublish): Promise<Publication> {
+  const { store } = staging;
+  const { resource, runId, connection, baseUrl } = run;
+  const parts = await checkedParts(staging, run, found);
+  const notListed = await notListedSince(store, run, found, parts.snapshot);
+  const common = manifestFields(run, found, { changes: parts.changes, notListed });
+  const { checkpoint, counts, warnings, deletes } = common;
+  // A replaced attempt stops here.
+  Context.current().cancellationSignal.throwIfAborted();
+  // Stray parts are removed before the manifest marks the folder as complete.
+  const { refused, said } = parts.strays.length === 0 ? ALL_REMOVED : await store.remove(parts.strays);
+  if (refused > 0) throw strayFailure(run, refused, said);
+  // From here on, a cancellation changes nothing.
+  const changes = await writeManifest(store, run, {
+    ...{ ...common, tree: 'changes', parts: parts.changes },
+    publishedAt: new Date(found.now()).toISOString(),
+  });
+  // An earlier attempt may have written the manifest, with its own time.
+  const { publishedAt } = changes.manifest;
+  const snapshot = await writeManifest(store, run, {
+    ...{ ...common, tree: 'snapshot', parts: parts.snapshot, publishedAt },
+    // No run continues with the parts of a change log.
+    ...(found.checked === null
+      ? {}
+      : { measured: found.checked.record.measured, uniques: found.checked.record.uniques }),
+  });
+  found.onSwap();
+  const swapped = await swapPointer(
+    store,
+    {
+      ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
+      checkpoint,
+      ...{ rows: counts.rows, connection, baseUrl, writer: run.writer },
+      rolledBack: common.rolledBack,
+      manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
+    },
+    run.before === null ? 'absent' : { etag: run.before.etag },
+  );
+  if (swapped.outcome === 'lost') {
+    const done = await findPublished(store, run, await readFound(store, resource.name));
+    if (done !== null) return { run: done, manifest: null };
+    throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
+  }
+  const published: PublishedRun = {
+    snapshot: snapshot.key,
+    checkpoint,
+    counts,
+    publishedAt: Date.parse(publishedAt),
+    warnings: limitWarnings(warnings),
+    deletes,
+    ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
+    ...(run.rollback === null ? {} : { rolledBackFrom: run.before!.runId }),
+  };
+  return { run: published, manifest: snapshot.manifest };
+}
+
+/** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: ToPublish) {
+  const { store } = staging;
+  const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
+  const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const [snapshotStrays, changeStrays, problems] = await allDone([
+    listStrays(staging, run, 'snapshots', [
+      ...snapshot.flatMap((part) => indexedObjects(part.key)),
+      ...(checked?.objects ?? []),
+    ]),
+    listStrays(
+      staging,
+      run,
+      'changes',
+      changes.flatMap((part) => indexedObjects(part.key)),
+    ),
+    inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
+  ]);
+  const problem = problems.find((one) => one !== null);
+  if (problem) throw damagedFailure(run, problem);
+  return { snapshot, changes, strays: [...snapshotStrays, ...changeStrays] };
+}
+
+/** Counts what the full read after a rollback did not list; `null`: there was no rollback, or it is not over yet. */
+async function notListedSince(
+  store: ObjectStore,
+  run: RunFile,
+  found: ToPublish,
+  parts: readonly PublishedPart[],
+): Promise<number | null> {
+  const rolledBack = returningFrom(run);
+  if (rolledBack === null || isIncompleteRead(found)) return null;
+  const { key, csv } = run.resource;
+  const { cancellationSignal: signal } = Context.current();
+  const dropped = await countStillDropped(store, rolledBack, { parts, key, csv }, signal);
+  return found.sum.counts.notReturned + dropped;
+}
+
+/** Readers of the folder would read the rows of these parts as well. The next run has a separate folder. */
+function strayFailure({ resource: { name }, runId }: RunFile, parts: number, said: string | null): Error {
+  return finalFailure(
+    'Lake',
+    `${name}: the store refused to remove ${parts} unfinished parts of a worker that was lost (${said}), so run ${runId} was not ` +
+      'published. Export again: the next run writes to another folder. To avoid this error, allow s3:DeleteObject.',
+  );
+}
+
+/** An object in the store differs from what was sent, or was copied from a damaged one. */
+function damagedFailure(run: RunFile, problem: string): Error {
+  const { name } = run.resource;
+  return finalFailure(
+    'Lake',
+    `${name}: ${problem}, so run ${run.runId} was not published. Run \`worktrack verify --resource ${name}\`. If it finds a ` +
+      'damaged part in the published snapshot, it shows how to recover; otherwise, export again.',
+  );
+}
+
+function inconsistentFailure(run: RunFile, problem: string): Error {
+  return finalFailure(
+    'VerificationFailed',
+    `${run.resource.name}: the row counts of run ${run.runId} do not match, so it was not published: ${problem}. The next run ` +
+      'reads everything again. If this error repeats, report it with this message.',
+  );
+}
+
+/** Records what was published as metrics and a log line. */
+function recordPublished(
+  { meter, now }: Pick<ActivityDeps, 'meter' | 'now'>,
+  { connection, resource }: Pick<RunRef, 'connection' | 'resource'>,
+  { counts, checkpoint, warnings, snapshot }: PublishedRun,
+): void {
+  const labels = { connection, resource };
+  for (const outcome of ['inserted', 'updated', 'deleted'] as const)
+    meter.record('changedRows', counts[outcome], { ...labels, outcome });
+  meter.record('snapshotRows', counts.rows, labels);
+  meter.record('neverPublished', 0, labels);
+  meter.record('freshness', (now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
+  Context.current().log.info('published', { ...counts, warnings: warnings.length, snapshot });
+}

@@ -1,0 +1,286 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { type ServiceClient, ServiceError, TransientError } from '../../src/api/index.js';
+import type { ReadHeartbeat, ReadInput, ReadResult } from '../../src/core/contract/index.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
+import { fairness } from '../../src/core/fairness.js';
+import {
+  afterAnswer,
+  afterWords,
+  areWordsSpent,
+  MAX_WORDS_MS,
+  NO_WORDS,
+} from '../../src/core/unproven-limits.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
+import type { Mark, Stage } from '../../src/lake/documents/stage-file.js';
+import { marksToCheck } from '../../src/lake/run/list-shift.js';
+import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
+import { toReadResult } from '../../src/lake/run/read-stage.js';
+import { ActivityAge, HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
+import { finalFailure } from '../shared/failures.js';
+import { withMaskingKey } from '../shared/masking-secret.js';
+import type { RunAt } from '../shared/staging.js';
+import { withLongerRuns } from './compact-chunks.js';
+import { type FetchedPage, PageChain } from './page-chain.js';
+import { PageReader } from './page-reader.js';
+import { cursorHash, findPosition, keyHash } from './position.js';
+import { Stager } from './stager.js';
+
+const MAX_CALL_MS = 20 * MINUTE_MS;
+/** A worker that stops waits this long for a page that has been requested. */
+const MAX_DRAIN_MS = 5000;
+
+/**
+ * Continues from the last staged position and reads and stages pages until the list or the call ends
+ * (docs/explanation/how-it-works.md#one-run). The next page is requested before the current one is converted. When the
+ * worker shuts down, the call ends early with what it has read, and another worker runs the next call. The call that ends
+ * the reading may merge what is staged into larger chunks. If that takes long, it ends with `done: false`, and the next call
+ * continues.
+ */
+export async function readPages(
+  { deps, connection: { client, settings }, staging, clock: now }: RunAt,
+  input: ReadInput,
+): Promise<ReadResult> {
+  const context = Context.current();
+  const age = new ActivityAge();
+  const begunAt = deps.now();
+  const run = await staging.run();
+  const position = await findPosition(staging, input, run);
+  let { key } = position;
+  const resource = await withMaskingKey(settings, run.resource);
+  const reader = new PageReader({ ...run, resource }, position.stage.columns);
+  let waitingUntil: number | null = null;
+  const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
+  let words = heartbeat?.words ?? input.words ?? NO_WORDS;
+  const stager = new Stager(
+    {
+      staging,
+      run,
+      input,
+      reader,
+      now,
+      onStaged: (staged) => {
+        key = staged;
+        beat();
+      },
+    },
+    position.stage,
+    key,
+  );
+  const beat = (): void => {
+    const { pages, fetched } = stager.ahead;
+    const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
+    context.heartbeat(details satisfies ReadHeartbeat);
+  };
+  const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
+  const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
+  let hasPages = false;
+  let isReading = true;
+  const tooLong = new AbortController();
+  const chain = new PageChain(
+    {
+      client,
+      run,
+      reader,
+      signal: AbortSignal.any([context.cancellationSignal, tooLong.signal]),
+      now,
+      upTo: position.stage.upTo,
+      onWait: (until) => {
+        waitingUntil = until;
+        if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));
+      },
+      onShrink: (from, to, error) =>
+        context.log.warn('the service fails at pages of this size, so a smaller one is used', {
+          from,
+          to,
+          error,
+        }),
+      mustEnd,
+    },
+    position.stage,
+    position.seen,
+  );
+  const drain = new DrainWatch(() => deps.draining());
+  /** Pages that have arrived are safe, even if the next one does not come. */
+  const saveOld = async (): Promise<void> => {
+    const isUrgent = drain.isDraining || (hasPages && staging.isFull(0));
+    // A page that hangs would keep the worker from stopping.
+    if (drain.ms >= MAX_DRAIN_MS) tooLong.abort(new Error('the worker stops'));
+    if (!hasPages || !isReading) return;
+    await stager.saveOld(isUrgent);
+    if (isUrgent && (await staging.save()) === 'dropped')
+      tooLong.abort(new Error('another attempt continues'));
+  };
+  let saving: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    beat();
+    // If it fails, the end of the call tries it again, and reports it.
+    saving ??= saveOld()
+      .catch(() => {})
+      .finally(() => {
+        saving = null;
+      });
+  }, HEARTBEAT_MS);
+  const labels = { connection: input.connection, resource: input.resource };
+  try {
+    // An earlier attempt may have read everything.
+    if (key === null || !position.stage.done) {
+      const checkEnd = (): void => throwIfEndless(run, stager, now());
+      await stagePages(chain, stager, checkEnd, ({ received }) => {
+        waitingUntil = null;
+        hasPages = true;
+        words = afterAnswer(words, now());
+        deps.meter.record('pages', 1, labels);
+        deps.meter.record('rows', received.value.records, labels);
+        deps.meter.record('bytes', received.bytes, labels);
+      });
+    }
+    const read = await stager.settled();
+    const mayCheck = read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
+    if (mayCheck && marksToCheck(read.marks, read.readPages).length > 0)
+      await stager.markChecked(await hasShifted(client, run, read, chain.signal));
+    isReading = false;
+    await saving;
+    const { key: last, stage } = await stager.finish();
+    context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
+    // Gives back the memory of the rows before the merge needs memory.
+    stager.close();
+    if (!stage.done) return { ...toReadResult(last, stage), ...(words === NO_WORDS ? {} : { words }) };
+    const longer = await withLongerRuns(
+      { staging, run, input, age, draining: () => deps.draining() },
+      { key: last, stage },
+      position.earlier,
+    );
+    const result = toReadResult(longer.key, longer.stage);
+    return { ...result, done: longer.complete, ...(words === NO_WORDS ? {} : { words }) };
+  } catch (thrown) {
+    isReading = false;
+    // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
+    if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
+      const { key: last, stage } = await stager.finish();
+      return { ...toReadResult(last, stage), done: false };
+    }
+    const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
+    if (isWords) words = afterWords(words, now());
+    const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
+    // Stage what has been read, whatever the error, so that the next attempt does not read it again.
+    if (stager.ahead.pages > position.stage.pages) await stager.finish().then(beat, () => {});
+    else if (isWords) beat();
+    throw error;
+  } finally {
+    clearInterval(timer);
+    chain.close();
+    await saving;
+    stager.close();
+  }
+}
+
+/** The failure of a run that has believed words about a limit for long enough: what the status says. */
+function atItsWord(error: TransientError): unknown {
+  const { refusal } = error;
+  if (refusal === null) return error;
+  const note = `The response has spoken of a limit for ${MAX_WORDS_MS / MINUTE_MS} minutes of this run, so its status counts.`;
+  return finalFailure('Refused', `${refusal.message} ${note}`, refusal.failureDetail);
+}
+
+async function stagePages(
+  chain: PageChain,
+  stager: Stager,
+  checkEnd: () => void,
+  onPage: (page: FetchedPage) => void,
+): Promise<void> {
+  let coming = chain.next();
+  for (;;) {
+    const page = await coming;
+    onPage(page);
+    const { cursor } = page.next;
+    const last = chain.endsAfter(page);
+    if (!last) {
+      coming = chain.next();
+      coming.catch(() => {});
+    }
+    // Adding takes as long as reading, so let the event loop handle other responses in between.
+    await nextTurn();
+    await fairness.giveWay();
+    await stager.add(page, cursor === null ? null : cursorHash(cursor));
+    // Also at the end of a call: with slow pages, each call has only one.
+    if (!page.done) checkEnd();
+    if (last) return;
+  }
+}
+
+/** @throws a final failure if the list does not end (docs/explanation/guarantees.md#lists-that-do-not-end) */
+function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number): void {
+  const { pageSize, fullRead, updatedSince, readPages } = ahead;
+  const isPartial = ahead.kind === 'catch-up' || run.mode === 'increment';
+  const bounds = readBounds(isPartial, fullRead, { pageSize, giveUpAfterMs: run.giveUpAfterMs });
+  const repetition = progress.endless(bounds, now);
+  if (repetition === null) return;
+  const { name } = run.resource;
+  throw finalFailure(
+    'BrokenPromise',
+    `${name}: the list does not end (updatedSince ${updatedSince ?? 'absent'}, ${readPages} pages read): ` +
+      `${describeRepetition(repetition)}. Nothing was published. Report it to the service's support. If the service filters ` +
+      'its lists after paging, a larger `sync.pageSize` gives fewer such pages.',
+    { resource: name },
+  );
+}
+
+/**
+ * Requests a few pages of a long reading again and checks that each still begins with the same record
+ * (docs/explanation/guarantees.md#full-reads). If cursors are offsets, a deleted record shifts all later records forward
+ * without repeating a key, and only this check detects that. At most one request for each sixteen pages, and eight in all.
+ *
+ * @returns whether a page begins with a different record
+ */
+async function hasShifted(
+  client: ServiceClient,
+  run: RunFile,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const mark of marksToCheck(stage.marks, stage.readPages)) {
+    try {
+      if ((await firstKeyHash(client, run, stage, mark, signal)) !== mark.first) return true;
+    } catch (error) {
+      // A service may accept each cursor only once. The check is optional, so its errors do not fail the run.
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+  }
+  return false;
+}
+
+async function firstKeyHash(
+  client: ServiceClient,
+  run: RunFile,
+  { pageSize, updatedSince, columns }: Stage,
+  { cursor }: Mark,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { name, path } = run.resource;
+  const request = { resource: name, path, limit: pageSize, cursor, updatedSince, signal };
+  const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
+  const [key] = value.rows.keys;
+  return key === undefined ? null : keyHash(key);
+}
+
+/** For how long the worker has been stopping. */
+class DrainWatch {
+  readonly #draining: () => boolean;
+  #since: number | null = null;
+
+  constructor(draining: () => boolean) {
+    this.#draining = draining;
+  }
+
+  get isDraining(): boolean {
+    if (this.#draining()) this.#since ??= performance.now();
+    return this.#since !== null;
+  }
+
+  /** Milliseconds; 0 if it does not. */
+  get ms(): number {
+    return this.#since === null ? 0 : performance.now() - this.#since;
+  }
+}

@@ -1,0 +1,165 @@
+import { Context } from '@temporalio/activity';
+import { TransientError } from '../../src/api/index.js';
+import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../src/core/contract/index.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { MAX_WORDS_MS } from '../../src/core/unproven-limits.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
+import { idOf } from '../../src/lake/rows/profile.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
+import { ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
+import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
+import { type RunAt, readStages, type Staging } from '../shared/staging.js';
+
+/** Rounds for records that return a transient status while the service answers for other records. */
+const MAX_ROUNDS = 3;
+
+/** Records of the list that are requested until one is found: each may have been deleted since it was listed. */
+const MAX_CONTROLS = 3;
+
+/** The progress of an attempt that did not finish. The next attempt continues from it. */
+interface Progress {
+  readonly gone: readonly SortKey[];
+  readonly unproven: number;
+  /** Number of requested records that the service knows. */
+  readonly found: number;
+  /** Keys that have no answer yet. */
+  readonly open: readonly SortKey[];
+  readonly rounds: number;
+}
+
+/**
+ * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/guarantees.md#deletes), if the endpoint
+ * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
+ * then counts as not proven, and the run continues.
+ */
+export async function confirmDeletes(
+  { connection: { client, settings }, staging, clock }: RunAt,
+  input: ConfirmDeletesInput,
+): Promise<ConfirmedDeletes> {
+  const age = new ActivityAge();
+  const { resource, startedAt, giveUpAfterMs } = await staging.run();
+  // As for the whole run, the time counts from its start.
+  const isLate = (waitMs = 0): boolean => clock() - startedAt + waitMs > SHARE_OF_TIME * giveUpAfterMs;
+  const { cancellationSignal: signal } = Context.current();
+  const before = await readProgress(staging, input);
+  const gone = [...before.gone];
+  let { unproven, found } = before;
+  const refused: SortKey[] = [];
+  const untried: SortKey[] = [];
+  const failures: TransientError[] = [];
+  const ask = (key: SortKey) => {
+    const id = idOf(key, resource.csv);
+    const request = { resource: resource.name, path: resource.path, id, signal };
+    return askById(client, request, { field: resource.key[0]! });
+  };
+  const listed = listedRecords(await readStages(staging, input.stage));
+  const control = await askControls(ask, listed);
+  const rest = { unproven: unproven + before.open.length, works: true };
+  if (control instanceof TransientError) {
+    // A limit ends while words are still believed.
+    if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
+    if (!isLate(control.retryAfterMs ?? 0)) throw control;
+    return finish(gone, rest);
+  }
+  if (control === 'not-found') {
+    // In an earlier attempt, it may have worked.
+    return found > 0 || gone.length > 0 ? finish(gone, rest) : finish([], { unproven: 0, works: false });
+  }
+  let isOut = false;
+  await inParallel(before.open, settings.http.concurrency, async (key) => {
+    if (isOut || isLate()) return void untried.push(key);
+    try {
+      const answer = await ask(key);
+      if (answer === 'found') found++;
+      if (answer === 'gone') gone.push(key);
+      if (answer === 'unclear') unproven++;
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      // Without a record that was found, there may be no such endpoint.
+      if (control === 'none-listed' && isWebPage(error)) return void unproven++;
+      failures.push(error);
+      isOut ||= isServiceWide(error);
+      (isOut ? untried : refused).push(key);
+    }
+  });
+  // While a new version of the service is installed, every path may be unknown for a while.
+  const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
+  if (after !== control) {
+    untried.push(...gone.splice(before.gone.length));
+    if (after instanceof TransientError) failures.push(after);
+    isOut = true;
+  }
+  const open = [...untried, ...refused];
+  const rounds = before.rounds + (isOut ? 0 : 1);
+  // Any other failure has already lasted as long as retries can help.
+  const failure = failures.findLast((one) => one.retryable);
+  const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
+  if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
+    const progress = { gone, unproven, found, open, rounds };
+    await staging.write(progressName(staging.attempt), progress);
+    throw failure;
+  }
+  // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
+  const works = control === 'found' || found > 0 || input.allowDeletes;
+  if (!works) return finish([], { unproven: 0, works });
+  return finish(gone, { unproven: unproven + open.length, works });
+
+  async function finish(proven: SortKey[], more: { unproven: number; works: boolean }) {
+    const keys = await staging.write(`gone-${staging.attempt}.json`, proven.sort());
+    return { keys, count: proven.length, ...more };
+  }
+}
+
+/** Keys of records that the list has shown, the newest first. */
+function listedRecords(stages: readonly Stage[]): SortKey[] {
+  const chunks = stages.flatMap((stage) => stage.chunks);
+  const keys = chunks.reverse().flatMap(({ first, last }) => [last, first]);
+  return [...new Set(keys)].slice(0, MAX_CONTROLS);
+}
+
+/**
+ * Requests records that the list has just shown. If none of them is found, either because the service has no such endpoint or
+ * because the API key may not use it, a 404 of the same endpoint proves nothing.
+ *
+ * @returns the failure if the service did not answer, so that another attempt may
+ */
+async function askControls(
+  ask: (key: SortKey) => ReturnType<typeof askById>,
+  listed: readonly SortKey[],
+): Promise<'found' | 'not-found' | 'none-listed' | TransientError> {
+  let failure: TransientError | null = null;
+  for (const key of listed) {
+    try {
+      if ((await ask(key)) === 'found') return 'found';
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      if (isWebPage(error) || (seemsRefused(error) && error.evidence === 'challenge')) return 'not-found';
+      failure = error;
+    }
+  }
+  return failure ?? (listed.length === 0 ? 'none-listed' : 'not-found');
+}
+
+/** Whether a failure concerns the service or the connection, and not only the requested record. */
+function isServiceWide(error: TransientError): boolean {
+  const { reason, status, retryAfterMs } = error;
+  return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
+}
+
+function progressName(attempt: number): string {
+  return `asked-${attempt}.json`;
+}
+
+async function readProgress(staging: Staging, input: ConfirmDeletesInput): Promise<Progress> {
+  for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
+    const found = await staging.readIfExists<Progress>(progressName(earlier));
+    if (found !== null) return found;
+  }
+  return {
+    gone: [],
+    unproven: 0,
+    found: 0,
+    open: await staging.read<SortKey[]>(input.among),
+    rounds: 0,
+  };
+}

@@ -1,0 +1,269 @@
+import type { ObjectKey, RunId } from '../brands.js';
+import { EXIT, type ExitCode } from '../exit-code.js';
+
+/** Rows (docs/explanation/guarantees.md#verification). */
+export interface RunCounts {
+  readonly fetched: number;
+  readonly duplicates: number;
+  readonly unchanged: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly deleted: number;
+  readonly retained: number;
+  readonly rows: number;
+  /** Rows in the change log whose cells changed because of new settings (docs/explanation/guarantees.md#changed-settings). */
+  readonly restated: number;
+}
+
+export type RunMode = 'full' | 'increment';
+/**
+ * The outcome of a check before publish. `warned` and `accepted`: it failed, and the run was published nevertheless.
+ * `skipped`: there was nothing to judge yet.
+ */
+export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skipped';
+/** How a published run got its rows: from the service, or, for a rollback, from an earlier snapshot. */
+export type PublishedMode = RunMode | 'rollback';
+export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
+
+/**
+ * The types of failures and their effect on a run and on the exit code. Activities throw all but `Failed`, which is any
+ * other failure. Only `Transient` is retried (docs/explanation/guarantees.md#errors).
+ */
+export const FAILURES = {
+  Refused: { outcome: 'refused', exitCode: EXIT.refused },
+  Configuration: { outcome: 'failed', exitCode: EXIT.usage },
+  Transient: { outcome: 'failed', exitCode: EXIT.failed },
+  BrokenPromise: { outcome: 'failed', exitCode: EXIT.failed },
+  DeletesHeld: { outcome: 'failed', exitCode: EXIT.failed },
+  Lake: { outcome: 'failed', exitCode: EXIT.failed },
+  Displaced: { outcome: 'failed', exitCode: EXIT.failed },
+  VerificationFailed: { outcome: 'failed', exitCode: EXIT.failed },
+  Check: { outcome: 'failed', exitCode: EXIT.failed },
+  Failed: { outcome: 'failed', exitCode: EXIT.failed },
+} as const satisfies Record<string, { outcome: RunOutcome; exitCode: ExitCode }>;
+
+export type FailureType = Exclude<keyof typeof FAILURES, 'Failed'>;
+
+/** The type of a failure as a report names it: `Failed` for one that this connector does not define. */
+export function runErrorType(type: string | null | undefined): RunError['type'] {
+  return Object.hasOwn(FAILURES, type ?? '') ? (type as FailureType) : 'Failed';
+}
+
+export interface RunError {
+  readonly type: keyof typeof FAILURES;
+  readonly message: string;
+  /** Of a refusal: `key` and `plan` affect every resource. */
+  readonly scope?: 'key' | 'plan' | 'grant';
+  /** Of a run that checks have stopped: the names of the first ones. */
+  readonly checks?: readonly string[];
+}
+
+/** The checks of a published run in short; the manifest has each result. The names are those of the first ones. */
+export interface CheckSummary {
+  readonly passed: number;
+  readonly skipped: number;
+  readonly warned: readonly string[];
+  readonly accepted: readonly string[];
+}
+
+/** The result of one resource's run; one element of `export --json` (docs/reference/json-output.md). */
+export interface RunReport {
+  readonly resource: string;
+  readonly outcome: RunOutcome;
+  readonly runId: RunId | null;
+  /** In the published snapshot, including tombstones. */
+  readonly rows: number | null;
+  readonly counts: RunCounts | null;
+  /** Key of the snapshot's `_datapackage.json`. */
+  readonly snapshot: ObjectKey | null;
+  readonly warnings: readonly string[];
+  /** What is known about deletes of the resource; absent: the run was not published, or it was a rollback or a purge. */
+  readonly deletes?: DeleteDetection;
+  /** Absent: the run was not published, or the resource has no checks. */
+  readonly checks?: CheckSummary;
+  readonly error: RunError | null;
+  /** Of a purge: what held the record. */
+  readonly purged?: PurgeCounts;
+  /** Of a rollback: the run whose rows it published. */
+  readonly rolledBackTo?: RunId;
+  /** Of a rollback: the run that `latest.json` named before. */
+  readonly rolledBackFrom?: RunId;
+}
+
+/** What a purge removed: rows, and the snapshots and change logs that held them. */
+export interface PurgeCounts {
+  readonly snapshots: number;
+  readonly changeLogs: number;
+}
+
+export interface ExportInput {
+  readonly connection: string;
+  /** Absent: all configured resources. */
+  readonly resources?: readonly string[];
+  readonly full?: boolean;
+  readonly adopt?: boolean;
+  /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/guarantees.md#deletes). */
+  readonly allowDeletes?: boolean;
+  /**
+   * Publishes once in spite of failed checks. The value is who accepts them, such as `alice@laptop`; the manifest records it
+   * (docs/how-to/checks.md).
+   */
+  readonly acceptChecks?: string;
+  /** Exports of other connections that share their alerts with this one (docs/how-to/alerts.md#when-messages-are-sent). */
+  readonly together?: Together;
+}
+
+export interface ExportResult {
+  readonly outcome: RunOutcome;
+  readonly runs: readonly RunReport[];
+}
+
+export interface ExportProgress {
+  readonly connection: string;
+  /** By resource, in order; `null` until the run has ended. */
+  readonly runs: readonly { readonly resource: string; readonly report: RunReport | null }[];
+}
+
+export interface BackfillInput {
+  readonly connection: string;
+  /** Absent: all configured resources. */
+  readonly resources?: readonly string[];
+  /**
+   * Reads the changes since this time: a date such as `2026-08-01` (midnight UTC), or a time with its zone such as
+   * `2026-08-01T12:00:00Z`. Absent: everything.
+   */
+  readonly since?: string;
+  /** Reads everything and detects deletes (docs/explanation/guarantees.md#deletes). */
+  readonly reconcile?: boolean;
+  readonly allowDeletes?: boolean;
+  /** As in `ExportInput`. */
+  readonly together?: Together;
+}
+
+export interface RollbackInput {
+  readonly connection: string;
+  readonly resource: string;
+  /** The id of a published run, earlier than the one in `latest.json`, such as `20261121T020000Z-1a2b3c4d`. */
+  readonly to: string;
+}
+
+export interface PurgeInput {
+  readonly connection: string;
+  readonly resource: string;
+  /** The values of the record's key, in the order of the key's fields, as the service writes them. */
+  readonly key: readonly string[];
+}
+
+/** Exports of several connections that one command has started. They lead to one message per target. */
+export interface Together {
+  readonly id: string;
+  /** How many of them report. */
+  readonly exports: number;
+}
+
+/** The settings of an export, from the worker's configuration. */
+export interface ExportPlan {
+  readonly resources: readonly string[];
+  readonly giveUpAfterMs: number;
+  /** Minimum interval between two runs that change notices request. */
+  readonly minIntervalMs: number;
+  /** Whether the connection has targets for alerts. */
+  readonly alerts: boolean;
+}
+
+/**
+ * What a run knows about the deletes of a resource (docs/explanation/guarantees.md#deletes). It is in the manifest, in the state
+ * of the mirror and in reports, so it holds no record content and its size is bounded.
+ */
+export interface DeleteDetection {
+  /**
+   * What a delete is concluded from. `by-id`: the service answers 404 or 410 for the record's id; `two-readings`: the record
+   * is absent from two complete readings of the list; `none`: deletes are not detected.
+   */
+  readonly basis: 'by-id' | 'two-readings' | 'none';
+  /** The field that shows whether a row is inside the list's window; `null` if the list has no window or no field is configured. */
+  readonly windowField: string | null;
+  /** Why the basis is `none`, or why it is not `by-id` although `fetchById` is set; `null` if there is nothing to explain. */
+  readonly reason: DetectionReason | null;
+  /** Rows of the snapshot that the last full read did not list, including rows already marked as deleted; `null`: not known. */
+  readonly notListed: number | null;
+}
+
+/**
+ * `kept`: `deletes: keep`; `no-window-field`: the list has a window and no `windowField` is configured; `no-dates`: no row has
+ * a value in that field; `not-dates`: the field has values that are no dates; `endpoint`: GET by id did not find a record that
+ * the list had just shown.
+ */
+export type DetectionReason = 'kept' | 'no-window-field' | 'no-dates' | 'not-dates' | 'endpoint';
+
+/** Why a run that looked for deletes could not conclude some of them. Part of a history, so it holds no record content. */
+export type DeletesProblem =
+  /** `form`: the form of a value that is no date, as `formOf` gives it. */
+  | { readonly kind: 'not-dates'; readonly form: string }
+  | { readonly kind: 'no-dates' }
+  | { readonly kind: 'endpoint' }
+  /** The list was empty although the snapshot has this many rows that it should list. */
+  | { readonly kind: 'empty-list'; readonly rows: number };
+
+/** The report of a published run. Its strings have no brand, so that a test can write one. */
+export interface PublishedReport {
+  readonly resource: string;
+  readonly outcome: 'published';
+  readonly runId: string;
+  /** In the published snapshot, including tombstones. */
+  readonly rows: number;
+  readonly counts: RunCounts;
+  /** Key of the snapshot's `_datapackage.json`, for `readSnapshotAt`. */
+  readonly snapshot: string;
+  readonly warnings: readonly string[];
+  /** What is known about deletes of the resource; absent: as in `RunReport`. */
+  readonly deletes?: DeleteDetection;
+  /** The results of the checks; absent: the resource has none. */
+  readonly checks?: CheckSummary;
+  /** Of a rollback: the run whose rows it published. */
+  readonly rolledBackTo?: string;
+}
+
+/**
+ * The argument of the workflow in `onPublished`.
+ *
+ * @example
+ * export async function loadWarehouse({ connection, report }: OnPublishedInput): Promise<void> {
+ *   console.log(`${connection}: run ${report.runId} of ${report.resource} has ${report.rows} rows`);
+ * }
+ */
+export interface OnPublishedInput {
+  readonly connection: string;
+  readonly report: PublishedReport;
+}
+
+/** The workflow to start after each published run. */
+export interface OnPublishedTarget {
+  /** The workflow's type. */
+  readonly workflow: string;
+  readonly taskQueue: string;
+}
+
+/** Input of the activity that starts the workflow once for each run. A repeated start has no effect. */
+export interface StartOnPublishedInput extends OnPublishedTarget {
+  readonly connection: string;
+  readonly resource: string;
+  /** The run that was published. The workflow starts for this run and the runs of its chain since `after`. */
+  readonly runId: RunId;
+  /** As `hookedTo` in the mirror's state. */
+  readonly after: RunId | 'beginning' | null;
+}
+
+export interface StartedOnPublished {
+  /** The last run that the workflow was started for. Also the first detail of the activity's failure. */
+  readonly hookedTo: RunId;
+  readonly warnings: readonly string[];
+}
+
+/** The report of a run as that of a published one; `null` for any other outcome, and for rollbacks and purges. */
+export function toPublishedReport(report: RunReport): PublishedReport | null {
+  const { resource, outcome, runId, rows, counts, snapshot, warnings } = report;
+  if (outcome !== 'published' || runId === null || rows === null || counts === null || snapshot === null)
+    return null;
+  return { resource, outcome, runId, rows, counts, snapshot, warnings };
+}

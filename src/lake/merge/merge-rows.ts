@@ -1,0 +1,314 @@
+import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ShiftSigns } from '../../core/contract/index.js';
+import type { DeletePolicy } from '../../core/settings.js';
+import type { Block } from '../documents/block-index.js';
+import { blockBytes, type PackedBlocks } from '../part/framing.js';
+import type { RowOutput } from '../part/series.js';
+import { RowScanner } from '../rows/csv.js';
+import { isTombstone, payloadAt, restamped, type SortKey, syncedAtOf, toTombstone } from '../rows/row.js';
+import { byKey, lowerBound } from './key-ranges.js';
+import { type MergeCounts, zeroCounts } from './merge-result.js';
+import { type MergeSource, SourceHeap } from './merge-source.js';
+import type { Restorable } from './restorable.js';
+
+interface MergeOptions extends KeyMerge {
+  /** At most one has age 0, the base snapshot. The others are staged chunks. */
+  readonly sources: readonly MergeSource[];
+  /** The merge adds to these counts what the keys show about the last reading of the list. */
+  readonly signs?: Tally | undefined;
+  /** Called after each block or run of rows. It may throw to stop the merge. */
+  readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
+}
+
+/** Mutable counts of the signs that a list shifted while it was read. */
+export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
+
+/**
+ * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/guarantees.md#newest-wins).
+ * A block whose key range overlaps no other source is copied in compressed form, together with its neighbors. Other
+ * rows are compared as text, without parsing their cells. Memory is bounded by the buffers of the sources' readers.
+ */
+export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
+  const counts = zeroCounts();
+  const heap = await SourceHeap.start(options.sources);
+  const gone = [...options.gone].sort(byKey);
+  for (let top = heap.top; top !== undefined; top = heap.top) {
+    const limit = heap.second?.key ?? null;
+    const mayMove = (block: Block): boolean =>
+      (limit === null || block.last < limit) && !(top.age === 0 && containsAny(block, gone));
+    const block = top.wholeBlock;
+    if (block !== null && mayMove(block)) {
+      const taken = await top.takeBlocks(mayMove);
+      const rows = taken.blocks.reduce((sum, one) => sum + one.rows, 0);
+      counts.rows += rows;
+      await options.snapshot.take(taken);
+      if (top.age === 0) {
+        counts.retained += rows;
+      } else {
+        counts.fetched += rows;
+        counts.inserted += rows;
+        if (top.isLast && options.signs) options.signs.found += rows;
+        if (options.observer) await observeBlocks(options.observer, taken);
+        await options.changes?.take(taken);
+      }
+      heap.updateTop();
+    } else {
+      // Interleaved sources take this path for every row, so it awaits only what is not there yet.
+      if (!top.isOpen) await top.open();
+      if (limit !== null && top.key! >= limit) await mergeEqual(options, counts, heap);
+      else if (!mergeRun(options, counts, top, limit)) await top.nextBlock();
+      if (mustFlush(options)) await flush(options);
+      heap.updateTop();
+    }
+    options.onProgress?.(counts);
+  }
+  return counts;
+}
+
+/** Blocks of fetched rows are copied as they are, but an observer sees each of their rows. */
+async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promise<void> {
+  for (const block of taken.blocks) {
+    const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+    const text = raw.toString('latin1');
+    const rows = new RowScanner(text);
+    for (let at = 0; at < text.length; ) {
+      const end = rows.end(at);
+      const row = text.slice(at, end) as ByteString;
+      observer.changed(null, row);
+      observer.fetched(row);
+      at = end;
+    }
+  }
+}
+
+function mustFlush({ snapshot, changes }: MergeOptions): boolean {
+  return snapshot.mustFlush || changes?.mustFlush === true;
+}
+
+async function flush({ snapshot, changes }: MergeOptions): Promise<void> {
+  await snapshot.flush();
+  await changes?.flush();
+}
+
+/** Whether a block's key range contains one of the sorted keys. Such a block must be opened. */
+function containsAny({ first, last }: Block, sorted: readonly SortKey[]): boolean {
+  const at = lowerBound(sorted, first);
+  return at < sorted.length && sorted[at]! <= last;
+}
+
+/** Writes rows of one open block up to another source's next key. Returns false at the end of the block. */
+function mergeRun(
+  options: MergeOptions,
+  counts: MergeCounts,
+  source: MergeSource,
+  limit: SortKey | null,
+): boolean {
+  for (;;) {
+    const key = source.key!;
+    const row = source.row();
+    if (source.age > 0) {
+      counts.fetched++;
+      if (source.isLast && options.signs) options.signs.found++;
+      insert(options, counts, key, row);
+    } else {
+      resolveAbsent(options, counts, key, row);
+    }
+    if (!source.step()) return false;
+    if (source.key === null || (limit !== null && source.key >= limit)) return true;
+  }
+}
+
+/** Merges the rows of one key that is in several sources. */
+async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
+  const key = heap.top!.key!;
+  let before: ByteString | null = null;
+  let fetched: ByteString | null = null;
+  let last = 0;
+  let others = 0;
+  for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
+    if (!top.isOpen) await top.open();
+    const row = top.row();
+    if (top.age === 0) {
+      before = row;
+    } else {
+      counts.fetched++;
+      if (fetched !== null) counts.duplicates++;
+      if (top.isLast) last++;
+      else others++;
+      // Sources come oldest first, so the later row wins unless its "updated at" field is older.
+      if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
+    }
+    if (!top.step()) await top.nextBlock();
+    heap.updateTop();
+  }
+  if (options.signs && last > 0) {
+    options.signs.repeated += last - 1;
+    if (others === 0) options.signs.found++;
+  }
+  if (before === null) insert(options, counts, key, fetched!);
+  else if (fetched === null) resolveAbsent(options, counts, key, before);
+  else resolveFetched(options, counts, key, { before, fetched });
+}
+
+/** Follows which rows of the snapshot change, for checks before publish (docs/how-to/checks.md). */
+export interface RowObserver {
+  /** A row of the base snapshot becomes another row; `null`: there was none, or there is none any more. */
+  changed(before: ByteString | null, after: ByteString | null): void;
+  /** The run read the record; `row` is its row in the new snapshot. */
+  fetched(row: ByteString): void;
+}
+
+/** How a rollback merges: its target is a complete list, and each row that differs from the head becomes a row of the run. */
+export interface RollbackMerge {
+  /** `_synced_at` of the rows that the run publishes. */
+  readonly syncedAt: UtcSeconds;
+}
+
+/** Where the rows of a key go, and what decides about them. */
+interface KeyMerge {
+  readonly snapshot: RowOutput;
+  /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
+  readonly changes: RowOutput | null;
+  /** Keys of records whose deletion is confirmed (docs/explanation/guarantees.md#deletes). */
+  readonly gone: ReadonlySet<SortKey>;
+  readonly deletes: DeletePolicy;
+  /** Of a rollback, whose fetched rows are those of an earlier snapshot; `null`: they are the service's. */
+  readonly rollback: RollbackMerge | null;
+  readonly runId: RunId;
+  readonly deletedAt: UtcSeconds;
+  readonly delimiter: string;
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+  /** Judges rows that cells of earlier settings may be left in; `null` if there are none. */
+  readonly restorable?: Restorable | null;
+  /** Whether to count live rows that were not fetched. Default: false. */
+  readonly countsUnlisted?: boolean;
+  readonly observer?: RowObserver | null;
+  /** `_synced_at` of rows to count if they are not fetched: those of rollbacks, in the full read after them. Default: none. */
+  readonly rolledBackAt?: ReadonlySet<UtcSeconds> | null;
+}
+
+/** Inserts a row whose key is not in the base snapshot. */
+function insert(options: KeyMerge, counts: MergeCounts, key: SortKey, fetched: ByteString): void {
+  const row = ofRun(options, fetched);
+  counts.inserted++;
+  counts.rows++;
+  options.snapshot.add(key, row);
+  options.changes?.add(key, row);
+  options.observer?.changed(null, row);
+  options.observer?.fetched(row);
+}
+
+/** The row as the run publishes it. Rows of a rollback's target bear an earlier run's id and time. */
+function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
+  return rollback === null ? row : restamped(row, runId, rollback.syncedAt);
+}
+
+/** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
+function remove(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
+  const { runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = options;
+  const tombstone = ofRun(options, toTombstone(row, runId, deletedAt, delimiter));
+  counts.deleted++;
+  observer?.changed(row, null);
+  changes?.add(key, tombstone);
+  if (deletes === 'drop') {
+    counts.dropped++;
+  } else {
+    counts.rows++;
+    countLost(options, counts, tombstone);
+    snapshot.add(key, tombstone);
+  }
+}
+
+/** Handles a row of the base snapshot whose key was not fetched. */
+function resolveAbsent(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
+  const { rollback, gone, deletes } = options;
+  // A rollback's target is complete, so it also decides with `deletes: keep`, which is about the service's deletes.
+  const isGone = rollback !== null || (gone.has(key) && deletes !== 'keep');
+  if (isGone && !isTombstone(row)) remove(options, counts, key, row);
+  else keep(options, counts, key, row, 'retained');
+}
+
+/** Handles a row that is in the base snapshot and was fetched. */
+function resolveFetched(
+  options: KeyMerge,
+  counts: MergeCounts,
+  key: SortKey,
+  { before, fetched }: { readonly before: ByteString; readonly fetched: ByteString },
+): void {
+  const { rollback, restorable, observer } = options;
+  // A rollback is a deliberate return, so `updatedAt` does not count.
+  const isOlder = rollback === null && isNewerVersion(options, before, fetched);
+  const row = ofRun(options, fetched);
+  if (isOlder) {
+    // The older version that was fetched restores nothing.
+    countLost(options, counts, before);
+    keep(options, counts, key, before, 'unchanged');
+  } else if (isSame(before, fetched)) {
+    keep(options, counts, key, before, 'unchanged');
+  } else if (rollback === null && restorable?.isRestored(before, fetched)) {
+    // Only what earlier settings had hidden is new, so the record itself has not changed.
+    keep(options, counts, key, row, 'unchanged');
+    observer?.changed(before, row);
+  } else {
+    update(options, counts, key, { before, after: row });
+  }
+  observer?.fetched(isOlder ? before : row);
+}
+
+/** Keeps a row as it is in the base snapshot. @param as how it is counted */
+function keep(
+  options: KeyMerge,
+  counts: MergeCounts,
+  key: SortKey,
+  row: ByteString,
+  as: 'retained' | 'unchanged',
+): void {
+  const { snapshot, changes, runId } = options;
+  if (as === 'retained') {
+    countLost(options, counts, row);
+    if (options.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
+    // New settings can give such a row the run's id, but never another time.
+    if (options.rolledBackAt?.has(syncedAtOf(row))) counts.notReturned++;
+  }
+  counts[as]++;
+  counts.rows++;
+  snapshot.add(key, row);
+  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it or a new reading restored it.
+  if (row.startsWith(runId)) {
+    counts.restated++;
+    changes?.add(key, row);
+  }
+}
+
+function countLost({ restorable }: KeyMerge, counts: MergeCounts, row: ByteString): void {
+  if (restorable?.isLost(row)) counts.unrestored++;
+}
+
+function update(
+  { snapshot, changes, observer }: KeyMerge,
+  counts: MergeCounts,
+  key: SortKey,
+  { before, after }: { readonly before: ByteString; readonly after: ByteString },
+): void {
+  counts.updated++;
+  counts.rows++;
+  snapshot.add(key, after);
+  changes?.add(key, after);
+  observer?.changed(before, after);
+}
+
+/** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
+function isNewerVersion({ isNewer }: KeyMerge, first: ByteString, then: ByteString): boolean {
+  return !isTombstone(first) && isNewer?.(first, then) === true;
+}
+
+/** Whether both rows have the same values and the same deleted state. */
+function isSame(a: ByteString, b: ByteString): boolean {
+  const from = payloadAt(a);
+  return (
+    isTombstone(a) === isTombstone(b) &&
+    a.length - from === b.length - payloadAt(b) &&
+    a.endsWith(b.slice(payloadAt(b)))
+  );
+}

@@ -1,0 +1,88 @@
+import { condition, continueAsNew, log } from '@temporalio/workflow';
+import {
+  alertSent,
+  checkBegun,
+  type DueAlert,
+  isIdle,
+  nextAlerts,
+  reported,
+} from '../../src/core/alerts/message-rules.js';
+import type { AlertsState, WatchInput } from '../../src/core/contract/index.js';
+import { alertReportProblem } from '../../src/core/signal-checks.js';
+import { activity } from '../shared/activity.js';
+import { shouldContinueAsNew } from '../shared/long-lived.js';
+import { alertReport, handleChecked } from '../shared/messages.js';
+import { toRunError } from '../shared/run-errors.js';
+
+/** The next message of a target comes after the one that is being sent, so connections need only be named once. */
+const MAX_CONNECTIONS = 100;
+
+/**
+ * Sends the alerts of all connections of a task queue (docs/how-to/alerts.md#when-messages-are-sent). Workflows report to it by
+ * signal; what a message says and when it is due is in `src/core/alerts`. Ends when no connection has targets any more.
+ */
+export async function alertsWorkflow(initial: AlertsState): Promise<void> {
+  let state = initial;
+  /** Counts what happened, so that the loop looks again. */
+  let changes = 0;
+  const busy = new Set<string>();
+  let watching = 0;
+  handleChecked(alertReport, alertReportProblem, (report) => {
+    state = reported(state, report, Date.now());
+    changes++;
+  });
+  for (;;) {
+    const seen = changes;
+    const isLong = shouldContinueAsNew();
+    const { due, checks, at } = nextAlerts(state, Date.now(), busy);
+    if (isLong && busy.size === 0 && watching === 0) break;
+    if (!isLong) {
+      for (const one of due) void send(one);
+      for (const connection of checks) void watch(connection);
+    }
+    if (isIdle(state) && busy.size === 0 && watching === 0) return;
+    const hasChanged = (): boolean => changes !== seen;
+    const isWaiting = at !== null && !isLong && due.length + checks.length === 0;
+    if (isWaiting) await condition(hasChanged, Math.max(1, at - Date.now()));
+    else if (due.length + checks.length === 0 || isLong) await condition(hasChanged);
+  }
+  await continueAsNew<typeof alertsWorkflow>(state);
+
+  async function send(alert: DueAlert): Promise<void> {
+    const { message, connections } = alert;
+    busy.add(message.target);
+    let outcome: 'sent' | 'failed' | 'gone' = 'sent';
+    try {
+      const input = { connections: connections.slice(0, MAX_CONNECTIONS), message };
+      if ((await activity('worktrack.notify', connections[0] ?? '', 'manual')(input)).isGone)
+        outcome = 'gone';
+    } catch (error) {
+      outcome = 'failed';
+      const { event } = message;
+      log.warn('an alert could not be sent; it is tried again', { event, error: toRunError(error).message });
+    }
+    state = alertSent(state, alert, outcome, Date.now());
+    busy.delete(message.target);
+    changes++;
+  }
+
+  async function watch(connection: string): Promise<void> {
+    state = checkBegun(state, connection, Date.now());
+    watching++;
+    try {
+      await activity('worktrack.watch', connection, 'background')({ connection, always: true });
+    } catch (error) {
+      log.warn('the age of the data could not be checked', { connection, error: toRunError(error).message });
+    }
+    watching--;
+    changes++;
+  }
+}
+
+/**
+ * Looks once whether the data of a connection have become stale, and whether its Schedule is behind
+ * (docs/how-to/alerts.md#the-watcher). A Schedule starts this workflow.
+ */
+export async function watchWorkflow({ connection }: WatchInput): Promise<void> {
+  await activity('worktrack.watch', connection, 'background')({ connection });
+}

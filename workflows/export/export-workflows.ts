@@ -1,0 +1,194 @@
+import { ApplicationFailure, isCancellation, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type {
+  BackfillInput,
+  ExportInput,
+  ExportProgress,
+  ExportResult,
+  PurgeInput,
+  RollbackInput,
+  RunReport,
+} from '../../src/core/contract/index.js';
+import { type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
+import { cutText, limitReports } from '../../src/core/text-budget.js';
+import { parseSince } from '../../src/core/utc-time.js';
+import { activity } from '../shared/activity.js';
+import { reportAlerts } from '../shared/alert-reports.js';
+import { exportDetails, showDetails } from '../shared/details.js';
+import { exportProgress } from '../shared/messages.js';
+import { workOf } from '../shared/priority.js';
+import { failedReport } from '../shared/run-errors.js';
+import { MirrorRequester } from './mirror-requester.js';
+
+/**
+ * Publishes the rows of an earlier published run as a new run, with that run's checkpoint. The next run reads everything.
+ *
+ * @throws ApplicationFailure `ExportFailed` if that is not possible, with the reason in its details
+ * @example
+ * const to = '20261121T020000Z-1a2b3c4d';
+ * await executeChild(rollbackWorkflow, { args: [{ connection: 'acme', resource: 'tasks', to }] });
+ */
+export async function rollbackWorkflow({ connection, resource, to }: RollbackInput): Promise<ExportResult> {
+  // The check of the request reports anything but a run id.
+  return requestRuns({ connection, resources: [resource] }, { kind: 'rollback', to: to as RunId });
+}
+
+/**
+ * Removes one record from all snapshots and change logs of a resource. If the service still has the record, the next full
+ * pass adds it again.
+ *
+ * @throws ApplicationFailure `ExportFailed` if that is not possible, with the reason in its details
+ * @example
+ * const key = ['01KM0000000000000000000000'];
+ * await executeChild(purgeWorkflow, { args: [{ connection: 'acme', resource: 'tasks', key }] });
+ */
+export async function purgeWorkflow({ connection, resource, key }: PurgeInput): Promise<ExportResult> {
+  return requestRuns({ connection, resources: [resource] }, { kind: 'purge', key });
+}
+
+/**
+ * Rereads everything, or everything that changed since a time. The requests queue behind nightly runs in the mirror of
+ * each resource. A backfill never moves a checkpoint back (docs/explanation/how-it-works.md#checkpoint).
+ *
+ * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
+ * @example
+ * const args = [{ connection: 'acme', resources: ['tasks'], since: '2026-08-01' }] as const;
+ * const { runs } = await executeChild(backfillWorkflow, { args: [...args] });
+ */
+export async function backfillWorkflow(input: BackfillInput): Promise<ExportResult> {
+  const reconcile = input.reconcile === true;
+  const changes = {
+    mode: input.since === undefined || reconcile ? 'full' : 'increment',
+    reconcile,
+    allowDeletes: input.allowDeletes === true,
+    since: reconcile || input.since === undefined ? null : sinceOf(input.since),
+  } as const;
+  return requestRuns(input, runSpec(Date.now(), changes));
+}
+
+/** An invalid time stays as it is: the check of the request then reports it for each resource. */
+function sinceOf(text: string): UtcSeconds {
+  return parseSince(text) ?? (text as UtcSeconds);
+}
+
+/**
+ * Exports all resources of a connection, or the given ones. Schedules start this workflow.
+ *
+ * @throws ApplicationFailure `ExportFailed` if a resource was not published, with every outcome in its details
+ * @example
+ * const { runs } = await executeChild(exportWorkflow, { args: [{ connection: 'acme' }] });
+ */
+export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
+  const allowDeletes = input.allowDeletes === true;
+  const scheduledAt = scheduledTime();
+  const changes = {
+    mode: input.full === true ? 'full' : 'increment',
+    // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
+    reconcile: allowDeletes,
+    adopt: input.adopt === true,
+    allowDeletes,
+    ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
+    ...(scheduledAt === null ? {} : ({ background: true } as const)),
+  } as const;
+  return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
+}
+
+/** The scheduled time if a Schedule started this run; milliseconds since 1970. */
+function scheduledTime(): number | null {
+  const [scheduled] = (workflowInfo().searchAttributes.TemporalScheduledStartTime ?? []) as unknown as Date[];
+  return scheduled === undefined ? null : new Date(scheduled).getTime();
+}
+
+/** Most bytes of the messages of all resources together. The details of the failure have each of them. */
+const MAX_SUMMARY_BYTES = 16_000;
+
+/**
+ * Sends the same request to the mirrors of all resources, or of the given ones, in parallel, and collects their reports.
+ * A resource that fails does not stop the others (docs/explanation/guarantees.md#partial-failure).
+ *
+ * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
+ */
+export async function requestRuns(
+  { connection, resources: wanted, together }: Pick<ExportInput, 'connection' | 'resources' | 'together'>,
+  spec: RequestSpec,
+): Promise<ExportResult> {
+  const requester = new MirrorRequester(connection);
+  const unanswered = new Map<string, RunReport>();
+  let resources: readonly string[] = wanted ?? [];
+  const reportOf = (resource: string): RunReport | null =>
+    unanswered.get(resource) ?? requester.report(resource);
+  const progress = () => ({
+    connection,
+    runs: resources.map((resource) => ({ resource, report: reportOf(resource) })),
+  });
+  setHandler(exportProgress, () => limitProgress(progress()));
+
+  const work = spec.kind === 'run' ? workOf(spec) : 'manual';
+  const planExport = activity('worktrack.planExport', connection, work, { summary: 'list the resources' });
+  const plan = await planExport({ connection, ...(wanted === undefined ? {} : { resources: wanted }) });
+  resources = plan.resources;
+  showDetails(exportDetails(progress()));
+  try {
+    await Promise.all(resources.map((resource) => requestOrFail(resource)));
+  } catch (error) {
+    if (isCancellation(error)) await requester.withdrawAll();
+    await reportRuns();
+    throw error;
+  }
+  await reportRuns();
+  return toResult(limitReports(resources.map((resource) => reportOf(resource)!)));
+
+  /** One report for all resources, so that an outage of the service does not lead to a message for each. */
+  async function reportRuns(): Promise<void> {
+    if (!plan.alerts || spec.kind !== 'run') return;
+    const runs = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
+    await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
+  }
+
+  /** If the mirror does not answer, only this resource fails. */
+  async function requestOrFail(resource: string): Promise<void> {
+    try {
+      const request = spec.kind === 'run' ? ({ ...spec, alertedBy: 'sender' } as const) : spec;
+      await requester.request(resource, request, resource, plan.giveUpAfterMs);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      unanswered.set(resource, failedReport(resource, null, error));
+    }
+    showDetails(exportDetails(progress()));
+  }
+}
+
+/** The answer to a query has the same limit as a result. */
+function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
+  const reports = new Map(
+    limitReports(runs.flatMap(({ report }) => report ?? [])).map((report) => [report.resource, report]),
+  );
+  return {
+    connection,
+    runs: runs.map(({ resource }) => ({ resource, report: reports.get(resource) ?? null })),
+  };
+}
+
+function toResult(runs: readonly RunReport[]): ExportResult {
+  const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) =>
+    runs.some((run) => run.outcome === bad),
+  );
+  if (worst === undefined) return { outcome: 'published', runs };
+  const result: ExportResult = { outcome: worst, runs };
+  throw ApplicationFailure.create({
+    type: 'ExportFailed',
+    nonRetryable: true,
+    message: cutText(
+      runs
+        .flatMap((run) => (run.error === null ? [] : [withResource(run.resource, run.error.message)]))
+        .join('\n'),
+      MAX_SUMMARY_BYTES,
+    ),
+    details: [result],
+  });
+}
+
+/** Prefixes the resource, unless the message already names it. */
+function withResource(resource: string, message: string): string {
+  return message.includes(resource) ? message : `${resource}: ${message}`;
+}

@@ -1,0 +1,125 @@
+import { CancellationScope, log } from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
+import type {
+  DiscardRunInput,
+  MirrorState,
+  RunSweep,
+  SweepInput,
+  Swept,
+} from '../../src/core/contract/index.js';
+import { HOUR_MS } from '../../src/core/duration.js';
+import { sweepWarning } from '../../src/core/mirror-requests.js';
+import { removalWarning } from '../../src/core/removal.js';
+import { activity } from '../shared/activity.js';
+import { toRunError } from '../shared/run-errors.js';
+import { writer } from './mirror-writer.js';
+
+/** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
+const EVERY_MS = 20 * HOUR_MS;
+
+/**
+ * How long after a purge a late request of a run from before the purge may still arrive at the store, ms. S3 rejects signatures
+ * that are older than 15 minutes.
+ */
+export const LATE_MS = HOUR_MS;
+
+/**
+ * The sweep that the activity of a whole run makes; `null`: none is due. Plain increments sweep once a day, all other runs
+ * always.
+ *
+ * @param now milliseconds since 1970
+ */
+export function sweepOfRun(state: MirrorState, isPlain: boolean, now: number): RunSweep | null {
+  const { sweepAt } = state;
+  const isDue = sweepAt === null || sweepAt.at <= now;
+  const ended = endedRuns(state);
+  const hasFailed = ended.length > 0;
+  if (isPlain && !isDue && !hasFailed) return null;
+  const before = isDue ? (sweepAt?.before ?? null) : null;
+  // What was before a new mirror, it does not know.
+  const isFirst = sweepAt === null && state.published === null;
+  const isAll = !isPlain || isFirst || hasFailed || before !== null;
+  return { before, ended, scope: isAll ? 'all' : 'published' };
+}
+
+/**
+ * The last run, if it was not published. The next published run has begun after its end, so it can no longer
+ * be published then. A store shows whole seconds, so its times may not tell the two runs apart.
+ */
+export function endedRuns({ lastRun }: Pick<MirrorState, 'lastRun'>): RunId[] {
+  if (lastRun === null || lastRun.outcome === 'published' || lastRun.runId === null) return [];
+  return [lastRun.runId];
+}
+
+/**
+ * The state after a sweep. What a purge requires stays until a sweep has done it that began late enough.
+ *
+ * @param now end of the sweep, milliseconds since 1970
+ */
+export function afterSweep(
+  { sweepAt }: MirrorState,
+  { before, isDone, refused }: { readonly before: RunId | null } & Pick<Swept, 'isDone' | 'refused'>,
+  now: number,
+): Pick<MirrorState, 'sweepAt'> {
+  const left = refused.refused === 0 ? null : refused;
+  if (sweepAt !== null && sweepAt.before !== null && sweepAt.before !== before)
+    return { sweepAt: { ...sweepAt, refused: left } };
+  if (isDone && left === null) return { sweepAt: { at: now + EVERY_MS, before: null, refused: null } };
+  // What was refused is tried again by each run, and after a purge by the timer.
+  const wait = left !== null && before !== null ? LATE_MS : 0;
+  return { sweepAt: { at: now + wait, before, refused: left } };
+}
+
+/** What a purge requires: a sweep when no late request can arrive any more. @param now milliseconds since 1970 */
+export function afterPurge(purge: RunId, now: number): Pick<MirrorState, 'sweepAt'> {
+  return { sweepAt: { at: now + LATE_MS, before: purge, refused: null } };
+}
+
+/** Milliseconds until the mirror sweeps by itself; `null`: the next run does. @param now milliseconds since 1970 */
+export function untilSweep({ sweepAt }: MirrorState, now: number): number | null {
+  return sweepAt === null || sweepAt.before === null ? null : Math.max(1, sweepAt.at - now);
+}
+
+/**
+ * Sweeps after a published run in the lake, or after a purge. Never throws: the next run repeats a sweep that failed.
+ *
+ * @returns the changed state, and a warning for the report
+ */
+export async function sweep(
+  state: MirrorState,
+  {
+    runId,
+    work,
+    ...rest
+  }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: 'manual' | 'background' },
+): Promise<{ readonly changes: Partial<MirrorState>; readonly warnings: readonly string[] }> {
+  const { connection, resource, published, displaced, sweepAt } = state;
+  const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;
+  const run = activity('worktrack.sweep', connection, work);
+  const ref = { connection, resource, runId, writer: writer() };
+  const publishedRunId = published?.runId ?? null;
+  try {
+    const swept: Swept = await CancellationScope.nonCancellable(() =>
+      run({ ...ref, publishedRunId, displaced, ...rest, before }),
+    );
+    const warning = removalWarning(swept.refused);
+    return {
+      changes: afterSweep(state, { before, ...swept }, Date.now()),
+      warnings: warning === null ? [] : [warning],
+    };
+  } catch (error) {
+    const { message } = toRunError(error);
+    log.warn('the sweep failed; a later one repeats it', { error: message });
+    const isRequired = (sweepAt?.before ?? null) !== null;
+    if (!isRequired) return { changes: { sweepAt: null }, warnings: [sweepWarning(message)] };
+    // A timer repeats the sweep after a purge.
+    const changes = before === null ? {} : afterPurge(before, Date.now());
+    return { changes, warnings: [sweepWarning(message)] };
+  }
+}
+
+/** Removes what a run has written that cannot have been published. Throws if it could not remove all of it. */
+export function discardRun(input: DiscardRunInput): Promise<void> {
+  const remove = activity('worktrack.sweepFailedRun', input.connection, 'background');
+  return CancellationScope.nonCancellable(() => remove(input));
+}

@@ -1,0 +1,127 @@
+import { ApplicationFailure } from '@temporalio/workflow';
+import type { MirrorRequest, RunAnswer, RunRequest, SyncInput } from '../../src/core/contract/index.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
+import { jsonTextBytes } from '../../src/core/text-budget.js';
+import { parseSince } from '../../src/core/utc-time.js';
+
+/** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
+const MAX_ANSWERS = 50;
+
+/** Equal waiting requests without a rollback or purge between them, served by one run (docs/explanation/how-it-works.md#requests). */
+export interface Batch {
+  /**
+   * The oldest request, with the latest nominal start of the batch, so that a nightly run that joins an older request gets
+   * its own `dt`. It is background work only if all requests are.
+   */
+  readonly first: MirrorRequest;
+  readonly all: readonly MirrorRequest[];
+}
+
+/** Bytes of the waiting requests, about. Temporal refuses a state of 2 MiB. */
+const MAX_WAITING_BYTES = 512 * 1024;
+/** Bytes of a request in addition to its ids and its key, about. */
+const REQUEST_BYTES = 400;
+
+/** Whether no further request may wait. One that waits already can be repeated. */
+export function isFull(waiting: readonly MirrorRequest[], request: MirrorRequest): boolean {
+  if (waiting.some(({ requestId }) => requestId === request.requestId)) return false;
+  return bytesOf(request) + waiting.reduce((sum, other) => sum + bytesOf(other), 0) > MAX_WAITING_BYTES;
+}
+
+function bytesOf(request: MirrorRequest): number {
+  const texts = [request.requestId, request.replyTo ?? '', ...(request.kind === 'purge' ? request.key : [])];
+  return texts.reduce((sum, text) => sum + jsonTextBytes(text), REQUEST_BYTES);
+}
+
+/** Adds a request. A request with an id that is already waiting replaces the earlier one and keeps its place. */
+export function enqueue(waiting: readonly MirrorRequest[], request: MirrorRequest): MirrorRequest[] {
+  const others = waiting.filter((other) => other.requestId !== request.requestId);
+  if (others.length === waiting.length) return [...waiting, request];
+  return waiting.map((other) => (other.requestId === request.requestId ? request : other));
+}
+
+/**
+ * Takes the oldest request, and the requests equal to it that may share its run, from the queue. A rollback or purge is
+ * never overtaken: who requests a run after it wants what the run finds after it, and who requests it again after a run
+ * wants it to happen after that run.
+ */
+export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; rest: MirrorRequest[] } | null {
+  const [first] = waiting;
+  if (first === undefined) return null;
+  const spec = specOf(first);
+  const equal = (other: MirrorRequest): boolean => specOf(other) === spec;
+  const mayPass = (other: MirrorRequest): boolean => first.kind === 'run' && other.kind === 'run';
+  const barrier = waiting.findIndex((other) => !equal(other) && !mayPass(other));
+  const before = barrier === -1 ? waiting : waiting.slice(0, barrier);
+  const all = before.filter(equal);
+  return {
+    batch: { first: asOne(first, all), all },
+    rest: waiting.filter((other) => !all.includes(other)),
+  };
+}
+
+function asOne(first: MirrorRequest, all: readonly MirrorRequest[]): MirrorRequest {
+  if (first.kind !== 'run') return first;
+  const runs = all.filter((request) => request.kind === 'run');
+  const { background: _, ...run } = first;
+  return {
+    ...run,
+    nominalStart: Math.max(...runs.map(({ nominalStart }) => nominalStart)),
+    ...(runs.every(({ background }) => background === true) ? { background: true } : {}),
+  };
+}
+
+/** What a request specifies, without who requests it and when. Equal texts can share a run. */
+function specOf(request: MirrorRequest): string {
+  const { requestId: _, replyTo: __, ...spec } = request;
+  if (spec.kind !== 'run') return JSON.stringify(spec);
+  const { alertedBy: ___, background: ____, ...run } = spec;
+  return JSON.stringify({ ...run, nominalStart: 0 });
+}
+
+/** The reporter of a batch's run for alerts: a sender, if one of them does. */
+export function alertedBy(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
+  return batch.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
+}
+
+export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {
+  return [...answered.filter((other) => other.requestId !== answer.requestId), answer].slice(-MAX_ANSWERS);
+}
+
+export function answerOf(answered: readonly RunAnswer[], requestId: string): RunAnswer | undefined {
+  return answered.find((answer) => answer.requestId === requestId);
+}
+
+const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];
+
+/** Rejects an invalid update before it enters the history. @throws ApplicationFailure `InvalidSync` */
+export function checkSyncInput(input: SyncInput | undefined): void {
+  const problem = problemOf(input ?? {});
+  if (problem !== null) throw ApplicationFailure.nonRetryable(`sync: ${problem}`, 'InvalidSync');
+}
+
+function problemOf(input: SyncInput): string | null {
+  if (typeof input !== 'object' || Array.isArray(input)) return 'the argument must be an object';
+  const unknown = Object.keys(input).find((name) => !FIELDS.includes(name));
+  if (unknown !== undefined) return `unknown field "${unknown}"; the fields are ${FIELDS.join(', ')}`;
+  const { mode, reconcile, since } = input;
+  if (mode !== undefined && mode !== 'full' && mode !== 'increment')
+    return 'mode must be "full" or "increment"';
+  if (reconcile !== undefined && typeof reconcile !== 'boolean') return 'reconcile must be true or false';
+  if (since === undefined) return null;
+  if (typeof since !== 'string' || parseSince(since) === null)
+    return 'since must be a date such as 2026-08-01, or a time with its zone such as 2026-08-01T12:00:00Z';
+  if (reconcile === true || mode === 'full') return 'since cannot be combined with a full pass';
+  return null;
+}
+
+/** @param now milliseconds since 1970 */
+export function syncRequest(input: SyncInput | undefined, requestId: string, now: number): RunRequest {
+  const { mode, reconcile, since } = input ?? {};
+  const changes = {
+    mode: reconcile === true ? 'full' : (mode ?? 'increment'),
+    reconcile: reconcile === true,
+    since: since === undefined ? null : parseSince(since),
+  } as const;
+  return { ...runSpec(now, changes), requestId, replyTo: null };
+}

@@ -1,0 +1,137 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  ChildWorkflowFailure,
+  isCancellation,
+  TimeoutFailure,
+} from '@temporalio/workflow';
+import type { RunId } from '../../src/core/brands.js';
+import {
+  type ActiveRun,
+  type ExportResult,
+  FAILURES,
+  type RunError,
+  type RunOutcome,
+  type RunReport,
+  runErrorType,
+} from '../../src/core/contract/index.js';
+import type { WriteBackResult } from '../../src/core/contract/write-back.js';
+import { errorMessage } from '../../src/core/errors.js';
+import { cutText, MAX_MESSAGE_BYTES } from '../../src/core/text-budget.js';
+
+/** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
+export function toRunError(error: unknown): RunError {
+  const found = runError(error);
+  // A failure that this connector did not create can have a message of any length.
+  return { ...found, message: cutText(found.message, MAX_MESSAGE_BYTES) };
+}
+
+function runError(error: unknown): RunError {
+  const failure = innermost(error);
+  if (failure instanceof ApplicationFailure) {
+    const [detail] = (failure.details ?? []) as Pick<RunError, 'scope' | 'checks'>[];
+    return {
+      type: runErrorType(failure.type),
+      message: failure.message,
+      ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
+      ...(detail?.checks === undefined ? {} : { checks: detail.checks }),
+    };
+  }
+  if (failure instanceof TimeoutFailure) {
+    const last = lastAttempt(failure);
+    if (last !== null) return last;
+    return { type: 'Transient', message: `gave up: ${failure.message}. Check that a worker is running.` };
+  }
+  return { type: 'Failed', message: errorMessage(failure) };
+}
+
+/**
+ * The error of the last attempt before the timeout. The server sends it as the cause of the timeout, but the SDK drops
+ * that cause (seen in 1.24.0). Only the raw failure has it, as plain text unless a codec has encoded its attributes.
+ */
+function lastAttempt({ failure }: TimeoutFailure): RunError | null {
+  const cause = failure?.cause;
+  if (!cause?.message || cause.encodedAttributes) return null;
+  return { type: runErrorType(cause.applicationFailureInfo?.type), message: `gave up: ${cause.message}` };
+}
+
+/** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
+export function isOvertaken(error: unknown): boolean {
+  const failure = innermost(error);
+  if (!(failure instanceof ApplicationFailure)) return false;
+  const [detail] = (failure.details ?? []) as { readonly isOvertaken?: boolean }[];
+  return detail?.isOvertaken === true;
+}
+
+/** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */
+function innermost(error: unknown): unknown {
+  let found = error;
+  while (found instanceof ActivityFailure || (found instanceof TimeoutFailure && found.cause !== undefined)) {
+    if (found.cause === undefined) break;
+    found = found.cause;
+  }
+  return found;
+}
+
+export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
+  return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
+}
+
+/** The report of a run, or of a request, that ended with an error. */
+export function failedReport(resource: string, runId: RunId | null, error: unknown): RunReport {
+  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+  return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
+}
+
+/**
+ * Whether the next run may resume from the staged pages of a failed run. It may if the cause lies outside the pages. If
+ * the pages may be the cause, one more run resumes from them, and the run after that rereads everything.
+ */
+export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'>): boolean {
+  const { type } = toRunError(error);
+  if (toOutcome(error) === 'cancelled') return false;
+  if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
+  return (type === 'Lake' || type === 'Failed') && resumed === null;
+}
+
+/** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
+export function newerIdOf(error: unknown): RunId | null {
+  const failure = innermost(error);
+  if (!(failure instanceof ApplicationFailure)) return null;
+  const [detail] = (failure.details ?? []) as { readonly newerId?: RunId }[];
+  return detail?.newerId ?? null;
+}
+
+/**
+ * The result inside the failure of a child workflow that ran an export, backfill, rollback or purge. A workflow where
+ * a resource fails throws, and its failure has the outcome of every resource.
+ *
+ * @throws the error itself if it has no such result, for example a cancellation
+ * @example
+ * const exported = await executeChild(exportWorkflow, { args: [{ connection: 'acme' }] }).catch(exportResultOfChild);
+ * const failed = exported.runs.filter(({ outcome }) => outcome !== 'published');
+ */
+export function exportResultOfChild(error: unknown): ExportResult {
+  return detailOf<ExportResult>(error, 'ExportFailed');
+}
+
+/**
+ * The result inside the failure of a child workflow that wrote rows back.
+ *
+ * @throws the error itself if it has no such result, for example a cancellation
+ * @example
+ * const workflowId = writeBackWorkflowId(input);
+ * const written = await executeChild(writeBackWorkflow, { workflowId, args: [input] }).catch(writeBackResultOfChild);
+ * console.log(written.counts.created);
+ */
+export function writeBackResultOfChild(error: unknown): WriteBackResult {
+  return detailOf<WriteBackResult>(error, 'WriteBackFailed');
+}
+
+/** Our own workflows write these details, so their type is known. */
+function detailOf<Result>(error: unknown, type: string): Result {
+  const cause = error instanceof ChildWorkflowFailure ? error.cause : undefined;
+  const details = cause instanceof ApplicationFailure && cause.type === type ? cause.details : undefined;
+  if (details?.[0] === undefined) throw error;
+  return details[0] as Result;
+}

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seededRandom } from '../../support/random.js';
+import { type Respond, RowService } from '../../support/row-service.js';
+import type { Stack } from '../../support/stack.js';
+import {
+  fileIn,
+  readReceipts,
+  startWriteBackStack,
+  stopWriteBackStack,
+  timeEntriesCsv,
+  writeBack,
+} from '../../support/write-back.js';
+
+const SEED = Number(process.env.WORKTRACK_SEED ?? Date.now() % 1_000_000);
+const ROWS = 80;
+/** Rows that the file has twice. */
+const TWICE = 20;
+const HEADERS_TIMEOUT_MS = 1_000;
+
+describe(`a service that writes a row and then fails (WORKTRACK_SEED=${SEED})`, () => {
+  const random = seededRandom(SEED);
+  let stack: Stack;
+  let service: RowService;
+
+  beforeAll(async () => {
+    service = await RowService.start();
+    stack = await startWriteBackStack({ baseUrl: service.url });
+    const [connection] = stack.settings.connections;
+    const http = { ...connection!.http, headersTimeoutMs: HEADERS_TIMEOUT_MS };
+    const retries = { ...connection!.retries, giveUpAfterMs: 30_000 };
+    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, http, retries }] });
+  });
+  afterAll(async () => {
+    await stopWriteBackStack(stack);
+    await service.stop();
+  });
+
+  /** Every second response is lost after the write, in each way that a service or a proxy has. */
+  const failing: Respond = async () => {
+    if (random.share() < 0.5) return null;
+    const kind = random.below(6);
+    if (kind === 0) return { status: 500, body: '{"message":"broken"}', writes: true };
+    if (kind === 1) return { status: 503, writes: true };
+    if (kind === 2) return { status: 504, body: '<html>Gateway Time-out</html>', writes: true };
+    if (kind === 3)
+      return { status: 201, headers: { 'content-length': '100' }, body: '{"id":', writes: true };
+    if (kind === 4) await new Promise((resolve) => setTimeout(resolve, 1.5 * HEADERS_TIMEOUT_MS));
+    return 'drop';
+  };
+
+  it('has one record of each row in the end, also of equal rows, and each receipt names its record', async () => {
+    const csv = timeEntriesCsv(ROWS);
+    const file = await fileIn(stack, `${csv}${timeEntriesCsv(TWICE).split('\n').slice(1).join('\n')}`);
+    const batch = { resource: 'time-entries', file };
+    const rows = ROWS + TWICE;
+    service.respond = failing;
+    let result = await writeBack(stack, batch);
+    expect(service.records.length).toBeLessThanOrEqual(rows);
+    for (const { outcome, id } of await readReceipts(stack, result.batchId)) {
+      expect(['created', 'unknown']).toContain(outcome);
+      if (outcome === 'created') expect(service.records.some((record) => record.id === id)).toBe(true);
+    }
+    service.respond = () => null;
+    result = await writeBack(stack, batch);
+    expect(result).toMatchObject({ outcome: 'written', counts: { created: rows, unknown: 0 } });
+    const ids = (await readReceipts(stack, result.batchId)).map(({ id }) => id);
+    expect(new Set(ids)).toEqual(new Set(service.records.map(({ id }) => id)));
+    expect(ids).toHaveLength(rows);
+    expect(service.records).toHaveLength(rows);
+
+    // The same rows with other line ends are another batch, and none of them is written again.
+    const again = await fileIn(stack, csv.replaceAll('\n', '\r\n'));
+    const skipped = await writeBack(
+      stack,
+      { resource: 'time-entries', file: again },
+      { written: 'skip', readBack: false },
+    );
+    expect(skipped).toMatchObject({ counts: { created: 0, skipped: ROWS }, unsent: 0 });
+    expect(service.records).toHaveLength(rows);
+  });
+});

@@ -3,7 +3,7 @@ import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import { readChain, readHistory, readHistoryAt } from '../lake/published/chain.js';
+import { readChain, readHistory } from '../lake/published/chain.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
@@ -97,9 +97,8 @@ async function readResource(
     }
     const chain = readChain(store, pointer);
     const most = REPORTED_RUNS;
-    const runs =
-      runId === null ? await readHistory(chain, most) : await readHistoryAt(chain, { runId, most });
-    if (runs === null) return null;
+    const runs = await readHistory(chain, { most, from: runId ?? undefined });
+    if (runId !== null && runs.length === 0) return null;
     if (runs[0] === undefined) {
       const problem = `cannot read the change log of the last run, ${pointer.runId}`;
       return resourceReport(resource, [], { ...options, problem });

@@ -31,12 +31,12 @@ type Verdict = Omit<CheckResult, 'name' | 'outcome' | 'allowed'> & {
 };
 
 /** A difference of fewer rows than this is normal, whatever the share. */
-export const LEAST_CHANGE = 20;
+const LEAST_CHANGE = 20;
 /** Days before a change is judged. */
 const LEAST_DAYS = 3;
 const MAX_TEXT_BYTES = 300;
 
-export interface JudgeOptions {
+interface JudgeOptions {
   /** The user who accepts failed checks; `null`: no one. */
   readonly acceptedBy: string | null;
   /** Whether a failed check stops the run. A rollback is not stopped. */
@@ -222,7 +222,7 @@ function median(values: readonly number[]): number {
 }
 
 /** What a check allows, for people. */
-export function allowedText(check: CheckSettings): string {
+function allowedText(check: CheckSettings): string {
   switch (check.kind) {
     case 'rows':
       return `${bounds(check.min, check.max)} rows${of(check)}`;

@@ -160,10 +160,10 @@ function noteTime(times: { added: number | null; removed: number | null }): Note
 }
 
 /** Whether a value breaks a rule. `null` is a null. */
-export type Probe = (value: ByteString | null) => boolean;
+type Probe = (value: ByteString | null) => boolean;
 
 /** The probe of a measure that counts. */
-export function probeOf(rule: CountRule): Probe {
+function probeOf(rule: CountRule): Probe {
   switch (rule.kind) {
     case 'nulls':
       return (value) => value === null;

@@ -104,7 +104,7 @@ HAVING count(*) > 1
 `;
 
 /** The YAML file of a resource: its source tables with their freshness, and its models with their tests. */
-export function propertiesOf(
+function propertiesOf(
   adapter: DbtAdapter,
   resource: DbtResource,
   relations: readonly (Relation & { readonly model: string })[],

@@ -19,7 +19,7 @@ export const athena: Engine = {
 };
 
 /** A table over files whose columns are text. */
-export interface FileTable {
+interface FileTable {
   readonly name: string;
   readonly columns: readonly string[];
   readonly url: string;
@@ -27,7 +27,7 @@ export interface FileTable {
   readonly delimiter: string | null;
 }
 
-export interface TableStyle {
+interface TableStyle {
   readonly engine: Engine;
   /** Statements that drop and create a table. */
   readonly table: (table: FileTable, about: readonly string[]) => Statement[];
@@ -38,7 +38,7 @@ export interface TableStyle {
  *
  * @throws RangeError if the lake is not in S3
  */
-export function hiveText(
+function hiveText(
   { lake, folder, name, shape, csv, pointer, ...source }: TableSource,
   columns: readonly TableColumn[],
   { engine, table }: TableStyle,
@@ -115,7 +115,7 @@ function hiveTable({ name, columns, url, delimiter }: FileTable, about: readonly
  *
  * @param timeDigits the most digits after the second that a time may have. Times with more stay text
  */
-export function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): string {
+function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): string {
   switch (kind.type) {
     case 'time':
       if (kind.digits > timeDigits) return text;
@@ -127,7 +127,7 @@ export function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): str
 }
 
 /** Trino has no documented function that fails a query. A cast of other text does, and its error shows the text. */
-export function trinoFailure({ text, kind, message }: ExactCast, timeDigits: 3 | 6): string {
+function trinoFailure({ text, kind, message }: ExactCast, timeDigits: 3 | 6): string {
   return `CAST(concat(${text}, ${sqlString(` (${message})`)}) AS ${typeName(kind, timeDigits)})`;
 }
 

@@ -17,7 +17,7 @@ import { LAYOUT_VERSION, PREVIOUS_RUNS } from './lake-layout.js';
  */
 
 /** A document as it is read: nothing of it changes. */
-export type Stored<T> = T extends string | number | boolean | null | undefined
+type Stored<T> = T extends string | number | boolean | null | undefined
   ? T
   : T extends readonly (infer Item)[]
     ? readonly Stored<Item>[]

@@ -77,7 +77,7 @@ async function readRunAt(store: ObjectStore, changes: ObjectKey): Promise<Chaine
 }
 
 /** The ids on a chain, and whether it was read to its end. */
-export interface RunIds {
+interface RunIds {
   /** Newest first. */
   readonly runs: ReadonlySet<RunId>;
   /** The run whose change log is lost, so that the runs before it are not known; `null` for a chain that was read to its end. */
@@ -120,7 +120,7 @@ export async function readRunIds(
 }
 
 /** What a manifest says about the runs before its run. */
-export type ListedRuns = Pick<Manifest, 'previousRuns' | 'leftBehind'>;
+type ListedRuns = Pick<Manifest, 'previousRuns' | 'leftBehind'>;
 
 /** The manifest of the pointer's run: of its change log, or of its snapshot if that is lost or damaged; `null` if both are lost. */
 async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Promise<ListedRuns | null> {
@@ -191,32 +191,22 @@ async function isOnChain(
 }
 
 /**
- * Reads the change-log manifests of the last published runs, newest first. It reads one object for each run, at most
- * `most`, and ends early if a manifest is missing or damaged.
+ * Reads the change-log manifests of published runs, newest first. It reads one object for each run, and ends early if a
+ * manifest is missing or damaged.
+ *
+ * @param most the most manifests
+ * @param from the first run; absent: the newest one. None are returned if it is not on the chain
  */
-export async function readHistory(chain: AsyncIterable<ChainedRun>, most: number): Promise<Manifest[]> {
+export async function readHistory(
+  chain: AsyncIterable<ChainedRun>,
+  { most, from }: { readonly most: number; readonly from?: RunId | undefined },
+): Promise<Manifest[]> {
   const runs: Manifest[] = [];
   for await (const { manifest } of readable(chain)) {
+    if (from !== undefined && runs.length === 0 && manifest.runId !== from) continue;
     if (runs.push(manifest) >= most) break;
   }
   return runs;
-}
-
-/**
- * The history up to an earlier run. It also reads one object for each later run.
- *
- * @returns `null` if the run is not on the chain
- */
-export async function readHistoryAt(
-  chain: AsyncIterable<ChainedRun>,
-  { runId, most }: { readonly runId: RunId; readonly most: number },
-): Promise<Manifest[] | null> {
-  const runs: Manifest[] = [];
-  for await (const { manifest } of readable(chain)) {
-    if (runs.length === 0 && manifest.runId !== runId) continue;
-    if (runs.push(manifest) >= most) break;
-  }
-  return runs.length === 0 ? null : runs;
 }
 
 async function* readable(chain: AsyncIterable<ChainedRun>): AsyncGenerator<ChainedRun> {

@@ -99,7 +99,7 @@ function withinLimits(all: readonly Shape[]): readonly Shape[] {
 }
 
 /** The shape of rows that may have any of several shapes. */
-export function unknownShape(shapes: readonly Shape[]): Shape {
+function unknownShape(shapes: readonly Shape[]): Shape {
   const settings = { nested: 'json', separator: '.', include: null, exclude: [], mask: {} } as const;
   return { since: null, ...settings, unknown: [...new Set(shapes.flatMap(splitsOf))] };
 }

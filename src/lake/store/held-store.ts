@@ -144,7 +144,7 @@ export class HeldStore implements ObjectStore {
 }
 
 /** Collects an object in memory. */
-export class HeldWriter implements ObjectWriter {
+class HeldWriter implements ObjectWriter {
   bytes = 0;
   #pieces: Buffer[] = [];
   readonly #onFinish: (pieces: readonly Buffer[]) => WrittenObject | Promise<WrittenObject>;

@@ -29,7 +29,7 @@ export interface ReadTree {
 }
 
 /** Reads all parts of a manifest, twice if a part has problems. Keys must be in ascending order across parts, which makes them unique. */
-export async function verifyTree(
+async function verifyTree(
   store: ObjectStore,
   { columns, csv, key, parts, selection }: CheckedManifest,
   { index, signal, partsAtOnce, onPart, checks = [] }: TreeOptions,
@@ -91,7 +91,7 @@ async function readTwice(
 }
 
 /** Note for an object that was damaged in the first read and intact in the second. */
-export function inTransit(key: ObjectKey): string {
+function inTransit(key: ObjectKey): string {
   return `${key} was damaged in transit; a second read was intact. Check the network and the memory of this machine.`;
 }
 

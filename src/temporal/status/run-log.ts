@@ -87,7 +87,7 @@ export async function readRunLog(
 async function publishedRuns(store: ObjectStore, resource: string, limit: number): Promise<LoggedRun[]> {
   const pointer = await readPointer(store, resource);
   if (pointer === null) return [];
-  const runs = await readHistory(readChain(store, pointer), limit);
+  const runs = await readHistory(readChain(store, pointer), { most: limit });
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
   return withRolledBack(last === null ? runs : [last]).map((run) => fromManifest(resource, run));

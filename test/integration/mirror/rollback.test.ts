@@ -261,7 +261,7 @@ describe('a rollback', () => {
     expect(good.stdout).toMatch(
       new RegExp(`projects: run \\S+ publishes the rows of run ${runOf(first)} \\(5 rows\\)`),
     );
-    expect((await runCommand(stack, args('yesterday'))).stderr).toMatch(/not a run id such as/);
+    expect((await runCommand(stack, args('yesterday'))).stderr).toMatch(/must be a run id such as/);
     const unknown = await runCommand(stack, args('20200101T000000Z-00000000'));
     expect(unknown).toMatchObject({ code: 2 });
     expect(unknown.stderr).toMatch(/was never published\. Roll back to one of/);

@@ -8,7 +8,7 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { inFolder, MANIFEST, runFolder } from '../../../src/lake/documents/lake-layout.js';
 import { encodeManifest, type ManifestFields } from '../../../src/lake/documents/manifest.js';
 import type { Pointer } from '../../../src/lake/documents/pointer.js';
-import { readChain, readHistory, readHistoryAt } from '../../../src/lake/published/chain.js';
+import { readChain, readHistory } from '../../../src/lake/published/chain.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { createReport } from '../../../src/report/index.js';
 import { publishRun } from '../lake/published.js';
@@ -63,25 +63,25 @@ describe('the history of a resource', () => {
   }
 
   it('reads the given number of runs, and no more requests for an older lake', async () => {
-    const runs = await readHistory(readChain(store, pointer), 10);
+    const runs = await readHistory(readChain(store, pointer), { most: 10 });
     expect(runs.map((run) => run.runId)).toEqual(Array.from({ length: 10 }, (_, ago) => runId(ago)));
     expect(reads.length).toBe(10);
     expect(listed.length).toBe(0);
   });
 
   it('ends at the first run, or at a manifest that is missing or damaged', async () => {
-    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(RUNS);
+    expect((await readHistory(readChain(store, pointer), { most: 1000 })).length).toBe(RUNS);
     const third = (await keys()).find((key) => key.includes(runId(2)))!;
     await store.write(third, Buffer.from('{"worktrack":{}}'));
-    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(2);
+    expect((await readHistory(readChain(store, pointer), { most: 1000 })).length).toBe(2);
     await store.remove([third]);
-    expect((await readHistory(readChain(store, pointer), 1000)).length).toBe(2);
+    expect((await readHistory(readChain(store, pointer), { most: 1000 })).length).toBe(2);
   });
 
   it('can start at an earlier run, but not at a run that is not on the chain', async () => {
-    const runs = await readHistoryAt(readChain(store, pointer), { runId: runId(45), most: 3 });
+    const runs = await readHistory(readChain(store, pointer), { from: runId(45), most: 3 });
     expect(runs?.map((run) => run.runId)).toEqual([runId(45), runId(46), runId(47)]);
-    expect(await readHistoryAt(readChain(store, pointer), { runId: runId(RUNS), most: 3 })).toBeNull();
+    expect(await readHistory(readChain(store, pointer), { from: runId(RUNS), most: 3 })).toEqual([]);
   });
 
   it('becomes a report that also shows a damaged pointer and a resource without one', async () => {

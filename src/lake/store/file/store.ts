@@ -182,7 +182,7 @@ export class FileStore implements ObjectStore {
 const CHUNK_BYTES = 256 * 1024;
 
 /** Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile. */
-export async function* streamFile(
+async function* streamFile(
   folder: LakeFolder,
   key: ObjectKey,
   options: ReadOptions = {},
@@ -225,7 +225,7 @@ async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promi
 }
 
 /** Removes temporary files below a folder (`''` or ending in `/`) that `isAbandoned` accepts. Returns their number. */
-export async function removeUnfinished(
+async function removeUnfinished(
   folder: LakeFolder,
   below: string,
   isAbandoned: (key: ObjectKey, startedAt: number) => boolean,

@@ -164,7 +164,7 @@ function objectParameters(lake: LakeSettings, command: string, key: string): Par
 }
 
 /** Adds the parameters to each request of a client, in the one place that sees all of them. */
-export function addAccountParameters(client: S3Client, lake: LakeSettings): void {
+function addAccountParameters(client: S3Client, lake: LakeSettings): void {
   client.middlewareStack.add(
     (next, { commandName }) =>
       (args) => {
@@ -182,7 +182,7 @@ export function addAccountParameters(client: S3Client, lake: LakeSettings): void
  * The identity of a connection: its role, which the base credentials assume, or its profile. Absent: the SDK's default
  * chain. The SDK renews the credentials of a role before they expire.
  */
-export function accountCredentials({
+function accountCredentials({
   profile,
   role,
   region,

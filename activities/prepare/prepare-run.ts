@@ -1,11 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
-import type {
-  PreparedRun,
-  PrepareRunInput,
-  PublishedMode,
-  PublishedRun,
-} from '../../src/core/contract/index.js';
+import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
 import type { FoundPointer } from '../../src/lake/documents/pointer.js';
 import type { BaseSnapshot, RunFile } from '../../src/lake/documents/run-file.js';
@@ -55,7 +50,7 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
  */
 export async function prepareRun(
   connection: OpenConnection,
-  input: PrepareRunInput,
+  input: RunInput,
   { now, origin }: { readonly now: number; readonly origin: string },
 ): Promise<Preparation> {
   const { settings, store } = connection;
@@ -168,7 +163,7 @@ export async function prepareRun(
 async function readHead(
   store: ObjectStore,
   found: FoundPointer | null,
-  { rollbackTo }: PrepareRunInput,
+  { rollbackTo }: RunInput,
 ): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
   if (found === null) return { before: null, warnings: [] };
   if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
@@ -220,7 +215,7 @@ function checkDelimiter({ name, csv }: ResourceSettings, { runId, profile }: Bas
 }
 
 /** An adopted snapshot brings its own checkpoint; the mirror's checkpoint belongs to another snapshot. */
-function checkpointOf(input: PrepareRunInput, before: BaseSnapshot | null, fence: string): UtcSeconds | null {
+function checkpointOf(input: RunInput, before: BaseSnapshot | null, fence: string): UtcSeconds | null {
   if (fence === 'empty') return null;
   if (fence === 'adopted') return before?.checkpoint ?? null;
   return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;

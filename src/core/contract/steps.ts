@@ -29,25 +29,6 @@ interface Fenced extends RunRef {
   readonly displaced: boolean;
 }
 
-export interface PrepareRunInput extends Fenced {
-  readonly mode: RunMode;
-  readonly reconcile: boolean;
-  readonly adopt: boolean;
-  /** Whether the request may conclude any number of deletes, also in a list that replaced another one. */
-  readonly allowDeletes: boolean;
-  /** As in `RunRequest`. */
-  readonly acceptChecks?: string;
-  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
-  readonly since: UtcSeconds | null;
-  /** The run whose rows a rollback publishes; `null`: the run reads the service. */
-  readonly rollbackTo: RunId | null;
-  readonly resumable: RunId | null;
-  readonly startedAt: number;
-  readonly nominalStart: number;
-  /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
-  readonly refused?: Removal;
-}
-
 export interface PreparedRun {
   /** The run in `latest.json`; `null`: nothing is published. */
   readonly base: RunId | null;
@@ -240,7 +221,23 @@ export interface PublishedRun {
 }
 
 /** A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake). */
-export interface RunInput extends PrepareRunInput {
+export interface RunInput extends Fenced {
+  readonly mode: RunMode;
+  readonly reconcile: boolean;
+  readonly adopt: boolean;
+  /** Whether the request may conclude any number of deletes, also in a list that replaced another one. */
+  readonly allowDeletes: boolean;
+  /** As in `RunRequest`. */
+  readonly acceptChecks?: string;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly since: UtcSeconds | null;
+  /** The run whose rows a rollback publishes; `null`: the run reads the service. */
+  readonly rollbackTo: RunId | null;
+  readonly resumable: RunId | null;
+  readonly startedAt: number;
+  readonly nominalStart: number;
+  /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
+  readonly refused?: Removal;
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
   /** As in the mirror's state. */
   readonly hookedTo: RunId | 'beginning' | null;

@@ -30,7 +30,7 @@ function withSwap(connections: Connections, swap: (store: ObjectStore) => Swap):
           (given[0] === POINTER ? swap(target) : target.swap.bind(target))(...given);
       },
     });
-    return { ...open, store };
+    return { settings: open.settings, client: open.client, store };
   };
   return Object.defineProperty(Object.create(connections), 'connection', { value: connection });
 }

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,14 +11,20 @@ import { until } from '../support/stack.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CLI = join(ROOT, 'dist/src/cli/main.js');
+/** 80 characters and the margins. */
 const WIDTH = 760;
 
 let folder: string;
+let bin: string;
 let demo: ReturnType<typeof spawn>;
 let page: Page;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'worktrack-pictures-'));
+  // A link, as of a global installation: messages then say `worktrack`.
+  bin = join(folder, 'bin');
+  await mkdir(bin);
+  await symlink(CLI, join(bin, 'worktrack'));
   demo = spawn(process.execPath, [CLI, 'demo', '--keep', '--dir', join(folder, 'demo')], { cwd: folder });
   let printed = '';
   demo.stdout!.on('data', (chunk) => {
@@ -69,11 +75,12 @@ it.each([
       ([, key, value]) => [key!, value!],
     ),
   );
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...command.split(' ')], {
+  const { stdout } = await promisify(execFile)('worktrack', command.split(' '), {
     cwd: folder,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...env, PATH: `${bin}:${process.env.PATH}`, COLUMNS: '80' },
   });
   expect(stdout).toContain('published');
+  expect(stdout).not.toContain(ROOT);
   const file = join(folder, `${name}.html`);
   await writeFile(file, terminal(command, stdout));
   await save(name, pathToFileURL(file).href, { width: WIDTH, height: 100, scheme: 'dark' });

@@ -82,7 +82,7 @@ export const KINDS = [
     { in: 'cells' },
   ),
   kind('likewise', /\blikewise\b/i, 'also, or say it', 'The other list likewise.'),
-  kind('space before %', /\d %/, '10%', 'more than 10 % of the rows'),
+  kind('space before %', /[\d…] %(?! \d)/, '10%', 'more than 10 % of the rows'),
   kind('out of reach', /\bout of reach\b/i, 'unreachable', 'The lake is out of reach.'),
   kind('at once', /\b(?:all )?at once\b/i, 'immediately, or at the same time', 'It ends at once.'),
   kind(

@@ -66,7 +66,7 @@ async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode>
   if (second.outcome !== 'published') return exitCodeOf(second);
   const { inserted, updated } = changesOf(second);
   output.out(
-    `3. The second export reads only what changed: ${count(inserted)} new and ${count(updated)} changed rows`,
+    `3. The second export reads only what changed: ${count(inserted)} inserted and ${count(updated)} updated rows`,
   );
   const written = await writeBackDemo(servers, folder);
   if (written.outcome !== 'written') return writeBackExitCode(written);

@@ -81,7 +81,18 @@ async function readHistories(
   return resources.map((name, at): ResourceHistory => ({ name, runs: logs[at] ?? [] }));
 }
 
-const HEADER = ['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'NEW', 'CHANGED', 'GONE', 'TOOK', 'WARNINGS', 'RUN'];
+const HEADER = [
+  'STARTED',
+  'MODE',
+  'OUTCOME',
+  'ROWS',
+  'INSERTED',
+  'UPDATED',
+  'DELETED',
+  'TOOK',
+  'WARNINGS',
+  'RUN',
+];
 const NUMBERS = [3, 4, 5, 6, 7, 8];
 /** Columns that a narrow terminal leaves out: `--json` has them. The run id stays, because other commands take it. */
 const OPTIONAL = [8, 1, 7, 6, 5, 4];

@@ -92,8 +92,8 @@ export function countsText({
 }): string {
   if (counts === null) return '';
   const shown: [number, string][] = [
-    [counts.inserted, 'new'],
-    [counts.updated, 'changed'],
+    [counts.inserted, 'inserted'],
+    [counts.updated, 'updated'],
     [counts.unchanged, 'unchanged'],
     [counts.deleted, 'deleted'],
   ];

@@ -195,7 +195,7 @@ function judgeChange(
 function difference(live: number, middle: number): string {
   if (middle === 0) return 'after none';
   const share = (Math.abs(live - middle) / middle) * 100;
-  return `${share >= 10 ? Math.round(share) : share.toFixed(1)} % ${live < middle ? 'less' : 'more'}`;
+  return `${share >= 10 ? Math.round(share) : share.toFixed(1)}% ${live < middle ? 'less' : 'more'}`;
 }
 
 /**
@@ -228,9 +228,9 @@ function allowedText(check: CheckSettings): string {
       return `${bounds(check.min, check.max)} rows${of(check)}`;
     case 'change': {
       const limits = [
-        ...(check.max === null ? [] : [`a difference of ${check.max} %`]),
-        ...(check.new === null ? [] : [`${check.new} % new rows`]),
-        ...(check.gone === null ? [] : [`${check.gone} % deleted rows`]),
+        ...(check.max === null ? [] : [`a difference of ${check.max}%`]),
+        ...(check.new === null ? [] : [`${check.new}% new rows`]),
+        ...(check.gone === null ? [] : [`${check.gone}% deleted rows`]),
       ];
       return `up to ${limits.join(', ')} of the median of ${check.over} days${of(check)}`;
     }

@@ -70,7 +70,7 @@ describe('worktrack history', () => {
     const { code, stdout } = await runCommand(stack, args);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^tasks\n {2}STARTED +MODE +OUTCOME +ROWS +NEW +CHANGED +GONE +TOOK +WARNINGS +RUN\n/,
+      /^tasks\n {2}STARTED +MODE +OUTCOME +ROWS +INSERTED +UPDATED +DELETED +TOOK +WARNINGS +RUN\n/,
     );
     expect(stdout).toMatch(/ago +- +refused +- +- +- +- +\S+ +- +\d{8}T\d{6}Z-[0-9a-f]{8}\n/);
     expect(stdout.match(/published/g)).toHaveLength(1);

@@ -30,7 +30,7 @@ describe('the report of an export', () => {
   const result = { outcome: 'published', runs: [report({ counts: COUNTS })] } as const;
 
   it('gives a line for each resource, and says where the data are and how to query them', () => {
-    expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 new, 1 changed']);
+    expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 inserted, 1 updated']);
     expect(whereLines(result, 's3://lake/worktrack')).toEqual([
       'Data: s3://lake/worktrack/. Query it with DuckDB: `worktrack ddl --setup > lake.sql; duckdb -init lake.sql`',
     ]);
@@ -44,7 +44,7 @@ describe('the report of an export', () => {
   it('the report of an export with --details gives each resource with the full URL of its snapshot folder', () => {
     const lines = detailedLines(result, 's3://lake/worktrack', Number.POSITIVE_INFINITY);
     expect(lines).toEqual([
-      'tasks  published  10 rows  1,200 new, 1 changed',
+      'tasks  published  10 rows  1,200 inserted, 1 updated',
       '  s3://lake/worktrack/tasks/snapshots/dt=2026-11-21/run=20261121T020000Z-1a2b3c4d/',
     ]);
   });

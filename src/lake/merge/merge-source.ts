@@ -5,7 +5,6 @@ import type { Block } from '../documents/block-index.js';
 import type { PackedBlocks } from '../part/framing.js';
 import type { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
-import { commonPrefix, keyCode } from '../rows/key-code.js';
 import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import { byKey, type KeyRange } from './key-ranges.js';
 
@@ -229,4 +228,32 @@ function comesBefore(a: Item, b: Item): boolean {
   if (a.code !== b.code) return a.code < b.code;
   const [keyA, keyB] = [a.source.key!, b.source.key!];
   return keyA < keyB || (keyA === keyB && a.source.age < b.source.age);
+}
+
+/** Characters of a key that its code contains. */
+const CODE_WIDTH = 4;
+/** A character of a key and its end: a byte plus one, and 0. */
+const CODES = 257;
+
+/**
+ * The characters of a key from `at` as a number. Keys with the same characters before `at` are in the order of their codes;
+ * equal codes leave the order open. Comparing two strings costs much more than comparing two numbers.
+ */
+export function keyCode(key: SortKey, at: number): number {
+  let code = 0;
+  for (let next = at; next < at + CODE_WIDTH; next++) {
+    code = code * CODES + (next < key.length ? key.charCodeAt(next) + 1 : 0);
+  }
+  return code;
+}
+
+/**
+ * Number of characters that two keys, and therefore all keys between them, have in common.
+ *
+ * @param from their first characters are known to be the same up to this position
+ */
+export function commonPrefix(a: SortKey, b: SortKey, from = 0): number {
+  let same = from;
+  while (same < a.length && same < b.length && a.charCodeAt(same) === b.charCodeAt(same)) same++;
+  return same;
 }

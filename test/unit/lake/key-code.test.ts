@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonPrefix, keyCode } from '../../../src/lake/rows/key-code.js';
+import { commonPrefix, keyCode } from '../../../src/lake/merge/merge-source.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
 
 describe('The code of a key', () => {

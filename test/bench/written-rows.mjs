@@ -64,7 +64,8 @@ async function main() {
       if (Date.now() - started > slowest.ms) Object.assign(slowest, { ms: Date.now() - started, batch });
     }
     const { entries } = await listLedger(store, RESOURCE);
-    const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
+    let bytes = 0;
+    for (const { key } of entries) bytes += (await store.head(key)).bytes;
     console.log(
       `${batches} batches of ${each} rows recorded: ${((Date.now() - begun) / batches).toFixed(0)} ms each, the slowest ` +
         `${slowest.ms} ms (it merged); ${entries.length} objects, ${(bytes / 2 ** 20).toFixed(1)} MiB`,

@@ -37,7 +37,11 @@ type Beats = 'own heartbeats' | 'heartbeats';
 export function createActivities(deps: ActivityDeps): Activities {
   /** A phase of a run that is in the lake. */
   const inLake =
-    <Input extends RunRef, Output>(phase: (at: RunAt, input: Input) => Promise<Output>, beats: Beats) =>
+    <Input extends RunRef, Output>(
+      name: keyof Activities,
+      phase: (at: RunAt, input: Input) => Promise<Output>,
+      beats: Beats,
+    ) =>
     async (input: Input): Promise<Output> => {
       const clock = temporalClock();
       try {
@@ -48,18 +52,22 @@ export function createActivities(deps: ActivityDeps): Activities {
         if (beats === 'own heartbeats') return await phase(at, input);
         return await withHeartbeat(() => phase(at, input), progress);
       } catch (error) {
-        throw await failureInLake(deps, input, toFailure(error), clock);
+        throw await failureInLake({ deps, name, ref: input, clock }, toFailure(error));
       }
     };
   return {
     'worktrack.planExport': withFailures(createPlanExport(deps)),
     'worktrack.run': (input) => wholeRun(deps, input),
-    'worktrack.read': inLake(readPages, 'own heartbeats'),
-    'worktrack.settle': inLake(findAbsentRecords, 'heartbeats'),
-    'worktrack.settleById': inLake(confirmDeletes, 'heartbeats'),
-    'worktrack.mergePlan': inLake(planMerge, 'heartbeats'),
-    'worktrack.merge': inLake(mergeParts, 'heartbeats'),
-    'worktrack.publish': inLake(async (at, input) => (await publishRun(at, input)).run, 'heartbeats'),
+    'worktrack.read': inLake('worktrack.read', readPages, 'own heartbeats'),
+    'worktrack.settle': inLake('worktrack.settle', findAbsentRecords, 'heartbeats'),
+    'worktrack.settleById': inLake('worktrack.settleById', confirmDeletes, 'heartbeats'),
+    'worktrack.mergePlan': inLake('worktrack.mergePlan', planMerge, 'heartbeats'),
+    'worktrack.merge': inLake('worktrack.merge', mergeParts, 'heartbeats'),
+    'worktrack.publish': inLake(
+      'worktrack.publish',
+      async (at, input) => (await publishRun(at, input)).run,
+      'heartbeats',
+    ),
     'worktrack.followTable': withFailures(createFollowTable(deps)),
     'worktrack.followOnPublished': withFailures(createStartOnPublished(deps)),
     'worktrack.sweep': withFailures(createSweep(deps)),

@@ -5,7 +5,7 @@ import type { MergedParts, MergePartsInput } from '../../src/core/contract/index
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { measureCarried } from '../../src/lake/checks/task-meter.js';
 import { indexKey } from '../../src/lake/documents/block-index.js';
-import { inFolder, nameOf } from '../../src/lake/documents/lake-layout.js';
+import { folderOf, inFolder, nameOf } from '../../src/lake/documents/lake-layout.js';
 import type { PublishedPart } from '../../src/lake/documents/manifest.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { folderIn } from '../../src/lake/documents/run-file.js';
@@ -16,7 +16,6 @@ import type { Tally } from '../../src/lake/merge/merge-rows.js';
 import { copyIntactPart } from '../../src/lake/part/copy-part.js';
 import { readIndexBody } from '../../src/lake/part/read-index.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking-secret.js';
 import { type RunAt, readRunWith, type Staging } from '../shared/staging.js';
 import { measuringOf, mergeTask } from './merge-task.js';
@@ -83,7 +82,7 @@ async function carry(
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
   const key = inFolder(folder, name);
   const [copied, measured] = await allDone([
-    copyWithIndex(store, run, part, key, signal),
+    copyWithIndex({ staging, run, plan, token, signal }, part, key),
     measuring === null ? null : measureCarried(store, measuring, part),
   ]);
   const { checks: _, ...rest } = copied;
@@ -105,19 +104,18 @@ async function carry(
 
 /**
  * Copies a part and its index within the store. The next merge relies on the index, so it is read and compared with the
- * manifest. If it is missing or damaged, the part is written once more.
+ * manifest. If it is missing or damaged, the part is written once more, under a name of this attempt: its bytes may differ.
  */
 async function copyWithIndex(
-  store: ObjectStore,
-  { before }: RunFile,
+  { staging: { store }, run: { before }, token, signal }: CarryInput,
   part: PublishedPart,
   to: ObjectKey,
-  signal: AbortSignal,
 ): Promise<PublishedPart> {
   const index = await readIndexBody(store, part, signal);
   if (index.state !== 'whole') {
     const { profile, columns } = before!;
-    return copyIntactPart(store, part, { ...profile, columns }, { to, signal });
+    const own = inFolder(folderOf(to), nameOf(to).replace(/^(part-\d+)-[0-9a-f]+/, `$1-${token}`));
+    return copyIntactPart(store, part, { ...profile, columns }, { to: own, signal });
   }
   await allDone([
     store.copy(part.key, to, part.bytes),

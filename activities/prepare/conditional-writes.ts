@@ -7,10 +7,11 @@ import {
   PROBES,
   probeConditionalWrites,
 } from '../../src/lake/store/index.js';
+import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
-/** The result of the probe for each open store of this process. */
-const answers = new WeakMap<ObjectStore, Promise<ConditionalWrites>>();
+/** The result of the probe for each connection of this process. Its store is another object after it was idle. */
+const answers = new WeakMap<OpenConnection, Promise<ConditionalWrites>>();
 
 /** An older probe object was left by a worker that died during the probe. One day allows for clocks that differ. */
 const OLD_MS = DAY_MS;
@@ -23,20 +24,21 @@ const OLD_MS = DAY_MS;
  * @param now milliseconds since 1970
  * @throws a final failure `Configuration`
  */
-export async function checkConditionalWrites(store: ObjectStore, now: number): Promise<void> {
-  const probing = answers.get(store) ?? probe(store, now);
-  answers.set(store, probing);
+export async function checkConditionalWrites(connection: OpenConnection, now: number): Promise<void> {
+  const { store } = connection;
+  const probing = answers.get(connection) ?? probe(store, now);
+  answers.set(connection, probing);
   let answer: ConditionalWrites;
   try {
     answer = await probing;
   } catch (error) {
     // The error says nothing about conditional writes, so the next run probes again.
-    answers.delete(store);
+    answers.delete(connection);
     throw error;
   }
   const problem = conditionProblem(answer);
   if (problem === null) return;
-  answers.delete(store);
+  answers.delete(connection);
   throw finalFailure(
     'Configuration',
     `${store.url}: ${problem}, so a snapshot cannot be published safely. Nothing was written. Use AWS S3, another ` +

@@ -71,7 +71,7 @@ export async function prepareRun(
   if (found === null) await checkIsEmpty(store, input);
   else checkIsNewId(found, input);
   // Only now, because it writes to the lake.
-  await checkConditionalWrites(store, now);
+  await checkConditionalWrites(connection, now);
   const { before, warnings: fromHead } = await readHead(store, found, input);
   const rollback =
     input.rollbackTo === null

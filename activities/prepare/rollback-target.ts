@@ -16,7 +16,7 @@ import { checkObject } from '../../src/lake/store/digest.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readUpToOf } from '../shared/base-snapshot.js';
 import { finalFailure } from '../shared/failures.js';
-import type { Staging } from '../shared/staging.js';
+import { Spill, type Staging } from '../shared/staging.js';
 
 const CHECKS_AT_ONCE = 16;
 /** Number of runs that an error lists. */
@@ -73,6 +73,8 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
   const chunks = await inParallel(parts, CHECKS_AT_ONCE, async (part): Promise<StagedChunk> => {
     const { rows, rawBytes, first, last, sha256 } = part;
     const isIndexed = (await readPartIndex(store, part, signal)) !== null;
+    // In memory, the copies of all such parts would be held.
+    if (!isIndexed && staging.isPrivate) throw new Spill('a part of the target has no intact block index');
     const to = staging.key(`indexed-${nameOf(part.key)}`);
     const { key, bytes, indexCrc32 } = isIndexed
       ? part

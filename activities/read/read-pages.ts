@@ -168,9 +168,10 @@ export async function readPages(
     else if (isWords) beat();
     throw error;
   } finally {
-    clearInterval(timer);
     chain.close();
+    // Its heartbeats must not stop while a slow store saves.
     await saving;
+    clearInterval(timer);
     stager.close();
   }
 }

@@ -263,8 +263,12 @@ export class Stager {
   }
 
   async #flush(): Promise<void> {
-    // One chunk at a time: the next one fills in the meantime, so a slow store slows down reading.
-    await this.#settle();
+    // One chunk at a time: the next one fills in the meantime, so a slow store slows down reading. The loop is here, because
+    // two callers that wait for the same chunk must not both continue.
+    for (let writing: Promise<void> | null = null; writing !== this.#writing; ) {
+      writing = this.#writing;
+      await writing;
+    }
     const buffer = this.#buffer;
     this.#ahead = { ...this.#ahead, progress: this.#progress.toStage() };
     const ahead = this.#ahead;

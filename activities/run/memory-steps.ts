@@ -28,7 +28,7 @@ import { confirmDeletes } from '../settle/confirm-deletes.js';
 import { findAbsentRecords } from '../settle/find-absent.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { MemoryStaging } from '../shared/memory-staging.js';
-import type { RunAt } from '../shared/staging.js';
+import { type RunAt, Spill } from '../shared/staging.js';
 
 /** Parts that a merge in memory reads, in bytes as stored. */
 const MAX_MERGED_BYTES = 4 * 1024 * 1024;
@@ -36,11 +36,6 @@ const MAX_MERGED_BYTES = 4 * 1024 * 1024;
 const MAX_COPIED_BYTES = 64 * 1024 * 1024;
 /** Records that are asked for by id while the run is in memory. */
 const MAX_ASKED = 20;
-
-/** Thrown when the run leaves the memory. It is no error: nothing has failed. */
-export class Spill {
-  constructor(readonly reason: string) {}
-}
 
 /** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
 export class MemorySteps implements Steps {

@@ -17,8 +17,9 @@ import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 import { MemoryStaging } from '../shared/memory-staging.js';
 import { removeFolder } from '../shared/remove-folders.js';
 import { finalIfLate, orDisplaced } from '../shared/run-failures.js';
+import { Spill } from '../shared/staging.js';
 import { sweepResource } from '../sweep/sweep-resource.js';
-import { MemorySteps, Spill } from './memory-steps.js';
+import { MemorySteps } from './memory-steps.js';
 
 /** After so many attempts that a worker did not survive, the run begins in the lake: perhaps it is what killed them. */
 const MAX_MEMORY_ATTEMPTS = 3;

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { TransientError } from '../../src/api/index.js';
+import { timeGiven } from '../../src/core/contract/activity-table.js';
 import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { MAX_WORDS_MS } from '../../src/core/unproven-limits.js';
@@ -33,14 +34,14 @@ interface Progress {
  * then counts as not proven, and the run continues.
  */
 export async function confirmDeletes(
-  { connection: { client, settings }, staging, clock }: RunAt,
+  { connection: { client, settings }, staging }: RunAt,
   input: ConfirmDeletesInput,
 ): Promise<ConfirmedDeletes> {
   const age = new ActivityAge();
   const { resource, startedAt, giveUpAfterMs } = await staging.run();
-  // As for the whole run, the time counts from its start.
-  const isLate = (waitMs = 0): boolean => clock() - startedAt + waitMs > SHARE_OF_TIME * giveUpAfterMs;
-  const { cancellationSignal: signal } = Context.current();
+  const { cancellationSignal: signal, info } = Context.current();
+  const givenMs = timeGiven({ startedAt, giveUpAfterMs }, info.scheduledTimestampMs);
+  const isLate = (waitMs = 0): boolean => age.ms + waitMs > SHARE_OF_TIME * givenMs;
   const before = await readProgress(staging, input);
   const gone = [...before.gone];
   let { unproven, found } = before;
@@ -85,7 +86,7 @@ export async function confirmDeletes(
   // While a new version of the service is installed, every path may be unknown for a while.
   const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
   if (after !== control) {
-    untried.push(...gone.splice(before.gone.length));
+    for (const key of gone.splice(before.gone.length)) untried.push(key);
     if (after instanceof TransientError) failures.push(after);
     isOut = true;
   }

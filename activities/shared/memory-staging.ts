@@ -34,6 +34,8 @@ export class MemoryStaging implements Staging {
   #bytes = 0;
   #spilling: Promise<'saved' | 'dropped'> | null = null;
   #isInLake = false;
+  /** Whether this attempt has written the run file: then a repeated spill must not take it for another attempt's. */
+  #isFixed = false;
   /** When the first page arrived, by the monotonic clock; `null`: none has. */
   #since: number | null = null;
 
@@ -63,7 +65,10 @@ export class MemoryStaging implements Staging {
   async write(name: string, document: object): Promise<ObjectKey> {
     const key = this.key(name);
     this.#documents.set(key, document);
-    if (this.#isInLake) await writeStaged(this.#lake, key, document);
+    if (!this.#isInLake) return key;
+    // A record may have been set aside before the spill ended, and only this document counts it.
+    await this.store.writeHeld(() => true);
+    await writeStaged(this.#lake, key, document);
     return key;
   }
 
@@ -116,7 +121,9 @@ export class MemoryStaging implements Staging {
 
   /** Documents come after the objects that they name, and the newest document comes last. */
   async #spill(): Promise<'saved' | 'dropped'> {
-    if (!(await fixRun(this.#lake, { ...this.#run, runId: this.#request }))) return 'dropped';
+    if (!this.#isFixed && !(await fixRun(this.#lake, { ...this.#run, runId: this.#request })))
+      return 'dropped';
+    this.#isFixed = true;
     // More may be staged meanwhile: then it is at the end of the map.
     for (const [key, document] of this.#documents) {
       await this.store.writeHeld(() => true);

@@ -1,6 +1,7 @@
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
-import type { FailureType, RunRef } from '../../src/core/contract/index.js';
+import { ACTIVITIES, timeGiven } from '../../src/core/contract/activity-table.js';
+import type { Activities, FailureType, RunRef } from '../../src/core/contract/index.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
@@ -22,23 +23,30 @@ export function displacedFailure({ resource, runId }: RunRef, to: RunId | null):
 /** Failure types of a run whose objects the displacing mirror has removed. */
 const SYMPTOMS: readonly (FailureType | null | undefined)[] = ['Lake', 'VerificationFailed'];
 
+/** A phase in the lake. `clock` is Temporal's, milliseconds since 1970. */
+interface PhaseInLake {
+  readonly deps: ActivityDeps;
+  readonly name: keyof Activities;
+  readonly ref: RunRef;
+  readonly clock: () => number;
+}
+
 /**
  * The failure of a phase in the lake as its workflow gets it: see `orDisplaced` and `finalIfLate`. The time until the run gives
- * up counts from its start, and is fixed with its settings.
- *
- * @param clock Temporal's, milliseconds since 1970
+ * up is fixed with its settings. It limits the activities that ask the service. The others have a number of attempts.
  */
 export async function failureInLake(
-  deps: ActivityDeps,
-  ref: RunRef,
+  { deps, name, ref, clock }: PhaseInLake,
   failure: unknown,
-  clock: () => number,
 ): Promise<unknown> {
   if (!isTransient(failure)) return orDisplaced(deps, ref, failure);
+  if (ACTIVITIES[name].giveUp !== 'time') return failure;
   const { store } = deps.connection(ref.connection);
   // If this look-up fails as well, another attempt decides.
   const run = await readRunIfThere(store, ref).catch(() => null);
-  return run === null ? failure : finalIfLate(failure, clock() - run.startedAt, () => run.giveUpAfterMs);
+  if (run === null) return failure;
+  const from = Context.current().info.scheduledTimestampMs;
+  return finalIfLate(failure, clock() - from, () => timeGiven(run, from));
 }
 
 /**
@@ -61,13 +69,13 @@ function isTransient(failure: unknown): failure is ApplicationFailure {
 /**
  * The final failure if the next attempt of a transient one would start too late, otherwise the failure itself.
  *
- * @param ageMs time since the run began
- * @param giveUpAfterMs called only for a transient failure: without a configuration, there is no such time
+ * @param ageMs time since the run, or its phase, was requested
+ * @param limitMs called only for a transient failure: without a configuration, there is no such time
  */
-export function finalIfLate(failure: unknown, ageMs: number, giveUpAfterMs: () => number): unknown {
+export function finalIfLate(failure: unknown, ageMs: number, limitMs: () => number): unknown {
   if (!isTransient(failure)) return failure;
   const wait = Number(failure.nextRetryDelay ?? 0);
-  if (ageMs + wait < giveUpAfterMs()) return failure;
+  if (ageMs + wait < limitMs()) return failure;
   const type = failure.type as FailureType;
   return finalFailure(type, `gave up: ${failure.message}`, failure.details?.[0] as object | undefined);
 }

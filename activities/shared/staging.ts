@@ -5,6 +5,11 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { Progress } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 
+/** Thrown when the run leaves the memory. It is no error: nothing has failed. */
+export class Spill {
+  constructor(readonly reason: string) {}
+}
+
 /**
  * What a run has staged: documents, and objects with rows. It is in memory (`MemoryStaging`) or in the run's staging folder in
  * the lake (`LakeStaging`). The phases of a run are the same with both

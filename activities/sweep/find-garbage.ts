@@ -68,7 +68,10 @@ export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<
   const folders = toRunFolders(resource, objects);
   const facts = { folders, staged: toStagedFolders(staging, staged) };
   // Temporal's clock may be ahead, and what has expired by it would be gone forever. The run has just written to the store.
-  const newest = Math.max(...objects.map(({ modifiedAt }) => modifiedAt));
+  const newest = objects.reduce(
+    (time, { modifiedAt }) => Math.max(time, modifiedAt),
+    Number.NEGATIVE_INFINITY,
+  );
   const rest = { head: head.runId, keep, replaced, before, settings, now: Math.min(now, newest) };
   let input: Omit<SweepFacts, 'recorded'> | null = null;
   const read = (runId: RunId): Promise<Listed | null> => readListed(store, resource, folders, runId);

@@ -147,7 +147,7 @@ ul{margin:.3rem 0;padding-left:1.2rem}
 @media (max-width:44rem){
 body{padding:.6rem}
 section{padding:.6rem .7rem}
-.all thead{position:absolute;width:1px;height:1px;overflow:hidden;cut-path:inset(50%)}
+.all thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .all table,.all tbody{display:block}
 .all tbody{padding-left:.4rem}
 .all tr{display:grid;grid-template-columns:1fr auto;gap:0 .6rem;padding:.35rem 0;border-top:1px solid var(--line);align-items:baseline}

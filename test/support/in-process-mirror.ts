@@ -250,11 +250,16 @@ export class ActivityMirror {
     return this.#options.now?.() ?? this.clock;
   }
 
-  async step<N extends keyof Activities>(name: N, input: Input<N>, attempt = 1): Promise<Output<N>> {
+  async step<N extends keyof Activities>(
+    name: N,
+    input: Input<N>,
+    attempt = 1,
+    elapsed = this.#options.elapsed ?? 0,
+  ): Promise<Output<N>> {
     const environment = new MockActivityEnvironment(
       {
         attempt,
-        scheduledTimestampMs: this.#now - (this.#options.elapsed ?? 0),
+        scheduledTimestampMs: this.#now - elapsed,
         currentAttemptScheduledTimestampMs: this.#now,
       },
       { logger: SILENT },

@@ -1,7 +1,7 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
-import { ACTIVITIES, RETRY } from '../../src/core/contract/activity-table.js';
+import { ACTIVITIES, RETRY, timeGiven } from '../../src/core/contract/activity-table.js';
 import type { Activities } from '../../src/core/contract/index.js';
-import { HOUR_MS, MINUTE_MS } from '../../src/core/duration.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { priorityOf } from './priority.js';
 
 /**
@@ -22,8 +22,7 @@ export function activity<N extends keyof Activities>(
 }
 
 /**
- * The limits of a phase by `retries.giveUpAfter`, which counts from the start of the run. A call of the service that has just
- * begun may still end.
+ * The limits of a phase by `retries.giveUpAfter`.
  *
  * @param startedAt milliseconds since 1970
  */
@@ -34,6 +33,6 @@ export function untilGivenUp(
   const { giveUp } = ACTIVITIES[name];
   if (giveUp === 'attempts')
     return { retry: { ...RETRY, maximumAttempts: Math.max(3, Math.ceil(giveUpAfterMs / MINUTE_MS)) } };
-  const left = Math.max(startedAt + giveUpAfterMs - Date.now(), Math.min(giveUpAfterMs, HOUR_MS));
+  const left = timeGiven({ startedAt, giveUpAfterMs }, Date.now());
   return { startToCloseTimeout: left, scheduleToCloseTimeout: left };
 }

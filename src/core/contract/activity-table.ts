@@ -182,6 +182,20 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
 };
 
+/** When a run began, in milliseconds since 1970, and how long it retries. */
+interface RunTime {
+  readonly startedAt: number;
+  readonly giveUpAfterMs: number;
+}
+
+/**
+ * The time that a phase has, in ms, which is requested at `from`. `retries.giveUpAfter` counts from the start of the run. A run
+ * that has been busy for longer still gets up to an hour for each call, so that a short failure does not end it.
+ */
+export function timeGiven({ startedAt, giveUpAfterMs }: RunTime, from: number): number {
+  return Math.max(startedAt + giveUpAfterMs - from, Math.min(giveUpAfterMs, HOUR_MS));
+}
+
 /** @returns undefined for an activity of another package */
 export function activityFacts(activityType: string): ActivityFacts | undefined {
   return Object.hasOwn(ACTIVITIES, activityType) ? ACTIVITIES[activityType as keyof Activities] : undefined;

@@ -3,6 +3,7 @@ import type { FetchedPage } from '../../../activities/read/page-chain.js';
 import { PageReader } from '../../../activities/read/page-reader.js';
 import { runSpace, Stager } from '../../../activities/read/stager.js';
 import { LakeStaging } from '../../../activities/shared/lake-staging.js';
+import type { Staging } from '../../../activities/shared/staging.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { ReadInput } from '../../../src/core/contract/index.js';
 import { firstStage } from '../../../src/lake/run/read-stage.js';
@@ -15,20 +16,22 @@ const TEXT = 'x'.repeat(MIB);
 const run = { ...RUN, columns: [], sync: { pageSize: 1 } } as unknown as typeof RUN;
 let runs = 0;
 
-/** Stages one page for each list of keys; each row has a MiB. Returns the chunks: their extension and keys. */
-async function staged(pages: readonly (readonly string[])[]) {
+/** A stager, and a function that gives it a page with these keys; each row has a MiB. */
+function startStager(
+  stagingOf: (input: ReadInput) => Staging = (input) => new LakeStaging(lake.store, input, 1),
+) {
   const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}`;
   const input = { resource: 'tasks', runId, call: 0 } as unknown as ReadInput;
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(
-    { staging: new LakeStaging(lake.store, input, 1), run, input, reader, now: Date.now, onStaged: () => {} },
+    { staging: stagingOf(input), run, input, reader, now: Date.now, onStaged: () => {} },
     first,
     null,
   );
-  for (const [at, keys] of pages.entries()) {
-    const done = at === pages.length - 1;
-    const cursor = done ? null : (`c${at}` as Cursor);
+  let pages = 0;
+  const add = async (keys: readonly string[], done: boolean): Promise<void> => {
+    const cursor = done ? null : (`c${pages++}` as Cursor);
     const body = JSON.stringify({
       data: keys.map((id) => ({ id, text: TEXT })),
       page: { nextCursor: cursor },
@@ -36,7 +39,14 @@ async function staged(pages: readonly (readonly string[])[]) {
     const value = await reader.read(toByteString(body));
     const received = { value, bytes: body.length, replaced: 0, serviceDate: null, attempts: 1 };
     await stager.add({ received, next: { ...first, cursor }, done } as unknown as FetchedPage, null);
-  }
+  };
+  return { stager, add };
+}
+
+/** Stages one page for each list of keys. Returns the chunks: their extension and keys. */
+async function staged(pages: readonly (readonly string[])[]) {
+  const { stager, add } = startStager();
+  for (const [at, keys] of pages.entries()) await add(keys, at === pages.length - 1);
   const { stage } = await stager.finish();
   stager.close();
   return stage.chunks.map(({ key, first, last, rows }) => [/\.csv.*/.exec(key)![0], first, last, rows]);
@@ -99,6 +109,34 @@ describe('A stager', () => {
         ['.csv.gz', 'k10', 'k10', 1],
       ]);
     });
+  });
+
+  it('keeps each row if a page and the clock both wait for a slow store', async () => {
+    const answers: (() => void)[] = [];
+    class SlowStaging extends LakeStaging {
+      override async write(...document: Parameters<LakeStaging['write']>) {
+        if (answers.length < 2) await new Promise<void>((resolve) => answers.push(resolve));
+        return super.write(...document);
+      }
+    }
+    const { stager, add } = startStager((input) => new SlowStaging(lake.store, input, 1));
+    const written = (chunks: number) => vi.waitFor(() => expect(answers).toHaveLength(chunks));
+    await add(['k10', 'k11', 'k12', 'k13'], false);
+    await written(1);
+    // A page and the clock wait for the first chunk, and then the clock and the next page for the second one.
+    const adding = add(['k14', 'k15', 'k16', 'k17'], false);
+    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(8));
+    const saving = stager.saveOld(true);
+    answers[0]!();
+    await adding;
+    await written(2);
+    const last = add(['k18', 'k19', 'k20', 'k21'], true);
+    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(12));
+    answers[1]!();
+    await Promise.all([saving, last]);
+    const { stage } = await stager.finish();
+    stager.close();
+    expect(stage.chunks.reduce((rows, chunk) => rows + chunk.rows, 0)).toBe(12);
   });
 
   it('gives the space of its runs back', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
+import { HOUR_MS } from '../../../src/core/duration.js';
 import { haveSameRequest, newRunId } from '../../../src/core/run-id.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
@@ -22,6 +23,17 @@ describe('a run that leaves the memory', () => {
       connection: `    sync: { overlap: 1m, ${connection} }\n`,
     });
     return mirror;
+  }
+
+  /** A run in the lake whose first phase takes so long. */
+  function readingFor(hours: number): Parameters<InProcessMirror['run']>[0] {
+    let phases = 0;
+    return {
+      inMemory: false,
+      onStart: () => {
+        if (phases++ === 0) mirror!.clock += hours * HOUR_MS;
+      },
+    };
   }
 
   async function expectService({ store, simulator }: InProcessMirror): Promise<readonly string[]> {
@@ -150,12 +162,34 @@ describe('a run that leaves the memory', () => {
     } as const;
     const { giveUpAfterMs } = mirror!.settings.retries;
     mirror!.clock += giveUpAfterMs / 2;
-    await expect(mirror!.step('worktrack.read', input, 2)).rejects.toMatchObject({ nonRetryable: false });
+    await expect(mirror!.step('worktrack.read', input, 2, giveUpAfterMs / 2)).rejects.toMatchObject({
+      nonRetryable: false,
+    });
     mirror!.clock += giveUpAfterMs / 2;
-    await expect(mirror!.step('worktrack.read', input, 3)).rejects.toMatchObject({
+    await expect(mirror!.step('worktrack.read', input, 3, giveUpAfterMs)).rejects.toMatchObject({
       ...{ type: 'Transient', nonRetryable: true },
       message: expect.stringMatching(/^gave up: /),
     });
+  });
+
+  it.each([1, 6.5])('retries a short failure after %s hours of progress', async (hours) => {
+    const { simulator } = await start('pageSize: 5');
+    for (let n = 0; n < 30; n++) simulator.admin.create('tasks', { name: `task ${n}` });
+    const fault = { kind: 'status', status: 503, retryAfter: 30 } as const;
+    simulator.admin.faults.add({ match: { resource: 'tasks', page: 3 }, remaining: 1, fault });
+    await expect(mirror!.run(readingFor(hours))).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: false },
+    });
+  });
+
+  it.each([1, 5.5, 7])('proves a delete by id after %s hours of progress', async (hours) => {
+    const { simulator } = await start('pageSize: 5');
+    const ids = Array.from({ length: 30 }, (_, n) => simulator.admin.create('tasks', { name: `task ${n}` }));
+    await mirror!.run();
+    simulator.admin.remove('tasks', [ids[7]!]);
+    mirror!.clock += 60_000;
+    const run = await mirror!.run({ ...readingFor(hours), reconcile: true, full: true });
+    expect(run.counts.deleted).toBe(1);
   });
 
   it('spills before it asks for many records by id', async () => {

@@ -68,8 +68,8 @@ export async function prepareRun(
     const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
     if (published !== null) return { kind: 'published', run: published };
   }
-  if (found === null) await checkIsEmpty(store, input);
-  else checkIsNewId(found, input);
+  const newest = found === null ? await checkIsEmpty(store, input) : null;
+  if (found !== null) checkIsNewId(found, input);
   // Only now, because it writes to the lake.
   await checkConditionalWrites(connection, now);
   const { before, warnings: fromHead } = await readHead(store, found, input);
@@ -134,6 +134,7 @@ export async function prepareRun(
       ? null
       : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
   const readSince = resumable?.readSince ?? input.startedAt;
+  const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
     ...request,
     sync: settings.sync,
@@ -154,7 +155,7 @@ export async function prepareRun(
     earlierList,
     columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
     resumed: resumable?.resumed ?? null,
-    leftBehind: [...(leftBehind === null ? [] : [leftBehind]), ...(before?.leftBehind ?? [])],
+    leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
 }

@@ -19,7 +19,7 @@ import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
-import { checkIsNewId, passFence, readSnapshot } from '../shared/base-snapshot.js';
+import { checkIsEmpty, checkIsNewId, passFence, readSnapshot } from '../shared/base-snapshot.js';
 import { checkTableCanBePurged, tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
@@ -42,7 +42,9 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
       const now = temporalClock();
       const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
       await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
-      if (found !== null) {
+      // Without `latest.json`, a folder without a manifest may be of a published run, whose manifest is lost.
+      if (found === null) await checkIsEmpty(store, { ...input, adopt: false });
+      else {
         // An earlier attempt may have written the pointer.
         if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
         await checkKey(store, found.pointer, input);

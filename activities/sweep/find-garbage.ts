@@ -141,8 +141,11 @@ async function readRecorded(
     signal.throwIfAborted();
     const manifest = await readIntact(store, key);
     if (manifest === null) return;
-    const publishedAt = Date.parse(manifest.publishedAt);
-    recorded.set(key, { publishedAt, isOwn: isSameWriter(manifest.writer, writer) });
+    recorded.set(key, {
+      publishedAt: Date.parse(manifest.publishedAt),
+      isOwn: isSameWriter(manifest.writer, writer),
+      previousRuns: manifest.previousRuns.map(({ runId }) => runId),
+    });
   });
   return recorded;
 }

@@ -56,6 +56,8 @@ export interface Recorded {
   readonly publishedAt: number;
   /** Whether this mirror wrote it. */
   readonly isOwn: boolean;
+  /** The last runs before it, newest first. They were published: each was in `latest.json` when the next one read it. */
+  readonly previousRuns: readonly RunId[];
 }
 
 export interface SweepPlan {
@@ -170,6 +172,8 @@ export function unknownComplete(input: Omit<SweepFacts, 'recorded'>): ObjectKey[
  * - But nothing that may have been published: if the chain could not be read to its end, no such folder is removed. If it
  *   could, a folder stays if it is older than the oldest run of the chain, because that is what is left after `latest.json` was
  *   lost; unless the run's staging folder shows that it did not end, and, if the folder is complete, this mirror wrote it.
+ * - Nor what was published after the version of `latest.json` that was restored: runs that are listed in a manifest as those
+ *   before its run, but are not on the chain. The run of that manifest stays, too, unless it is known to have ended.
  * - Snapshots of published runs by the retention rule.
  * - Staging folders of published runs, and of runs that can never be published.
  */
@@ -182,10 +186,11 @@ export function planSweep(input: SweepFacts): SweepPlan {
   const chainBegan = earliest(
     folders.filter(({ runId }) => known.published.has(runId)).flatMap(({ objects }) => objects),
   );
+  const left = leftByRestore(input);
   const isGarbage = ({ runId, newest, objects }: RunFolder): boolean => {
-    if (known.published.has(runId) || !isDoomed(runId, newest)) return false;
+    if (known.published.has(runId) || left.published.has(runId) || !isDoomed(runId, newest)) return false;
     if (replaced.some((ended) => haveSameRequest(ended, runId))) return true;
-    if (!known.isWhole) return false;
+    if (!known.isWhole || left.unknown.has(runId)) return false;
     const manifest = manifestOf(objects);
     if (manifest === undefined) return begun.has(runId) || earliest(objects) >= chainBegan;
     const { publishedAt, isOwn } = recorded.get(manifest.key) ?? UNREADABLE;
@@ -213,7 +218,24 @@ export function planSweep(input: SweepFacts): SweepPlan {
   };
 }
 
-const UNREADABLE: Recorded = { publishedAt: Number.NEGATIVE_INFINITY, isOwn: false };
+const UNREADABLE: Recorded = { publishedAt: Number.NEGATIVE_INFINITY, isOwn: false, previousRuns: [] };
+
+/**
+ * The runs that were left off the chain when an earlier `latest.json` was restored, and the mirror that knew better has lost
+ * its state: those that were published, and those that are based on one of them and may have been.
+ */
+function leftByRestore({ folders, known, recorded }: Pick<SweepFacts, 'folders' | 'known' | 'recorded'>) {
+  const published = new Set<RunId>();
+  const unknown = new Set<RunId>();
+  for (const { runId, objects } of folders) {
+    const manifest = manifestOf(objects);
+    const { previousRuns } = (manifest && recorded.get(manifest.key)) ?? UNREADABLE;
+    const off = previousRuns.filter((previous) => !known.published.has(previous));
+    if (off.length > 0) unknown.add(runId);
+    for (const previous of off) published.add(previous);
+  }
+  return { published, unknown };
+}
 
 /** Whether a run that is not on the chain can never be published. */
 export function doomed(

@@ -274,7 +274,9 @@ class World {
     const recorded = new Map(
       unknownComplete(input!).map((key) => {
         const { listed, writer } = this.run(/run=([^/]+)/.exec(key)![1]!);
-        return [key, { publishedAt: listed.publishedAt, isOwn: writer === this.writer }] as const;
+        const previousRuns = listed.previousRuns.map(({ runId }) => runId);
+        const isOwn = writer === this.writer;
+        return [key, { publishedAt: listed.publishedAt, isOwn, previousRuns }] as const;
       }),
     );
     const plan = planSweep({ ...input!, recorded });

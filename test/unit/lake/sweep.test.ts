@@ -98,6 +98,8 @@ function runTime(run: RunId): number {
 
 const FIRST = id(100);
 const FAILED = id(20);
+const [SECOND, THIRD, FOURTH] = [id(80), id(60), id(40)];
+const on = (...previousRuns: RunId[]): Recorded => ({ publishedAt: at(20), isOwn: false, previousRuns });
 
 describe('a sweep', () => {
   it('removes an incomplete folder of an unpublished run, but not one that was written since the head began', () => {
@@ -115,7 +117,7 @@ describe('a sweep', () => {
       { run: FIRST, hoursAgo: 100 },
       { run: FAILED, hoursAgo: 20 },
     ];
-    const recorded = [[FAILED, { publishedAt: at(20), isOwn: false }]] as const;
+    const recorded = [[FAILED, { publishedAt: at(20), isOwn: false, previousRuns: [FIRST] }]] as const;
     const { gone, toRead } = swept(folders, { published: [FIRST], recorded });
     expect(toRead).toEqual([expect.stringContaining(FAILED)]);
     expect(gone).toEqual([`changes ${FAILED}`]);
@@ -130,15 +132,67 @@ describe('a sweep', () => {
       { run: old, hoursAgo: 300 },
       { run: id(301), hoursAgo: 301, names: INCOMPLETE },
     ];
-    const recorded = [[old, { publishedAt: at(300), isOwn: true }]] as const;
+    const recorded = [[old, { publishedAt: at(300), isOwn: true, previousRuns: [] }]] as const;
     expect(swept(folders, { published: [FIRST], recorded }).gone).toEqual([]);
     // The staging folder shows that the run did not end; another mirror may have lost it after its swap.
     const staged = [`${old}/run.json`, `${id(301)}/run.json`];
     const removed = [`changes ${old}`, `changes ${id(301)}`];
     expect(swept(folders, { published: [FIRST], recorded, staged }).gone).toEqual(removed);
-    const other = [[old, { publishedAt: at(300), isOwn: false }]] as const;
+    const other = [[old, { publishedAt: at(300), isOwn: false, previousRuns: [] }]] as const;
     const { gone } = swept(folders, { published: [FIRST], recorded: other, staged });
     expect(gone).toEqual(removed.slice(1));
+  });
+
+  it.each<{ what: string; recorded: [RunId, Recorded][]; replaced?: RunId[]; gone: RunId[] }>([
+    {
+      what: 'keeps the runs after a restored latest.json, if a later run was based on them',
+      recorded: [
+        [SECOND, on(FIRST)],
+        [THIRD, on(SECOND, FIRST)],
+        [FOURTH, on(THIRD, SECOND, FIRST)],
+      ],
+      gone: [],
+    },
+    {
+      what: 'keeps the runs after a restored latest.json, even if only the last manifest is left',
+      recorded: [[FOURTH, on(THIRD, SECOND, FIRST)]],
+      gone: [],
+    },
+    {
+      what: 'removes a failed run that was based on the chain, and keeps what was published after a restored latest.json',
+      recorded: [
+        [SECOND, on(FIRST)],
+        [THIRD, on(SECOND, FIRST)],
+        [FOURTH, on(FIRST)],
+      ],
+      gone: [FOURTH],
+    },
+    {
+      what: 'removes a run that is known to have failed, but not the one that it was based on',
+      recorded: [
+        [SECOND, on(FIRST)],
+        [THIRD, on(FIRST)],
+        [FOURTH, on(THIRD, FIRST)],
+      ],
+      replaced: [FOURTH],
+      gone: [SECOND, FOURTH],
+    },
+    {
+      what: 'keeps a run that another one was based on, although a request of the same second has ended',
+      recorded: [
+        [SECOND, on(FIRST)],
+        [THIRD, on(SECOND, FIRST)],
+        [FOURTH, on(THIRD, SECOND, FIRST)],
+      ],
+      replaced: [THIRD],
+      gone: [],
+    },
+  ])('$what', ({ recorded, replaced = [], gone }) => {
+    const folders = [FIRST, SECOND, THIRD, FOURTH].flatMap((run) =>
+      (['snapshots', 'changes'] as const).map((tree) => ({ run, hoursAgo: runAge(run), tree })),
+    );
+    const found = swept(folders, { published: [FIRST], recorded, replaced }).gone;
+    expect(found).toEqual(gone.flatMap((run) => [`snapshots ${run}`, `changes ${run}`]));
   });
 
   it('removes nothing of unknown runs while the chain cannot be read to its end', () => {
@@ -147,7 +201,7 @@ describe('a sweep', () => {
       { run: FAILED, hoursAgo: 20 },
       { run: id(21), hoursAgo: 21, names: INCOMPLETE },
     ];
-    const recorded = [[FAILED, { publishedAt: at(20), isOwn: true }]] as const;
+    const recorded = [[FAILED, { publishedAt: at(20), isOwn: true, previousRuns: [FIRST] }]] as const;
     const { gone, needsMore } = swept(folders, { published: [FIRST], recorded, isWhole: false });
     expect(gone).toEqual([]);
     expect(needsMore).toBe(true);

@@ -1,10 +1,12 @@
+import { readdir, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { listRuns } from '../../../src/lake/published/run-folders.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
-import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';
 import { newWriter } from '../../support/writer.js';
 
 const DAY = 86_400_000;
@@ -29,20 +31,21 @@ describe('A mirror without state in a lake without latest.json', () => {
       mirror.clock += DAY;
     }
     await mirror.store.remove([LATEST]);
-    mirror.writer = newWriter();
-    mirror.published = null;
-    mirror.checkpoint = null;
+    loseState(mirror);
   }
 
   it.each([1, 2, 3])('stops until --adopt if the lake has runs (%i)', async (nights) => {
     await lose(nights);
-    for (let n = 0; n < 2; n++)
-      await expect(mirror.run()).rejects.toMatchObject({
+    const before = await runsIn(mirror.store, 'tasks', 'changes');
+    for (const request of [() => mirror.run(), () => mirror.purge('1'), () => mirror.run()])
+      await expect(request()).rejects.toMatchObject({
         type: 'Displaced',
         message: expect.stringMatching(/latest\.json is missing, but the lake has runs of tasks, .*--adopt/),
       });
     await mirror.run({ adopt: true });
     expect((await readSnapshot(mirror.store, 'tasks')).rows).toHaveLength(6);
+    const { leftBehind } = (await mirror.current()).manifest;
+    expect(leftBehind.map((run) => `run=${run}`)).toEqual(before.sort().slice(-1));
     mirror.clock += DAY;
     await mirror.run();
     expect((await verifySnapshot(mirror.store, 'tasks')).problems).toEqual([]);
@@ -54,27 +57,76 @@ describe('A mirror without state in a lake without latest.json', () => {
     mirror.clock += DAY;
     await mirror.run();
     const { changes } = await readPointer(mirror.store, 'tasks');
-    await lostState();
+    await mirror.store.remove([LATEST]);
+    loseState(mirror);
     await mirror.store.write(changes!, Buffer.from('{'));
     await expect(mirror.run()).rejects.toMatchObject({ type: 'Displaced' });
   });
 
-  it('begins if the only run in the lake is its own first one, which failed before its swap', async () => {
+  it('removes no change log in a purge while its manifest is lost', async () => {
     mirror = await start();
-    await mirror.merged();
-    const { publish } = await mirror.merged();
-    await publish();
-    await mirror.store.remove([LATEST]);
-    expect((await mirror.run()).counts.rows).toBe(6);
+    await mirror.run();
+    const { changes } = await readPointer(mirror.store, 'tasks');
+    mirror.clock += DAY;
+    await mirror.run();
+    await mirror.store.remove([LATEST, changes!]);
+    loseState(mirror);
+    const before = await runsIn(mirror.store, 'tasks', 'changes');
+    const id = mirror.simulator.admin.records('tasks').map(idOf)[0]!;
+    await expect(mirror.purge(id)).rejects.toMatchObject({ type: 'Displaced' });
+    expect(await runsIn(mirror.store, 'tasks', 'changes')).toEqual(before);
   });
 
-  async function lostState(): Promise<void> {
-    await mirror.store.remove([LATEST]);
-    mirror.writer = newWriter();
-    mirror.published = null;
-    mirror.checkpoint = null;
-  }
+  it.each([false, true])(
+    'begins if the only run in the lake is its own first one, which failed before its swap (adopt: %s)',
+    async (adopt) => {
+      mirror = await start();
+      await mirror.merged();
+      const { publish } = await mirror.merged();
+      await publish();
+      await mirror.store.remove([LATEST]);
+      expect((await mirror.run({ adopt })).counts.rows).toBe(6);
+      expect((await mirror.current()).manifest.leftBehind).toEqual([]);
+    },
+  );
 });
+
+describe('A mirror without state in a lake whose latest.json was restored from an earlier version', () => {
+  let mirror: InProcessMirror;
+  afterEach(() => mirror.close());
+
+  it.each([2, 3])('keeps the runs that were published after it (%i)', async (nights) => {
+    mirror = await start();
+    await mirror.run();
+    const earlier = await mirror.store.read(LATEST);
+    for (let night = 0; night < nights; night++) {
+      mirror.clock += DAY;
+      await mirror.run();
+    }
+    const before = await runsIn(mirror.store, 'tasks', 'changes');
+    await makeOlder(mirror.folder);
+    await mirror.store.write(LATEST, earlier);
+    loseState(mirror);
+    mirror.clock += DAY;
+    const { runId } = await mirror.run();
+    await mirror.sweep();
+    const after = await runsIn(mirror.store, 'tasks', 'changes');
+    expect(after.sort()).toEqual([...before, `run=${runId}`].sort());
+  });
+});
+
+function loseState(mirror: InProcessMirror): void {
+  mirror.writer = newWriter();
+  mirror.published = null;
+  mirror.checkpoint = null;
+}
+
+/** A store shows whole seconds, so what was written in one of them has no order. */
+async function makeOlder(folder: string): Promise<void> {
+  const earlier = new Date(Date.now() - DAY);
+  for (const one of await readdir(join(folder, 'lake'), { recursive: true, withFileTypes: true }))
+    if (one.isFile()) await utimes(join(one.parentPath, one.name), earlier, earlier);
+}
 
 describe('If both manifests of the published run are lost', () => {
   let mirror: InProcessMirror;

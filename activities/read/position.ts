@@ -14,7 +14,7 @@ export interface StagedPosition {
   readonly stage: Stage;
 }
 
-/** Where a call of `extractPages` continues. */
+/** Where a call of the phase `read` continues. */
 export interface Position {
   readonly stage: Stage;
   /** `null` if the call begins to read. */

@@ -105,7 +105,7 @@ export interface StepHeartbeat {
   readonly mergedRows?: number;
 }
 
-/** Heartbeat details of `extractPages`: the last staged position, for a retry and for display. */
+/** Heartbeat details of the phase `read`: the last staged position, for a retry and for display. */
 export interface ReadHeartbeat extends StepHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;

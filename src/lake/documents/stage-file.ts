@@ -63,7 +63,7 @@ export interface ChainProgress {
 
 /**
  * The progress of an extraction: all pages before `cursor` are staged. Each stage lists the chunks of one call of
- * `extractPages` and names the previous stage, so that its size is bounded.
+ * the phase `read` and names the previous stage, so that its size is bounded.
  */
 export interface Stage {
   readonly previous: ObjectKey | null;

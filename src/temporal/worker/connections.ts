@@ -145,7 +145,7 @@ function configured(settings: Settings, name: string): ConnectionSettings {
   if (settings.connections.some((one) => one.name === name)) return selectConnection(settings, name);
   const known = settings.connections.map((one) => one.name).join(', ');
   throw new ConfigurationError(
-    `${originOf(settings)} has no connection ${JSON.stringify(name)}; it has ${known}`,
+    `${originOf(settings)} has no connection ${JSON.stringify(name)}; it has ${known}.`,
     {
       path: 'connections',
       remedy: `Add it to the worker's file, and reload the worker (kill -HUP ${process.pid}) or restart it.`,

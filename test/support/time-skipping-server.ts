@@ -1,4 +1,5 @@
 import { Connection } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ServerSpec } from '../../src/servers/install/server-spec.js';
 import {
   freePort,
@@ -44,6 +45,20 @@ export function timeSkippingOptions(executable: string): {
   readonly server: { readonly executable: { readonly type: 'existing-path'; readonly path: string } };
 } {
   return { server: { executable: { type: 'existing-path', path: executable } } };
+}
+
+/** Tries to start an environment, each of which waits five seconds for its server. */
+const STARTS = 6;
+
+/** Starts an environment that skips time. On a busy machine, its server may need more time than the SDK gives it. */
+export async function startTimeSkipping(executable: string): Promise<TestWorkflowEnvironment> {
+  for (let start = 1; ; start++) {
+    try {
+      return await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(executable));
+    } catch (error) {
+      if (start === STARTS || !String(error).includes('did not start within')) throw error;
+    }
+  }
 }
 
 export interface TimeSkippingServer extends RunningServer {

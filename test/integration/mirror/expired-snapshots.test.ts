@@ -1,11 +1,11 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { expectMirrored } from '../../support/mirrored.js';
 import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, startStack } from '../../support/stack.js';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 
 const RESOURCE = 'tasks';
 const RETENTION_DAYS = 3;
@@ -16,7 +16,7 @@ describe('snapshots that expire on runs without changes', () => {
   let stack: Stack;
 
   beforeAll(async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
   });
   afterEach(async () => {
     await stack?.stop();

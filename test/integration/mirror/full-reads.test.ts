@@ -1,11 +1,11 @@
 import { Client } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ExportInput, ExportResult } from '../../../src/core/contract/index.js';
 import { listedIds } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 
 const ROWS = 60;
 const RESOURCES = ['time-entries', 'tasks'] as const;
@@ -16,7 +16,7 @@ describe('nightly exports of lists that hid a row in the first one, in the time-
   let night = 0;
 
   beforeAll(async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
     stack = await startStack({
       simulator: {
         ...{ seed: 5, awkward: false, now: await env.currentTimeMs(), cursorStyle: 'offset' },

@@ -22,7 +22,7 @@ const READ = `
 
 /** Writes 2,000 blocks, each cut from a separate text of 100 KB, into a store that keeps nothing. */
 const WRITE = `
-  const { PartWriter } = await import(${built('src/lake/part/writer.js')});
+  const { PartWriter } = await import(${built('src/lake/part/part-writer.js')});
   const { framingOf } = await import(${built('src/lake/part/framing.js')});
   const gone = { write: async () => {}, finish: async () => ({}), abort: async () => {}, bytes: 0 };
   const store = { openWriter: () => gone, write: async () => ({}) };

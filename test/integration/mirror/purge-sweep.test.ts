@@ -1,4 +1,4 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { folderOf, nameOf } from '../../../src/lake/documents/lake-layout.js';
@@ -7,7 +7,7 @@ import { startPurge } from '../../../src/temporal/client/start.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 
 const RESOURCE = 'tasks';
 
@@ -15,7 +15,7 @@ describe('a mirror that is idle after a purge', () => {
   let env: TestWorkflowEnvironment;
   let stack: Stack;
   beforeAll(async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
   });
   afterEach(() => stack?.stop());
   afterAll(() => env?.teardown());

@@ -24,7 +24,7 @@ describe('the call stacks of workflows', () => {
         ({ workflowTaskFailedEventAttributes: failed }) => failed?.failure?.stackTrace ?? [],
       );
     await until(async () => (await stackTraces()).length > 0, 'the workflow has failed');
-    expect((await stackTraces())[0]).toMatch(/at exportWorkflow .*export\.js/);
+    expect((await stackTraces())[0]).toMatch(/at exportWorkflow .*workflows\/export\//);
     await broken.terminate();
     await worker.signal('SIGTERM');
   });

@@ -61,18 +61,18 @@ describe('a worker log as JSON', () => {
     expect(messages.length).toBeGreaterThan(3);
     for (const line of messages) {
       const run = runs.find(({ resource }) => resource === line.resource);
-      // Lines have the id of the request. The attempt in memory that publishes has the same second and its own digits.
+      // An attempt in memory has the second of the request and its own digits.
       const [second] = run!.runId!.split('-');
       expect(line).toMatchObject({
         connection: stack.connection,
         runId: expect.stringMatching(new RegExp(`^${second}-`)),
         attempt: expect.any(Number),
-        phase: expect.stringMatching(/^(begin|extract|merge|publish|sweep)$/),
+        phase: expect.stringMatching(/^(prepare|read|settle|merge|publish|follow|sweep)$/),
       });
     }
     expect(messages.find(({ message }) => message === 'published')).toMatchObject({
       resource: 'projects',
-      phase: 'begin',
+      phase: 'publish',
       level: 'info',
       inserted: 5,
       rows: 5,
@@ -80,7 +80,7 @@ describe('a worker log as JSON', () => {
     expect(
       messages.find(({ resource, message }) => resource === 'invoices' && /fail/i.test(message)),
     ).toMatchObject({
-      phase: 'begin',
+      phase: 'read',
       level: 'warn',
     });
     expect(stderr).not.toContain(stack.env.WORKTRACK_API_KEY);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ExportResult } from '../../../src/core/contract/index.js';
@@ -10,7 +10,7 @@ import { type FaultyS3, startFaultyS3 } from '../../support/faulty-s3.js';
 import { sharedS3 } from '../../support/shared-s3.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 
 const NIGHTS = 120;
 /** The default of `retention.snapshots`. */
@@ -25,7 +25,7 @@ describe('nightly exports over four months, in the time-skipping server', () => 
   let skippedMs = 0;
 
   beforeAll(async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
     s3 = await startFaultyS3(sharedS3(), { clock: () => Date.now() + skippedMs });
     stack = await startStack({
       s3Endpoint: s3.url,
@@ -106,7 +106,7 @@ describe('a request to a mirror that does not answer, in the time-skipping serve
   let running: Promise<void>;
 
   beforeAll(async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
     stack = await startStack({
       simulator: { now: await env.currentTimeMs(), counts: { projects: 5 } },
       resources: '[projects]',

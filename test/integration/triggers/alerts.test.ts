@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { type AlertReport, alertsWorkflowId, watcherId } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/duration.js';
@@ -12,7 +12,7 @@ import { mirrorOf, mirrorStatus, requestRun } from '../../support/mirror-request
 import { RowService } from '../../support/row-service.js';
 import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 import { fileIn, startWriteBackStack, timeEntriesCsv, writeBack } from '../../support/write-back.js';
 
 const KEY = 'R0123456789abcdefghijklmnopqrstu';
@@ -322,7 +322,7 @@ describe('alerts over days, in the time-skipping server', () => {
   });
 
   it('send one message for old data, a reminder each day, and one when all is well', async () => {
-    env = await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(inject('servers').testServer));
+    env = await startTimeSkipping(inject('servers').testServer);
     stack = await startStack({
       simulator: { now: await env.currentTimeMs(), counts: { projects: 5 } },
       resources: '[projects]',

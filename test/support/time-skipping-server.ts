@@ -47,7 +47,7 @@ export function timeSkippingOptions(executable: string): {
   return { server: { executable: { type: 'existing-path', path: executable } } };
 }
 
-/** Tries to start an environment, each of which waits five seconds for its server. */
+/** How often an environment is started. Each time, the SDK waits five seconds for its server. */
 const STARTS = 6;
 
 /** Starts an environment that skips time. On a busy machine, its server may need more time than the SDK gives it. */

@@ -127,7 +127,12 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
     export: (full = false) => stack.export({ full }),
     async backfill(resource, reconcile) {
       return resultOfWorkflow(
-        await startBackfill(temporal, { connection, resources: [resource], reconcile }, { taskQueue }),
+        await startBackfill(
+          temporal,
+          // The rounds before may have deleted more than one run may delete.
+          { connection, resources: [resource], reconcile, allowDeletes: true },
+          { taskQueue },
+        ),
       );
     },
     async rollback(resource, to) {
@@ -261,6 +266,8 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
         if (odd.length > 0)
           throw new Error(`${resource}: ${odd.length} deleted records are live in the snapshot`);
       }
+      const { outcome, runs } = await world.backfill('time-entries', false);
+      if (outcome !== 'published') throw new Error(JSON.stringify(runs));
     },
     async stop() {
       await stack.stop();

@@ -65,6 +65,7 @@ export async function setUp({ database = 'memory' } = {}) {
     AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
     // As in the image and the systemd unit.
     MALLOC_ARENA_MAX: '2',
+    NODE_OPTIONS: '--max-old-space-size=1024',
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
   };
   return {

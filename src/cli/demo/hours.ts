@@ -10,7 +10,7 @@ import { readRecords } from '../../lake/published/read-rows.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { FigureGroup } from '../../report/index.js';
 import { cacheRoot, findExecutable, pathFolders, runCommand } from '../../servers/index.js';
-import { count, table } from '../shared/text.js';
+import { count, table } from '../shared/output.js';
 
 /** Hours of one project in one week. */
 export interface HoursRow {

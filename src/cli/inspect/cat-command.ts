@@ -6,12 +6,11 @@ import { readRow } from '../../lake/rows/csv.js';
 import { headerRow, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { peopleCsv } from '../../lake/rows/people-csv.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { readConnection } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
+import { readConnection } from '../shared/each-connection.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
 import { writeAll } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 
 interface CatOptions extends GlobalOptions {
   readonly limit: string;

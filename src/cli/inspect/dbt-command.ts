@@ -15,14 +15,12 @@ import {
 import { DBT_ADAPTERS, type DbtAdapterName, dbtProject, GENERATED_FOLDERS } from '../../lake/dbt/project.js';
 import type { PublishedResource } from '../../lake/ddl/published-sources.js';
 import { clashingResources, unreadableViews } from '../../lake/ddl/statements.js';
-import { readConnection } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
+import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { output } from '../shared/output.js';
+import { counted, output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
-import { counted } from '../shared/text.js';
-import { orUsageError, UsageError } from '../shared/usage-error.js';
 
 export interface DbtOptions extends GlobalOptions {
   readonly adapter?: DbtAdapterName;

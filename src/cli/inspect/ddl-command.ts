@@ -1,20 +1,19 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/statements.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral } from '../shared/command-options.js';
 import {
   type ConnectionSummary,
+  chooseConnections,
   connectionLines,
   eachConnection,
   failedSummary,
+  readSettings,
   totalLine,
 } from '../shared/each-connection.js';
 import { readDay } from '../shared/open-lake.js';
-import { output } from '../shared/output.js';
-import { counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { counted, output } from '../shared/output.js';
 import {
   type ConnectionDdl,
   csvStatements,

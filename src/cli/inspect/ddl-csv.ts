@@ -11,11 +11,11 @@ import {
 } from '../../lake/ddl/statements.js';
 import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import type { DeltaDialect } from '../../table/index.js';
+import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
-import { orUsageError, UsageError } from '../shared/usage-error.js';
 
 /**
  * The statements of `worktrack ddl` for the CSV files of a connection. If no resource is named, resources without a

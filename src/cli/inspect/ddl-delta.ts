@@ -1,9 +1,9 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { readTableColumns, registerStatements } from '../../table/index.js';
+import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { orUsageError, UsageError } from '../shared/usage-error.js';
 import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-csv.js';
 
 /**

@@ -12,14 +12,27 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
 import { tryTemporal } from '../shared/context.js';
-import { type ConnectionSummary, eachConnection, printEnded } from '../shared/each-connection.js';
+import {
+  type ConnectionSummary,
+  chooseConnections,
+  eachConnection,
+  printEnded,
+  readSettings,
+} from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { output, printJson, terminalWidth } from '../shared/output.js';
-import { age, clip, count, counted, fittedTables } from '../shared/text.js';
+import {
+  age,
+  clip,
+  count,
+  counted,
+  fittedTables,
+  output,
+  printJson,
+  terminalWidth,
+} from '../shared/output.js';
 
 export interface HistoryOptions extends SeveralOptions {
   readonly resource?: readonly string[];

@@ -18,14 +18,12 @@ import {
 } from '../../report/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { readTemporalRuns } from '../../temporal/status/run-log.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, runIdOption, type SeveralOptions } from '../shared/command-options.js';
 import { tryTemporal } from '../shared/context.js';
-import { eachConnection, endedCode } from '../shared/each-connection.js';
+import { chooseConnections, eachConnection, endedCode, readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { output, writeAll } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 import { openStatus, readConnectionStatus, type StatusSource } from './read-status.js';
 
 export interface ReportOptions extends SeveralOptions {

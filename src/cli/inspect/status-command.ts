@@ -3,7 +3,6 @@ import { inParallel } from '../../core/in-parallel.js';
 import { STATE_NAMES, worstOf } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
-import { readSettings, selectConnections } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, type SeveralOptions } from '../shared/command-options.js';
 import { tryTemporal } from '../shared/context.js';
@@ -12,11 +11,21 @@ import {
   connectionLines,
   type Ended,
   eachConnection,
+  readSettings,
+  selectConnections,
   summariesOf,
   totalLine,
 } from '../shared/each-connection.js';
-import { output, printJson, terminalHeight, terminalWidth } from '../shared/output.js';
-import { age, counted, cut, table } from '../shared/text.js';
+import {
+  age,
+  counted,
+  cut,
+  output,
+  printJson,
+  table,
+  terminalHeight,
+  terminalWidth,
+} from '../shared/output.js';
 import { openStatus, readConnectionStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 

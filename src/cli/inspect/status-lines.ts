@@ -8,8 +8,8 @@ import { isSchemaChange } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
-import { shellWord } from '../shared/command-options.js';
-import { age, count, table } from '../shared/text.js';
+import { age, count, table } from '../shared/output.js';
+import { shellWord } from '../shared/runnable.js';
 import { differenceText } from '../shared/worker-config.js';
 
 export interface ConnectionStatus {

@@ -6,13 +6,11 @@ import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
 import type { VerifyReport } from '../../lake/verify/verify-lake.js';
 import { verifyResource } from '../../table/index.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
-import { eachConnection, printEnded } from '../shared/each-connection.js';
+import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { output, printJson } from '../shared/output.js';
-import { count, counted } from '../shared/text.js';
+import { count, counted, output, printJson } from '../shared/output.js';
 
 export interface VerifyCommandOptions extends SeveralOptions {
   readonly resource?: readonly string[];

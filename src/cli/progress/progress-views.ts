@@ -1,7 +1,7 @@
 import type { ExportView, ResourceView } from '../../temporal/follow/follow-export.js';
 import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
+import { clip, count, counted, cut, wrap } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
-import { clip, count, counted, cut, wrap } from '../shared/text.js';
 import { type ProgressView, type Screen, showProgress, workerLine } from './screen.js';
 
 /** Shows the progress of an export: a line for each resource. */

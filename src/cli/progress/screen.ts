@@ -1,9 +1,8 @@
 import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { FollowedView } from '../../temporal/follow/follow-workflow.js';
-import { printable } from '../shared/output.js';
+import { cut, printable, wrap } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
-import { cut, wrap } from '../shared/text.js';
 
 /** The output stream for progress, such as `process.stderr`. */
 export interface Screen {

@@ -8,11 +8,10 @@ import {
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { awaitResult } from '../../temporal/follow/follow-workflow.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { output, printJson } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 import { watchForWorker } from './follow-session.js';
 
 interface CancelOptions extends GlobalOptions {

@@ -4,12 +4,11 @@ import type { ExportInput, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { startExport } from '../../temporal/client/start.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
-import { type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
+import { type ExitCode, exitCodeOf, UsageError } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
+import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 import { readWait, type WaitOptions } from './follow-session.js';
 import {
   detailedLines,

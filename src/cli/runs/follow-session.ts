@@ -14,10 +14,10 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
 import { hasWorker } from '../../temporal/status/workers.js';
 import { workerLine } from '../progress/screen.js';
+import { DetachedError, UsageError } from '../shared/choose-exit-code.js';
 import { duration, reachTimeoutMs } from '../shared/command-options.js';
 import { listenForInterrupts } from '../shared/interrupt.js';
 import { output } from '../shared/output.js';
-import { DetachedError, UsageError } from '../shared/usage-error.js';
 
 /** Time limit for a second Ctrl-C, which cancels. */
 const SECOND_PRESS_MS = 3_000;

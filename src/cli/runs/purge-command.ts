@@ -5,13 +5,11 @@ import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { findRecord } from '../../lake/published/find-record.js';
 import { startPurge } from '../../temporal/client/start.js';
 import { createPrompter } from '../setup/prompt.js';
-import { readConnection } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, exitCodeOf, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
+import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { output, printJson } from '../shared/output.js';
-import { counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { counted, output, printJson } from '../shared/output.js';
 import { diagnosticLines } from './result-lines.js';
 import { startAndFollow } from './start-and-follow.js';
 

@@ -1,7 +1,6 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
-import { terminalWidth } from '../shared/output.js';
-import { count, counted, table } from '../shared/text.js';
+import { count, counted, table, terminalWidth } from '../shared/output.js';
 
 /** A result for `--json`: each run names its connection. */
 export function withConnection(result: ExportResult, connection: string): ExportResult {

@@ -1,11 +1,10 @@
 import { selectResources } from '../../config/index.js';
 import type { RunReport } from '../../core/contract/index.js';
 import { startRollback } from '../../temporal/client/start.js';
-import { readConnection } from '../shared/choose-connections.js';
 import { type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
-import { output, printJson } from '../shared/output.js';
-import { counted } from '../shared/text.js';
+import { readConnection } from '../shared/each-connection.js';
+import { counted, output, printJson } from '../shared/output.js';
 import { diagnosticLines } from './result-lines.js';
 import { startAndFollow } from './start-and-follow.js';
 

@@ -13,7 +13,7 @@ import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { severalProgressOn } from '../progress/progress-views.js';
-import { EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/choose-exit-code.js';
+import { DetachedError, EXIT, type ExitCode, exitCodeOf, worstExitCode } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import {
@@ -23,9 +23,7 @@ import {
   printSummaries,
   summariesOf,
 } from '../shared/each-connection.js';
-import { output, printJson } from '../shared/output.js';
-import { counted } from '../shared/text.js';
-import { DetachedError } from '../shared/usage-error.js';
+import { counted, output, printJson } from '../shared/output.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import {
   type FollowSession,

@@ -5,9 +5,10 @@ import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import { exportProgressOn } from '../progress/progress-views.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { type GlobalOptions, shellWord } from '../shared/command-options.js';
+import type { GlobalOptions } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { output, printJson } from '../shared/output.js';
+import { shellWord } from '../shared/runnable.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { openFollowSession, readWait, type WaitOptions } from './follow-session.js';
 

@@ -5,9 +5,9 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { plainHashWarning } from '../../doctor/check-masking.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { readSettings } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
+import { readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 
 /** `worktrack config schema`: the JSON Schema of the configuration file, for editors. */

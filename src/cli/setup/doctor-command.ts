@@ -15,14 +15,23 @@ import {
   worstCause,
 } from '../../doctor/index.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
-import { readSettings, selectConnections } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { readDataConverter } from '../shared/client-options.js';
 import { type GlobalOptions, reachTimeoutMs, type SeveralOptions } from '../shared/command-options.js';
-import { temporalTarget } from '../shared/context.js';
-import { colorsFor, output, printable, printJson, terminalHeight, terminalWidth } from '../shared/output.js';
+import { readDataConverter, temporalTarget } from '../shared/context.js';
+import { readSettings, selectConnections } from '../shared/each-connection.js';
+import {
+  colorsFor,
+  counted,
+  cut,
+  output,
+  printable,
+  printJson,
+  table,
+  terminalHeight,
+  terminalWidth,
+  wrap,
+} from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
-import { counted, cut, table, wrap } from '../shared/text.js';
 import { describeDifference } from '../shared/worker-config.js';
 
 /** Time limit of one check. It is short because the user is waiting. */

@@ -12,10 +12,9 @@ import {
 import { ConfigurationError, WorktrackError } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
 import { findWindowFields } from '../../doctor/index.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { output } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 import { createPrompter, type Prompter } from './prompt.js';
 
 export interface InitOptions extends GlobalOptions {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { DetachedError } from '../shared/usage-error.js';
+import { DetachedError } from '../shared/choose-exit-code.js';
 
 interface Terminal {
   readonly input: NodeJS.ReadableStream;

@@ -2,7 +2,7 @@ import type { RunId } from '../../core/brands.js';
 import { MINUTE_MS, parseDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './choose-exit-code.js';
 
 /** Options of all commands. */
 export interface GlobalOptions {
@@ -31,16 +31,6 @@ export interface SeveralOptions extends GlobalOptions {
 /** Whether the command prints one line per connection: the form depends on the options, not on the number in the file. */
 export function isSeveral({ all, connections = [] }: SeveralOptions): boolean {
   return all === true || connections.length > 1;
-}
-
-/** A word of a command line, quoted if the shell would change it. */
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** Collects the values of a repeatable option. */
-export function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
 }
 
 /** A whole number of at least 1. @throws UsageError */

@@ -10,9 +10,9 @@ import {
   readPublishedRun,
 } from '../../lake/published/read-published.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
+import { UsageError } from './choose-exit-code.js';
 import { reachTimeoutMs } from './command-options.js';
 import { output } from './output.js';
-import { UsageError } from './usage-error.js';
 
 /** A connection's lake while a command uses it. */
 export interface OpenLake {

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { shellWord } from './command-options.js';
 
 /** The global options that say where the configuration and the servers are. */
 interface PlaceOptions {
@@ -106,6 +105,11 @@ function missingOptions(command: string, rest: string, options: PlaceOptions): s
   )
     found.push('--connection', shellWord(connections[0]!));
   return found.map((word) => ` ${word}`).join('');
+}
+
+/** A word of a command line, quoted if the shell would change it. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The first words of a command line that runs this program. */

@@ -10,8 +10,7 @@ import {
   workerDifferences,
 } from '../../temporal/status/workers.js';
 import type { GlobalOptions } from './command-options.js';
-import { output } from './output.js';
-import { age, counted } from './text.js';
+import { age, counted, output } from './output.js';
 
 /** The two files of a difference, for messages. */
 interface Files {

@@ -3,11 +3,10 @@ import { type AlertEvent, exampleAlert } from '../../core/alerts/index.js';
 import type { AlertMessage } from '../../core/contract/index.js';
 import { ConfigurationError, WorktrackError } from '../../core/errors.js';
 import type { ConnectionSettings, NotifyTarget } from '../../core/settings.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
+import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 
 export interface NotifyOptions extends SeveralOptions {
   readonly test?: boolean;

@@ -13,13 +13,11 @@ import {
   resumeSchedule,
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { toUserError, withTemporal } from '../shared/context.js';
-import { eachConnection, printEnded } from '../shared/each-connection.js';
-import { output, printJson } from '../shared/output.js';
-import { age, table } from '../shared/text.js';
+import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
+import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
 export interface ScheduleOptions extends SeveralOptions {

@@ -12,14 +12,13 @@ import {
   type WebhookLog,
   type WebhookServer,
 } from '../../webhook/index.js';
-import { readSettings, selectConnections } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { withKeptTemporal } from '../shared/context.js';
+import { readSettings, selectConnections } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { textLine } from '../shared/log-line.js';
 import { logNotes, output, terminalWidth } from '../shared/output.js';
-import { UsageError } from '../shared/usage-error.js';
 
 export interface WebhookOptions extends GlobalOptions {
   readonly listen?: string;

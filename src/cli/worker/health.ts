@@ -4,7 +4,7 @@ import { ConfigurationError, errorMessage } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
 import type { WorkerState } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
-import { UsageError } from '../shared/usage-error.js';
+import { UsageError } from '../shared/choose-exit-code.js';
 
 /** The server of a worker's liveness and readiness endpoints. */
 export interface HealthServer {

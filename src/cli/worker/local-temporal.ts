@@ -12,7 +12,7 @@ import {
 import { connectTemporal, type TemporalClient } from '../../temporal/client/connect.js';
 import type { Traces } from '../../temporal/worker/open-telemetry.js';
 import { createWorker } from '../../temporal/worker/worker.js';
-import { clientInterceptors } from '../shared/client-options.js';
+import { clientInterceptors } from '../shared/context.js';
 import { output } from '../shared/output.js';
 import { installRuntime } from './runtime.js';
 

@@ -8,15 +8,11 @@ import {
   replayHistories,
   serverHistories,
 } from '../../temporal/replay.js';
-import { chooseConnections, readSettings } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { readDataConverter } from '../shared/client-options.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
-import { withTemporal } from '../shared/context.js';
-import { eachConnection, printEnded } from '../shared/each-connection.js';
-import { output, printJson } from '../shared/output.js';
-import { count, counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { readDataConverter, withTemporal } from '../shared/context.js';
+import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
+import { count, counted, output, printJson } from '../shared/output.js';
 import { silenceRuntime } from './runtime.js';
 
 interface ReplayCommandOptions extends SeveralOptions {

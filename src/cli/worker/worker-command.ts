@@ -15,15 +15,12 @@ import {
   type WorkerState,
   type WorktrackWorker,
 } from '../../temporal/worker/worker.js';
-import { readSettings } from '../shared/choose-connections.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { readDataConverter, readTraces } from '../shared/client-options.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { duration, type GlobalOptions, positive, reachTimeoutMs } from '../shared/command-options.js';
-import { temporalTarget, toUserError } from '../shared/context.js';
+import { readDataConverter, readTraces, temporalTarget, toUserError } from '../shared/context.js';
+import { readSettings } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
-import { output } from '../shared/output.js';
-import { counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { counted, output } from '../shared/output.js';
 import { type HealthServer, readHealth, startHealthServer } from './health.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';

@@ -5,8 +5,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { CheckedInput } from '../../write-back/check-write-back.js';
 import { BatchPlanner, type InputColumn, type PlannedRow, toRequest } from '../../write-back/index.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { output, printJson } from '../shared/output.js';
-import { counted } from '../shared/text.js';
+import { counted, output, printJson } from '../shared/output.js';
 
 /** Number of rows that are printed in full. */
 const SHOWN = 5;

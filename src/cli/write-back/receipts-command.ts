@@ -3,9 +3,9 @@ import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch, NOT_WRITTEN, type Receipt, readBatch, readReceipts } from '../../write-back/index.js';
-import { readConnection } from '../shared/choose-connections.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
+import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { output, printable, printableJson, writeAll } from '../shared/output.js';
 

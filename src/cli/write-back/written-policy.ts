@@ -12,9 +12,8 @@ import {
 } from '../../write-back/ledger/index.js';
 import type { CheckedInput } from '../../write-back/stage-input.js';
 import { createPrompter } from '../setup/prompt.js';
-import { output } from '../shared/output.js';
-import { age, counted } from '../shared/text.js';
-import { UsageError } from '../shared/usage-error.js';
+import { UsageError } from '../shared/choose-exit-code.js';
+import { age, counted, output } from '../shared/output.js';
 
 /** Rows of a file that earlier batches have written, or may have written. */
 interface EarlierRows {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDemoFolder } from '../../../src/cli/demo/demo-command.js';
-import { UsageError } from '../../../src/cli/shared/usage-error.js';
+import { UsageError } from '../../../src/cli/shared/choose-exit-code.js';
 
 describe('the folder of a demo', () => {
   let base: string;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exitCodeOf, failureOf } from '../../../src/cli/shared/choose-exit-code.js';
-import { UsageError } from '../../../src/cli/shared/usage-error.js';
+import { exitCodeOf, failureOf, UsageError } from '../../../src/cli/shared/choose-exit-code.js';
 import { ConfigurationError } from '../../../src/core/errors.js';
 import { failed, report } from './support.js';
 

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { collect } from '../../../src/cli/command.js';
 import { localExportId, localStateFolder } from '../../../src/cli/runs/local-export.js';
-import { collect, positive, reachTimeoutMs } from '../../../src/cli/shared/command-options.js';
-import { UsageError } from '../../../src/cli/shared/usage-error.js';
+import { UsageError } from '../../../src/cli/shared/choose-exit-code.js';
+import { positive, reachTimeoutMs } from '../../../src/cli/shared/command-options.js';
 
 describe('options', () => {
   it('options that can be repeated are collected in order', () => {

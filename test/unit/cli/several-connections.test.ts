@@ -3,7 +3,7 @@ import { screenLines, statusSummary } from '../../../src/cli/inspect/status-comm
 import { readWait } from '../../../src/cli/runs/follow-session.js';
 import { resultSummary } from '../../../src/cli/runs/several.js';
 import { doctorScreen } from '../../../src/cli/setup/doctor-command.js';
-import { EXIT, worstExitCode } from '../../../src/cli/shared/choose-exit-code.js';
+import { EXIT, UsageError, worstExitCode } from '../../../src/cli/shared/choose-exit-code.js';
 import {
   type ConnectionSummary,
   connectionLines,
@@ -11,7 +11,6 @@ import {
   PARALLEL_CONNECTIONS,
   totalLine,
 } from '../../../src/cli/shared/each-connection.js';
-import { UsageError } from '../../../src/cli/shared/usage-error.js';
 import { OutOfReachError } from '../../../src/core/reachability.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { ok, problem } from '../../../src/doctor/index.js';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { terminalHeight, terminalWidth } from '../../../src/cli/shared/output.js';
-import { fittedTables, wrap } from '../../../src/cli/shared/text.js';
+import { fittedTables, terminalHeight, terminalWidth, wrap } from '../../../src/cli/shared/output.js';
 
 describe('a wrapped line', () => {
   it('is broken at spaces and indented below its beginning', () => {

@@ -12,8 +12,7 @@ import {
   TransientError,
 } from '../../../src/api/index.js';
 import { UnsendableError } from '../../../src/api/url.js';
-import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
-import { DetachedError, UsageError } from '../../../src/cli/shared/usage-error.js';
+import { DetachedError, failureOf, UsageError } from '../../../src/cli/shared/choose-exit-code.js';
 import { SettingsError } from '../../../src/config/index.js';
 import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import {

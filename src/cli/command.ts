@@ -1,0 +1,112 @@
+import { Argument, Command, Option } from 'commander';
+import { type ExitCode, UsageError } from './shared/choose-exit-code.js';
+import { logNotesAsJson } from './shared/output.js';
+
+/** Receives the exit code of the command that ran. */
+export type OnEnd = (code: ExitCode) => void;
+
+/** A function that runs a command: it receives the declared arguments except `resources`, then all options. */
+type Run = (...args: never[]) => ExitCode | Promise<ExitCode>;
+
+const RESOURCES = 'resources';
+
+/** A command and its declaration, with the parts that several commands share. */
+export class WorktrackCommand extends Command {
+  readonly #onEnd: OnEnd;
+  #takesSeveral = false;
+
+  constructor(name: string | undefined, onEnd: OnEnd) {
+    super(name);
+    this.#onEnd = onEnd;
+  }
+
+  override createCommand(name?: string): WorktrackCommand {
+    return new WorktrackCommand(name, this.#onEnd);
+  }
+
+  /** The command works on several connections; others take one. */
+  takesConnections(): this {
+    this.#takesSeveral = true;
+    return this;
+  }
+
+  /** The command works on several connections and prints a line for each. */
+  ofSeveral(details = 'with several connections: print the details of each, not only of problems'): this {
+    return this.takesConnections()
+      .option('--all', 'all connections; to select several, repeat --connection')
+      .option('--failing', 'with several connections: print only those with a problem')
+      .option('--details', details);
+  }
+
+  /** Adds resources as arguments, such as `worktrack history tasks`, and as options. */
+  ofResources(): this {
+    return this.addArgument(new Argument(`[${RESOURCES}...]`, 'only these resources (default: all)')).option(
+      '--resource <name>',
+      'only this resource; repeatable',
+      collect,
+    );
+  }
+
+  /** An option with a fixed set of values. */
+  choice(flags: string, text: string, values: readonly string[], byDefault?: string): this {
+    const option = new Option(flags, text).choices(values);
+    return this.addOption(byDefault === undefined ? option : option.default(byDefault));
+  }
+
+  json(text = 'print one JSON object'): this {
+    return this.option('--json', text);
+  }
+
+  /** Adds `--log-format`. Errors in the arguments are in the log, too, so the format counts as soon as it is parsed. */
+  logFormat(): this {
+    return this.choice('--log-format <format>', 'log format on stderr', ['text', 'json'], 'text').on(
+      'option:log-format',
+      (format: string) => {
+        if (format === 'json') logNotesAsJson();
+      },
+    );
+  }
+
+  /** Common uses, shown below the help. A test checks them. @param uses what follows the command's name */
+  examples(...uses: readonly string[]): this {
+    const names = this.parent?.parent == null ? [this.name()] : [this.parent.name(), this.name()];
+    const lines = uses.map((use) => `  ${['worktrack', ...names, use].join(' ').trimEnd()}`);
+    return this.addHelpText('after', `\n${uses.length === 1 ? 'Example' : 'Examples'}:\n${lines.join('\n')}`);
+  }
+
+  /** @param load loads the module of the command, when it runs */
+  runs(load: () => Promise<Run>): this {
+    return this.action(async (...args: unknown[]) => {
+      const options = this.#options();
+      const run = (await load()) as (...args: unknown[]) => ReturnType<Run>;
+      // Commander passes the arguments, the options and the command.
+      this.#onEnd(await run(...(this.#hasResources() ? [] : args.slice(0, -2)), options));
+    });
+  }
+
+  #hasResources(): boolean {
+    return this.registeredArguments.some((argument) => argument.name() === RESOURCES);
+  }
+
+  /**
+   * The options of the command and the global ones. `connections` has every `--connection`, `connection` the last.
+   *
+   * @throws UsageError for several connections if the command takes one
+   */
+  #options(): object {
+    const options = this.optsWithGlobals();
+    const connections: readonly string[] = options.connection ?? [];
+    if (!this.#takesSeveral && connections.length > 1)
+      throw new UsageError(
+        `${this.name()} works on one connection, but --connection names ${connections.length}`,
+      );
+    const named: readonly string[] = this.#hasResources() ? [...(options.resource ?? []), ...this.args] : [];
+    const resource = named.length === 0 ? {} : { resource: [...new Set(named)] };
+    return { ...options, ...resource, connections, connection: connections.at(-1) };
+  }
+}
+
+/** Collects the values of a repeatable option. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

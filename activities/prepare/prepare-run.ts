@@ -134,21 +134,14 @@ export async function prepareRun(
       ? null
       : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
   const readSince = resumable?.readSince ?? input.startedAt;
+  const { runId, startedAt, nominalStart, acceptChecks } = input;
+  const { sync, http, retention, tables, onPublished, retries } = settings;
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
-    ...request,
-    sync: settings.sync,
-    http: settings.http,
-    runId: input.runId,
-    startedAt: input.startedAt,
+    ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
+    ...{ sync, http, retention, tables, onPublished, giveUpAfterMs: retries.giveUpAfterMs },
     readSince,
-    nominalStart: input.nominalStart,
-    ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     warnings,
-    giveUpAfterMs: settings.retries.giveUpAfterMs,
-    retention: settings.retention,
-    tables: settings.tables,
-    onPublished: settings.onPublished,
     reconcile,
     shapes: shapesOf(resource, before, rollback, readSince),
     settingsChange: change,

@@ -4,7 +4,6 @@ import type {
   ActiveRun,
   MirrorRequest,
   MirrorState,
-  Published,
   PurgeRequest,
   RollbackRequest,
   RunReport,
@@ -16,6 +15,7 @@ import { limitWarnings } from '../../src/core/text-budget.js';
 import { activity } from '../shared/activity.js';
 import { workOf } from '../shared/priority.js';
 import { toRunError } from '../shared/run-errors.js';
+import { afterPublished, afterPurged } from './mirror-checkpoint.js';
 import { afterPurge, afterSweep, endedRuns, sweep } from './mirror-sweep.js';
 import { fenced } from './mirror-writer.js';
 import { hookedToOf, startOnPublished } from './on-published.js';
@@ -37,12 +37,7 @@ export function executeRequest(
   active: ActiveRun,
   mirror: Mirror,
 ): Promise<RunReport> {
-  switch (request.kind) {
-    case 'purge':
-      return purge(request, active, mirror);
-    default:
-      return run(request, active, mirror);
-  }
+  return request.kind === 'purge' ? purge(request, active, mirror) : run(request, active, mirror);
 }
 
 /** A run that publishes: what it reads from the service, or, for a rollback, the rows of an earlier run. */
@@ -59,36 +54,21 @@ async function run(
     onChange: mirror.onChange,
     onSent: () => mirror.onLake('sent'),
   });
-  const before = mirror.state();
-  const { runId, snapshot, counts, publishedAt, warnings, checkpoint, pageSize } = result;
-  const { deletes } = result;
-  const checks = result.checks === undefined ? {} : { checks: result.checks };
-  // A run moves the checkpoint only here, after the swap. Rollbacks and purges set it below (docs/explanation/how-it-works.md#checkpoint).
-  mirror.onState({
-    checkpoint,
-    pageSize,
-    displaced: false,
-    resumable: null,
-    published: {
-      ...{ runId, snapshot, rows: counts.rows, publishedAt, deletes, ...checks },
-      // The table shows neither run yet.
-      tableWarning: before.published?.tableWarning ?? null,
-    },
-  });
-  const published = { ...active, runId };
+  mirror.onState(afterPublished(mirror.state(), result));
+  const { runId, snapshot, counts, warnings, deletes, checks } = result;
   // Before the sweep, which may remove snapshots that the table has missed.
   const work = workOf(request);
-  const tableWarnings = await followTable(result, published, mirror, work);
-  const { rows } = counts;
-  const all = limitWarnings([...warnings, ...tableWarnings]);
-  const { resource } = before;
-  const run = { resource, outcome: 'published', runId, rows, counts, snapshot } as const;
-  const report = { ...run, warnings: all, deletes, ...checks, ...rollbackOf(request, result) };
+  const tableWarnings = await followTable(result, { ...active, runId }, mirror, work);
   const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
   const { known, found } = await sweepAfter(result, active.runId, work, mirror);
   // The sweep has tried again what an earlier one could not remove.
-  const left = all.filter((warning) => warning !== known);
-  return { ...report, warnings: limitWarnings([...left, ...hookWarnings, ...found]), error: null };
+  const left = limitWarnings([...warnings, ...tableWarnings]).filter((warning) => warning !== known);
+  const { resource } = mirror.state();
+  return {
+    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
+    warnings: limitWarnings([...left, ...hookWarnings, ...found]),
+    ...{ deletes, ...(checks && { checks }), ...rollbackOf(request, result), error: null },
+  };
 }
 
 /** Determines the `dt=` of a run. A rollback has the day when it begins. */
@@ -178,22 +158,13 @@ async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): 
   // A timed-out attempt may leave parts in any folder.
   mirror.onState(afterPurge(active.runId, Date.now()));
   // A partial change would leave the lake inconsistent.
-  const { published, checkpoint, purged } = await CancellationScope.nonCancellable(() =>
+  const amended = await CancellationScope.nonCancellable(() =>
     activity('worktrack.purgeRecord', input.connection, 'manual')(input),
   );
-  mirror.onState({
-    checkpoint,
-    // The purge itself makes the table follow.
-    published: published && { ...published, tableWarning: null },
-    resumable: null,
-    ...afterPurge(active.runId, Date.now()),
-  });
-  return { ...amendedReport(input.resource, published), purged };
-}
-
-function amendedReport(resource: string, published: Published | null): RunReport {
-  const { runId, rows, snapshot } = published ?? { runId: null, rows: null, snapshot: null };
-  return { resource, outcome: 'published', runId, rows, counts: null, snapshot, warnings: [], error: null };
+  mirror.onState({ ...afterPurged(amended), ...afterPurge(active.runId, Date.now()) });
+  const { runId = null, rows = null, snapshot = null } = amended.published ?? {};
+  const run = { resource: input.resource, outcome: 'published', runId, rows, snapshot } as const;
+  return { ...run, counts: null, warnings: [], error: null, purged: amended.purged };
 }
 
 /**

@@ -55,20 +55,17 @@ function inputOf(
   now: number,
 ): RunInput {
   const { startedAt } = active;
-  const { checkpoint, resumable, pageSize, hookedTo } = state;
-  const asked =
-    request.kind === 'run'
-      ? { ...request, rollbackTo: null }
-      : { ...runSpec(startedAt), allowDeletes: true, rollbackTo: request.to };
-  const { mode, reconcile, adopt, allowDeletes, acceptChecks, since, rollbackTo, nominalStart } = asked;
-  const isPlain = request.kind === 'run' && mode === 'increment' && !reconcile;
-  const sweep = sweepOfRun(state, isPlain, now);
+  const { checkpoint, resumable, pageSize, hookedTo, sweepAt } = state;
+  const rollbackTo = request.kind === 'rollback' ? request.to : null;
+  const wanted = request.kind === 'run' ? request : runSpec(startedAt, { allowDeletes: true });
+  const { mode, reconcile, adopt, allowDeletes, acceptChecks, since, nominalStart } = wanted;
+  const sweep = sweepOfRun(state, rollbackTo === null && mode === 'increment' && !reconcile, now);
   return {
     ...{ ...fenced(state, active), mode, reconcile, adopt, allowDeletes, since, rollbackTo, nominalStart },
     ...{ startedAt, checkpoint, resumable, pageSize, hookedTo },
-    ...(acceptChecks === undefined ? {} : { acceptChecks }),
-    ...(state.sweepAt?.refused ? { refused: state.sweepAt.refused } : {}),
-    ...(sweep === null ? {} : { sweep }),
+    ...(acceptChecks !== undefined && { acceptChecks }),
+    ...(sweepAt?.refused && { refused: sweepAt.refused }),
+    ...(sweep && { sweep }),
   };
 }
 

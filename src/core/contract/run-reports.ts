@@ -124,10 +124,8 @@ export interface ExportProgress {
   readonly runs: readonly { readonly resource: string; readonly report: RunReport | null }[];
 }
 
-export interface BackfillInput {
-  readonly connection: string;
-  /** Absent: all configured resources. */
-  readonly resources?: readonly string[];
+export interface BackfillInput
+  extends Pick<ExportInput, 'connection' | 'resources' | 'allowDeletes' | 'together'> {
   /**
    * Reads the changes since this time: a date such as `2026-08-01` (midnight UTC), or a time with its zone such as
    * `2026-08-01T12:00:00Z`. Absent: everything.
@@ -135,9 +133,6 @@ export interface BackfillInput {
   readonly since?: string;
   /** Reads everything and detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile?: boolean;
-  readonly allowDeletes?: boolean;
-  /** As in `ExportInput`. */
-  readonly together?: Together;
 }
 
 export interface RollbackInput {
@@ -147,9 +142,7 @@ export interface RollbackInput {
   readonly to: string;
 }
 
-export interface PurgeInput {
-  readonly connection: string;
-  readonly resource: string;
+export interface PurgeInput extends Pick<RollbackInput, 'connection' | 'resource'> {
   /** The values of the record's key, in the order of the key's fields, as the service writes them. */
   readonly key: readonly string[];
 }

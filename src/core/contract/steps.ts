@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
 import type { WordsSpent } from '../unproven-limits.js';
-import type { LearnedPageSize, Published, Writer } from './mirror-state.js';
+import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
   CheckSummary,
   DeleteDetection,
@@ -10,7 +10,6 @@ import type {
   PublishedMode,
   PurgeCounts,
   RunCounts,
-  RunMode,
 } from './run-reports.js';
 
 /** Identifies a run to an activity. */
@@ -220,27 +219,22 @@ export interface PublishedRun {
   readonly rolledBackFrom?: RunId;
 }
 
-/** A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake). */
-export interface RunInput extends Fenced {
-  readonly mode: RunMode;
-  readonly reconcile: boolean;
-  readonly adopt: boolean;
-  /** Whether the request may conclude any number of deletes, also in a list that replaced another one. */
-  readonly allowDeletes: boolean;
-  /** As in `RunRequest`. */
-  readonly acceptChecks?: string;
-  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
-  readonly since: UtcSeconds | null;
+/** What a request wants of its run, without who sends it and how urgent it is. */
+type Wanted = Omit<RunRequest, 'kind' | 'requestId' | 'replyTo' | 'alertedBy' | 'background'>;
+
+/**
+ * A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake): the
+ * request, and its mirror's state.
+ */
+export interface RunInput
+  extends Fenced,
+    Wanted,
+    Pick<MirrorState, 'checkpoint' | 'resumable' | 'pageSize' | 'hookedTo'> {
   /** The run whose rows a rollback publishes; `null`: the run reads the service. */
   readonly rollbackTo: RunId | null;
-  readonly resumable: RunId | null;
   readonly startedAt: number;
-  readonly nominalStart: number;
   /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
   readonly refused?: Removal;
-  readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
-  /** As in the mirror's state. */
-  readonly hookedTo: RunId | 'beginning' | null;
   /** The sweep that the run makes after it is published. Absent: none is due. */
   readonly sweep?: RunSweep;
 }

@@ -1,18 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type {
-  DeleteDetection,
-  OnPublishedTarget,
-  PublishedMode,
-  ReadResult,
-  Writer,
-} from '../../core/contract/index.js';
-import type {
-  HttpSettings,
-  ResourceSettings,
-  RetentionSettings,
-  SyncSettings,
-  TableSettings,
-} from '../../core/settings.js';
+import type { DeleteDetection, PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
 import type { Profile } from '../rows/profile.js';
@@ -66,33 +54,22 @@ export interface BaseSnapshot {
  * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
  * (docs/explanation/how-it-works.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
  */
-export interface RunFile {
-  readonly writer: Writer;
-  readonly connection: string;
-  readonly baseUrl: string;
+export interface RunFile
+  extends Pick<RunInput, 'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'acceptChecks'>,
+    Pick<ConnectionSettings, 'baseUrl' | 'sync' | 'http' | 'retention' | 'tables' | 'onPublished'> {
   readonly resource: ResourceSettings;
-  readonly sync: SyncSettings;
-  readonly http: HttpSettings;
-  readonly runId: RunId;
   readonly mode: PublishedMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds | null;
-  readonly startedAt: number;
   /**
    * Start of reading on the workflow's clock, milliseconds since 1970. In a run that resumes the pages of a failed run, it is
    * earlier than `startedAt`.
    */
   readonly readSince: number;
-  readonly nominalStart: number;
   readonly before: BaseSnapshot | null;
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
-  readonly retention: RetentionSettings;
-  /** `null`: the resource has no table. */
-  readonly tables: TableSettings | null;
-  /** `null`: no workflow is started after the run. */
-  readonly onPublished: OnPublishedTarget | null;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */
   readonly shapes: readonly Shape[];
   /** `null`: the settings that shape rows are those of the base snapshot. */
@@ -101,8 +78,6 @@ export interface RunFile {
   readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile: boolean;
-  /** The user who accepts failed checks; absent: no one. */
-  readonly acceptChecks?: string;
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */

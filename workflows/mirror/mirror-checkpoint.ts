@@ -1,0 +1,21 @@
+import type { MirrorState, RecordPurged } from '../../src/core/contract/index.js';
+import type { RunResult } from './run-once.js';
+
+/**
+ * The mirror's state after `latest.json` names a run, or a rollback. Only here and after a purge does the checkpoint move
+ * (docs/explanation/how-it-works.md#checkpoint).
+ */
+export function afterPublished(
+  { published: before }: MirrorState,
+  { runId, snapshot, counts, publishedAt, deletes, checks, checkpoint, pageSize }: RunResult,
+): Partial<MirrorState> {
+  // The table shows neither run yet.
+  const tableWarning = before?.tableWarning ?? null;
+  const run = { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...(checks && { checks }) };
+  return { checkpoint, pageSize, displaced: false, resumable: null, published: { ...run, tableWarning } };
+}
+
+/** The mirror's state after a purge, which has amended the published snapshot and made the table follow. */
+export function afterPurged({ checkpoint, published }: RecordPurged): Partial<MirrorState> {
+  return { checkpoint, published: published && { ...published, tableWarning: null }, resumable: null };
+}

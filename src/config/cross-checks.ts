@@ -1,12 +1,11 @@
 import { formatDuration } from '../core/duration.js';
 import { isLoopback } from '../core/notify-url.js';
-import { baseUrl, errors, lake, overlap } from './config-schema.js';
-import { DEFAULT_RESOURCES, type OwnResource } from './inheritance.js';
+import { baseUrl, errors, lake, overlap } from '../core/schema/config-schema.js';
+import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from '../core/schema/readers.js';
+import { DEFAULT_RESOURCES, type OwnResource, resource } from '../core/schema/schema-resource.js';
+import { listen } from '../core/schema/schema-webhook.js';
+import { get, isMap, parseOrUndefined } from '../core/schema/values.js';
 import { formatPath, type PathPart, type RawProblem } from './problems.js';
-import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from './readers.js';
-import { resource } from './schema-resource.js';
-import { listen } from './schema-webhook.js';
-import { get, isMap, parseOrUndefined } from './values.js';
 
 /**
  * Checks the rules that compare two parts of the file. They read the raw tree and skip parts that are invalid, so that

@@ -1,5 +1,5 @@
+import { get, invalidValue, isMap } from '../core/schema/values.js';
 import type { PathPart, RawProblem } from './problems.js';
-import { get, invalidValue, isMap } from './values.js';
 
 /** A file whose connections have the keys of its `defaults`. */
 interface WithDefaults {

@@ -1,4 +1,6 @@
-export { configJsonSchema } from './config-schema.js';
+export { configJsonSchema } from '../core/schema/config-schema.js';
+export { isLoopbackAddress } from '../core/schema/readers.js';
+export { readListen } from '../core/schema/schema-webhook.js';
 export {
   type ConfigDifference,
   type ConfigDigest,
@@ -8,7 +10,5 @@ export {
 } from './fingerprint.js';
 export { type LoadOptions, loadSettings, parseSettings } from './load.js';
 export { SettingsError, type SettingsProblem } from './problems.js';
-export { isLoopbackAddress } from './readers.js';
-export { readListen } from './schema-webhook.js';
 export { selectConnection, selectResources } from './select.js';
 export { STARTER_DEFAULTS, type StarterAnswers, settingsToPaste, starterConfig } from './yaml-to-write.js';

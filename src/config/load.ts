@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../core/errors.js';
+import { configFile } from '../core/schema/config-schema.js';
 import type { Settings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
-import { configFile } from './config-schema.js';
 import { crossCheck } from './cross-checks.js';
 import { applyDefaults } from './defaults.js';
 import { type ConfigDocument, readDocument } from './document.js';

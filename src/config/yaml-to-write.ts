@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
+import { DEFAULT_RESOURCES } from '../core/schema/schema-resource.js';
+import { get, isMap } from '../core/schema/values.js';
 import { applyDefaults } from './defaults.js';
 import { readDocument } from './document.js';
-import { DEFAULT_RESOURCES } from './inheritance.js';
-import { get, isMap } from './values.js';
 
 /** The values of a first configuration; everything else has a default. */
 export interface StarterAnswers {

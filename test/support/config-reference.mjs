@@ -111,7 +111,7 @@ function code(value) {
 }
 
 function toLine({ key, value, standard, meaning }) {
-  if (meaning === undefined) throw new Error(`${key} has no description in src/config`);
+  if (meaning === undefined) throw new Error(`${key} has no description in src/core/schema`);
   const end = standard === '' ? '' : standard === 'required' ? '; required' : `; default ${standard}`;
   return `| \`${key}\` | ${value}${end} | ${meaning} |`;
 }

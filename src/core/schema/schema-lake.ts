@@ -1,8 +1,15 @@
 import { z } from 'zod';
-import { STORAGE_CLASSES } from '../core/settings.js';
 import { choice, flag, parsedString, parsedValue, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
+/** Storage classes of S3 whose objects can be read immediately. */
+const STORAGE_CLASSES = [
+  'STANDARD',
+  'STANDARD_IA',
+  'ONEZONE_IA',
+  'INTELLIGENT_TIERING',
+  'GLACIER_IR',
+] as const;
 const KMS_KEY = 'the ARN, id or alias of a KMS key, such as alias/worktrack';
 const ENCRYPTION = `sse-s3, or { kmsKey: … } with ${KMS_KEY}`;
 /** https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#key-id */

@@ -1,6 +1,8 @@
 import { isAbsolute } from 'node:path';
-import type { SecretRef } from '../core/settings.js';
 import { parsedValue } from './building-blocks.js';
+
+/** The variable or file of a secret, which is read at each use (docs/explanation/guarantees.md#secrets). */
+export type SecretRef = { readonly env: string } | { readonly file: string };
 
 /** The allowed forms, for messages. */
 export const SECRET_ALLOWED = '{ env: NAME_OF_A_VARIABLE } or { file: /absolute/path }';

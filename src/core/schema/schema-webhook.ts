@@ -1,7 +1,14 @@
 import { z } from 'zod';
-import { DAY_MS } from '../core/duration.js';
-import type { HandshakeKind, SignatureSettings, WebhookSettings } from '../core/settings.js';
-import { byteSize, choice, duration, hasControls, parsedString, section } from './building-blocks.js';
+import { DAY_MS } from '../duration.js';
+import {
+  byteSize,
+  choice,
+  duration,
+  hasControls,
+  parsedString,
+  section,
+  withoutPrototype,
+} from './building-blocks.js';
 import { readName, readPointer } from './readers.js';
 import { secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
@@ -34,9 +41,8 @@ const signature = section({
     .describe('Text before the digest or token, such as `sha256=` or `Bearer ` with its space.'),
   secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }).describe('Source of the secret.'),
   timestamp: timestamp.optional().describe('Default: the time of a notice is not checked.'),
-}).transform(
-  ({ algorithm, encoding, timestamp = null, ...rest }): SignatureSettings =>
-    algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
+}).transform(({ algorithm, encoding, timestamp = null, ...rest }) =>
+  algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
 );
 
 const names = 'the name of a resource, or a list of them ([] for none)';
@@ -60,6 +66,12 @@ export const listen = parsedString(LISTEN, readListen, (value) =>
 const unsigned = z.literal('none').transform(() => null);
 
 const HANDSHAKES = ['secret', 'challenge', 'token', 'probe'] as const;
+
+/**
+ * How a service checks the URL before it registers a webhook: by a header that is sent back (`secret`), by a value in a
+ * JSON body or in the query of a GET (`challenge`), by a query parameter (`token`), or by any GET (`probe`).
+ */
+export type HandshakeKind = (typeof HANDSHAKES)[number];
 
 /** Handshakes; a service has one, as a rule. */
 const handshake = z
@@ -102,14 +114,11 @@ export const webhook = section({
   maxBody: byteSize(1024, 64 * 1024 ** 2)
     .prefault('1MiB')
     .describe('Largest notice. A larger one is answered with 413.'),
-}).transform(
-  ({ maxBody, kinds, ...rest }): WebhookSettings => ({
-    ...rest,
-    // No prototype, because a kind may be named `constructor`.
-    kinds: Object.assign(Object.create(null), kinds),
-    maxBodyBytes: maxBody,
-  }),
-);
+}).transform(({ maxBody, kinds, ...rest }) => ({
+  ...rest,
+  kinds: withoutPrototype(kinds),
+  maxBodyBytes: maxBody,
+}));
 
 function readHeader(text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text)) return text;

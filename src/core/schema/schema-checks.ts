@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { compareWith, decimalLimit, isDecimal } from '../core/decimal.js';
-import { DAY_MS } from '../core/duration.js';
-import type { CheckRule, CheckSettings } from '../core/settings.js';
-import { choice, count, duration, parsedValue, section, singleLine } from './building-blocks.js';
+import { compareWith, decimalLimit, isDecimal } from '../decimal.js';
+import { DAY_MS } from '../duration.js';
+import { choice, count, duration, fieldName, fieldNames, parsedValue, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 /** The most checks of a resource, after lists of fields are taken apart. It bounds the manifest. */
@@ -43,16 +42,9 @@ const literal = parsedValue(
   { title: 'number', type: ['number', 'string'] },
 );
 
-const field = singleLine('the name of a field');
-const fields = z.union(
-  [
-    field.transform((one) => [one]),
-    z
-      .array(field, { error: ({ input }) => invalidValue(input, 'a list of field names') })
-      .min(1, { error: 'found an empty list; allowed: at least one field name' }),
-  ],
-  { error: ({ input }) => invalidValue(input, 'a field name, or a list of field names') },
-);
+const fields = z.union([fieldName.transform((one) => [one]), fieldNames], {
+  error: ({ input }) => invalidValue(input, 'a field name, or a list of field names'),
+});
 
 const wholeRows = count(0, Number.MAX_SAFE_INTEGER);
 
@@ -117,7 +109,7 @@ const range = perField(
 );
 
 const newest = section({
-  field: field.describe('A date field (ISO 8601 or an epoch number).'),
+  field: fieldName.describe('A date field (ISO 8601 or an epoch number).'),
   maxAge: duration({ unit: 'd', min: 60_000, max: 3650 * DAY_MS }).describe(
     'Largest age of its newest value when the run starts.',
   ),
@@ -175,29 +167,34 @@ export const checks = z
 
 type ParsedCheck = z.output<typeof check>;
 
-function settingsOf(parsed: ParsedCheck): CheckSettings[] {
+function settingsOf(parsed: ParsedCheck) {
   const { of = 'snapshot', onFail = parsed.newest === undefined ? 'stop' : 'warn' } = parsed;
   return rulesOf(parsed).map((rule) => ({ ...rule, of, onFail }));
 }
 
-function rulesOf(parsed: ParsedCheck): CheckRule[] {
-  const { rows: ofRows, change: ofChange, newest: ofNewest } = parsed;
-  if (ofRows !== undefined) return [{ kind: 'rows', min: ofRows.min ?? null, max: ofRows.max ?? null }];
+/** What a check requires (docs/how-to/checks.md). Numbers are decimal literals, and shares are in percent. */
+export type CheckRule = ReturnType<typeof rulesOf>[number];
+
+function rulesOf(parsed: ParsedCheck) {
+  const { rows: ofRows, change: ofChange, newest: ofNewest, oneOf: values = {}, range: limits = {} } = parsed;
+  if (ofRows !== undefined)
+    return [{ kind: 'rows' as const, min: ofRows.min ?? null, max: ofRows.max ?? null }];
   if (ofChange !== undefined) {
     const { max = null, new: added = null, gone = null, over = DAYS.usual } = ofChange;
-    return [{ kind: 'change', max, new: added, gone, over }];
+    return [{ kind: 'change' as const, max, new: added, gone, over }];
   }
-  if (ofNewest !== undefined) return [{ kind: 'newest', field: ofNewest.field, maxAgeMs: ofNewest.maxAge }];
+  if (ofNewest !== undefined)
+    return [{ kind: 'newest' as const, field: ofNewest.field, maxAgeMs: ofNewest.maxAge }];
   return [
-    ...(parsed.notNull ?? []).map((name) => ({ kind: 'notNull', field: name }) as const),
-    ...(parsed.unique ?? []).map((name) => ({ kind: 'unique', field: name }) as const),
-    ...Object.entries(parsed.oneOf ?? {}).map(([name, values]) => {
-      const texts = values.map((one) => (typeof one === 'boolean' ? String(one) : one));
-      return { kind: 'oneOf', field: name, values: texts } as const;
+    ...(parsed.notNull ?? []).map((field) => ({ kind: 'notNull' as const, field })),
+    ...(parsed.unique ?? []).map((field) => ({ kind: 'unique' as const, field })),
+    ...Object.entries(values).map(([field, found]) => {
+      const texts = found.map((one) => (typeof one === 'boolean' ? String(one) : one));
+      return { kind: 'oneOf' as const, field, values: texts };
     }),
-    ...Object.entries(parsed.range ?? {}).map(
-      ([name, { min, max }]) => ({ kind: 'range', field: name, min: min ?? null, max: max ?? null }) as const,
-    ),
+    ...Object.entries(limits).map(([field, { min = null, max = null }]) => {
+      return { kind: 'range' as const, field, min, max };
+    }),
   ];
 }
 

@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { choice, durationOr, flag, parsedString, section, singleLine } from './building-blocks.js';
-import { defaultsOf, type OwnResource } from './inheritance.js';
+import { DAY_MS } from '../duration.js';
+import {
+  choice,
+  durationOr,
+  fieldName,
+  fieldNames,
+  flag,
+  parsedString,
+  section,
+  withoutPrototype,
+} from './building-blocks.js';
 import { NAME_PATTERN, readName, readPath } from './readers.js';
 import { checks } from './schema-checks.js';
 import { csvOverrides } from './schema-output.js';
@@ -20,13 +29,11 @@ export const path = parsedString('a path such as calendar-entries', readPath);
 /** `window`, in milliseconds or `null`. */
 const windowLength = durationOr('none', { unit: 'd', min: 1 });
 
-const field = singleLine('the name of a field');
-const fields = z
-  .array(field, { error: ({ input }) => invalidValue(input, 'a list of field names') })
-  .min(1, { error: 'found an empty list; allowed: at least one field name' })
-  .refine((names) => new Set(names).size === names.length, { error: 'has a field name twice' });
+const fields = fieldNames.refine((names) => new Set(names).size === names.length, {
+  error: 'has a field name twice',
+});
 
-const key = z.union([field.transform((one) => [one]), fields], {
+const key = z.union([fieldName.transform((one) => [one]), fields], {
   error: ({ input }) => invalidValue(input, 'a field name, or a list of field names for a compound key'),
 });
 
@@ -58,12 +65,12 @@ const resourceMap = section({
     .describe(
       'How far back the service lists records. Rows that leave it stay. Default: `90d` for time-entries and calendar-entries, otherwise `none`.',
     ),
-  windowField: field
+  windowField: fieldName
     .exactOptional()
     .describe(
       'Date field (ISO 8601 or an epoch number) that places a record in the window. Deletes inside the window are detected only with it.',
     ),
-  updatedAt: field
+  updatedAt: fieldName
     .exactOptional()
     .describe(
       'Field with the time of the last change: the later version of a record wins. Default: the version read later wins.',
@@ -91,35 +98,64 @@ const resourceMap = section({
 
 type ResourceKeys = z.output<typeof resourceMap>;
 
+/** The resources in the API, mirrored if the file names none. */
+export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
+
+interface NameDefaults {
+  readonly key: string[];
+  readonly windowMs: number | null;
+  readonly fetchById: boolean;
+}
+
+const USUAL: NameDefaults = { key: ['id'], windowMs: null, fetchById: false };
+
+/** From the API: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
+const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map([
+  ['projects', { ...USUAL, fetchById: true }],
+  ['time-entries', { ...USUAL, windowMs: 90 * DAY_MS }],
+  ['calendar-entries', { ...USUAL, windowMs: 90 * DAY_MS, key: ['source', 'sourceKey'] }],
+]);
+
+/** Which fields are mirrored, and how. */
+export interface ColumnSettings {
+  /** Only these columns and the key; `null`: all. */
+  readonly include: readonly string[] | null;
+  readonly exclude: readonly string[];
+  readonly mask: Readonly<Record<string, 'hash' | 'redact'>>;
+  /** Fingerprint of the secret that `hash` is keyed with; left out for plain SHA-256. A run fixes it when it begins. */
+  readonly maskedWith?: string | undefined;
+}
+
 /** A resource: a name, or the long form. */
 export const resource = z
   .union([name.transform((only): ResourceKeys => ({ name: only })), resourceMap], {
     error: ({ input }) => invalidValue(input, 'a name such as tasks, or a map with at least name'),
   })
-  .transform(
-    ({ path: at, key: fields, window, updatedAt, fetchById, columns: selected, ...found }): OwnResource => {
-      const standard = defaultsOf(found.name);
-      return {
-        windowField: null,
-        badRecords: 'stop',
-        contract: 'evolve',
-        checks: [],
-        ...found,
-        path: at ?? found.name,
-        key: fields ?? standard.key,
-        // `null` stands for `none` in the file.
-        windowMs: window === undefined ? standard.windowMs : window,
-        updatedAtField: updatedAt ?? null,
-        fetchById: fetchById ?? standard.fetchById,
-        columns: {
-          include: selected?.include ?? null,
-          exclude: selected?.exclude ?? [],
-          // No prototype, because a field may be named `constructor`.
-          mask: Object.assign(Object.create(null), selected?.mask),
-        },
-      };
-    },
-  );
+  .transform(({ path: at, key: fields, window, updatedAt, fetchById, columns: selected, ...found }) => {
+    const standard = BY_NAME.get(found.name) ?? USUAL;
+    const columns: ColumnSettings = {
+      include: selected?.include ?? null,
+      exclude: selected?.exclude ?? [],
+      mask: withoutPrototype(selected?.mask ?? {}),
+    };
+    return {
+      windowField: null,
+      badRecords: 'stop' as const,
+      contract: 'evolve' as const,
+      checks: [],
+      ...found,
+      path: at ?? found.name,
+      key: fields ?? standard.key,
+      // `null` stands for `none` in the file.
+      windowMs: window === undefined ? standard.windowMs : window,
+      updatedAtField: updatedAt ?? null,
+      fetchById: fetchById ?? standard.fetchById,
+      columns,
+    };
+  });
+
+/** A resource with its own keys; the others are settings of its connection. */
+export type OwnResource = z.output<typeof resource>;
 
 function quoteHint(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean'

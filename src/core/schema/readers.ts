@@ -1,4 +1,4 @@
-import { isLoopback } from '../core/notify-url.js';
+import { isLoopback } from '../notify-url.js';
 import { hasControls } from './building-blocks.js';
 import { describeFound, invalidValue } from './values.js';
 

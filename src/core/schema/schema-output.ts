@@ -1,60 +1,63 @@
 import { z } from 'zod';
-import type { TableSettings } from '../core/settings.js';
 import { byteSize, choice, flag, parsedString, renamed, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 const KiB = 1024;
 const GiB = KiB ** 3;
 
-const compression = choice(['gzip', 'none']);
-const delimiter = parsedString('one character such as "," or "\\t"', readDelimiter);
-const nested = choice(['json', 'flatten']);
-const separator = parsedString('one to eight characters such as "."', readSeparator);
-const lineBreaks = choice(['keep', 'escape']);
-const escapeFormulas = flag();
-// At most 4 GiB: an unchanged part is created by one server-side copy, which S3 limits to 5 GiB.
-const partSize = byteSize(KiB, 4 * GiB);
-
-/** Descriptions of the keys of a connection's and of a resource's `csv`. */
-const CSV = {
-  compression: 'Compression of the parts: `.csv.gz` with `gzip`, `.csv` with `none`.',
-  delimiter:
+/** Keys of `csv` in a connection and in a resource. */
+const csv = {
+  compression: choice(['gzip', 'none']).describe(
+    'Compression of the parts: `.csv.gz` with `gzip`, `.csv` with `none`.',
+  ),
+  delimiter: parsedString('one character such as "," or "\\t"', readDelimiter).describe(
     'Separator between cells: an ASCII character other than a letter, digit, quote, hyphen, colon or line break.',
-  nested:
+  ),
+  nested: choice(['json', 'flatten']).describe(
     'Objects within a record: `json` writes JSON text, `flatten` a column for each field. Lists are always JSON text.',
-  separator: 'Separator in the names of flattened columns: one to eight characters.',
-  lineBreaks:
+  ),
+  separator: parsedString('one to eight characters such as "."', readSeparator).describe(
+    'Separator in the names of flattened columns: one to eight characters.',
+  ),
+  lineBreaks: choice(['keep', 'escape']).describe(
     '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks in values.',
-  escapeFormulas:
+  ),
+  escapeFormulas: flag().describe(
     "Puts a `'` before values that a spreadsheet would read as a formula, which changes the values.",
-  partSize:
+  ),
+  // At most 4 GiB: an unchanged part is created by one server-side copy, which S3 limits to 5 GiB.
+  partSize: byteSize(KiB, 4 * GiB).describe(
     'Target size of a part before compression. Default: `64MiB`, or `16MiB` with `tables.format: delta`.',
+  ),
 };
 
 /** A connection's `csv`, with defaults (docs/explanation/guarantees.md#values, docs/explanation/guarantees.md#csv). */
 export const csvSection = renamed(
   section({
-    compression: compression.prefault('gzip').describe(CSV.compression),
-    delimiter: delimiter.prefault(',').describe(CSV.delimiter),
-    nested: nested.prefault('json').describe(CSV.nested),
-    separator: separator.prefault('.').describe(CSV.separator),
-    lineBreaks: lineBreaks.prefault('keep').describe(CSV.lineBreaks),
-    escapeFormulas: escapeFormulas.prefault(false).describe(CSV.escapeFormulas),
-    partSize: partSize.exactOptional().describe(CSV.partSize),
+    compression: csv.compression.prefault('gzip'),
+    delimiter: csv.delimiter.prefault(','),
+    nested: csv.nested.prefault('json'),
+    separator: csv.separator.prefault('.'),
+    lineBreaks: csv.lineBreaks.prefault('keep'),
+    escapeFormulas: csv.escapeFormulas.prefault(false),
+    partSize: csv.partSize.exactOptional(),
   }),
   { partSize: 'partBytes' },
 );
 
+/** Settings of `csv`, before the size of a part is known. */
+export type CsvKeys = z.output<typeof csvSection>;
+
 /** A resource's `csv`; its keys override those of the connection. */
 export const csvOverrides = renamed(
   section({
-    compression: compression.exactOptional().describe(CSV.compression),
-    delimiter: delimiter.exactOptional().describe(CSV.delimiter),
-    nested: nested.exactOptional().describe(CSV.nested),
-    separator: separator.exactOptional().describe(CSV.separator),
-    lineBreaks: lineBreaks.exactOptional().describe(CSV.lineBreaks),
-    escapeFormulas: escapeFormulas.exactOptional().describe(CSV.escapeFormulas),
-    partSize: partSize.exactOptional().describe(CSV.partSize),
+    compression: csv.compression.exactOptional(),
+    delimiter: csv.delimiter.exactOptional(),
+    nested: csv.nested.exactOptional(),
+    separator: csv.separator.exactOptional(),
+    lineBreaks: csv.lineBreaks.exactOptional(),
+    escapeFormulas: csv.escapeFormulas.exactOptional(),
+    partSize: csv.partSize.exactOptional(),
   }),
   { partSize: 'partBytes' },
 );
@@ -107,9 +110,7 @@ export const tables = section({
     .describe(
       'A value that does not fit its type in `types` stops the run (`stop`), or is NULL in the table, with a warning (`clear`).',
     ),
-}).transform(({ format, types, badValues }): TableSettings | null =>
-  format === 'none' ? null : { format, types, badValues },
-);
+}).transform(({ format, ...found }) => (format === 'none' ? null : { format, ...found }));
 
 /** @returns the type in the form of a Delta schema */
 function readColumnType(text: string): string {

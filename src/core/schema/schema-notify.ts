@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from '../core/alerts/index.js';
-import { MINUTE_MS } from '../core/duration.js';
-import { notifyUrlProblem } from '../core/notify-url.js';
-import type { NotifyTarget, SecretRef } from '../core/settings.js';
-import { choice, duration, parsedValue, section } from './building-blocks.js';
-import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, secretRef } from './secret-ref.js';
+import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from '../alerts/index.js';
+import { MINUTE_MS } from '../duration.js';
+import { notifyUrlProblem } from '../notify-url.js';
+import { choice, duration, parsedValue, section, withoutPrototype } from './building-blocks.js';
+import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, type SecretRef, secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
 
 const ALLOWED =
@@ -44,7 +43,7 @@ const headers = z
 
 const event = choice(ALERT_EVENTS);
 
-const target = section({
+const keys = section({
   format: choice(ALERT_FORMATS)
     .prefault('json')
     .describe(
@@ -83,45 +82,27 @@ const target = section({
   if (format !== 'pagerduty' && address === undefined) add('url', invalidValue(undefined, ALLOWED));
 });
 
-type ParsedTarget = z.output<typeof target>;
-
-/** One target or a list of targets. Parsed by hand, so that the paths of problems are those in the file. */
-export const notify = z
-  .unknown()
-  .meta(formsOf(target))
-  .transform((value, context): readonly NotifyTarget[] => {
-    const list = Array.isArray(value) ? (value as unknown[]) : [value];
-    if (list.length === 0) {
-      const message =
-        'found an empty list; allowed: at least one target. To turn alerts off, remove `notify`';
-      context.issues.push({ code: 'custom', message, input: value });
-      return z.NEVER;
-    }
-    return list.flatMap((one, at): NotifyTarget[] => {
-      const { data, error } = target.safeParse(one);
-      if (data !== undefined) return [toTarget(data)];
-      for (const issue of error?.issues ?? []) {
-        const path = [...(Array.isArray(value) ? [at] : []), ...issue.path];
-        context.issues.push({ ...issue, path, input: undefined } as (typeof context.issues)[number]);
-      }
-      return [];
-    });
-  });
-
-function formsOf(schema: z.ZodType) {
-  const { $schema: _, ...one } = z.toJSONSchema(schema, { io: 'input' });
-  return { anyOf: [one, { type: 'array', items: one, minItems: 1 }] };
-}
-
-function toTarget({ format, url: address, key, headers: found, on, maxAge }: ParsedTarget): NotifyTarget {
-  // No prototype, because names come from the file.
-  const headers: Record<string, SecretRef> = Object.assign(Object.create(null), found);
-  const where = { format, url: address ?? PAGERDUTY_URL, key: key ?? null, headers };
-  return {
-    // Two connections with the same target have the same id. A URL with a secret in it cannot be guessed from the hash.
-    id: createHash('sha256').update(JSON.stringify(where)).digest('hex').slice(0, 12),
-    ...where,
-    on: [...new Set(on)],
-    maxAgeMs: maxAge ?? null,
+/** Two connections with the same target have the same id. A URL with a secret in it cannot be guessed from the hash. */
+function toTarget({ format, url: address, key, headers: found, on, maxAge }: z.output<typeof keys>) {
+  const where = {
+    format,
+    url: address ?? PAGERDUTY_URL,
+    key: key ?? null,
+    headers: withoutPrototype(found),
   };
+  const id = createHash('sha256').update(JSON.stringify(where)).digest('hex').slice(0, 12);
+  return { id, ...where, on: [...new Set(on)], maxAgeMs: maxAge ?? null };
 }
+
+const target = keys.transform(toTarget);
+
+/** One target or a list of targets. */
+export const notify = z.union(
+  [
+    target.transform((only) => [only]),
+    z.array(target).min(1, {
+      error: 'found an empty list; allowed: at least one target. To turn alerts off, remove `notify`',
+    }),
+  ],
+  { error: ({ input }) => invalidValue(input, `a map with the keys ${Object.keys(keys.shape).join(', ')}`) },
+);

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DAY_MS, HOUR_MS } from '../core/duration.js';
-import type { ConnectionSettings, StatusPattern } from '../core/settings.js';
+import { DAY_MS, HOUR_MS } from '../duration.js';
 import {
   byteSize,
   choice,
@@ -15,13 +14,13 @@ import {
   singleLine,
 } from './building-blocks.js';
 import { readCron, readTimezone } from './cron.js';
-import { completeConnection, DEFAULT_RESOURCES } from './inheritance.js';
-import { readBaseUrl, readEndpoint, readIdField, readLakeUrl } from './readers.js';
+import { readBaseUrl, readEndpoint, readLakeUrl } from './readers.js';
 import { awsAccount } from './schema-lake.js';
 import { notify } from './schema-notify.js';
 import { csvSection, tables } from './schema-output.js';
-import { deletePolicy, path, resource } from './schema-resource.js';
+import { DEFAULT_RESOURCES, deletePolicy, resource } from './schema-resource.js';
 import { webhook } from './schema-webhook.js';
+import { completeWriteBack, writeBack } from './schema-write-back.js';
 import { secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
 
@@ -59,7 +58,7 @@ const statuses = z
     { error: ({ input }) => invalidValue(input, 'a list of statuses such as [401, 403] or [429, 5xx]') },
   )
   .meta({ title: 'list of statuses' })
-  .transform((found): StatusPattern[] => [...new Set(found)]);
+  .transform((found) => [...new Set(found)]);
 
 /** An exact status takes precedence over a class, so `4xx` in one list and `429` in the other are no contradiction. */
 export const errors = section({
@@ -156,38 +155,6 @@ const scheduleKeys = section({
 
 const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
 
-const WRITE_PATH = 'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
-
-const idField = parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
-  .exactOptional()
-  .describe(
-    "Field of the response with the record's id, or a JSON pointer to it. Default: the resource's key, otherwise `id`.",
-  );
-const success = choice(['record', 'empty'])
-  .prefault('record')
-  .describe(
-    'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
-  );
-
-const writeBackKeys = section({
-  'time-entries': section({ path: path.exactOptional().describe(WRITE_PATH), idField, success }).prefault({}),
-  'calendar-entries': section({
-    path: path.exactOptional().describe(WRITE_PATH),
-    idField,
-    success,
-    style: choice(['put-path', 'put-body', 'post-body'])
-      .prefault('put-path')
-      .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>` or `POST <path>`.'),
-  }).prefault({}),
-  unknownAfter: duration({ unit: 'h', min: 1000 })
-    .prefault('12h')
-    .describe(
-      'How long the service is assumed to remember an idempotency key. Later, a row that may have been sent is sent again only with `--unknown resend`.',
-    ),
-});
-
-const writeBack = renamed(writeBackKeys, { unknownAfter: 'unknownAfterMs' });
-
 const retries = section({
   giveUpAfter: duration({ unit: 'h', min: 1 })
     .prefault('6h')
@@ -272,10 +239,24 @@ const connectionKeys = section({
   writeBack: writeBack.prefault({}).describe('Write-back of rows to the service.'),
 });
 
-/** A connection; its output are the settings that all other code reads. */
-const connection = connectionKeys.transform(completeConnection) satisfies z.ZodType<
-  Omit<ConnectionSettings, 'name'>
->;
+const MiB = 1024 ** 2;
+/** Enough for good compression and few requests. */
+const PART_BYTES = 64 * MiB;
+/** Smaller with a table, because a change rewrites the data file of its part, which costs more than the part. */
+const TABLE_PART_BYTES = 16 * MiB;
+
+/**
+ * A connection; its output are the settings that all other code reads. Each resource gets the settings of its connection
+ * that it does not have itself.
+ */
+export const connection = connectionKeys.transform(({ csv, deletes, ...found }) => {
+  const partBytes = found.tables === null ? PART_BYTES : TABLE_PART_BYTES;
+  const resources = found.resources.map((own) => ({
+    ...{ deletes, ...own },
+    csv: { partBytes, ...csv, ...own.csv },
+  }));
+  return { ...found, resources, writeBack: completeWriteBack(found.writeBack, resources, csv) };
+});
 
 /** The complete file. Rules that compare two parts of the file are in `cross-checks.ts`. */
 export const configFile = section({

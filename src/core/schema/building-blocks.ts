@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { formatBytes, parseBytes } from '../core/bytes.js';
-import { formatDuration, parseDuration } from '../core/duration.js';
-import { didYouMean } from '../core/suggest.js';
+import { formatBytes, parseBytes } from '../bytes.js';
+import { formatDuration, parseDuration } from '../duration.js';
+import { didYouMean } from '../suggest.js';
 import { describeFound, invalidValue } from './values.js';
 
 /** A map with known keys only. The error for an unknown key suggests the most similar known key. */
@@ -175,6 +175,18 @@ export function singleLine(what: string, maxLength = 1024) {
       throw new RangeError(invalidValue(text, what));
     return text;
   });
+}
+
+/** The name of a field of the service's records. */
+export const fieldName = singleLine('the name of a field');
+
+export const fieldNames = z
+  .array(fieldName, { error: ({ input }) => invalidValue(input, 'a list of field names') })
+  .min(1, { error: 'found an empty list; allowed: at least one field name' });
+
+/** A map of the file without a prototype, because a key may be named `constructor`. */
+export function withoutPrototype<T extends object>(map: T): T {
+  return Object.assign(Object.create(null), map);
 }
 
 /** Whether a string contains C0 control characters or DEL, which names, paths and headers must not contain. */

@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import { choice, duration, parsedString, renamed, section } from './building-blocks.js';
+import { readIdField } from './readers.js';
+import type { CsvKeys } from './schema-output.js';
+import { type OwnResource, path } from './schema-resource.js';
+
+const WRITE_PATH = 'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
+
+/** Keys of every resource that rows are written to. */
+const write = {
+  path: path.exactOptional().describe(WRITE_PATH),
+  idField: parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
+    .exactOptional()
+    .describe(
+      "Field of the response with the record's id, or a JSON pointer to it. Default: the resource's key, otherwise `id`.",
+    ),
+  success: choice(['record', 'empty'])
+    .prefault('record')
+    .describe(
+      'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
+    ),
+};
+
+/** `writeBack` of a connection. */
+export const writeBack = renamed(
+  section({
+    'time-entries': section(write).prefault({}),
+    'calendar-entries': section({
+      ...write,
+      // The API leaves open where an upsert puts `source` and `sourceKey`.
+      style: choice(['put-path', 'put-body', 'post-body'])
+        .prefault('put-path')
+        .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>` or `POST <path>`.'),
+    }).prefault({}),
+    unknownAfter: duration({ unit: 'h', min: 1000 })
+      .prefault('12h')
+      .describe(
+        'How long the service is assumed to remember an idempotency key. Later, a row that may have been sent is sent again only with `--unknown resend`.',
+      ),
+  }),
+  { unknownAfter: 'unknownAfterMs' },
+);
+
+type Mirrored = Pick<OwnResource, 'name' | 'path' | 'key'> & { readonly csv: CsvKeys };
+
+/** By default, a write uses the path and the id of the resource's list, and receipts escape formulas as its parts do. */
+export function completeWriteBack(
+  found: z.output<typeof writeBack>,
+  resources: readonly Mirrored[],
+  csv: CsvKeys,
+) {
+  const mirrored = (name: string) => resources.find((resource) => resource.name === name);
+  const standard = (name: string) => ({
+    path: mirrored(name)?.path ?? name,
+    idField: idFieldOf(mirrored(name)),
+  });
+  const escapes = (name: string) => (mirrored(name)?.csv ?? csv).escapeFormulas;
+  return {
+    ...found,
+    'time-entries': { ...standard('time-entries'), ...found['time-entries'] },
+    'calendar-entries': { ...standard('calendar-entries'), ...found['calendar-entries'] },
+    escapeFormulas: {
+      'time-entries': escapes('time-entries'),
+      'calendar-entries': escapes('calendar-entries'),
+    },
+  };
+}
+
+/** The key of a mirrored resource, if it is one field. The key of calendar entries is the pair, which they need not return. */
+function idFieldOf(resource: Mirrored | undefined): string {
+  const [field, ...others] = resource?.key ?? [];
+  if (resource === undefined || field === undefined || others.length > 0) return 'id';
+  // A flattened key is nested in the response.
+  const isNested = resource.csv.nested === 'flatten' && field.includes('.');
+  return isNested ? `/${field.split('.').map(escapeToken).join('/')}` : field;
+}
+
+/** RFC 6901, section 3. */
+function escapeToken(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}

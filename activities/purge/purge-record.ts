@@ -1,8 +1,9 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import type { Activities, PurgeRecordInput } from '../../src/core/contract/index.js';
+import type { Activities, Published, PurgeRecordInput } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
+import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { manifestChecksums } from '../../src/lake/documents/checksums.js';
 import { folderOf, PREVIOUS_RUNS, pointerKey, stagingPrefix } from '../../src/lake/documents/lake-layout.js';
 import type { Manifest } from '../../src/lake/documents/manifest.js';
@@ -68,7 +69,7 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
         if (removed.snapshot) purged.snapshots++;
         if (removed.changes) purged.changeLogs++;
       }
-      const pointer = found === null ? null : await updatePointer(store, found, input);
+      const current = found === null ? null : await updatePointer(store, found, input);
       const { tables, retention } = settings;
       // A purge has not ended until the table holds the record in none of its versions.
       if (tables !== null)
@@ -81,14 +82,19 @@ export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.pur
         );
       if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
       return {
-        published: pointer && {
-          ...{ runId: pointer.runId, snapshot: pointer.snapshot, rows: pointer.rows },
-          publishedAt: Date.parse(pointer.publishedAt),
-        },
-        checkpoint: pointer?.checkpoint ?? null,
+        published: current && publishedOf(current),
+        checkpoint: current?.pointer.checkpoint ?? null,
         purged,
       };
     });
+}
+
+function publishedOf({ pointer, manifest: { deletes, checks } }: Current): Published {
+  return {
+    ...{ runId: pointer.runId, snapshot: pointer.snapshot, rows: pointer.rows, deletes },
+    ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
+    publishedAt: Date.parse(pointer.publishedAt),
+  };
 }
 
 /**
@@ -209,13 +215,21 @@ async function purgeRun(
   return { snapshot: isPurged(snapshots), changes: isPurged(changes) };
 }
 
+/** What is published after the purge. */
+interface Current {
+  readonly pointer: Pointer;
+  /** Of its snapshot. */
+  readonly manifest: Manifest;
+}
+
 /** Updates the row count and the SHA-256 of the manifests in the pointer. Its checkpoint does not change. */
 async function updatePointer(
   store: ObjectStore,
   { pointer: { runId, snapshot, changes } }: FoundPointer,
   { resource }: PurgeRecordInput,
-): Promise<Pointer> {
-  const { counts } = await readSnapshot(store, { resource, snapshot, changes });
+): Promise<Current> {
+  const manifest = await readSnapshot(store, { resource, snapshot, changes });
+  const { counts } = manifest;
   const manifests = await manifestChecksums(store, { snapshot, changes });
   const body = await rewrite(store, pointerKey(resource), (current) => {
     const pointer = decodePointer(current);
@@ -228,7 +242,7 @@ async function updatePointer(
       'Displaced',
       `${resource}/latest.json is gone from the lake. Restore it, then run the purge again.`,
     );
-  return decodePointer(body);
+  return { pointer: decodePointer(body), manifest };
 }
 
 /** Nothing names the objects any more, but they hold the record. */

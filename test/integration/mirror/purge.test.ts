@@ -37,7 +37,7 @@ describe('a purge', () => {
   it('removes one record from every snapshot and change log, and all checksums and counts still match', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { tasks: 3000 } },
-      resources: '[tasks]',
+      resources: '[{ name: tasks, checks: [{ rows: { min: 1 } }] }]',
       yaml: '    csv: { partSize: 256KiB }\n',
     });
     const { admin } = stack.simulator;
@@ -50,6 +50,8 @@ describe('a purge', () => {
     await stack.export();
     expect((await objectsWith(MARK)).length).toBeGreaterThanOrEqual(5);
     const before = await readPointer(stack.store, 'tasks');
+    const { published } = await mirrorStatus(stack, 'tasks');
+    expect(published).toMatchObject({ deletes: {}, checks: {} });
 
     admin.remove('tasks', [id]);
     const dry = await runCommand(stack, [
@@ -71,6 +73,8 @@ describe('a purge', () => {
       manifests: await manifestChecksums(stack.store, before),
     });
     expect(pointer.amendedBy).toMatch(/^\d{8}T\d{6}Z-/);
+    const after = (await mirrorStatus(stack, 'tasks')).published;
+    expect(after).toEqual({ ...published, rows: before.rows - 1 });
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
     expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(3000);
 

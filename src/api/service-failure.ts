@@ -64,6 +64,8 @@ export function statusError(
   const message = evidence === 'challenge' ? null : serviceMessage(text, redact);
   const quoted = message === null ? '' : ` and says: ${message.shown}`;
   const what = `${subject(request)} answered ${status}${quoted}`;
+  // The words of the service may end with a full stop.
+  const sentence = /[.!?]$/.test(what) ? what : `${what}.`;
   const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
   const options = {
     request,
@@ -80,21 +82,21 @@ export function statusError(
     : '';
   const refused = (): RefusedError => {
     const scope = refusalScope(status, message?.raw ?? null);
-    return new RefusedError(`${what} (refused). ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
+    return new RefusedError(`${sentence} ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
   };
   if (evidence !== 'status') {
     const refusal = byStatus === 'refused' ? refused() : null;
     const otherwise =
       refusal === null ? '' : ` Otherwise the service refuses the request: ${REFUSAL_REMEDY[refusal.scope]}`;
     const reading = isTooLong && evidence === 'header' ? LIMIT : READING[evidence];
-    return new TransientError(`${what}. ${reading}${tooLong}${otherwise}`, { ...options, refusal });
+    return new TransientError(`${sentence} ${reading}${tooLong}${otherwise}`, { ...options, refusal });
   }
   switch (kind) {
     case 'refused':
       return refused();
     case 'not-found':
       return wasRead
-        ? new TransientError(missingList(what), { ...options, patience: 'short' })
+        ? new TransientError(missingList(sentence), { ...options, patience: 'short' })
         : new NotFoundError(what, options);
     case 'rejected':
       return new RejectedError(what, { ...options, isCut: !response.isWhole });
@@ -104,7 +106,7 @@ export function statusError(
         { ...options, reason: 'redirect', patience: 'short' },
       );
     default:
-      return new TransientError(isTooLong ? `${what}.${tooLong}` : what, options);
+      return new TransientError(isTooLong ? `${sentence}${tooLong}` : what, options);
   }
 }
 
@@ -114,9 +116,9 @@ const REDIRECT_REMEDY =
   'Only redirects of reads to the same origin are followed, because the API key must not reach another one. Correct ' +
   "baseUrl or the resource's `path`.";
 
-function missingList(what: string): string {
+function missingList(answer: string): string {
   return (
-    `${what}, although it has had this list before. Either the list was removed or renamed, or the service hides it from this ` +
+    `${answer} It has had this list before. Either the list was removed or renamed, or the service hides it from this ` +
     'key, or it answers 404 while it is being changed or if it has no changes. The snapshot and the checkpoint stay as ' +
     "they are. If the list has moved, correct the resource's `path`."
   );

@@ -18,15 +18,16 @@ export function deletesNote({ basis, windowField, reason, notListed }: DeleteDet
         'the list has a window and no `windowField` is set; `worktrack doctor --try-service` looks for it',
       'no-dates': `no row has a value in \`windowField\` ${field}`,
       'not-dates': `\`windowField\` ${field} has a value that is neither ISO 8601 nor an epoch number`,
+      // With a basis, the detection has only a limit.
+      'no-id': null,
       endpoint: 'GET by id does not find records that exist; correct or remove `fetchById`',
     }[reason ?? 'kept'];
     return why === null ? null : `deletes are not detected, because ${why}${rows}`;
   }
   if (basis === 'by-id' || windowField === null) return null;
-  return (
-    `deletes are concluded from the date in ${field}, so a record that was moved out of the window looks deleted; ` +
-    '`fetchById: true` tells them apart, if the service has GET by id'
-  );
+  const moved = `deletes are concluded from the date in ${field}, so a record that was moved out of the window looks deleted`;
+  if (reason === 'no-id') return moved;
+  return `${moved}; \`fetchById: true\` tells them apart, if the service has GET by id`;
 }
 
 /** What a delete is concluded from, in a few words for a list. */

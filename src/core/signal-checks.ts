@@ -106,7 +106,7 @@ const report = object({
     object({
       basis: oneOf('by-id', 'two-readings', 'none'),
       windowField: orNull(text),
-      reason: orNull(oneOf('kept', 'no-window-field', 'no-dates', 'not-dates', 'endpoint')),
+      reason: orNull(oneOf('kept', 'no-window-field', 'no-dates', 'not-dates', 'endpoint', 'no-id')),
       notListed: orNull(count),
     } satisfies ChecksOf<DeleteDetection>),
   ),

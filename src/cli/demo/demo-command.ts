@@ -56,12 +56,13 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
 
 async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode> {
   const { simulator, lakeFolder } = servers;
-  const first = await exportOnce(servers);
+  const noted = new Set<string>();
+  const first = await exportOnce(servers, noted);
   const published = `${count(rowsOf(first))} rows of ${first.runs.length} resources`;
   output.out(`1. The first export reads everything: ${published}`);
   if (first.outcome !== 'published') return exitCodeOf(first);
   output.out(`2. Changes: ${changesText(makeChanges(simulator))}`);
-  const second = await exportOnce(servers);
+  const second = await exportOnce(servers, noted);
   if (second.outcome !== 'published') return exitCodeOf(second);
   const { inserted, updated } = changesOf(second);
   output.out(
@@ -94,7 +95,11 @@ async function writeReport(
   if (html !== null) await writeFile(join(folder, 'report.html'), html);
 }
 
-async function exportOnce({ local, connection, taskQueue }: DemoServers): Promise<ExportResult> {
+/** @param noted the notes that an earlier export has printed */
+async function exportOnce(
+  { local, connection, taskQueue }: DemoServers,
+  noted: Set<string>,
+): Promise<ExportResult> {
   const workflowId = await startExport(local.temporal, { connection: connection.name }, { taskQueue });
   const progress = exportProgressOn(process.stderr);
   const resources = connection.resources.map(({ name }) => name);
@@ -102,7 +107,10 @@ async function exportOnce({ local, connection, taskQueue }: DemoServers): Promis
   const following = followExport(local.temporal, workflowId, { resources, onView, everyMs: 250 });
   const result = await Promise.race([following, local.failed]);
   progress.end();
-  for (const line of diagnosticLines(result)) output.note(line);
+  // What the settings limit is the same after each export.
+  const lines = diagnosticLines(result).filter((line) => !noted.has(line));
+  for (const line of lines) output.note(line);
+  for (const line of lines) noted.add(line);
   return result;
 }
 

@@ -176,7 +176,7 @@ export interface DeleteDetection {
   readonly basis: 'by-id' | 'two-readings' | 'none';
   /** The field that shows whether a row is inside the list's window; `null` if the list has no window or no field is configured. */
   readonly windowField: string | null;
-  /** Why the basis is `none`, or why it is not `by-id` although `fetchById` is set; `null` if there is nothing to explain. */
+  /** Why the basis is `none`, or why it is not `by-id`, although `fetchById` is set or cannot help; `null` if there is nothing to explain. */
   readonly reason: DetectionReason | null;
   /** Rows of the snapshot that the last full read did not list, including rows already marked as deleted; `null`: not known. */
   readonly notListed: number | null;
@@ -185,9 +185,9 @@ export interface DeleteDetection {
 /**
  * `kept`: `deletes: keep`; `no-window-field`: the list has a window and no `windowField` is configured; `no-dates`: no row has
  * a value in that field; `not-dates`: the field has values that are no dates; `endpoint`: GET by id did not find a record that
- * the list had just shown.
+ * the list had just shown; `no-id`: the key has several fields or is masked, so the record cannot be requested by it.
  */
-export type DetectionReason = 'kept' | 'no-window-field' | 'no-dates' | 'not-dates' | 'endpoint';
+export type DetectionReason = 'kept' | 'no-window-field' | 'no-dates' | 'not-dates' | 'endpoint' | 'no-id';
 
 /** Why a run that looked for deletes could not conclude some of them. Part of a history, so it holds no record content. */
 export type DeletesProblem =

@@ -32,8 +32,8 @@ function configuredDetection(resource: ResourceSettings): Omit<DeleteDetection, 
   const windowField = (resource.windowMs === null ? null : resource.windowField)?.slice(0, MAX_NAME) ?? null;
   if (resource.deletes === 'keep') return { basis: 'none', windowField, reason: 'kept' };
   if (!canDetectDeletes(resource)) return { basis: 'none', windowField, reason: 'no-window-field' };
-  const isById = resource.fetchById && hasId(resource);
-  return { basis: isById ? 'by-id' : 'two-readings', windowField, reason: null };
+  if (!hasId(resource)) return { basis: 'two-readings', windowField, reason: 'no-id' };
+  return { basis: resource.fetchById ? 'by-id' : 'two-readings', windowField, reason: null };
 }
 
 /** Whether a reason that an earlier run found can still hold under these settings. */

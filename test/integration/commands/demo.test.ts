@@ -52,6 +52,7 @@ describe('`worktrack demo`', () => {
     // The path of this checkout can have any length.
     const asTyped = lines.map((line) => line.replace(/node \S+main\.js/, 'worktrack'));
     expect(asTyped.filter((line) => line.length > 80)).toEqual([]);
+    expect(noted().match(/deletes are not detected/g)).toHaveLength(1);
     expect(printed()).toMatch(/computed by DuckDB \d/);
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');

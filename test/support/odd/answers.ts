@@ -16,7 +16,7 @@ const later = (expected: Expected) => [{}, expected, expected] as const;
 const nullData = failed(/"data" is null/);
 const emptyObject = failed(/tasks: GET .* the envelope has no "data"/);
 const rebuilding = failed(/answered 200, but its body reports an error: The index is being rebuilt\./);
-const missing = failed(/answered 404 and says: Not Found, although it has had this list before/, 30);
+const missing = failed(/answered 404 and says: Not Found\. It has had this list before/, 30);
 const needsLenient = failed(/invalid JSON: .* set `json: lenient` for the connection/, 30);
 const repaired: Expected = { warns: /json: \d+ deviations? from JSON accepted/ };
 

@@ -6,7 +6,7 @@ const lake = temporaryLake();
 
 describe('A list that answers with 404', () => {
   it.each([
-    { path: 'tasks', says: 'although it has had this list before' },
+    { path: 'tasks', says: 'It has had this list before' },
     { path: 'old-tasks', says: 'the service has no list at "tasks" (404). Correct the resource\'s `path`' },
   ])('was there before only if the snapshot is of the same path ($path)', async ({ path, says }) => {
     const before = { fullRead: null, list: { path }, readUpTo: null } as never;

@@ -167,7 +167,7 @@ describe('a list that answers 404', () => {
     const error = await rejection(client(url).listPage({ ...TASKS, wasRead: true }, rowsOf));
     expect(error).toMatchObject({ kind: 'transient', retryable: false, status: 404 });
     expect((error as Error).message).toMatch(
-      /answered 404 and says: Not Found, although it has had this list before/,
+      /answered 404 and says: Not Found\. It has had this list before/,
     );
     expect(seen).toHaveLength(4);
   });
@@ -178,6 +178,25 @@ describe('a list that answers 404', () => {
     const later = { ...TASKS, wasRead: true, cursor: cursor('c') };
     expect(await rejection(client(url).listPage(later, rowsOf))).toMatchObject({ kind: 'not-found' });
     expect(seen).toHaveLength(2);
+  });
+});
+
+describe('a message with the words of the service', () => {
+  const HEADERS = { 'x-ratelimit-remaining': '0' };
+  test.each([
+    [401, {}],
+    [402, {}],
+    [403, {}],
+    [403, HEADERS],
+    [404, {}],
+    [500, { 'retry-after': '9000000' }],
+  ])('consists of whole sentences, status %i %o', async (status, headers) => {
+    for (const message of ['Not now', 'Not now.', 'Not now!']) {
+      const { url } = await served((response) => json(response, status, { message }, headers));
+      const one = client(url, { retry: ONCE, giveUpAfterMs: 1000 });
+      const error = (await rejection(one.listPage({ ...TASKS, wasRead: true }, rowsOf))) as Error;
+      expect(error.message).toMatch(/says: Not now[.!] [A-Z]/);
+    }
   });
 });
 

@@ -34,6 +34,12 @@ describe('what deletes are concluded from', () => {
       /moved out of the window looks deleted; `fetchById: true`/,
     ],
     ['{ name: time-entries, windowField: day, fetchById: true }', LOOKED, 'by-id', 'by id', null],
+    ...['calendar-entries', 'time-entries, key: [a, b]', 'time-entries, columns: { mask: { id: hash } }'].map(
+      (name) => [
+        ...[`{ name: ${name}, windowField: day, fetchById: true }`, LOOKED],
+        ...['two-readings', 'by the date in "day"', /moved out of the window looks deleted$/],
+      ],
+    ),
     [
       '{ name: time-entries, windowField: day }',
       [{ kind: 'not-dates', form: '00/00/0000' }],

@@ -21,7 +21,7 @@ import { type DemoServers, startDemoServers } from './demo-servers.js';
 import { changesText, makeChanges } from './demo-service.js';
 import { type Hours, hoursFigures, hoursSql, hoursTable, readHours } from './hours.js';
 
-export interface DemoOptions extends GlobalOptions {
+interface DemoOptions extends GlobalOptions {
   readonly dir?: string;
   readonly rows?: string;
   readonly awkward?: boolean;

@@ -16,7 +16,6 @@ interface CatOptions extends GlobalOptions {
   readonly limit: string;
   readonly dt?: string;
   readonly run?: string;
-  readonly json?: boolean;
 }
 
 /** `worktrack cat`: the first rows of a published snapshot, as CSV or as JSON. */

@@ -22,7 +22,7 @@ import { withLake } from '../shared/open-lake.js';
 import { counted, output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 
-export interface DbtOptions extends GlobalOptions {
+interface DbtOptions extends GlobalOptions {
   readonly adapter?: DbtAdapterName;
   readonly dir: string;
 }

@@ -93,7 +93,6 @@ export interface DdlCommandOptions extends SeveralOptions {
   readonly dialect: DeltaDialect;
   /** Register the Delta tables instead of the CSV files. */
   readonly delta?: boolean;
-  readonly resource?: readonly string[];
   readonly numbers: Numbers;
   readonly dt?: string;
   /** Print the connection to the store as statements, not as comments. */

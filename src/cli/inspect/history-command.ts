@@ -9,8 +9,7 @@ import {
   worstOf,
 } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/documents/lake-layout.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
@@ -22,7 +21,7 @@ import {
   printEnded,
   readSettings,
 } from '../shared/each-connection.js';
-import { withLake } from '../shared/open-lake.js';
+import { withAnsweringLake } from '../shared/open-lake.js';
 import {
   age,
   clip,
@@ -34,10 +33,8 @@ import {
   terminalWidth,
 } from '../shared/output.js';
 
-export interface HistoryOptions extends SeveralOptions {
-  readonly resource?: readonly string[];
+interface HistoryOptions extends SeveralOptions {
   readonly limit: string;
-  readonly json?: boolean;
 }
 
 /** The runs of one resource. */
@@ -52,8 +49,12 @@ export async function runHistory(options: HistoryOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const limit = positive('--limit', options.limit);
   const temporal = await tryTemporal(options, 'Showing published runs only.');
-  const read = (connection: ConnectionSettings, timeoutMs?: number) =>
-    readHistories(temporal, connection, { wanted: options.resource, limit, timeoutMs });
+  const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ResourceHistory[]> => {
+    const resources = selectResources(connection, options.resource).map(({ name }) => name);
+    const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, { resources, limit });
+    const logs = await withAnsweringLake(connection, readLog, timeoutMs);
+    return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
+  };
   try {
     if (isSeveral(options))
       return printEnded(await eachConnection(chosen, read), options, {
@@ -68,30 +69,6 @@ export async function runHistory(options: HistoryOptions): Promise<ExitCode> {
   } finally {
     await temporal?.close();
   }
-}
-
-interface ReadOptions {
-  readonly wanted: readonly string[] | undefined;
-  readonly limit: number;
-  readonly timeoutMs: number | undefined;
-}
-
-async function readHistories(
-  temporal: TemporalClient | null,
-  connection: ConnectionSettings,
-  { wanted, limit, timeoutMs }: ReadOptions,
-): Promise<ResourceHistory[]> {
-  const resources = selectResources(connection, wanted).map(({ name }) => name);
-  const logs = await withLake(
-    connection,
-    async ({ store, retry }) => {
-      await retry(() => store.head(pointerKey(resources[0] ?? 'none')));
-      // The lake answers. The following call has no time limit, because it takes longer the more runs there are.
-      return readRunLog(temporal, connection, store, { resources, limit });
-    },
-    timeoutMs,
-  );
-  return resources.map((name, at): ResourceHistory => ({ name, runs: logs[at] ?? [] }));
 }
 
 const HEADER = [

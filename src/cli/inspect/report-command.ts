@@ -7,7 +7,6 @@ import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/documents/lake-layout.js';
 import {
   type ConnectionReport,
   type KnownFromTemporal,
@@ -21,23 +20,16 @@ import { readTemporalRuns } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, runIdOption, type SeveralOptions } from '../shared/command-options.js';
 import { tryTemporal } from '../shared/context.js';
-import { chooseConnections, eachConnection, endedCode, readSettings } from '../shared/each-connection.js';
-import { withLake } from '../shared/open-lake.js';
+import { chooseConnections, eachConnection, readSettings } from '../shared/each-connection.js';
+import { withAnsweringLake } from '../shared/open-lake.js';
 import { output, writeAll } from '../shared/output.js';
-import { openStatus, readConnectionStatus, type StatusSource } from './read-status.js';
+import { openStatus, readConnectionStatus } from './read-status.js';
 
-export interface ReportOptions extends SeveralOptions {
-  readonly resource?: readonly string[];
+interface ReportOptions extends SeveralOptions {
   readonly run?: string;
   readonly maxAge: string;
   readonly open?: boolean;
   readonly out?: string;
-}
-
-/** A connection of the report, and those of its resources that are on the page. */
-interface Chosen {
-  readonly connection: ConnectionSettings;
-  readonly resources: readonly string[];
 }
 
 /**
@@ -48,11 +40,16 @@ export async function runReport(options: ReportOptions): Promise<ExitCode> {
   const runId = options.run === undefined ? null : runIdOption('--run', options.run);
   const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const settings = readSettings(options);
-  const chosen = chooseConnections(settings, options).map((connection): Chosen => {
-    const resources = selectResources(connection, options.resource).map(({ name }) => name);
-    return { connection, resources };
+  // With the resources that are on the page.
+  const chosen = chooseConnections(settings, options).map((connection): ConnectionSettings => {
+    return { ...connection, resources: selectResources(connection, options.resource) };
   });
-  const { code, page } = await render(options, chosen, { runId, maxAgeMs, source: settings.source });
+  const times = { madeAt: Date.now(), maxAgeMs };
+  const { code, connections } =
+    runId === null
+      ? await readReports(options, settings.source, chosen, times)
+      : { code: EXIT.done, connections: [await reportOfRun(chosen, runId, times)] };
+  const page = renderReport({ ...times, connections });
   const file = options.out ?? (options.open === true ? await temporaryFile() : null);
   if (file === null) {
     await writeAll(once(page));
@@ -64,43 +61,23 @@ export async function runReport(options: ReportOptions): Promise<ExitCode> {
   return code;
 }
 
-interface RenderOptions {
-  readonly runId: RunId | null;
+interface Times {
+  readonly madeAt: number;
   readonly maxAgeMs: number;
-  /** The configuration file. */
-  readonly source: string;
 }
 
-async function render(
-  options: ReportOptions,
-  chosen: readonly Chosen[],
-  { runId, maxAgeMs, source }: RenderOptions,
-): Promise<{ code: ExitCode; page: string }> {
-  const madeAt = Date.now();
-  const [only, ...others] = chosen as [Chosen, ...Chosen[]];
-  if (runId !== null) {
-    if (others.length > 0) throw new UsageError('--run needs one connection; choose it with --connection');
-    const report = await readReport(only, { runId, madeAt, maxAgeMs });
-    if (report !== null)
-      return { code: EXIT.done, page: renderReport({ madeAt, maxAgeMs, connections: [report] }) };
-    throw new UsageError(
-      `run ${runId} is not a published run of ${only.resources.join(', ')}; \`worktrack history\` lists the runs`,
-    );
-  }
-  const temporal = await tryTemporal(options, 'Showing published runs only.');
-  try {
-    const { code, connections } = await readReports(
-      await openStatus(temporal, source, options.taskQueue),
-      chosen,
-      {
-        madeAt,
-        maxAgeMs,
-      },
-    );
-    return { code, page: renderReport({ madeAt, maxAgeMs, connections }) };
-  } finally {
-    await temporal?.close();
-  }
+async function reportOfRun(
+  chosen: readonly ConnectionSettings[],
+  runId: RunId,
+  times: Times,
+): Promise<ConnectionReport> {
+  const [only, ...others] = chosen as [ConnectionSettings, ...ConnectionSettings[]];
+  if (others.length > 0) throw new UsageError('--run needs one connection; choose it with --connection');
+  const report = await readReport(only, { ...times, runId });
+  if (report !== null) return report;
+  throw new UsageError(
+    `run ${runId} is not a published run of ${namesOf(only).join(', ')}; \`worktrack history\` lists the runs`,
+  );
 }
 
 /**
@@ -108,82 +85,72 @@ async function render(
  * appears on the page with the reason, and the exit code is the worst of these.
  */
 async function readReports(
-  from: StatusSource,
-  chosen: readonly Chosen[],
-  { madeAt, maxAgeMs }: { readonly madeAt: number; readonly maxAgeMs: number },
+  options: ReportOptions,
+  source: string,
+  chosen: readonly ConnectionSettings[],
+  times: Times,
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
-  const resourcesOf = new Map(chosen.map(({ connection, resources }) => [connection, resources]));
-  const knownOf = new Map<ConnectionSettings, KnownFromTemporal>();
-  const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
-    const one = { connection, resources: resourcesOf.get(connection)! };
-    const { resources } = one;
-    const runs = await unpublishedRuns(from.temporal, one);
-    knownOf.set(connection, runs);
-    const status = await readConnectionStatus(from, connection, { resource: resources, timeoutMs, maxAgeMs });
-    const known = { ...runs, verdicts: new Map(status.resources.map((judged) => [judged.name, judged])) };
-    return (await readReport(one, { runId: null, madeAt, maxAgeMs, known, timeoutMs }))!;
-  };
-  if (chosen.length === 1) return { code: EXIT.done, connections: [await read(chosen[0]!.connection)] };
-  const ended = await eachConnection([...resourcesOf.keys()], read, ({ connection, failure }) => {
-    if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
-  });
-  return {
-    code: worstExitCode(ended.map((one) => endedCode(one, () => EXIT.done))),
-    connections: ended.map(({ connection, result, failure }) => {
-      if (failure === null) return result;
-      const one = { connection, resources: resourcesOf.get(connection)! };
-      return unreadableLake(one, { known: knownOf.get(connection)!, madeAt, problem: failure.message });
-    }),
-  };
+  const temporal = await tryTemporal(options, 'Showing published runs only.');
+  try {
+    const from = await openStatus(temporal, source, options.taskQueue);
+    const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
+    const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
+      const runs = await unpublishedRuns(temporal, connection);
+      runsOf.set(connection, runs);
+      const { resources } = await readConnectionStatus(from, connection, { ...times, timeoutMs });
+      const verdicts = new Map(resources.map((judged) => [judged.name, judged]));
+      return (await readReport(connection, { ...times, runId: null }, { ...runs, verdicts }, timeoutMs))!;
+    };
+    if (chosen.length === 1) return { code: EXIT.done, connections: [await read(chosen[0]!)] };
+    const ended = await eachConnection(chosen, read, ({ connection, failure }) => {
+      if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
+    });
+    return {
+      code: worstExitCode(ended.map(({ failure }) => failure?.code ?? EXIT.done)),
+      connections: ended.map(
+        ({ connection, result, failure }) =>
+          result ?? unreadableLake(connection, runsOf.get(connection)!, times.madeAt, failure.message),
+      ),
+    };
+  } finally {
+    await temporal?.close();
+  }
+}
+
+function namesOf({ resources }: ConnectionSettings): string[] {
+  return resources.map(({ name }) => name);
 }
 
 async function unpublishedRuns(
   temporal: TemporalClient | null,
-  { connection, resources }: Chosen,
+  connection: ConnectionSettings,
 ): Promise<KnownFromTemporal> {
   if (temporal === null) return { coverage: 'no-temporal', runs: [] };
-  return readTemporalRuns(temporal, connection.name, { resources, limit: REPORTED_RUNS });
-}
-
-interface ReadOptions {
-  readonly runId: RunId | null;
-  readonly madeAt: number;
-  readonly maxAgeMs: number;
-  readonly known?: KnownFromTemporal;
-  readonly timeoutMs?: number | undefined;
+  const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS };
+  return readTemporalRuns(temporal, connection.name, wanted);
 }
 
 /** @returns `null` if no resource has published the run `runId` */
 function readReport(
-  { connection, resources }: Chosen,
-  { runId, madeAt, maxAgeMs, known, timeoutMs }: ReadOptions,
+  connection: ConnectionSettings,
+  request: Times & { readonly runId: RunId | null },
+  known?: KnownFromTemporal,
+  timeoutMs?: number,
 ): Promise<ConnectionReport | null> {
-  return withLake(
-    connection,
-    async ({ store, retry }) => {
-      await retry(() => store.head(pointerKey(resources[0]!)));
-      // The lake answers. The following call has no time limit, because it takes longer the more resources there are.
-      return readConnectionReport(
-        store,
-        { connection: connection.name, baseUrl: connection.baseUrl, resources, runId, madeAt, maxAgeMs },
-        known,
-      );
-    },
-    timeoutMs,
-  );
+  const { name, baseUrl } = connection;
+  const wanted = { ...request, connection: name, baseUrl, resources: namesOf(connection) };
+  return withAnsweringLake(connection, (store) => readConnectionReport(store, wanted, known), timeoutMs);
 }
 
 function unreadableLake(
-  { connection, resources }: Chosen,
-  { known, madeAt, problem }: { known: KnownFromTemporal; madeAt: number; problem: string },
+  connection: ConnectionSettings,
+  { runs, coverage }: KnownFromTemporal,
+  at: number,
+  problem: string,
 ): ConnectionReport {
-  const options = { at: madeAt, unpublished: known.runs, problem };
-  return {
-    connection: connection.name,
-    lake: connection.lake.url,
-    coverage: known.coverage,
-    resources: resources.map((resource) => resourceReport(resource, [], options)),
-  };
+  const options = { at, unpublished: runs, problem };
+  const resources = namesOf(connection).map((resource) => resourceReport(resource, [], options));
+  return { connection: connection.name, lake: connection.lake.url, coverage, resources };
 }
 
 async function save(file: string, page: string): Promise<void> {

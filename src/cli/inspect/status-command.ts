@@ -30,8 +30,6 @@ import { openStatus, readConnectionStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 
 export interface StatusOptions extends SeveralOptions {
-  readonly resource?: readonly string[];
-  readonly json?: boolean;
   /** Exits with 0 only if everything is fresh. */
   readonly check?: boolean;
   readonly maxAge: string;

@@ -8,78 +8,66 @@ import type { VerifyReport } from '../../lake/verify/verify-lake.js';
 import { verifyResource } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
-import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
-import { withLake } from '../shared/open-lake.js';
+import {
+  type ConnectionSummary,
+  chooseConnections,
+  eachConnection,
+  printEnded,
+  readSettings,
+} from '../shared/each-connection.js';
+import { type OpenLake, withLake } from '../shared/open-lake.js';
 import { count, counted, output, printJson } from '../shared/output.js';
 
-export interface VerifyCommandOptions extends SeveralOptions {
-  readonly resource?: readonly string[];
-  readonly json?: boolean;
-}
-
 /** `worktrack verify`: rereads the published data of each resource; exits with 1 if it finds a problem. */
-export async function runVerify(options: VerifyCommandOptions): Promise<ExitCode> {
+export async function runVerify(options: SeveralOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
-  if (isSeveral(options)) return verifySeveral(chosen, options);
+  const { resource, json } = options;
+  if (isSeveral(options)) {
+    const verify = (connection: ConnectionSettings, timeoutMs: number) =>
+      verifyConnection(connection, resource, () => {}, timeoutMs);
+    return printEnded(await eachConnection(chosen, verify), options, {
+      summary: summaryOfReports,
+      json: jsonOf,
+    });
+  }
   const [connection] = chosen as [ConnectionSettings];
-  const reports = await verifyConnection(connection, options.resource, {
-    onReport(report) {
-      if (options.json !== true) for (const line of reportLines(report)) output.out(line);
-    },
+  const reports = await verifyConnection(connection, resource, (report) => {
+    if (json !== true) for (const line of reportLines(report)) output.out(line);
   });
-  if (options.json === true) printJson({ connection: connection.name, ...jsonOf(reports) });
+  if (json === true) printJson({ connection: connection.name, ...jsonOf(reports) });
   return codeOf(reports);
 }
 
-async function verifySeveral(
-  chosen: readonly ConnectionSettings[],
-  options: VerifyCommandOptions,
-): Promise<ExitCode> {
-  const ended = await eachConnection(chosen, (connection, timeoutMs) =>
-    verifyConnection(connection, options.resource, { timeoutMs }),
-  );
-  return printEnded(ended, options, {
-    summary: (reports) => {
-      const code = codeOf(reports);
-      const rows = reports.reduce((sum, report) => sum + report.rows, 0);
-      const damaged = reports.filter(({ ok }) => !ok).map(({ resource }) => resource);
-      const detail =
-        damaged.length === 0
-          ? `${counted(reports.length, 'resource')}, ${counted(rows, 'row')}`
-          : damaged.join(', ');
-      const state = damaged.length === 0 ? 'ok' : 'damaged';
-      return { code, problem: code !== EXIT.done, state, detail, lines: reports.flatMap(reportLines) };
-    },
-    json: jsonOf,
-  });
-}
-
-interface VerifyLimits {
-  readonly timeoutMs?: number;
-  readonly onReport?: (report: VerifyReport) => void;
+function summaryOfReports(reports: readonly VerifyReport[]): Omit<ConnectionSummary, 'name'> {
+  const code = codeOf(reports);
+  const rows = reports.reduce((sum, report) => sum + report.rows, 0);
+  const damaged = reports.filter(({ ok }) => !ok).map(({ resource }) => resource);
+  const [state, detail] =
+    damaged.length === 0
+      ? ['ok', `${counted(reports.length, 'resource')}, ${counted(rows, 'row')}`]
+      : ['damaged', damaged.join(', ')];
+  return { code, problem: code !== EXIT.done, state, detail, lines: reports.flatMap(reportLines) };
 }
 
 function verifyConnection(
   connection: ConnectionSettings,
   wanted: readonly string[] | undefined,
-  { timeoutMs, onReport }: VerifyLimits,
+  onReport: (report: VerifyReport) => void,
+  timeoutMs?: number,
 ): Promise<VerifyReport[]> {
   const resources = selectResources(connection, wanted).map(({ name }) => name);
-  return withLake(
-    connection,
-    async ({ store, retry }) => {
-      const reports: VerifyReport[] = [];
-      for (const resource of resources) {
-        await retry(() => probe(store, resource));
-        // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
-        const report = await verifyResource(store, connection, resource);
-        reports.push(report);
-        onReport?.(report);
-      }
-      return reports;
-    },
-    timeoutMs,
-  );
+  const verifyAll = async ({ store, retry }: OpenLake): Promise<VerifyReport[]> => {
+    const reports: VerifyReport[] = [];
+    for (const resource of resources) {
+      await retry(() => probe(store, resource));
+      // The lake answers. Verification has no time limit, because it takes longer the larger the snapshot is.
+      const report = await verifyResource(store, connection, resource);
+      reports.push(report);
+      onReport(report);
+    }
+    return reports;
+  };
+  return withLake(connection, verifyAll, timeoutMs);
 }
 
 function codeOf(reports: readonly VerifyReport[]): ExitCode {

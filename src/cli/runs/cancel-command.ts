@@ -17,7 +17,6 @@ import { watchForWorker } from './follow-session.js';
 interface CancelOptions extends GlobalOptions {
   /** `false` with `--no-wait`. */
   readonly wait?: boolean;
-  readonly json?: boolean;
 }
 
 /** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */

@@ -1,33 +1,24 @@
 import { hostname, userInfo } from 'node:os';
 import { selectResources } from '../../config/index.js';
-import type { ExportInput, ExportResult } from '../../core/contract/index.js';
+import type { ExportInput } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { startExport } from '../../temporal/client/start.js';
-import { type ExitCode, exitCodeOf, UsageError } from '../shared/choose-exit-code.js';
+import { type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
-import { output, printJson } from '../shared/output.js';
+import { output } from '../shared/output.js';
 import { readWait, type WaitOptions } from './follow-session.js';
-import {
-  detailedLines,
-  diagnosticLines,
-  publishedLines,
-  whereLines,
-  withConnection,
-} from './result-lines.js';
-import { runSeveral } from './several.js';
-import { followToEnd, type Start, startAndFollow, startOnly } from './start-and-follow.js';
+import { printResult } from './result-lines.js';
+import { followToEnd, runOnConnections } from './start-and-follow.js';
 
-export interface ExportOptions extends SeveralOptions, WaitOptions {
-  readonly resource?: readonly string[];
+interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly full?: boolean;
   readonly adopt?: boolean;
   readonly allowDeletes?: boolean;
   readonly acceptChecks?: boolean;
   readonly local?: boolean;
-  readonly json?: boolean;
   /** The workflow id of a running export. */
   readonly follow?: string;
 }
@@ -38,29 +29,26 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const connections = chooseConnections(settings, options);
   checkOptions(options);
   for (const warning of await worldReadableWarnings(connections)) output.note(warning);
-  if (isSeveral(options))
-    return runSeveral({
-      ...{ what: 'export', options, connections, resources: options.resource },
-      source: settings.source,
-      start: (temporal, connection, start, together) =>
-        startExport(temporal, { ...inputOf(options, connection), ...together }, start),
-    });
+  const run = { what: 'export', options, resources: options.resource, source: settings.source } as const;
+  const { local, follow } = options;
+  if (local !== true && follow === undefined)
+    return runOnConnections(
+      {
+        ...run,
+        start: (temporal, connection, start, together) =>
+          startExport(temporal, { ...inputOf(options, connection), ...together }, start),
+      },
+      connections,
+    );
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(options, connection);
-  if (options.local === true) {
-    const { runLocalExport } = await import('./local-export.js');
-    return finish(await runLocalExport(options, settings, connection, input), options, connection);
+  if (follow !== undefined) {
+    const followed = { ...run, connection, workflowId: follow };
+    const result = await withTemporal(options, (temporal) => followToEnd(temporal, followed));
+    return printResult(result, run, connection);
   }
-  const { source } = settings;
-  const followed = { what: 'export', options, connection, resources: input.resources, source } as const;
-  const { follow } = options;
-  const start: Start = (temporal, started) => startExport(temporal, input, started);
-  if (options.wait === false) return startOnly(followed, start);
-  const result =
-    follow === undefined
-      ? await startAndFollow(followed, start)
-      : await withTemporal(options, (temporal) => followToEnd(temporal, { ...followed, workflowId: follow }));
-  return finish(result, options, connection);
+  const { runLocalExport } = await import('./local-export.js');
+  return printResult(await runLocalExport(options, settings, connection, input), run, connection);
 }
 
 /** @throws UsageError for options that exclude each other */
@@ -102,23 +90,4 @@ function currentUser(): string {
   } catch {
     return `uid-${process.getuid?.() ?? 'unknown'}@${hostname()}`;
   }
-}
-
-/** Prints the result of an export or backfill. */
-export function finish(
-  result: ExportResult,
-  options: Pick<ExportOptions, 'json' | 'details'>,
-  { name, lake }: ConnectionSettings,
-  what = 'export',
-): ExitCode {
-  const { json, details } = options;
-  if (json === true) printJson(withConnection(result, name));
-  else {
-    const lines = details === true ? detailedLines(result, lake.url) : publishedLines(result);
-    for (const line of lines) output.out(line);
-  }
-  for (const line of diagnosticLines(result)) output.note(line);
-  if (json !== true) for (const line of whereLines(result, lake.url)) output.note(line);
-  if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);
-  return exitCodeOf(result);
 }

@@ -1,26 +1,24 @@
 import { selectResources } from '../../config/index.js';
 import type { PurgeCounts } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { findRecord } from '../../lake/published/find-record.js';
 import { startPurge } from '../../temporal/client/start.js';
 import { createPrompter } from '../setup/prompt.js';
 import { EXIT, type ExitCode, exitCodeOf, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
-import { withLake } from '../shared/open-lake.js';
+import { withAnsweringLake } from '../shared/open-lake.js';
 import { counted, output, printJson } from '../shared/output.js';
-import { diagnosticLines } from './result-lines.js';
+import { printLines } from './result-lines.js';
 import { startAndFollow } from './start-and-follow.js';
 
-export interface PurgeOptions extends GlobalOptions {
+interface PurgeOptions extends GlobalOptions {
   readonly resource: string;
   /** One value per key field, in the configured order. */
   readonly key: readonly string[];
   readonly dryRun?: boolean;
   /** Do not ask on a terminal. */
   readonly yes?: boolean;
-  readonly json?: boolean;
 }
 
 /** `worktrack purge`: removes one record from all snapshots and change logs of a resource. */
@@ -36,12 +34,7 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
   const isAsked = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
   if (options.dryRun === true || isAsked) {
     const held = await findInLake(connection, resource, key);
-    if (options.dryRun === true) {
-      if (options.json === true) printJson({ resource, found: held });
-      else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
-      return EXIT.done;
-    }
-    if (held.snapshots + held.changeLogs === 0) {
+    if (options.dryRun === true || held.snapshots + held.changeLogs === 0) {
       if (options.json === true) printJson({ resource, found: held });
       else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
       return EXIT.done;
@@ -53,11 +46,14 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
     }
   }
   const input = { connection: connection.name, resource, key };
-  const followed = { what: 'purge', options, connection, resources: [resource] } as const;
-  const result = await startAndFollow(followed, (temporal, start) => startPurge(temporal, input, start));
-  if (options.json === true) printJson(result);
-  else for (const line of purgedLines(result.runs[0]?.purged ?? null, resource)) output.out(line);
-  for (const line of diagnosticLines(result)) output.note(line);
+  const result = await startAndFollow(
+    {
+      ...{ what: 'purge', options, resources: [resource] },
+      start: (temporal, _, start) => startPurge(temporal, input, start),
+    },
+    connection,
+  );
+  printLines(result, purgedLines(result.runs[0]?.purged ?? null, resource), options);
   return exitCodeOf(result);
 }
 
@@ -67,8 +63,7 @@ function findInLake(
   resource: string,
   key: readonly string[],
 ): Promise<PurgeCounts> {
-  return withLake(connection, async ({ store, retry }) => {
-    await retry(() => store.head(pointerKey(resource)));
+  return withAnsweringLake(connection, async (store) => {
     try {
       return await findRecord(store, resource, key);
     } catch (error) {
@@ -98,7 +93,7 @@ async function isConfirmed(resource: string, key: readonly string[]): Promise<bo
   }
 }
 
-function purgedLines(purged: { snapshots: number; changeLogs: number } | null, resource: string): string[] {
+function purgedLines(purged: PurgeCounts | null, resource: string): string[] {
   if (purged === null) return [];
   if (purged.snapshots + purged.changeLogs === 0)
     return [`${resource}: no snapshot or change log contains this record`];

@@ -1,6 +1,57 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
-import { count, counted, table, terminalWidth } from '../shared/output.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
+import type { SeveralOptions } from '../shared/command-options.js';
+import type { ConnectionSummary } from '../shared/each-connection.js';
+import { count, counted, output, printJson, table, terminalWidth } from '../shared/output.js';
+
+/** Prints the result of an export or backfill. */
+export function printResult(
+  result: ExportResult,
+  { what, options }: { readonly what: string; readonly options: Pick<SeveralOptions, 'json' | 'details'> },
+  { name, lake }: ConnectionSettings,
+): ExitCode {
+  const lines = options.details === true ? detailedLines(result, lake.url) : publishedLines(result);
+  printLines(withConnection(result, name), lines, options);
+  if (options.json !== true) for (const line of whereLines(result, lake.url)) output.note(line);
+  if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);
+  return exitCodeOf(result);
+}
+
+/** Prints a result as JSON or as these lines, and its warnings, notes and errors on stderr. */
+export function printLines(
+  result: ExportResult,
+  lines: readonly string[],
+  { json }: Pick<SeveralOptions, 'json'>,
+): void {
+  if (json === true) printJson(result);
+  else for (const line of lines) output.out(line);
+  for (const line of diagnosticLines(result)) output.note(line);
+}
+
+/** The result of one connection's export in one line. */
+export function resultSummary(result: ExportResult, lakeUrl: string): Omit<ConnectionSummary, 'name'> {
+  const { outcome, runs } = result;
+  const code = exitCodeOf(result);
+  const sum = (of: (run: RunReport) => number): number => runs.reduce((all, run) => all + of(run), 0);
+  const changed = (name: 'inserted' | 'updated' | 'deleted' | 'restated'): number =>
+    sum(({ counts }) => counts?.[name] ?? 0);
+  const [inserted, updated, deleted] = [changed('inserted'), changed('updated'), changed('deleted')];
+  const [rows, warnings] = [sum((run) => run.rows ?? 0), sum((run) => run.warnings.length)];
+  const diagnostics = diagnosticLines(result);
+  const figures = [
+    counted(runs.length, 'resource'),
+    counted(rows, 'row'),
+    countsText({ counts: { inserted, updated, deleted, unchanged: 0, restated: changed('restated') } }),
+    ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
+  ];
+  const failures = diagnostics.filter((line) => !line.startsWith('warning: '));
+  const detail = outcome === 'published' ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
+  const problem = code !== EXIT.done;
+  const lines = [...detailedLines(result, lakeUrl), ...diagnostics];
+  return { code, problem, state: outcome, detail, lines, notes: problem ? [] : diagnostics };
+}
 
 /** A result for `--json`: each run names its connection. */
 export function withConnection(result: ExportResult, connection: string): ExportResult {

@@ -4,14 +4,13 @@ import { startRollback } from '../../temporal/client/start.js';
 import { type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
-import { counted, output, printJson } from '../shared/output.js';
-import { diagnosticLines } from './result-lines.js';
+import { counted } from '../shared/output.js';
+import { printLines } from './result-lines.js';
 import { startAndFollow } from './start-and-follow.js';
 
-export interface RollbackOptions extends GlobalOptions {
+interface RollbackOptions extends GlobalOptions {
   readonly resource: string;
   readonly to: string;
-  readonly json?: boolean;
 }
 
 /** `worktrack rollback`: publishes the rows of an earlier published run as a new run. */
@@ -21,13 +20,16 @@ export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
   const to = runIdOption('--to', options.to);
   selectResources(connection, [resource]);
   const input = { connection: connection.name, resource, to };
-  const followed = { what: 'rollback', options, connection, resources: [resource] } as const;
-  const result = await startAndFollow(followed, (temporal, start) => startRollback(temporal, input, start));
-  if (options.json === true) printJson(result);
-  else if (result.outcome === 'published') {
-    for (const line of rolledBackLines(connection.name, resource, result.runs[0])) output.out(line);
-  }
-  for (const line of diagnosticLines(result)) output.note(line);
+  const result = await startAndFollow(
+    {
+      ...{ what: 'rollback', options, resources: [resource] },
+      start: (temporal, _, start) => startRollback(temporal, input, start),
+    },
+    connection,
+  );
+  const [run] = result.runs;
+  const lines = result.outcome === 'published' ? rolledBackLines(connection.name, resource, run) : [];
+  printLines(result, lines, options);
   return exitCodeOf(result);
 }
 

@@ -1,52 +1,84 @@
-import type { ExportResult } from '../../core/contract/index.js';
+import { randomUUID } from 'node:crypto';
+import { selectResources } from '../../config/index.js';
+import {
+  DEFAULT_TASK_QUEUE,
+  type ExportInput,
+  type ExportResult,
+  type RunOutcome,
+} from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
-import { exportProgressOn } from '../progress/progress-views.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import type { GlobalOptions } from '../shared/command-options.js';
+import type { WorkerDifference } from '../../temporal/status/workers.js';
+import { exportProgressOn, severalProgressOn } from '../progress/progress-views.js';
+import { DetachedError, EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
+import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
+import {
+  type ConnectionSummary,
+  type Ended,
+  eachConnection,
+  printSummaries,
+  summariesOf,
+} from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 import { shellWord } from '../shared/runnable.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
-import { openFollowSession, readWait, type WaitOptions } from './follow-session.js';
+import { openFollowSession, readWait, type WaitOptions, watchForWorker } from './follow-session.js';
+import { printResult, resultSummary, withConnection } from './result-lines.js';
 
-export type Start = (temporal: TemporalClient, options: StartOptions) => Promise<string>;
+/** The part of an export's input that lets several exports share their alerts; empty for one that has none. */
+type TogetherInput = Pick<ExportInput, 'together'>;
 
-/** A run of one connection that a command starts and follows. */
-interface Run {
-  readonly options: GlobalOptions & WaitOptions & { readonly json?: boolean };
-  readonly connection: ConnectionSettings;
-  /** Default: all configured resources. */
-  readonly resources?: readonly string[] | undefined;
+/** What a command starts and follows, on one or more connections. */
+export interface RunCommand {
   /** The kind of workflow, for messages. */
   readonly what: 'export' | 'backfill' | 'rollback' | 'purge';
+  readonly options: Omit<SeveralOptions, 'resource'> & WaitOptions;
+  /** Default: all configured resources. */
+  readonly resources?: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'; absent: the command does not depend on it. */
   readonly source?: string;
+  readonly start: (
+    temporal: TemporalClient,
+    connection: ConnectionSettings,
+    options: StartOptions,
+    together: TogetherInput,
+  ) => Promise<string>;
 }
 
-interface Followed extends Run {
-  readonly workflowId: string;
-  /** The server and the worker end with this command (`--local`); their state stays on disk. */
-  readonly local?: boolean;
+/** Starts a run of each connection, follows all to their ends, and prints the results. */
+export async function runOnConnections(
+  run: RunCommand,
+  connections: readonly ConnectionSettings[],
+): Promise<ExitCode> {
+  // Wrong names and limits fail before anything is started.
+  readWait(run.options);
+  for (const connection of connections) selectResources(connection, run.resources);
+  if (isSeveral(run.options)) return runSeveral(run, connections);
+  const [connection] = connections as [ConnectionSettings];
+  if (run.options.wait === false) return startOnly(run, connection);
+  return printResult(await startAndFollow(run, connection), run, connection);
 }
 
 /** Starts a workflow and follows it to its end. */
-export function startAndFollow(run: Run, start: Start): Promise<ExportResult> {
-  const { what, connection, options } = run;
+export function startAndFollow(run: RunCommand, connection: ConnectionSettings): Promise<ExportResult> {
+  const { what, options } = run;
   return withTemporal(options, async (temporal) => {
-    const workflowId = await startOnce(temporal, run, start);
+    const differences = await differencesFor(temporal, run, [connection]);
+    const workflowId = await startOnce(temporal, run, connection, differences);
     output.note(`${what[0]!.toUpperCase()}${what.slice(1)} of ${connection.name}: ${workflowId}`);
-    return followToEnd(temporal, { ...run, workflowId });
+    return followToEnd(temporal, { ...run, connection, workflowId });
   });
 }
 
 /** Starts a workflow for `--no-wait`, and prints only its id, so that scripts can use it. */
-export function startOnly(run: Run, start: Start): Promise<ExitCode> {
+function startOnly(run: RunCommand, connection: ConnectionSettings): Promise<ExitCode> {
   const { options } = run;
   return withTemporal(options, async (temporal) => {
-    const workflowId = await startOnce(temporal, run, start);
+    const differences = await differencesFor(temporal, run, [connection]);
+    const workflowId = await startOnce(temporal, run, connection, differences);
     if (options.json === true) printJson({ workflowId });
     else output.out(workflowId);
     output.note(`To follow it: ${followCommand(workflowId)}`);
@@ -54,18 +86,45 @@ export function startOnly(run: Run, start: Start): Promise<ExitCode> {
   });
 }
 
-async function startOnce(temporal: TemporalClient, run: Run, start: Start): Promise<string> {
-  const { what, connection, options, source } = run;
-  if (source !== undefined) {
-    const wanted = run.resources ?? connection.resources.map(({ name }) => name);
-    const { differences, idle } = await checkWorkers(temporal, [connection], options);
-    checkDifferences(differences, { source, wanted });
-    for (const text of idle) output.note(`warning: ${text}`);
-  }
+/** Compares the workers with the command's configuration, and warns of those that receive no new runs. */
+async function differencesFor(
+  temporal: TemporalClient,
+  { source, options }: RunCommand,
+  connections: readonly ConnectionSettings[],
+): Promise<readonly WorkerDifference[]> {
+  if (source === undefined) return [];
+  const { differences, idle } = await checkWorkers(temporal, connections, options);
+  for (const text of idle) output.note(`warning: ${text}`);
+  return differences;
+}
+
+/** @throws ConfigurationError if a worker lacks a resource of the run */
+async function startOnce(
+  temporal: TemporalClient,
+  { what, options, resources, source = '', start }: RunCommand,
+  connection: ConnectionSettings,
+  differences: readonly WorkerDifference[],
+  together: TogetherInput = {},
+): Promise<string> {
+  const own = differences.filter((found) => found.connection === connection.name);
+  checkDifferences(own, { source, wanted: namesOf(connection, resources) });
   // All attempts use one id, so that a start whose response was lost does not start a second workflow.
   const workflowId = manualId(connection.name, what);
-  await reachTemporal(temporal, () => start(temporal, { workflowId, taskQueue: options.taskQueue }));
+  await reachTemporal(temporal, () =>
+    start(temporal, connection, { workflowId, taskQueue: options.taskQueue }, together),
+  );
   return workflowId;
+}
+
+function namesOf(connection: ConnectionSettings, resources: readonly string[] | undefined): string[] {
+  return selectResources(connection, resources).map(({ name }) => name);
+}
+
+interface Followed extends Omit<RunCommand, 'start' | 'source'> {
+  readonly connection: ConnectionSettings;
+  readonly workflowId: string;
+  /** The server and the worker end with this command (`--local`); their state stays on disk. */
+  readonly local?: boolean;
 }
 
 /**
@@ -73,12 +132,14 @@ async function startOnce(temporal: TemporalClient, run: Run, start: Start): Prom
  *
  * @throws DetachedError after Ctrl-C or `--timeout`; OutOfReachError
  */
-export async function followToEnd(temporal: TemporalClient, followed: Followed): Promise<ExportResult> {
-  const { workflowId, connection, what, options } = followed;
+export async function followToEnd(
+  temporal: TemporalClient,
+  { workflowId, connection, what, options, resources, local }: Followed,
+): Promise<ExportResult> {
   const progress = exportProgressOn(process.stderr);
   const session = openFollowSession(temporal, {
     ...{ what, connection, waitMs: readWait(options), endDisplay: () => progress.end() },
-    ...(followed.local === true
+    ...(local === true
       ? { state: `The ${what} is interrupted.`, next: () => 'To continue it, run the same command again.' }
       : { next: followAgain }),
   });
@@ -86,8 +147,7 @@ export async function followToEnd(temporal: TemporalClient, followed: Followed):
   const { timeoutMs, onOutage, signal } = session;
   try {
     return await followExport(temporal, workflowId, {
-      ...{ timeoutMs, onOutage, signal },
-      resources: followed.resources ?? connection.resources.map(({ name }) => name),
+      ...{ timeoutMs, onOutage, signal, resources: namesOf(connection, resources) },
       onView(view) {
         progress.show(view);
         session.look(view.resources);
@@ -106,6 +166,100 @@ function followCommand(workflowId: string): string {
 }
 
 /** How to follow a run again after the command has left. */
-export function followAgain(workflowId: string): string {
+function followAgain(workflowId: string): string {
   return `To follow it again: ${followCommand(workflowId)}`;
+}
+
+/** A run of one of several connections. */
+interface Several {
+  readonly workflowId: string;
+  /** `null` with `--no-wait`. */
+  readonly result: ExportResult | null;
+}
+
+/** Starts an export or backfill of each connection, waits for all, and prints one line for each. */
+function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[]): Promise<ExitCode> {
+  const { what, options } = run;
+  return withTemporal(options, async (temporal) => {
+    const differences = await differencesFor(temporal, run, connections);
+    const progress = severalProgressOn(process.stderr);
+    const session = openFollowSession(temporal, {
+      ...{ what, waitMs: readWait(options), endDisplay: () => progress.end(), next: followAgain },
+    });
+    const worker = watchForWorker(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, session.note);
+    // The connections with targets for alerts report.
+    const reporting = connections.filter(({ notify }) => notify.length > 0);
+    const together = { together: { id: randomUUID(), exports: reporting.length } };
+
+    const runOne = async (connection: ConnectionSettings, timeoutMs: number): Promise<Several> => {
+      if (session.signal.aborted)
+        throw new DetachedError(`The ${what} was not started, because the command ended first.`);
+      if (session.isCancelled())
+        throw new DetachedError(`The ${what} was not started, because the others were cancelled.`);
+      const isTogether = reporting.length > 1 && reporting.includes(connection);
+      const shared = isTogether ? together : {};
+      const workflowId = await startOnce(temporal, run, connection, differences, shared);
+      if (options.wait === false) return { workflowId, result: null };
+      session.started(workflowId);
+      try {
+        const result = await followExport(temporal, workflowId, {
+          timeoutMs: Math.min(timeoutMs, session.timeoutMs ?? timeoutMs),
+          onOutage: session.note,
+          signal: session.signal,
+          resources: namesOf(connection, run.resources),
+        });
+        return { workflowId, result };
+      } catch (error) {
+        throw session.failure(error, workflowId);
+      } finally {
+        session.ended(workflowId);
+      }
+    };
+
+    const seen = { done: 0, total: connections.length, problems: 0 };
+    let ended: Ended<Several>[];
+    try {
+      ended = await eachConnection(connections, runOne, ({ failure }) => {
+        seen.done++;
+        if (failure !== null) seen.problems++;
+        worker.answered();
+        progress.show(seen);
+      });
+    } finally {
+      worker.close();
+      session.close();
+    }
+    return printSeveral(ended, options);
+  });
+}
+
+function printSeveral(ended: readonly Ended<Several>[], options: RunCommand['options']): ExitCode {
+  const summaries = summariesOf(ended, ({ workflowId, result }, { lake }) =>
+    result === null
+      ? { code: EXIT.done, problem: false, state: 'started', detail: workflowId, lines: [] }
+      : resultSummary(result, lake.url),
+  );
+  if (options.json === true) printJson(jsonOf(ended, summaries));
+  else printSummaries(summaries, options);
+  return worstExitCode(summaries.map(({ code }) => code));
+}
+
+/** The object that `export --all --json` prints (docs/reference/json-output.md). */
+function jsonOf(ended: readonly Ended<Several>[], summaries: readonly ConnectionSummary[]): object {
+  const outcomes = ended.map(({ result }): RunOutcome | 'started' =>
+    result === null ? 'failed' : (result.result?.outcome ?? 'started'),
+  );
+  const order = ['refused', 'failed', 'cancelled', 'started'] as const;
+  return {
+    outcome: order.find((one) => outcomes.includes(one)) ?? 'published',
+    runs: ended.flatMap(({ connection, result }) =>
+      result?.result == null ? [] : withConnection(result.result, connection.name).runs,
+    ),
+    connections: ended.map(({ connection, result, failure }, i) => ({
+      name: connection.name,
+      exitCode: summaries[i]!.code,
+      workflowId: result?.workflowId ?? null,
+      error: failure?.message ?? null,
+    })),
+  };
 }

@@ -44,8 +44,7 @@ const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
   other: EXIT.failed,
 };
 
-export interface DoctorOptions extends SeveralOptions {
-  readonly json?: boolean;
+interface DoctorOptions extends SeveralOptions {
   readonly tryService?: boolean;
 }
 

@@ -17,7 +17,7 @@ import type { GlobalOptions } from '../shared/command-options.js';
 import { output } from '../shared/output.js';
 import { createPrompter, type Prompter } from './prompt.js';
 
-export interface InitOptions extends GlobalOptions {
+interface InitOptions extends GlobalOptions {
   readonly out?: string;
   readonly baseUrl?: string;
   readonly lake?: string;

@@ -17,11 +17,15 @@ export interface GlobalOptions {
   /** Path of a module. */
   readonly dataConverter?: string;
   readonly traces?: boolean;
+  /** Of commands that can print one JSON object. */
+  readonly json?: boolean;
 }
 
 /** Options of a command that takes several connections. */
 export interface SeveralOptions extends GlobalOptions {
   readonly all?: boolean;
+  /** Resources in the arguments, of commands that take them. */
+  readonly resource?: readonly string[];
   /** Print only the connections with a problem. */
   readonly failing?: boolean;
   /** Print the details of every connection, not only of those with a problem. */
@@ -47,6 +51,15 @@ export function runIdOption(option: string, text: string): RunId {
   );
 }
 
+/** What `parse` makes of the text of an option or variable. @throws UsageError with the reason that `parse` throws */
+export function parsed<T>(option: string, text: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new UsageError(`${option}: ${errorMessage(error)}`);
+  }
+}
+
 /** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
 export function duration(option: string, text: string, example: string): number {
   try {
@@ -64,12 +77,8 @@ export function duration(option: string, text: string, example: string): number 
  *
  * @throws UsageError
  */
-export function reachTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
-  const text = env.WORKTRACK_REACH_TIMEOUT;
-  if (text === undefined || text === '') return MINUTE_MS;
-  try {
-    return parseDuration(text);
-  } catch (error) {
-    throw new UsageError(`WORKTRACK_REACH_TIMEOUT: ${errorMessage(error)}`);
-  }
+export function reachTimeoutMs({
+  WORKTRACK_REACH_TIMEOUT: text,
+}: Readonly<Record<string, string | undefined>>): number {
+  return text ? parsed('WORKTRACK_REACH_TIMEOUT', text, parseDuration) : MINUTE_MS;
 }

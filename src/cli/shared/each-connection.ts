@@ -96,11 +96,6 @@ async function endOf<T>(connection: ConnectionSettings, work: () => Promise<T>):
   }
 }
 
-/** The exit code of one connection. @param codeOf the exit code of a result */
-export function endedCode<T>(ended: Ended<T>, codeOf: (result: T) => ExitCode): ExitCode {
-  return ended.failure === null ? codeOf(ended.result) : ended.failure.code;
-}
-
 /** What a command on several connections prints about one of them. */
 export interface ConnectionSummary {
   readonly name: string;
@@ -198,7 +193,7 @@ interface EndedFormat<T> {
  */
 export function printEnded<T>(
   ended: readonly Ended<T>[],
-  options: SeveralOptions & { readonly json?: boolean },
+  options: SeveralOptions,
   { summary, json }: EndedFormat<T>,
 ): ExitCode {
   const summaries = summariesOf(ended, summary);

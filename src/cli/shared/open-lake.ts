@@ -3,6 +3,7 @@ import { errorMessage } from '../../core/errors.js';
 import { reach } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { parseIsoTime } from '../../core/utc-time.js';
+import { pointerKey } from '../../lake/documents/lake-layout.js';
 import {
   type PublishedSnapshot,
   readPublished,
@@ -43,6 +44,24 @@ export async function withLake<T>(
   } finally {
     store.close();
   }
+}
+
+/**
+ * The same for work that takes longer the more data there is: once the lake answers, the work has no time limit.
+ *
+ * @throws OutOfReachError if the lake does not answer
+ */
+export function withAnsweringLake<T>(
+  connection: ConnectionSettings,
+  work: (store: ObjectStore) => Promise<T>,
+  timeoutMs?: number,
+): Promise<T> {
+  const probed = pointerKey(connection.resources[0]?.name ?? 'none');
+  const probeFirst = async ({ store, retry }: OpenLake): Promise<T> => {
+    await retry(() => store.head(probed));
+    return work(store);
+  };
+  return withLake(connection, probeFirst, timeoutMs);
 }
 
 /**

@@ -8,10 +8,9 @@ import type { SeveralOptions } from '../shared/command-options.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 
-export interface NotifyOptions extends SeveralOptions {
+interface NotifyOptions extends SeveralOptions {
   readonly test?: boolean;
   readonly event: AlertEvent;
-  readonly json?: boolean;
 }
 
 /** The answer of a target to one message. */

@@ -20,8 +20,7 @@ import { chooseConnections, eachConnection, printEnded, readSettings } from '../
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
-export interface ScheduleOptions extends SeveralOptions {
-  readonly json?: boolean;
+interface ScheduleOptions extends SeveralOptions {
   /** Reason, shown with the Schedule. */
   readonly note?: string;
 }

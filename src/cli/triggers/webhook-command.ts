@@ -13,14 +13,14 @@ import {
   type WebhookServer,
 } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
-import type { GlobalOptions } from '../shared/command-options.js';
+import { type GlobalOptions, parsed } from '../shared/command-options.js';
 import { withKeptTemporal } from '../shared/context.js';
 import { readSettings, selectConnections } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { textLine } from '../shared/log-line.js';
 import { logNotes, output, terminalWidth } from '../shared/output.js';
 
-export interface WebhookOptions extends GlobalOptions {
+interface WebhookOptions extends GlobalOptions {
   readonly listen?: string;
   /** `json` counts as soon as it is parsed (`withLogFormat`). */
   readonly logFormat: 'text' | 'json';
@@ -168,7 +168,7 @@ function listenersFor(served: readonly WebhookConnection[], text: string | undef
     }
     return [...listeners.values()];
   }
-  const listen = addressOf(text);
+  const listen = parsed('--listen', text, readListen);
   const unsigned = served.find(({ webhook }) => webhook.signature === null);
   if (unsigned !== undefined && !isLoopbackAddress(listen.host)) {
     throw new UsageError(
@@ -176,13 +176,4 @@ function listenersFor(served: readonly WebhookConnection[], text: string | undef
     );
   }
   return [{ listen, connections: served }];
-}
-
-function addressOf(text: string): Address {
-  try {
-    return readListen(text);
-  } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(`--listen: ${error.message}`);
-    throw error;
-  }
 }

@@ -1,24 +1,16 @@
 import type { RequestListener } from 'node:http';
 import { readListen } from '../../config/index.js';
-import { ConfigurationError, errorMessage } from '../../core/errors.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
 import type { WorkerState } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
-import { UsageError } from '../shared/choose-exit-code.js';
-
-/** The server of a worker's liveness and readiness endpoints. */
-export interface HealthServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
+import { parsed } from '../shared/command-options.js';
 
 /** Parses `--health`: a port on loopback, or a host and a port. @throws UsageError */
 export function readHealth(text: string): { host: string; port: number } {
-  try {
-    return readListen(/^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
-  } catch (error) {
-    throw new UsageError(`--health: ${errorMessage(error)}`);
-  }
+  return parsed('--health', text, (address) =>
+    readListen(/^\d+$/.test(address) ? `127.0.0.1:${address}` : address),
+  );
 }
 
 /**
@@ -30,14 +22,9 @@ export function readHealth(text: string): { host: string; port: number } {
 export async function startHealthServer(
   listen: { host: string; port: number },
   state: () => WorkerState,
-): Promise<HealthServer> {
+): Promise<WebhookServer> {
   try {
-    const server: WebhookServer = await startWebhookServer({
-      listen,
-      handle: answerWith(state),
-      maxConnections: 64,
-    });
-    return server;
+    return await startWebhookServer({ listen, handle: answerWith(state), maxConnections: 64 });
   } catch (cause) {
     const why = systemCause(cause);
     throw new ConfigurationError(`cannot listen on ${listen.host}, port ${listen.port}: ${why}`, {

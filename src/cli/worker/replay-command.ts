@@ -19,7 +19,6 @@ interface ReplayCommandOptions extends SeveralOptions {
   readonly fromServer?: boolean;
   readonly workflowId?: string;
   readonly limit?: string;
-  readonly json?: boolean;
 }
 
 /** `worktrack replay`: checks that this build replays recorded histories; exits with 1 if one diverges. */

@@ -15,17 +15,18 @@ import {
   type WorkerState,
   type WorktrackWorker,
 } from '../../temporal/worker/worker.js';
+import type { WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
-import { duration, type GlobalOptions, positive, reachTimeoutMs } from '../shared/command-options.js';
+import { duration, type GlobalOptions, parsed, positive, reachTimeoutMs } from '../shared/command-options.js';
 import { readDataConverter, readTraces, temporalTarget, toUserError } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { counted, output } from '../shared/output.js';
-import { type HealthServer, readHealth, startHealthServer } from './health.js';
+import { readHealth, startHealthServer } from './health.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
 
-export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
+interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevelName;
   readonly metrics?: string;
@@ -46,23 +47,23 @@ export interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
  */
 export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode> {
   const { logFormat: format, logLevel: level } = options;
+  const { maxActivities, maxActivityMemory, maxCachedWorkflows, giveUpAfter, health: at } = options;
   const limits = {
-    maxConcurrentActivities: optional('--max-activities', options.maxActivities),
-    maxActivityMemoryBytes: optionalSize('--max-activity-memory', options.maxActivityMemory),
-    maxCachedWorkflows: optional('--max-cached-workflows', options.maxCachedWorkflows),
+    maxConcurrentActivities: given(maxActivities, (text) => positive('--max-activities', text)),
+    maxActivityMemoryBytes: given(maxActivityMemory, (text) =>
+      parsed('--max-activity-memory', text, parseBytes),
+    ),
+    maxCachedWorkflows: given(maxCachedWorkflows, (text) => positive('--max-cached-workflows', text)),
+    giveUpAfterMs: given(giveUpAfter, (text) => duration('--give-up-after', text, '10m or 1h')),
   };
-  const giveUpAfterMs =
-    options.giveUpAfter === undefined
-      ? undefined
-      : duration('--give-up-after', options.giveUpAfter, '10m or 1h');
-  const listen = options.health === undefined ? null : readHealth(options.health);
-  const metrics = readMetricsAddress(options.metrics);
+  const listen = given(at, readHealth);
+  const metrics = given(options.metrics, (text) => parsed('--metrics', text, metricsAddress));
   const deployment = readDeployment(options, process.env);
   const dataConverter = await readDataConverter(options);
   const settings = readSettings(options);
   const place = temporalTarget(options);
   const { taskQueue } = options;
-  const logger = startMetrics(metrics, () => installRuntime({ format, level, metrics }));
+  const logger = startRuntime({ format, level, metrics });
   if (format === 'json')
     output.note('starting a worker', 'info', startFields(options, place, settings, deployment));
   for (const warning of await worldReadableWarnings(settings.connections)) output.note(warning, 'warn');
@@ -89,17 +90,17 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     logger,
   });
   const state = (): WorkerState => (stop.signal.aborted ? 'draining' : (worker?.state ?? 'connecting'));
-  let health: HealthServer | null = null;
+  let health: WebhookServer | null = null;
   try {
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
-    if (listen !== null) health = await startHealthServer(listen, state);
+    if (listen !== undefined) health = await startHealthServer(listen, state);
     if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
     const created = await reach(
       `Temporal at ${place.address}`,
       () =>
         createWorker({
           ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
-          ...{ giveUpAfterMs, deployment, dataConverter, ...traced },
+          ...{ deployment, dataConverter, ...traced },
         }),
       (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
       grpcMessage,
@@ -153,14 +154,13 @@ function startFields(
 }
 
 function announce(
-  worker: { taskQueue: string; namespace: string; address: string },
-  settings: { connections: readonly { name: string; resources: readonly unknown[] }[] },
+  { taskQueue, namespace, address }: WorktrackWorker,
+  { connections }: Settings,
   deployment: DeploymentVersion | undefined,
 ): void {
-  const { taskQueue, namespace, address } = worker;
-  const named = settings.connections.slice(0, MAX_NAMED);
+  const named = connections.slice(0, MAX_NAMED);
   const served = named.map(({ name, resources }) => `${name} (${counted(resources.length, 'resource')})`);
-  const others = settings.connections.length - named.length;
+  const others = connections.length - named.length;
   if (others > 0) served.push(`and ${counted(others, 'other connection')}`);
   output.note(`Worker on task queue "${taskQueue}", namespace "${namespace}", Temporal at ${address}`);
   output.note(`Serving ${served.join(', ')}. SIGTERM or Ctrl-C drains the worker.`);
@@ -171,27 +171,9 @@ function announce(
   );
 }
 
-function optional(option: string, text: string | undefined): number | undefined {
-  return text === undefined ? undefined : positive(option, text);
-}
-
-function optionalSize(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return parseBytes(text);
-  } catch (error) {
-    throw new UsageError(`${option}: ${errorMessage(error)}`);
-  }
-}
-
 /** The native client throws its own error class for an unreachable server. */
 function isTransport(error: unknown): boolean {
   return error instanceof TransportError || /connect|transport|timed? ?out/i.test(errorMessage(error));
-}
-
-interface UnreadableKey {
-  readonly connection: string;
-  readonly error: string;
 }
 
 /**
@@ -200,17 +182,12 @@ interface UnreadableKey {
  *
  * @throws ConfigurationError if no key can be read
  */
-async function unreadableKeys(connections: readonly ConnectionSettings[]): Promise<UnreadableKey[]> {
-  const errors = await Promise.all(
-    connections.map(async ({ name, apiKey }) => {
-      const path = `connections.${name}.apiKey`;
-      return resolveSecret(apiKey, { path }).then(
-        () => null,
-        (error: unknown) => ({ connection: name, error }),
-      );
-    }),
-  );
-  const found = errors.filter((one) => one !== null);
+async function unreadableKeys(connections: readonly ConnectionSettings[]) {
+  const found: { readonly connection: string; readonly error: unknown }[] = [];
+  for (const { name, apiKey } of connections)
+    await resolveSecret(apiKey, { path: `connections.${name}.apiKey` }).catch((error: unknown) =>
+      found.push({ connection: name, error }),
+    );
   if (found.length > 0 && found.length === connections.length) throw found[0]!.error;
   return found.map(({ connection, error }) => ({ connection, error: errorMessage(error) }));
 }
@@ -246,29 +223,26 @@ export function readDeployment(
   return { deploymentName, buildId };
 }
 
-/** Parses `--metrics` into the form that the SDK accepts. @throws UsageError */
-function readMetricsAddress(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const { host, port } = readListen(text);
-    // The SDK accepts IP addresses only.
-    const address = host === 'localhost' ? '127.0.0.1' : host;
-    return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-  } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(`--metrics: ${error.message}`);
-    throw error;
-  }
+function given<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
+  return text === undefined ? undefined : parse(text);
 }
 
-/** Starts the metrics endpoint with `start`. @throws ConfigurationError if it cannot listen on the address */
-function startMetrics<T>(address: string | undefined, start: () => T): T {
+/** `--metrics` in the form that the SDK accepts: IP addresses only. @throws RangeError */
+function metricsAddress(text: string): string {
+  const { host, port } = readListen(text);
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** @throws ConfigurationError if the metrics endpoint cannot listen on its address */
+function startRuntime(log: Parameters<typeof installRuntime>[0]): ReturnType<typeof installRuntime> {
   try {
-    return start();
+    return installRuntime(log);
   } catch (cause) {
-    if (address === undefined) throw cause;
+    if (log.metrics === undefined) throw cause;
     const text = errorMessage(cause);
     const why = /address already in use/i.test(text) ? 'another process uses this port' : text;
-    throw new ConfigurationError(`cannot serve metrics on ${address}: ${why}`, {
+    throw new ConfigurationError(`cannot serve metrics on ${log.metrics}: ${why}`, {
       remedy: 'Choose an unused address and port of this machine with --metrics.',
       cause,
     });

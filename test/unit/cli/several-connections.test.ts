@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { screenLines, statusSummary } from '../../../src/cli/inspect/status-command.js';
 import { readWait } from '../../../src/cli/runs/follow-session.js';
-import { resultSummary } from '../../../src/cli/runs/several.js';
+import { resultSummary } from '../../../src/cli/runs/result-lines.js';
 import { doctorScreen } from '../../../src/cli/setup/doctor-command.js';
 import { EXIT, UsageError, worstExitCode } from '../../../src/cli/shared/choose-exit-code.js';
 import {

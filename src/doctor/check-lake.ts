@@ -70,7 +70,8 @@ export async function checkLake(
   } finally {
     store.close();
   }
-  findings.push(...missing.map(missingFeature));
+  const remedy = 'Runs work, with more requests or bytes than with AWS S3.';
+  findings.push(...missing.map((message) => warning('lake', message, remedy)));
   return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
 }
 
@@ -169,7 +170,16 @@ function stepsOf(store: ObjectStore): Step[] {
         return [];
       },
     },
-    { what: 'conditional write', run: async () => conditionalWrites(await probeConditionalWrites(store)) },
+    {
+      what: 'conditional write',
+      async run() {
+        const found = conditionProblem(await probeConditionalWrites(store));
+        if (found === null) return [];
+        const remedy =
+          'Use a store that supports them, or a newer version of this store, and a proxy that passes these headers and the ETag on. Without them, two writers could overwrite each other.';
+        return [problem('lake', 'configuration', found, remedy)];
+      },
+    },
     {
       what: 'clock',
       async run() {
@@ -189,19 +199,6 @@ function stepsOf(store: ObjectStore): Step[] {
   ];
 }
 
-function conditionalWrites(found: Awaited<ReturnType<typeof probeConditionalWrites>>): Finding[] {
-  const what = conditionProblem(found);
-  if (what === null) return [];
-  return [
-    problem(
-      'lake',
-      'configuration',
-      what,
-      'Use a store that supports them, or a newer version of this store, and a proxy that passes these headers and the ETag on. Without them, two writers could overwrite each other.',
-    ),
-  ];
-}
-
 /** Runs publish, but the lake grows, and a purge cannot remove a record. */
 function deletesDenied(said: string | null): Finding {
   return warning(
@@ -209,11 +206,6 @@ function deletesDenied(said: string | null): Finding {
     `the store refuses to remove objects (${said}). Exports work and warn, the lake grows, and a purge fails`,
     'Allow s3:DeleteObject, or end the lock or the default retention of the bucket.',
   );
-}
-
-/** @param message of the store's warning */
-function missingFeature(message: string): Finding {
-  return warning('lake', message, 'Runs work, with more requests or bytes than with AWS S3.');
 }
 
 function wrong(what: string): Finding {

@@ -25,10 +25,11 @@ const MAX_REQUESTS = 10;
 const MAX_RESOURCES = 8;
 
 interface ListCheck {
+  /** `grant`: about this list. Any other check applies to every resource. */
   readonly finding: Finding;
   readonly received: Received<ListEnvelope> | null;
-  /** Whether the finding applies to every resource. */
-  readonly appliesToAll: boolean;
+  /** When the service answered, milliseconds since 1970. */
+  readonly at: number;
 }
 
 /**
@@ -55,7 +56,7 @@ async function checkResources(
   if (first === undefined) return [];
   const checks = [await checkList(first, requestPage)];
   // An invalid key fails for every resource, so there is no need to send more requests.
-  if (checks[0]!.appliesToAll) {
+  if (checks[0]!.finding.check !== 'grant') {
     const rest = others.map(({ name }) => name).join(', ');
     const note = warning('grant', `${rest}: not checked`, 'Fix the problem above and run the doctor again.');
     return [checks[0]!.finding, ...(rest === '' ? [] : [note])];
@@ -83,17 +84,14 @@ function notChecked(names: readonly string[]): Finding[] {
   return [warning('grant', message, 'Run `worktrack doctor --try-service`, which has no such limit.')];
 }
 
-async function checkList(
-  resource: ResourceSettings,
-  requestPage: RequestPage,
-): Promise<ListCheck & { readonly at: number }> {
+async function checkList(resource: ResourceSettings, requestPage: RequestPage): Promise<ListCheck> {
   try {
     const received = await requestPage(resource, 1);
-    if (received === null) return { ...one(notChecked([resource.name])[0]!), received, at: 0 };
+    if (received === null) return { finding: notChecked([resource.name])[0]!, received, at: 0 };
     const at = Date.now() - received.durationMs / 2;
-    return { finding: readable(resource, received.value), received, appliesToAll: false, at };
+    return { finding: readable(resource, received.value), received, at };
   } catch (error) {
-    return { ...classify(error, resource), received: null, at: 0 };
+    return { finding: classify(error, resource), received: null, at: 0 };
   }
 }
 
@@ -111,61 +109,47 @@ function readable({ name, key }: ResourceSettings, { rows }: ListEnvelope): Find
   );
 }
 
-function classify(error: unknown, resource: ResourceSettings): Pick<ListCheck, 'finding' | 'appliesToAll'> {
-  const { name, path } = resource;
+function classify(error: unknown, { name, path }: ResourceSettings): Finding {
   if (error instanceof RefusedError) return refusal(error, name);
   if (error instanceof NotFoundError) {
     const remedy = "Correct the resource's `path` in the configuration, or remove the resource.";
-    return one(
-      problem('grant', 'configuration', `${name}: the service has no list at "${path}" (404)`, remedy),
-    );
+    return problem('grant', 'configuration', `${name}: the service has no list at "${path}" (404)`, remedy);
   }
   const message = errorMessage(error);
   if (error instanceof TransientError) {
     const { reason, status } = error;
     if (status === 429 || reason === 'hold')
-      return one(
-        warning('grant', message, 'The service limits the request rate. Run the doctor again later.'),
-      );
+      return warning('grant', message, 'The service limits the request rate. Run the doctor again later.');
     const remedy = 'Check baseUrl, the network, and that the service is running.';
     const lost = reason === 'network' || reason === 'timeout';
-    return {
-      finding: problem(lost ? 'service' : 'grant', 'out-of-reach', message, remedy),
-      appliesToAll: lost,
-    };
+    return problem(lost ? 'service' : 'grant', 'out-of-reach', message, remedy);
   }
   const remedy =
     error instanceof ServiceError
       ? "Check baseUrl and the resource's `path`. If they are correct, report the response to the service's support."
       : 'Unexpected error. Run the doctor again with WORKTRACK_DEBUG=1 in the environment, and please report the output.';
-  return one(problem('grant', 'other', message, remedy));
+  return problem('grant', 'other', message, remedy);
 }
 
-function one(finding: Finding) {
-  return { finding, appliesToAll: false };
-}
-
-function refusal({ scope, status, serviceMessage }: RefusedError, name: string) {
+function refusal({ scope, status, serviceMessage }: RefusedError, name: string): Finding {
   const response = `${status}${serviceMessage === null ? '' : `: ${serviceMessage}`}`;
   if (scope === 'grant') {
     const remedy = `The grants of a key cannot be changed. Create a new key that may read ${name} (Settings, Integrations, API Keys), replace the old key with it, and revoke the old key.`;
-    return one(problem('grant', 'refused', `${name}: the key may not read it (${response})`, remedy));
+    return problem('grant', 'refused', `${name}: the key may not read it (${response})`, remedy);
   }
-  const finding =
-    scope === 'plan'
-      ? problem(
-          'service',
-          'refused',
-          `the organization's plan does not include API access (${response})`,
-          'An owner must change the plan. The key stays valid.',
-        )
-      : problem(
-          'key',
-          'refused',
-          `the service rejected the API key (${response})`,
-          'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).',
-        );
-  return { finding, appliesToAll: true };
+  if (scope === 'plan')
+    return problem(
+      'service',
+      'refused',
+      `the organization's plan does not include API access (${response})`,
+      'An owner must change the plan. The key stays valid.',
+    );
+  return problem(
+    'key',
+    'refused',
+    `the service rejected the API key (${response})`,
+    'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).',
+  );
 }
 
 /** A client for single requests. @param timeoutMs time limit of one request */
@@ -241,12 +225,9 @@ async function checkPageSize(
         );
       if (limit === null)
         return ok('page size', `requested ${size}; the service does not report the applied size`);
-      return ok(
-        'page size',
-        limit === size
-          ? `requested and applied ${size}${small}`
-          : `requested ${size}, applied ${limit}${small}`,
-      );
+      const applied =
+        limit === size ? `requested and applied ${size}` : `requested ${size}, applied ${limit}`;
+      return ok('page size', applied + small);
     } catch (error) {
       if (error instanceof RejectedError && !(error instanceof NotFoundError)) continue;
       return problem(

@@ -24,23 +24,12 @@ type CheckName =
 /** The cause of a problem; it decides the exit code (docs/reference/commands.md). */
 export type Cause = 'configuration' | 'refused' | 'out-of-reach' | 'other';
 
-/** The result of one check. `remedy` is a sentence that says what to do; `null` only for `ok`. */
-export type Finding =
-  | { readonly check: CheckName; readonly state: 'ok'; readonly message: string; readonly remedy: null }
-  | {
-      readonly check: CheckName;
-      /** The check passed, but the user should know the message. */
-      readonly state: 'warning';
-      readonly message: string;
-      readonly remedy: string;
-    }
-  | {
-      readonly check: CheckName;
-      readonly state: 'problem';
-      readonly cause: Cause;
-      readonly message: string;
-      readonly remedy: string;
-    };
+/** The result of one check. `remedy` is a sentence that says what to do. `warning`: it passed, but the user should know. */
+export type Finding = { readonly check: CheckName; readonly message: string } & (
+  | { readonly state: 'ok'; readonly remedy: null }
+  | { readonly state: 'warning'; readonly remedy: string }
+  | { readonly state: 'problem'; readonly remedy: string; readonly cause: Cause }
+);
 
 /** A finding and its connection; `null` for a finding about all connections. */
 export type ConnectionFinding = Finding & { readonly connection: string | null };

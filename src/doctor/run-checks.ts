@@ -32,45 +32,36 @@ export async function runChecks({
   temporal,
   timeoutMs,
 }: DoctorInput): Promise<ConnectionFinding[]> {
-  const [perConnection, ...general] = await Promise.all([
-    inParallel(connections, PARALLEL_CONNECTIONS, (connection) => checkConnection(connection, timeoutMs)),
-    findingOnError('temporal', async () =>
-      temporal === null ? [] : checkTemporal(temporal, connections, timeoutMs),
-    ).then(withConnection(null)),
+  const [perConnection, general] = await Promise.all([
+    inParallel(connections, PARALLEL_CONNECTIONS, async (connection) =>
+      about(connection.name, await checkConnection(connection, timeoutMs)),
+    ),
+    temporal === null
+      ? []
+      : findingOnError('temporal', () => checkTemporal(temporal, connections, timeoutMs)),
   ]);
-  return [...withConnection(null)([checkVersions()]), ...perConnection.flat(), ...general.flat()];
+  return [...about(null, [checkVersions()]), ...perConnection.flat(), ...about(null, general)];
 }
 
-async function checkConnection(
-  connection: ConnectionSettings,
-  timeoutMs: number,
-): Promise<ConnectionFinding[]> {
-  const [secret, others, masking, lake, alerts] = await Promise.all([
-    checkSecret(connection).then(async (key) => [key, ...(await afterKey(key, connection, timeoutMs))]),
+function about(connection: string | null, findings: readonly Finding[]): ConnectionFinding[] {
+  return findings.map((finding) => ({ connection, ...finding }));
+}
+
+async function checkConnection(connection: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
+  const withKey = async (): Promise<Finding[]> => {
+    const key = await checkSecret(connection);
+    if (key.state === 'problem') return [key];
+    return [key, ...(await findingOnError('service', () => checkService(connection, timeoutMs)))];
+  };
+  const found = await Promise.all([
+    proxyFindings(connection),
+    withKey(),
     findingOnError('key', () => checkOtherSecrets(connection)),
     findingOnError('masking', () => checkMasking(connection)),
     findingOnError('lake', () => checkLake(connection, timeoutMs)),
     findingOnError('alerts', () => checkNotify(connection, timeoutMs)),
   ]);
-  return withConnection(connection.name)([
-    ...proxyFindings(connection),
-    ...secret,
-    ...others,
-    ...masking,
-    ...lake,
-    ...alerts,
-  ]);
-}
-
-/** The checks that need the key. */
-function afterKey(key: Finding, connection: ConnectionSettings, timeoutMs: number): Promise<Finding[]> {
-  return key.state === 'problem'
-    ? Promise.resolve([])
-    : findingOnError('service', () => checkService(connection, timeoutMs));
-}
-
-function withConnection(connection: string | null): (findings: readonly Finding[]) => ConnectionFinding[] {
-  return (findings) => findings.map((finding) => ({ connection, ...finding }));
+  return found.flat();
 }
 
 /** Turns an error of a check into a finding. */

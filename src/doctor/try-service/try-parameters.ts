@@ -1,28 +1,88 @@
 import { dateSpan } from '../../core/date-span.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
+import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { hasId } from '../../lake/rows/profile.js';
+import { type Finding, ok, problem, warning } from '../finding.js';
 import type { ProbedPage, ResourceProbe } from './service-probe.js';
 
-/** What the service makes of `updatedSince`. */
-export type UpdatedSince =
-  /** The list has no record to test it with. */
-  | { readonly kind: 'empty-list' }
-  /** The same records, whatever the time. */
-  | { readonly kind: 'ignored' }
-  /** No record even since 1990. */
-  | { readonly kind: 'returns-nothing' }
-  | { readonly kind: 'rejected'; readonly message: string }
-  | {
-      readonly kind: 'honoured';
-      /**
-       * How far the service's reading of a time is from UTC, in ms: negative if it takes the time as local time west of Greenwich
-       * and so leaves out changes. `null`: no field shows when a record changed.
-       */
-      readonly zoneMs: number | null;
-      /** The field that shows it. */
-      readonly field: string | null;
-    };
+/** Larger pages take longer and gain nothing (docs/internals/benchmarks.md). */
+const MAX_PAGE_SIZE = 10_000;
+
+/** What a trial of the size of a page found. */
+interface PageSizeTrial {
+  readonly finding: Finding;
+  /** The largest accepted size up to `MAX_PAGE_SIZE`; `null`: no size is accepted. */
+  readonly size: number | null;
+}
+
+/**
+ * Finds the largest accepted page. A service may apply a smaller size than requested, and say so in `page.limit`, or reject the
+ * request, which a search between an accepted and a rejected size finds: at most 15 requests.
+ */
+export async function tryPageSize(probe: ResourceProbe, configured: number): Promise<PageSizeTrial> {
+  const check = 'page size';
+  const { name } = probe.resource;
+  const found = (size: number, rejects: boolean): PageSizeTrial => {
+    const reduced = size < MAX_PAGE_SIZE ? ' and reduces larger ones to that' : ' or more';
+    const beyond = rejects ? ' and rejects larger ones' : reduced;
+    const message = `${name}: the service accepts pages of ${size} records${beyond}`;
+    const fits = size >= configured || !rejects;
+    const finding = fits ? ok(check, message) : warning(check, message, `Set \`sync.pageSize: ${size}\`.`);
+    return { size, finding };
+  };
+  const first = await probe.page({ limit: MAX_PAGE_SIZE });
+  if (first.kind === 'page') return found(appliedSize(first, MAX_PAGE_SIZE), false);
+  let accepted = 0;
+  let rejected = MAX_PAGE_SIZE;
+  while (rejected - accepted > 1) {
+    const limit = Math.floor((accepted + rejected) / 2);
+    const page = await probe.page({ limit });
+    if (page.kind === 'refused' || page.kind === 'not-found') break;
+    if (page.kind !== 'page') rejected = limit;
+    else {
+      accepted = limit;
+      const applied = appliedSize(page, limit);
+      // It rejects some sizes and reduces others.
+      if (applied < limit) return found(applied, true);
+    }
+  }
+  if (accepted > 0) return found(accepted, true);
+  const remedy = 'Ask the service which sizes it accepts.';
+  return { size: null, finding: problem(check, 'other', `${name}: the service accepts no size`, remedy) };
+}
+
+/** Without `page.limit`, a full page that has a next one shows the applied size. */
+function appliedSize({ limit, rows, nextCursor }: ProbedPage, requested: number): number {
+  if (limit !== null && limit > 0) return Math.min(limit, requested);
+  return nextCursor !== null && rows.length > 0 ? Math.min(rows.length, requested) : requested;
+}
+
+/** Requests two pages of one record. */
+export async function tryCursor(probe: ResourceProbe): Promise<Finding> {
+  const { name } = probe.resource;
+  const honoured = ok('cursor', `${name}: \`cursor\` continues the list`);
+  const onePage = ok('cursor', `${name}: not tested, because the list has one page`);
+  const broken = (why: string): Finding => {
+    const remedy =
+      'A list that is longer than one page cannot be read. Ask the service how its pages continue.';
+    return problem('cursor', 'other', `${name}: ${why}`, remedy);
+  };
+  const first = await probe.page({ limit: 1 });
+  if (first.kind !== 'page') return broken(`the service does not accept its own cursor: ${first.message}`);
+  if (first.nextCursor === null) return onePage;
+  const second = await probe.page({ limit: 1, cursor: first.nextCursor });
+  if (second.kind !== 'page') return broken(`the service does not accept its own cursor: ${second.message}`);
+  if (second.rows.length === 0) return second.nextCursor === null ? onePage : honoured;
+  const isIgnored = second.keys.every((key) => first.keys.includes(key));
+  return isIgnored ? broken('`cursor` has no effect: the second page is the first one again') : honoured;
+}
+
+/** What a trial of `updatedSince` found. */
+interface SinceTrial {
+  readonly finding: Finding;
+  /** `sync.overlap` that keeps changes from being lost, ms; `null`: the configured one does. */
+  readonly overlapMs: number | null;
+}
 
 const LONG_AGO = Date.UTC(1990, 0);
 /** Local time is at most 14 hours ahead of UTC. */
@@ -38,26 +98,73 @@ const MAX_ZONE_MS = 14 * HOUR_MS;
  * the zone. About 25 requests.
  *
  * @param now the service's clock, milliseconds since 1970
+ * @param overlapMs the configured `sync.overlap`
  */
-export async function tryUpdatedSince(probe: ResourceProbe, now: number): Promise<UpdatedSince> {
-  let rejection: string | null = null;
+export async function tryUpdatedSince(
+  probe: ResourceProbe,
+  now: number,
+  overlapMs: number,
+): Promise<SinceTrial> {
+  const { name } = probe.resource;
+  const unusable = (what: string, effect: string): SinceTrial => {
+    const remedy = `${effect} Export with --full, and ask the service how changes are listed.`;
+    return { finding: problem('updatedSince', 'other', `${name}: ${what}`, remedy), overlapMs: null };
+  };
+  const rejected = (why: string): SinceTrial =>
+    unusable(`the service rejects \`updatedSince\`: ${why}`, 'Increments cannot work.');
+  const rejections: string[] = [];
   const isListed = async (at: number): Promise<boolean> => {
     const page = await probe.page({ limit: 1, updatedSince: toUtcSeconds(at) });
     if (page.kind === 'page') return page.rows.length > 0;
-    rejection = page.message;
+    rejections.push(page.message);
     return false;
   };
-  const rejected = (): UpdatedSince | null =>
-    rejection === null ? null : { kind: 'rejected', message: rejection };
   const all = await probe.page({ limit: 1 });
-  if (all.kind !== 'page') return { kind: 'rejected', message: all.message };
-  if (all.rows.length === 0) return { kind: 'empty-list' };
-  if (await isListed(now + 2 * DAY_MS)) return { kind: 'ignored' };
-  if (!(await isListed(LONG_AGO))) return rejected() ?? { kind: 'returns-nothing' };
+  if (all.kind !== 'page') return rejected(all.message);
+  if (all.rows.length === 0) {
+    const message = `${name}: not tested, because the list is empty`;
+    return { finding: ok('updatedSince', message), overlapMs: null };
+  }
+  if (await isListed(now + 2 * DAY_MS)) {
+    const message = `${name}: \`updatedSince\` has no effect, so every increment reads the whole list`;
+    const remedy = 'Nothing is lost. If the list is long, export it less often.';
+    return { finding: warning('updatedSince', message, remedy), overlapMs: null };
+  }
+  if (!(await isListed(LONG_AGO)))
+    return rejections.length > 0
+      ? rejected(rejections.at(-1)!)
+      : unusable(
+          'with `updatedSince`, the service returns no record, even since 1990',
+          'Increments would miss every change.',
+        );
   const newest = await newestChange(isListed, now);
   const page = await probe.page({ limit: 100, updatedSince: toUtcSeconds(newest - PRECISION_MS) });
-  const zone = page.kind === 'page' ? zoneOf(page, newest) : null;
-  return rejected() ?? { kind: 'honoured', zoneMs: zone?.zoneMs ?? null, field: zone?.field ?? null };
+  if (rejections.length > 0) return rejected(rejections.at(-1)!);
+  return honoured(name, page.kind === 'page' ? zoneOf(page, newest) : null, overlapMs);
+}
+
+/** What follows from the zone that the service reads a time in. */
+function honoured(name: string, found: Zone | null, overlapMs: number): SinceTrial {
+  const good = (text: string): SinceTrial => ({
+    finding: ok('updatedSince', `${name}: \`updatedSince\` is honoured${text}`),
+    overlapMs: null,
+  });
+  if (found === null) return good('; no field shows a time to find its time zone with');
+  const { zoneMs, field } = found;
+  if (zoneMs === 0) return good(` and read as UTC (compared with "${field}")`);
+  const zone = `UTC${zoneMs < 0 ? '-' : '+'}${formatDuration(Math.abs(zoneMs))}`;
+  const local = `, but read as local time (${zone}, compared with "${field}")`;
+  if (zoneMs > 0) return good(`${local}; increments read more than they need, and nothing is lost`);
+  // An hour more, for a change to daylight saving time.
+  const behind = HOUR_MS - zoneMs;
+  if (overlapMs > behind) return good(`${local}; \`sync.overlap\` covers that`);
+  const needed = overlapMs + behind;
+  const finding = warning(
+    'updatedSince',
+    `${name}: \`updatedSince\` is honoured${local}, so each increment misses the changes of ${formatDuration(-zoneMs)}`,
+    `Set \`sync.overlap: ${formatDuration(needed)}\`, which covers that and a change to daylight saving time.`,
+  );
+  return { finding, overlapMs: needed };
 }
 
 /** The latest time, as the service reads it, with a list that is not empty. */
@@ -82,8 +189,15 @@ async function newestChange(isListed: (at: number) => Promise<boolean>, now: num
   return at;
 }
 
+/** How far the service's reading of a time is from UTC, in ms: negative if it takes it as local time west of Greenwich. */
+interface Zone {
+  readonly zoneMs: number;
+  /** The field that shows it. */
+  readonly field: string;
+}
+
 /** The field whose newest time is a whole number of quarters of an hour from the newest change. */
-function zoneOf({ rows }: ProbedPage, newest: number): { zoneMs: number; field: string } | null {
+function zoneOf({ rows }: ProbedPage, newest: number): Zone | null {
   const fields = new Set(rows.flatMap((row) => [...row.keys()]));
   const found = [...fields].flatMap((field) => {
     const times = rows.map((row) => exactTime(row.get(field)));
@@ -110,10 +224,42 @@ function exactTime(text: string | undefined): number | null {
  * record; `accepts-all`: it answers with success for a record that cannot exist; `refused`: the key may not use it; `untested`: the
  * list is empty, the key has several fields, or the service did not answer.
  */
-export type ById = 'works' | 'none' | 'accepts-all' | 'refused' | 'untested';
+type ById = 'works' | 'none' | 'accepts-all' | 'refused' | 'untested';
+
+const USELESS = {
+  none: 'GET by id does not find a record that the list shows',
+  'accepts-all': 'GET by id answers with success for a record that cannot exist, so it proves nothing',
+  refused: 'the API key may not use GET by id',
+};
+
+/** Finds out whether GET by id proves that a record is deleted. @returns the value of `fetchById` that follows */
+export async function tryById(
+  probe: ResourceProbe,
+): Promise<{ readonly finding: Finding; readonly fetchById: boolean }> {
+  const check = 'fetch by id';
+  const { name, fetchById: isUsed } = probe.resource;
+  const byId = await whatByIdProves(probe);
+  if (byId === 'untested') {
+    const message = `${name}: not tested, because no listed record has a single field as its key`;
+    return { finding: ok(check, message), fetchById: isUsed };
+  }
+  if (byId !== 'works') {
+    const message = `${name}: ${USELESS[byId]}`;
+    const remedy = `Set \`fetchById: false\` for ${name}.`;
+    return { finding: isUsed ? warning(check, message, remedy) : ok(check, message), fetchById: false };
+  }
+  const finding = isUsed
+    ? ok(check, `${name}: GET by id finds a listed record, and no other`)
+    : warning(
+        check,
+        `${name}: GET by id works, and the configuration does not use it`,
+        `Set \`fetchById: true\` for ${name}, so that it proves deletes.`,
+      );
+  return { finding, fetchById: true };
+}
 
 /** Requests up to three listed records, because each may just have been deleted, and one that cannot exist. */
-export async function tryById(probe: ResourceProbe): Promise<ById> {
+async function whatByIdProves(probe: ResourceProbe): Promise<ById> {
   if (!hasId(probe.resource)) return 'untested';
   const page = await probe.page({ limit: 3 });
   if (page.kind !== 'page') return 'untested';
@@ -135,26 +281,4 @@ async function afterFound(probe: ResourceProbe, id: string, known: ReadonlySet<s
   const absent = known.has(other) ? `${other}9` : other;
   const answer = await probe.record(absent);
   return answer === 'found' || answer === 'other' ? 'accepts-all' : 'works';
-}
-
-/**
- * What the service makes of `cursor`. `ignored`: the second page is the first one again; `one-page`: the list has no second page
- * even with one record per page.
- */
-type CursorUse =
-  | { readonly kind: 'honoured' }
-  | { readonly kind: 'ignored' }
-  | { readonly kind: 'one-page' }
-  | { readonly kind: 'rejected'; readonly message: string };
-
-/** Requests two pages of one record. */
-export async function tryCursor(probe: ResourceProbe): Promise<CursorUse> {
-  const first = await probe.page({ limit: 1 });
-  if (first.kind !== 'page') return { kind: 'rejected', message: first.message };
-  if (first.nextCursor === null) return { kind: 'one-page' };
-  const second = await probe.page({ limit: 1, cursor: first.nextCursor });
-  if (second.kind !== 'page') return { kind: 'rejected', message: second.message };
-  if (second.rows.length === 0)
-    return second.nextCursor === null ? { kind: 'one-page' } : { kind: 'honoured' };
-  return second.keys.every((key) => first.keys.includes(key)) ? { kind: 'ignored' } : { kind: 'honoured' };
 }

@@ -7,19 +7,30 @@ import { readRecords } from '../../lake/published/read-rows.js';
 import { columnName } from '../../lake/rows/data-columns.js';
 import { openStore } from '../../lake/store/index.js';
 import { openProbeClient } from '../check-service.js';
-import { type Finding, ok, problem, warning } from '../finding.js';
+import { type Finding, ok, warning } from '../finding.js';
 import { ResourceProbe } from './service-probe.js';
-import {
-  findWindowField,
-  type ResourceSuggestions,
-  type Suggestions,
-  type TrialInput,
-  tryResource,
-} from './try-resource.js';
-
-export { isEmpty, type ResourceSuggestions, type Suggestions } from './try-resource.js';
+import { tryById, tryCursor, tryPageSize, tryUpdatedSince } from './try-parameters.js';
+import { findWindowField, type WindowInput } from './window-field.js';
 
 const RETRY_DELAY_MS = 5_000;
+
+/** Settings of one resource that follow from what the service does. */
+interface ResourceSuggestions {
+  readonly fetchById?: boolean;
+  readonly windowField?: string;
+}
+
+/** Settings of a connection that follow from what the service does. Empty: nothing needs to change. */
+export interface Suggestions {
+  readonly sync: { readonly pageSize?: number; readonly overlap?: string };
+  /** By the name of the resource. */
+  readonly resources: Readonly<Record<string, ResourceSuggestions>>;
+}
+
+/** Whether nothing needs to change. */
+export function isEmpty({ sync, resources }: Suggestions): boolean {
+  return Object.keys(sync).length === 0 && Object.keys(resources).length === 0;
+}
 
 /** What a trial of a service found, and the settings that follow. */
 export interface ServiceTrial {
@@ -71,8 +82,7 @@ export async function findWindowFields(
       if (first.kind === 'failed') break;
       if (first.kind !== 'page') continue;
       const now = first.serviceDate ?? Date.now();
-      const { sync } = connection;
-      const input = { probe, sync, pageSize: sync.pageSize, now, known: null };
+      const input = { probe, pageSize: connection.sync.pageSize, now, known: null };
       const { field } = await findWindowField(input, resource.windowMs);
       if (field !== null) found[resource.name] = field;
     }
@@ -90,38 +100,46 @@ async function tryAll(
   const { sync } = connection;
   const findings: Finding[] = [];
   const suggested: Record<string, ResourceSuggestions> = {};
-  let size: number | null = null;
-  let overlapMs: number | null = null;
+  const sizes: number[] = [];
+  const overlaps: number[] = [];
   let requests = 0;
   for (const resource of resources) {
+    const { name, windowMs } = resource;
     const probe = new ResourceProbe(client, resource);
     const first = await probe.page({ limit: 1 });
     if (first.kind !== 'page') {
-      requests += probe.requests;
-      findings.push(
-        warning('service', `${resource.name}: not tried: ${first.message}`, 'Correct this first.'),
-      );
-      continue;
+      findings.push(warning('service', `${name}: not tried: ${first.message}`, 'Correct this first.'));
+    } else {
+      const now = first.serviceDate ?? Date.now();
+      const { size, finding } = await tryPageSize(probe, sync.pageSize);
+      const pageSize = Math.min(sync.pageSize, size ?? 1);
+      const cursor = await tryCursor(probe);
+      const since = await tryUpdatedSince(probe, now, sync.overlapMs);
+      const byId = await tryById(probe);
+      const input = { probe, pageSize, now, known: await knownRows(connection, resource) };
+      const window =
+        windowMs === null ? { field: null, findings: [] } : await findWindowField(input, windowMs);
+      findings.push(finding, cursor, since.finding, byId.finding, ...window.findings);
+      findings.push(deletesFinding(resource, byId.fetchById, window.field));
+      if (size !== null) sizes.push(size);
+      if (since.overlapMs !== null) overlaps.push(since.overlapMs);
+      const suggestions = {
+        ...(byId.fetchById === resource.fetchById ? {} : { fetchById: byId.fetchById }),
+        ...(window.field === null || window.field === resource.windowField
+          ? {}
+          : { windowField: window.field }),
+      };
+      if (Object.keys(suggestions).length > 0) suggested[name] = suggestions;
     }
-    const largest = await findLargestPage(probe);
-    findings.push(pageFinding(resource.name, largest, sync.pageSize));
-    if (largest.size !== null) size = Math.min(size ?? largest.size, largest.size);
-    const trial = await tryResource({
-      ...{ probe, sync, now: first.serviceDate ?? Date.now() },
-      pageSize: Math.min(sync.pageSize, largest.size ?? 1),
-      known: await knownRows(connection, resource),
-    });
-    findings.push(...trial.findings);
-    if (Object.keys(trial.suggestions).length > 0) suggested[resource.name] = trial.suggestions;
-    if (trial.overlapMs !== null) overlapMs = Math.max(overlapMs ?? 0, trial.overlapMs);
     requests += probe.requests;
   }
+  const smallest = Math.min(sync.pageSize, ...sizes);
   return {
     findings: [...findings, ok('service', `tried with ${requests} read-only requests`)],
     suggestions: {
       sync: {
-        ...(size !== null && size < sync.pageSize ? { pageSize: size } : {}),
-        ...(overlapMs === null ? {} : { overlap: formatDuration(overlapMs) }),
+        ...(smallest < sync.pageSize ? { pageSize: smallest } : {}),
+        ...(overlaps.length === 0 ? {} : { overlap: formatDuration(Math.max(...overlaps)) }),
       },
       resources: suggested,
     },
@@ -129,33 +147,33 @@ async function tryAll(
   };
 }
 
-function pageFinding(
-  name: string,
-  { size, clamps, rejects }: Awaited<ReturnType<typeof findLargestPage>>,
-  configured: number,
+function deletesFinding(
+  { name, windowMs, deletes }: ResourceSettings,
+  fetchById: boolean,
+  windowField: string | null,
 ): Finding {
-  if (size === null)
-    return problem(
-      'page size',
-      'other',
-      `${name}: the service accepts no size`,
-      'Ask the service which sizes it accepts.',
+  const check = 'deletes';
+  if (deletes === 'keep') return ok(check, `${name}: not detected, because of \`deletes: keep\``);
+  if (windowMs !== null && windowField === null)
+    return warning(
+      check,
+      `${name}: deletes cannot be detected, because no field shows which rows the list should have`,
+      'Set `windowField` if you know the field that dates the window. Otherwise deleted rows stay in the snapshot.',
     );
-  const beyond = rejects
-    ? ' and rejects larger ones'
-    : clamps
-      ? ' and reduces larger ones to that'
-      : ' or more';
-  const message = `${name}: the service accepts pages of ${size} records${beyond}`;
-  if (size >= configured || !rejects) return ok('page size', message);
-  return warning('page size', message, `Set \`sync.pageSize: ${size}\`.`);
+  const inside = windowMs === null ? '' : ' inside the window';
+  if (fetchById) return ok(check, `${name}: proven by 404 or 410 for the id${inside}`);
+  if (windowMs === null) return ok(check, `${name}: concluded from two complete readings of the list`);
+  return ok(
+    check,
+    `${name}: concluded from two readings and the date in "${windowField}"; a record that was moved out of the window looks deleted`,
+  );
 }
 
 /** The rows that the mirror has published, if the lake can be read; only a resource with a window needs them. */
 async function knownRows(
   { lake }: ConnectionSettings,
   { name, key, windowMs }: ResourceSettings,
-): Promise<TrialInput['known']> {
+): Promise<WindowInput['known']> {
   if (windowMs === null) return null;
   const store = openStore(lake);
   try {
@@ -176,60 +194,4 @@ async function knownRows(
   } finally {
     store.close();
   }
-}
-
-/** Larger pages take longer and gain nothing (docs/internals/benchmarks.md). */
-const MAX_PAGE_SIZE = 10_000;
-
-/** What the service makes of the size of a page. */
-interface LargestPage {
-  /** The largest accepted size up to `MAX_PAGE_SIZE`; `null`: no size is accepted. */
-  readonly size: number | null;
-  /** Whether the service applies a smaller size than requested instead of rejecting the request. */
-  readonly clamps: boolean;
-  /** Whether larger sizes are rejected. */
-  readonly rejects: boolean;
-}
-
-/**
- * Finds the largest accepted page. A service may apply a smaller size than requested, and say so in `page.limit`, or reject the
- * request, which a search between an accepted and a rejected size finds: at most 15 requests.
- */
-async function findLargestPage(probe: ResourceProbe): Promise<LargestPage> {
-  const first = await probe.page({ limit: MAX_PAGE_SIZE });
-  if (first.kind === 'page') {
-    const applied = appliedSize(first);
-    return { size: applied, clamps: applied < MAX_PAGE_SIZE, rejects: false };
-  }
-  let accepted = 0;
-  let rejected = MAX_PAGE_SIZE;
-  while (rejected - accepted > 1) {
-    const limit = Math.floor((accepted + rejected) / 2);
-    const page = await probe.page({ limit });
-    if (page.kind === 'refused' || page.kind === 'not-found') break;
-    if (page.kind !== 'page') rejected = limit;
-    else {
-      accepted = limit;
-      const applied = appliedSize({ ...page, requested: limit });
-      // It rejects some sizes and reduces others.
-      if (applied < limit) return { size: applied, clamps: true, rejects: true };
-    }
-  }
-  return { size: accepted === 0 ? null : accepted, clamps: false, rejects: true };
-}
-
-/** Without `page.limit`, a full page that has a next one shows the applied size. */
-function appliedSize({
-  limit,
-  rows,
-  nextCursor,
-  requested = MAX_PAGE_SIZE,
-}: {
-  readonly limit: number | null;
-  readonly rows: readonly unknown[];
-  readonly nextCursor: unknown;
-  readonly requested?: number;
-}): number {
-  if (limit !== null && limit > 0) return Math.min(limit, requested);
-  return nextCursor !== null && rows.length > 0 ? Math.min(rows.length, requested) : requested;
 }

@@ -1,6 +1,7 @@
 import { type DateSpan, dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
-import type { ProbedPage } from './service-probe.js';
+import { type Finding, ok, warning } from '../finding.js';
+import type { ProbedPage, ResourceProbe } from './service-probe.js';
 
 /** Clocks and zones differ, and a service may count whole days. */
 const TOLERANCE_MS = 2 * DAY_MS;
@@ -10,10 +11,10 @@ const CHANGE_TIME = /creat|insert|updat|modif|chang|sync/i;
 const NEAR_EDGE = 0.2;
 
 /** Why a field that fits is not proposed. If it is configured, it stays. */
-export const FITS_BY_CHANCE = 'has only dates inside the window, but seems to be the time of a change';
+const FITS_BY_CHANCE = 'has only dates inside the window, but seems to be the time of a change';
 
 /** Why a field cannot be judged: the account may be younger than the window. */
-export const NOT_NEAR_EDGE = 'has no date near the edge of the window, so the list may be too short to tell';
+const NOT_NEAR_EDGE = 'has no date near the edge of the window, so the list may be too short to tell';
 
 /** What the values of a column say about its being the date of the window. */
 interface ColumnSummary {
@@ -35,10 +36,10 @@ interface WindowFields {
 }
 
 /** A row of the lake: values as text, by field. */
-export type KnownRow = Readonly<Record<string, string | null>>;
+type KnownRow = Readonly<Record<string, string | null>>;
 
 /** Collects the values of a windowed list, to find the field that dates its window. */
-export class WindowFieldSearch {
+class WindowFieldSearch {
   readonly #columns = new Map<string, ColumnSummary>();
   #rows = 0;
 
@@ -51,19 +52,15 @@ export class WindowFieldSearch {
 
   #note(field: string, text: string): void {
     if (text === '') return;
-    const known = this.#columns.get(field);
-    const span = known !== undefined && known.otherForm !== null ? null : dateSpan(text);
-    if (known === undefined) {
-      const none = { from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
-      const otherForm = span === null ? formOf(text) : null;
-      this.#columns.set(field, { filled: 1, otherForm, oldest: span ?? none, newest: span ?? none });
-      return;
-    }
-    known.filled++;
-    if (span === null) known.otherForm ??= formOf(text);
+    const none = { from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
+    const column = this.#columns.get(field) ?? { filled: 0, otherForm: null, oldest: none, newest: none };
+    this.#columns.set(field, column);
+    column.filled++;
+    const span = column.otherForm === null ? dateSpan(text) : null;
+    if (span === null) column.otherForm ??= formOf(text);
     else {
-      if (span.from < known.oldest.from) known.oldest = span;
-      if (span.to > known.newest.to) known.newest = span;
+      if (span.from < column.oldest.from) column.oldest = span;
+      if (span.to > column.newest.to) column.newest = span;
     }
   }
 
@@ -99,7 +96,7 @@ export class WindowFieldSearch {
  * They have left the window, so the field that dates it has only those that were deleted. This compares the list with earlier
  * readings of it.
  */
-export function insideByField(
+function insideByField(
   fields: readonly string[],
   unlisted: Iterable<KnownRow>,
   { now, windowMs }: { readonly now: number; readonly windowMs: number },
@@ -113,4 +110,97 @@ export function insideByField(
     }
   }
   return inside;
+}
+
+/** More pages take too long for someone who waits. */
+const MAX_PAGES = 100;
+
+export interface WindowInput {
+  readonly probe: ResourceProbe;
+  /** Size of the pages for reading the whole list, in rows. */
+  readonly pageSize: number;
+  /** The service's clock, milliseconds since 1970. */
+  readonly now: number;
+  /** Rows that the mirror has read so far and not marked as deleted, with their keys; `null`: the lake has none. */
+  readonly known: (() => AsyncIterable<{ readonly key: string; readonly row: KnownRow }>) | null;
+}
+
+interface FoundWindow {
+  readonly field: string | null;
+  readonly findings: readonly Finding[];
+}
+
+/** Reads the whole list for the field that dates its window, and compares it with what the mirror has read before. */
+export async function findWindowField(
+  { probe, pageSize, now, known }: WindowInput,
+  windowMs: number,
+): Promise<FoundWindow> {
+  const { name, windowField: configured } = probe.resource;
+  const search = new WindowFieldSearch();
+  const listed = new Set<string>();
+  let cursor: Parameters<ResourceProbe['page']>[0]['cursor'] = null;
+  for (let pages = 0; ; pages++) {
+    const page = await probe.page({ limit: pageSize, cursor });
+    if (page.kind !== 'page' || (pages === MAX_PAGES && page.nextCursor !== null))
+      return noField(`${name}: the date field was not searched for: the list is too long or cannot be read`);
+    search.add(page);
+    const before = listed.size;
+    for (const key of page.keys) listed.add(key);
+    // A service that ignores the cursor returns the same page again.
+    if (page.nextCursor === null || (page.rows.length > 0 && listed.size === before)) break;
+    cursor = page.nextCursor;
+  }
+  const { fields, rejected, rows } = search.result(now, windowMs);
+  const unlisted: KnownRow[] = [];
+  if (known !== null) for await (const { key, row } of known()) if (!listed.has(key)) unlisted.push(row);
+  const inside = insideByField(fields, unlisted, { now, windowMs });
+  const [field = null] = [...fields].sort((a, b) => inside.get(a)! - inside.get(b)!);
+  const reason = configured === null ? undefined : rejected.get(configured);
+  const isUnclear = reason === FITS_BY_CHANCE || reason === NOT_NEAR_EDGE;
+  const fits =
+    configured !== null && fields.includes(configured) && inside.get(configured) === inside.get(field!);
+  if (fits || isUnclear) {
+    const how = isUnclear ? `cannot be checked, because it ${reason}` : `fits the window in ${rows} rows`;
+    return { field: configured, findings: [ok('window', `${name}: "${configured}" ${how}`)] };
+  }
+  const suspicious =
+    reason === undefined
+      ? []
+      : [
+          warning(
+            'window',
+            `${name}: \`windowField\` "${configured}" ${reason}`,
+            'Set `windowField` to the field that dates the window, or remove it.',
+          ),
+        ];
+  if (field === null) {
+    const near = [...rejected].filter(([, why]) => why === FITS_BY_CHANCE || why === NOT_NEAR_EDGE);
+    const but = near.map(([one, why]) => `; "${one}" ${why}`).join('');
+    const message = `${name}: no field dates the window, as far as ${rows} rows show${but}`;
+    return noField(message, suspicious);
+  }
+  const others = fields.filter((one) => one !== field);
+  const compared =
+    known === null
+      ? ''
+      : `; of ${unlisted.length} rows that are no longer listed, ${inside.get(field)} would count as deleted`;
+  const also =
+    others.length === 0
+      ? ''
+      : `; ${others.map((one) => `"${one}"`).join(', ')} would fit as well, but less closely`;
+  return {
+    field,
+    findings: [
+      ...suspicious,
+      warning(
+        'window',
+        `${name}: "${field}" seems to date the window: each of ${rows} rows has a date inside it, the oldest near its edge${compared}${also}`,
+        `Check that this field decides what the list shows, and set \`windowField: ${field}\` for ${name}.`,
+      ),
+    ],
+  };
+}
+
+function noField(message: string, before: readonly Finding[] = []): FoundWindow {
+  return { field: null, findings: [...before, ok('window', message)] };
 }

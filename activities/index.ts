@@ -1,8 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Activities, RunRef } from '../src/core/contract/index.js';
-import { createReportAlerts } from './alerts/report-alerts.js';
+import { createReportAlerts, createWatch } from './alerts/report-alerts.js';
 import { createSendAlert } from './alerts/send-alert.js';
-import { createWatch } from './alerts/watch-connection.js';
 import { createPlanExport } from './export/plan-export.js';
 import { createFollowTable } from './follow/follow-table.js';
 import { createStartOnPublished } from './follow/start-on-published.js';

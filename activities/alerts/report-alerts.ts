@@ -1,6 +1,18 @@
 import { activityInfo, getClient } from '@temporalio/activity';
-import { HAS_STARTED, observeRun, observeWriteBack, withinBudget } from '../../src/core/alerts/index.js';
+import { type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/client';
+import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
+import {
+  HAS_STARTED,
+  longestGap,
+  observeAge,
+  observeRun,
+  observeSchedule,
+  observeWriteBack,
+  WHOLE_CONNECTION,
+  withinBudget,
+} from '../../src/core/alerts/index.js';
 import { newAlerts } from '../../src/core/alerts/message-rules.js';
+import type { Observation } from '../../src/core/contract/alerts.js';
 import {
   type Activities,
   ALERTS_SIGNAL,
@@ -8,13 +20,66 @@ import {
   type AlertReport,
   alertsWorkflowId,
   type ReportAlertsInput,
+  scheduleId,
 } from '../../src/core/contract/index.js';
+import { SCHEDULE_GRACE_MS } from '../../src/core/data-age.js';
+import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
+import { readPointer } from '../../src/lake/documents/pointer.js';
 import { isSchemaChange } from '../../src/lake/rows/data-columns.js';
 import { temporalClock } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { maxAgesOf, scheduleFacts } from './schedule-facts.js';
+
+/**
+ * Looks whether the data of a connection have become stale, and whether its Schedule is behind, and reports it to the
+ * workflow that sends alerts. `latest.json` has the checkpoint, whoever published it.
+ */
+export function createWatch(deps: ActivityDeps): Activities['worktrack.watch'] {
+  return async ({ connection, always }) => {
+    const { settings, store } = deps.connection(connection);
+    const now = temporalClock()();
+    const facts = await scheduleFacts(settings, now);
+    const maxAges = maxAgesOf(settings, facts);
+    const createdAt = facts.state === 'active' ? facts.createdAt : null;
+    const observations: Observation[] = [];
+    const checks: number[] = [];
+    const published: number[] = [];
+    for (const { name } of settings.resources) {
+      const pointer = await readPointer(store, name);
+      if (pointer !== null) published.push(Date.parse(pointer.publishedAt));
+      // A resource that was never published is as old as its Schedule.
+      const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
+      if (dataFrom === null || maxAges.size === 0) {
+        observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
+        continue;
+      }
+      const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
+      observations.push(observation);
+      if (checkAt !== null) checks.push(checkAt);
+    }
+    if (facts.state === 'active') {
+      const started = [...(facts.startedAt === null ? [] : [facts.startedAt]), ...published];
+      const observation = observeSchedule(
+        facts.dueAt,
+        started.length === 0 ? null : Math.max(...started),
+        now,
+      );
+      observations.push(observation);
+      // Whatever becomes of the watcher, the end is noticed.
+      if (observation.problems.length > 0) checks.push(now + HOUR_MS);
+    } else if (facts.state !== 'unknown')
+      observations.push({ resource: WHOLE_CONNECTION, covers: ['behind'], problems: [], quietly: true });
+    const isPaused = facts.state === 'none' || facts.state === 'paused';
+    // The end of a problem is found by a published run, or by a check of the workflow that sends the alerts.
+    if (always !== true && !isPaused && observations.every(({ problems }) => problems.length === 0)) return;
+    await signalAlerts(settings, {
+      observations,
+      checkAt: checks.length === 0 ? null : Math.min(...checks),
+      ...(isPaused ? { isPaused } : {}),
+    });
+  };
+}
 
 /** Reports ended runs and write-backs to the workflow that sends alerts. Does nothing for a connection without targets. */
 export function createReportAlerts(deps: ActivityDeps): Activities['worktrack.reportAlerts'] {
@@ -74,4 +139,93 @@ export async function signalAlerts(
     signalArgs: [report],
     staticSummary: 'Alerts of all connections',
   });
+}
+
+/** What Temporal knows of the Schedule of a connection. Times are milliseconds since 1970. */
+export type ScheduleFacts =
+  /** `unknown`: Temporal did not say, as the test server. */
+  | { readonly state: 'none' | 'paused' | 'unknown' }
+  | {
+      readonly state: 'active';
+      readonly createdAt: number;
+      /** The last time when a run should have started by now; `null`: there was none since the last change. */
+      readonly dueAt: number | null;
+      /** When the newest run started; `null`: none has. */
+      readonly startedAt: number | null;
+      /** The longest time between two runs; `null`: not known. */
+      readonly longestGapMs: number | null;
+    };
+
+/** Periods that are searched for due times, until there are enough. The server lists 1,000 of them at most. */
+const PERIODS_MS = [35 * DAY_MS, 400 * DAY_MS, 1500 * DAY_MS];
+
+/** Describes the Schedule of a connection. Never throws: without an answer, nothing is known. */
+export async function scheduleFacts(connection: ConnectionSettings, now: number): Promise<ScheduleFacts> {
+  if (connection.notify.every(needsNoSchedule)) return { state: 'unknown' };
+  const id = scheduleId(connection.name);
+  try {
+    const described = await getClient().schedule.getHandle(id).describe();
+    if (described.state.paused) return { state: 'paused' };
+    const { createdAt, lastUpdatedAt } = described.info;
+    const changedAt = (lastUpdatedAt ?? createdAt).getTime();
+    const until = now - SCHEDULE_GRACE_MS - connection.schedule.jitterMs;
+    const due =
+      until <= changedAt ? [] : await matchingTimes(id, Math.max(changedAt, until - 35 * DAY_MS), until);
+    return {
+      state: 'active',
+      createdAt: createdAt.getTime(),
+      dueAt: due.at(-1) ?? null,
+      startedAt: newestStart(described),
+      longestGapMs: await longestGapFrom(id, now),
+    };
+  } catch (error) {
+    return { state: error instanceof ScheduleNotFoundError ? 'none' : 'unknown' };
+  }
+}
+
+function needsNoSchedule({ on, maxAgeMs }: ConnectionSettings['notify'][number]): boolean {
+  return !on.includes('behind') && (maxAgeMs !== null || !on.includes('stale'));
+}
+
+function newestStart({ info }: ScheduleDescription): number | null {
+  // Nominal times; a manual start has the time when it was requested.
+  const times = info.recentActions.map(({ scheduledAt }) => scheduledAt.getTime());
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+async function longestGapFrom(id: string, now: number): Promise<number | null> {
+  for (const period of PERIODS_MS) {
+    const times = await matchingTimes(id, now, now + period);
+    if (times.length >= 3) return longestGap(times);
+  }
+  return null;
+}
+
+/** The server's own times, which know time zones, daylight saving time and calendars. */
+async function matchingTimes(id: string, from: number, to: number): Promise<number[]> {
+  const client = getClient();
+  const { startTime } = await client.workflowService.listScheduleMatchingTimes({
+    namespace: client.options.namespace,
+    scheduleId: id,
+    startTime: msToTs(from),
+    endTime: msToTs(to),
+  });
+  return startTime.map((time) => tsToMs(time));
+}
+
+/** How old the data may be for each target with `stale`, in ms, by the target's id. Left out: any age. */
+export function maxAgesOf(
+  { notify, retries }: Pick<ConnectionSettings, 'notify' | 'retries'>,
+  facts: ScheduleFacts,
+): Map<string, number> {
+  const standard =
+    facts.state === 'active' && facts.longestGapMs !== null
+      ? facts.longestGapMs + retries.giveUpAfterMs
+      : null;
+  return new Map(
+    notify.flatMap(({ id, on, maxAgeMs }) => {
+      const maxAge = maxAgeMs ?? standard;
+      return on.includes('stale') && maxAge !== null ? [[id, maxAge] as const] : [];
+    }),
+  );
 }

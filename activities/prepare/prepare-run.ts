@@ -16,10 +16,9 @@ import { finalFailure } from '../shared/failures.js';
 import { withMaskingFingerprint } from '../shared/masking-secret.js';
 import type { Staging } from '../shared/staging.js';
 import { checkConditionalWrites } from './conditional-writes.js';
-import { readIntactHead } from './damaged-head.js';
 import { checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
-import { readTarget, stageTarget } from './rollback-target.js';
+import { readIntactHead, readTarget, stageTarget } from './rollback.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
 /** What a prepared run begins with, or the run that an earlier attempt of the request has published. */

@@ -13,8 +13,7 @@ import {
 } from '../../src/core/unproven-limits.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Mark, Stage } from '../../src/lake/documents/stage-file.js';
-import { marksToCheck } from '../../src/lake/run/list-shift.js';
-import { describeRepetition, readBounds } from '../../src/lake/run/read-progress.js';
+import { describeRepetition, marksToCheck, readBounds } from '../../src/lake/run/read-progress.js';
 import { toReadResult } from '../../src/lake/run/read-stage.js';
 import { ActivityAge, HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
 import { finalFailure } from '../shared/failures.js';

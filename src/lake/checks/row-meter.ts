@@ -8,7 +8,7 @@ import { columnName } from '../rows/data-columns.js';
 import { cellDecoder } from '../rows/escaping.js';
 import { isTombstone, payloadAt } from '../rows/row.js';
 import { type CountRule, later, type Measure, type UniqueMeasure } from './check-plan.js';
-import { HashList } from './hashes.js';
+import { HashList } from './hash-merge.js';
 
 /** How the rows are written. */
 export interface RowForm {

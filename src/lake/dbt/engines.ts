@@ -4,10 +4,9 @@ import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
 import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
 import { typed } from '../ddl/text-and-typed-views.js';
-import type { DbtResource } from './dbt-resource.js';
 import { jinja, pythonTemplate } from './escape.js';
 import type { ProjectFile } from './file.js';
-import type { ModelEngine } from './models.js';
+import type { DbtResource, ModelEngine } from './models.js';
 
 /** How a source table is read, and how its age is measured; merged into its entry in the YAML file. */
 export interface SourceTable {

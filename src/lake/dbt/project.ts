@@ -2,12 +2,19 @@ import type { LakeSettings } from '../../core/settings.js';
 import type { Kind } from '../ddl/column-kinds.js';
 import { viewName } from '../ddl/names-and-quotes.js';
 import type { PublishedResource } from '../ddl/published-sources.js';
-import { CHECK_MACROS, checkTests } from './checks.js';
-import { type DbtResource, dbtResource, type ModelColumn } from './dbt-resource.js';
 import { athenaAdapter, type DbtAdapter, duckdbAdapter, type SourceTable } from './engines.js';
 import { jinja, toYaml } from './escape.js';
 import type { ProjectFile } from './file.js';
-import { historyModel, stagingModel, typesTest } from './models.js';
+import {
+  CHECK_MACROS,
+  checkTests,
+  type DbtResource,
+  dbtResource,
+  historyModel,
+  type ModelColumn,
+  stagingModel,
+  typesTest,
+} from './models.js';
 
 export const DBT_ADAPTERS = ['duckdb', 'athena'] as const;
 export type DbtAdapterName = (typeof DBT_ADAPTERS)[number];

@@ -1,6 +1,5 @@
 import { typeNames } from '../../lake/rows/data-columns.js';
-import { MAX_DIGITS, readNumber } from './number.js';
-import { readDate, readTimestamp } from './time.js';
+import { MAX_DIGITS, readDate, readNumber, readTimestamp } from './read-values.js';
 
 /** A type of Delta, by its name in the schema. `empty`: no value is known yet; the schema then says `string`. */
 export type ColumnType =

@@ -1,6 +1,5 @@
 import { type ColumnType, decimalOf } from './column-type.js';
-import { isNumber, readNumber, unscaled } from './number.js';
-import { readDate, readTimestamp, type Years } from './time.js';
+import { isNumber, readDate, readNumber, readTimestamp, unscaled, type Years } from './read-values.js';
 
 /** A value as the Parquet writer takes it. */
 export type ParquetValue = boolean | bigint | number | Uint8Array;

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
-import { type HashRun, mergeHashes } from '../../../src/lake/checks/hash-merge.js';
-import { HashList } from '../../../src/lake/checks/hashes.js';
+import { HashList, type HashRun, mergeHashes } from '../../../src/lake/checks/hash-merge.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { seededRandom } from '../../support/random.js';
 

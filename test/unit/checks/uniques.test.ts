@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import { planChecks } from '../../../src/lake/checks/check-plan.js';
-import { HashList } from '../../../src/lake/checks/hashes.js';
+import { HashList } from '../../../src/lake/checks/hash-merge.js';
 import type { TaskHashes } from '../../../src/lake/checks/task-meter.js';
 import { continuedUniques, mergeUniques } from '../../../src/lake/checks/uniques.js';
 import type { UniqueState } from '../../../src/lake/documents/check-record.js';

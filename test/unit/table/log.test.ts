@@ -10,7 +10,7 @@ import {
   PROTOCOL,
 } from '../../../src/table/log/actions.js';
 import { checkpointActions, decodeCheckpoint, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { garbage, outdatedLog } from '../../../src/table/log/log-retention.js';
+import { garbage, outdatedLog } from '../../../src/table/log/maintain.js';
 import { dataFileName, dataFileStem, parseLogName, versionOfDataFile } from '../../../src/table/log/paths.js';
 import { shownParameters, TableState, txnVersion } from '../../../src/table/log/table-state.js';
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeTask } from '../../../../activities/merge/merge-task.js';
+import { mergeTask } from '../../../../activities/merge/merge-parts.js';
 import { mergeSlice } from '../../../../activities/read/compact-chunks.js';
 import { LakeStaging } from '../../../../activities/shared/lake-staging.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';

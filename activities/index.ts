@@ -1,14 +1,14 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, RunRef } from '../src/core/contract/index.js';
-import { createReportAlerts, createWatch } from './alerts/report-alerts.js';
-import { createSendAlert } from './alerts/send-alert.js';
-import { createPlanExport } from './export/plan-export.js';
-import { createFollowTable } from './follow/follow-table.js';
-import { createStartOnPublished } from './follow/start-on-published.js';
+import type { Activities, PublishInput, RunRef } from '../src/core/contract/index.js';
+import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
+import { sendAlert } from './alerts/send-alert.js';
+import { planExport } from './export/plan-export.js';
+import { followTable } from './follow/follow-table.js';
+import { startOnPublished } from './follow/start-on-published.js';
 import { mergeParts } from './merge/merge-parts.js';
 import { planMerge } from './merge/plan-merge.js';
 import { publishRun } from './publish/publish-run.js';
-import { createPurgeRecord } from './purge/purge-record.js';
+import { purgeRecord } from './purge/purge-record.js';
 import { readPages } from './read/read-pages.js';
 import { wholeRun } from './run/whole-run.js';
 import { confirmDeletes } from './settle/confirm-deletes.js';
@@ -19,8 +19,8 @@ import { toFailure, withFailures } from './shared/failures.js';
 import { LakeStaging } from './shared/lake-staging.js';
 import { failureInLake } from './shared/run-failures.js';
 import type { RunAt } from './shared/staging.js';
-import { createDiscardRun } from './sweep/discard-run.js';
-import { createSweep } from './sweep/sweep-resource.js';
+import { discardRun } from './sweep/discard-run.js';
+import { sweep } from './sweep/sweep-resource.js';
 import { createClaimRows } from './write-back/claim-rows.js';
 import { createPlanWriteBack } from './write-back/plan-write-back.js';
 import { createSendRows } from './write-back/send-rows.js';
@@ -29,55 +29,54 @@ import { createWriteResults } from './write-back/write-results.js';
 export { logSubjectOf } from './shared/activity-context.js';
 export type { ActivityDeps, OpenConnection } from './shared/deps.js';
 
-/** Whether a phase sends its own heartbeats, with its position. */
-type Beats = 'own heartbeats' | 'heartbeats';
-
 /** All activities, by the names that workflows schedule them under. */
 export function createActivities(deps: ActivityDeps): Activities {
-  /** A phase of a run that is in the lake. */
+  /** A phase of a run that is in the lake. @param beats who sends its heartbeats: `phase`, with its position */
   const inLake =
     <Input extends RunRef, Output>(
-      name: keyof Activities,
       phase: (at: RunAt, input: Input) => Promise<Output>,
-      beats: Beats,
+      beats: 'here' | 'phase' = 'here',
     ) =>
     async (input: Input): Promise<Output> => {
       const clock = temporalClock();
+      const { attempt, activityType } = Context.current().info;
       try {
         const connection = deps.connection(input.connection);
-        const staging = new LakeStaging(connection.store, input, Context.current().info.attempt);
+        const staging = new LakeStaging(connection.store, input, attempt);
         const progress = { mergedRows: 0 };
         const at = { deps, connection, staging, clock, progress };
-        if (beats === 'own heartbeats') return await phase(at, input);
+        if (beats === 'phase') return await phase(at, input);
         return await withHeartbeat(() => phase(at, input), progress);
       } catch (error) {
+        const name = activityType as keyof Activities;
         throw await failureInLake({ deps, name, ref: input, clock }, toFailure(error));
       }
     };
+  const plain = <Input, Output>(work: (deps: ActivityDeps, input: Input) => Promise<Output>) =>
+    withFailures((input: Input) => work(deps, input));
+  /** For work that saves no position. */
+  const beating = <Input, Output>(work: (deps: ActivityDeps, input: Input) => Promise<Output>) =>
+    plain((_, input: Input) => withHeartbeat(() => work(deps, input)));
   return {
-    'worktrack.planExport': withFailures(createPlanExport(deps)),
+    'worktrack.planExport': plain(planExport),
     'worktrack.run': (input) => wholeRun(deps, input),
-    'worktrack.read': inLake('worktrack.read', readPages, 'own heartbeats'),
-    'worktrack.settle': inLake('worktrack.settle', findAbsentRecords, 'heartbeats'),
-    'worktrack.settleById': inLake('worktrack.settleById', confirmDeletes, 'heartbeats'),
-    'worktrack.mergePlan': inLake('worktrack.mergePlan', planMerge, 'heartbeats'),
-    'worktrack.merge': inLake('worktrack.merge', mergeParts, 'heartbeats'),
-    'worktrack.publish': inLake(
-      'worktrack.publish',
-      async (at, input) => (await publishRun(at, input)).run,
-      'heartbeats',
-    ),
-    'worktrack.followTable': withFailures(createFollowTable(deps)),
-    'worktrack.followOnPublished': withFailures(createStartOnPublished(deps)),
-    'worktrack.sweep': withFailures(createSweep(deps)),
-    'worktrack.sweepFailedRun': withFailures(createDiscardRun(deps)),
-    'worktrack.purgeRecord': withFailures(createPurgeRecord(deps)),
+    'worktrack.read': inLake(readPages, 'phase'),
+    'worktrack.settle': inLake(findAbsentRecords),
+    'worktrack.settleById': inLake(confirmDeletes),
+    'worktrack.mergePlan': inLake(planMerge),
+    'worktrack.merge': inLake(mergeParts),
+    'worktrack.publish': inLake(async (at, input: PublishInput) => (await publishRun(at, input)).run),
+    'worktrack.followTable': beating(followTable),
+    'worktrack.followOnPublished': beating(startOnPublished),
+    'worktrack.sweep': beating(sweep),
+    'worktrack.sweepFailedRun': beating(discardRun),
+    'worktrack.purgeRecord': beating(purgeRecord),
     'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
     'worktrack.claimRows': withFailures(createClaimRows(deps)),
     'worktrack.sendRows': withFailures(createSendRows(deps)),
     'worktrack.writeResults': withFailures(createWriteResults(deps)),
-    'worktrack.reportAlerts': withFailures(createReportAlerts(deps)),
-    'worktrack.watch': withFailures(createWatch(deps)),
-    'worktrack.notify': withFailures(createSendAlert(deps)),
+    'worktrack.reportAlerts': plain(reportAlerts),
+    'worktrack.watch': plain(watchConnection),
+    'worktrack.notify': plain(sendAlert),
   };
 }

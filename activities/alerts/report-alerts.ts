@@ -14,13 +14,13 @@ import {
 import { newAlerts } from '../../src/core/alerts/message-rules.js';
 import type { Observation } from '../../src/core/contract/alerts.js';
 import {
-  type Activities,
   ALERTS_SIGNAL,
   ALERTS_WORKFLOW,
   type AlertReport,
   alertsWorkflowId,
   type ReportAlertsInput,
   scheduleId,
+  type WatchInput,
 } from '../../src/core/contract/index.js';
 import { SCHEDULE_GRACE_MS } from '../../src/core/data-age.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
@@ -35,68 +35,63 @@ import type { ActivityDeps } from '../shared/deps.js';
  * Looks whether the data of a connection have become stale, and whether its Schedule is behind, and reports it to the
  * workflow that sends alerts. `latest.json` has the checkpoint, whoever published it.
  */
-export function createWatch(deps: ActivityDeps): Activities['worktrack.watch'] {
-  return async ({ connection, always }) => {
-    const { settings, store } = deps.connection(connection);
-    const now = temporalClock()();
-    const facts = await scheduleFacts(settings, now);
-    const maxAges = maxAgesOf(settings, facts);
-    const createdAt = facts.state === 'active' ? facts.createdAt : null;
-    const observations: Observation[] = [];
-    const checks: number[] = [];
-    const published: number[] = [];
-    for (const { name } of settings.resources) {
-      const pointer = await readPointer(store, name);
-      if (pointer !== null) published.push(Date.parse(pointer.publishedAt));
-      // A resource that was never published is as old as its Schedule.
-      const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
-      if (dataFrom === null || maxAges.size === 0) {
-        observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
-        continue;
-      }
-      const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
-      observations.push(observation);
-      if (checkAt !== null) checks.push(checkAt);
+export async function watchConnection(deps: ActivityDeps, { connection, always }: WatchInput): Promise<void> {
+  const { settings, store } = deps.connection(connection);
+  const now = temporalClock()();
+  const facts = await scheduleFacts(settings, now);
+  const maxAges = maxAgesOf(settings, facts);
+  const createdAt = facts.state === 'active' ? facts.createdAt : null;
+  const observations: Observation[] = [];
+  const checks: number[] = [];
+  const published: number[] = [];
+  for (const { name } of settings.resources) {
+    const pointer = await readPointer(store, name);
+    if (pointer !== null) published.push(Date.parse(pointer.publishedAt));
+    // A resource that was never published is as old as its Schedule.
+    const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
+    if (dataFrom === null || maxAges.size === 0) {
+      observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
+      continue;
     }
-    if (facts.state === 'active') {
-      const started = [...(facts.startedAt === null ? [] : [facts.startedAt]), ...published];
-      const observation = observeSchedule(
-        facts.dueAt,
-        started.length === 0 ? null : Math.max(...started),
-        now,
-      );
-      observations.push(observation);
-      // Whatever becomes of the watcher, the end is noticed.
-      if (observation.problems.length > 0) checks.push(now + HOUR_MS);
-    } else if (facts.state !== 'unknown')
-      observations.push({ resource: WHOLE_CONNECTION, covers: ['behind'], problems: [], quietly: true });
-    const isPaused = facts.state === 'none' || facts.state === 'paused';
-    // The end of a problem is found by a published run, or by a check of the workflow that sends the alerts.
-    if (always !== true && !isPaused && observations.every(({ problems }) => problems.length === 0)) return;
-    await signalAlerts(settings, {
-      observations,
-      checkAt: checks.length === 0 ? null : Math.min(...checks),
-      ...(isPaused ? { isPaused } : {}),
-    });
-  };
+    const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
+    observations.push(observation);
+    if (checkAt !== null) checks.push(checkAt);
+  }
+  if (facts.state === 'active') {
+    const started = [...(facts.startedAt === null ? [] : [facts.startedAt]), ...published];
+    const observation = observeSchedule(facts.dueAt, started.length === 0 ? null : Math.max(...started), now);
+    observations.push(observation);
+    // Whatever becomes of the watcher, the end is noticed.
+    if (observation.problems.length > 0) checks.push(now + HOUR_MS);
+  } else if (facts.state !== 'unknown')
+    observations.push({ resource: WHOLE_CONNECTION, covers: ['behind'], problems: [], quietly: true });
+  const isPaused = facts.state === 'none' || facts.state === 'paused';
+  // The end of a problem is found by a published run, or by a check of the workflow that sends the alerts.
+  if (always !== true && !isPaused && observations.every(({ problems }) => problems.length === 0)) return;
+  await signalAlerts(settings, {
+    observations,
+    checkAt: checks.length === 0 ? null : Math.min(...checks),
+    ...(isPaused ? { isPaused } : {}),
+  });
 }
 
 /** Reports ended runs and write-backs to the workflow that sends alerts. Does nothing for a connection without targets. */
-export function createReportAlerts(deps: ActivityDeps): Activities['worktrack.reportAlerts'] {
-  return async ({ connection, runs, writeBack, together }) => {
-    const { settings } = deps.connection(connection);
-    if (settings.notify.length === 0) return;
-    const observations = [
-      ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
-      ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
-      ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
-    ];
-    await signalAlerts(settings, {
-      observations,
-      ...(await nextCheck(settings, runs, temporalClock()())),
-      ...(together === undefined ? {} : { together }),
-    });
-  };
+export async function reportAlerts(
+  deps: ActivityDeps,
+  { connection, runs, writeBack, together }: ReportAlertsInput,
+): Promise<void> {
+  const { settings } = deps.connection(connection);
+  if (settings.notify.length === 0) return;
+  const observations = [
+    ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
+    ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
+    ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
+  ];
+  await signalAlerts(settings, {
+    observations,
+    ...(await nextCheck(settings, runs, temporalClock()())),
+    ...(together === undefined ? {} : { together }),
+  });
 }
 
 /** When the data can have become stale. After a run of all resources, an earlier check is not needed any more. */

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { isSuccess, type JsonAnswer, postAlert, targetPath } from '../../src/api/index.js';
 import type { AlertMessage } from '../../src/core/contract/alerts.js';
-import type { Activities } from '../../src/core/contract/index.js';
+import type { AlertSent, SendAlertInput } from '../../src/core/contract/index.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
@@ -10,20 +10,21 @@ import { finalFailure, transientFailure } from '../shared/failures.js';
 const TRANSIENT: readonly number[] = [408, 425, 429];
 
 /** Posts a message to its target. A target that no known connection has any more gets none. */
-export function createSendAlert(deps: ActivityDeps): Activities['worktrack.notify'] {
-  return async ({ connections, message }) => {
-    for (const name of connections) {
-      const connection = knownConnection(deps, name);
-      const target = connection?.notify.find(({ id }) => id === message.target);
-      if (connection === null || target === undefined) continue;
-      const named = namesIn(message).flatMap((one) => knownConnection(deps, one) ?? []);
-      const signal = Context.current().cancellationSignal;
-      const answer = await postAlert({ connection, target, message, named, signal });
-      checkAnswer(answer, targetPath(connection, target));
-      return { isGone: false };
-    }
-    return { isGone: true };
-  };
+export async function sendAlert(
+  deps: ActivityDeps,
+  { connections, message }: SendAlertInput,
+): Promise<AlertSent> {
+  for (const name of connections) {
+    const connection = knownConnection(deps, name);
+    const target = connection?.notify.find(({ id }) => id === message.target);
+    if (connection === null || target === undefined) continue;
+    const named = namesIn(message).flatMap((one) => knownConnection(deps, one) ?? []);
+    const signal = Context.current().cancellationSignal;
+    const answer = await postAlert({ connection, target, message, named, signal });
+    checkAnswer(answer, targetPath(connection, target));
+    return { isGone: false };
+  }
+  return { isGone: true };
 }
 
 /** `null` for a connection that was removed from the configuration. */

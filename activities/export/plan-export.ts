@@ -1,24 +1,25 @@
-import type { Activities } from '../../src/core/contract/index.js';
+import type { ExportInput, ExportPlan } from '../../src/core/contract/index.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
 /** Selects the resources of an export: the requested ones, or all resources in the worker's configuration. */
-export function createPlanExport(deps: ActivityDeps): Activities['worktrack.planExport'] {
-  return async ({ connection, resources }) => {
-    const { settings } = deps.connection(connection);
-    const known = settings.resources.map((resource) => resource.name);
-    const unknown = (resources ?? []).filter((name) => !known.includes(name));
-    if (unknown.length > 0) {
-      throw finalFailure(
-        'Configuration',
-        `connection "${connection}" has no resource "${unknown.join('", "')}" in ${deps.origin}, which has ${known.join(', ')}. Add it to the worker's file, and reload the worker or restart it.`,
-      );
-    }
-    return {
-      resources: resources ?? known,
-      giveUpAfterMs: settings.retries.giveUpAfterMs,
-      minIntervalMs: settings.sync.minIntervalMs,
-      alerts: settings.notify.length > 0,
-    };
+export async function planExport(
+  deps: ActivityDeps,
+  { connection, resources }: ExportInput,
+): Promise<ExportPlan> {
+  const { settings } = deps.connection(connection);
+  const known = settings.resources.map((resource) => resource.name);
+  const unknown = (resources ?? []).filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    throw finalFailure(
+      'Configuration',
+      `connection "${connection}" has no resource "${unknown.join('", "')}" in ${deps.origin}, which has ${known.join(', ')}. Add it to the worker's file, and reload the worker or restart it.`,
+    );
+  }
+  return {
+    resources: resources ?? known,
+    giveUpAfterMs: settings.retries.giveUpAfterMs,
+    minIntervalMs: settings.sync.minIntervalMs,
+    alerts: settings.notify.length > 0,
   };
 }

@@ -8,7 +8,6 @@ import {
 } from '@temporalio/client';
 import type { RunId } from '../../src/core/brands.js';
 import {
-  type Activities,
   type OnPublishedInput,
   onPublishedWorkflowId,
   type PublishedReport,
@@ -22,7 +21,6 @@ import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/documents/lake-layout.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 
 /** The gRPC status of a start that no repetition makes valid (https://grpc.io/docs/guides/status-codes/). */
@@ -36,26 +34,26 @@ const INVALID_ARGUMENT = 3;
  * A start that the server can never accept is skipped, with a warning. Any other failure ends the activity: its first detail
  * names the last run whose workflow was started.
  */
-export function createStartOnPublished(deps: ActivityDeps): Activities['worktrack.followOnPublished'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { connection, resource, runId, after } = input;
-      const { store } = deps.connection(connection);
-      const client = getClient();
-      const warnings: string[] = [];
-      let hookedTo: RunId | null = null;
-      for (const run of await runsToStart(store, resource, runId, after)) {
-        try {
-          const report = await reportOf(store, resource, run);
-          await startOnce(client, input, report);
-        } catch (error) {
-          if (!isFinal(error)) throw toFailure(error, hookedTo);
-          warnings.push(skippedWarning(input, run, error));
-        }
-        hookedTo = run;
-      }
-      return { hookedTo: runId, warnings };
-    });
+export async function startOnPublished(
+  deps: ActivityDeps,
+  input: StartOnPublishedInput,
+): Promise<StartedOnPublished> {
+  const { connection, resource, runId, after } = input;
+  const { store } = deps.connection(connection);
+  const client = getClient();
+  const warnings: string[] = [];
+  let hookedTo: RunId | null = null;
+  for (const run of await runsToStart(store, resource, runId, after)) {
+    try {
+      const report = await reportOf(store, resource, run);
+      await startOnce(client, input, report);
+    } catch (error) {
+      if (!isFinal(error)) throw toFailure(error, hookedTo);
+      warnings.push(skippedWarning(input, run, error));
+    }
+    hookedTo = run;
+  }
+  return { hookedTo: runId, warnings };
 }
 
 /** Oldest first. A mirror without a start so far begins with its current run. */

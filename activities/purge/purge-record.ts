@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import type { Activities, Published, PurgeRecordInput } from '../../src/core/contract/index.js';
+import type { Published, PurgeRecordInput, RecordPurged } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
@@ -19,7 +19,7 @@ import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
-import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { temporalClock } from '../shared/activity-context.js';
 import { checkIsEmpty, checkIsNewId, passFence, readSnapshot } from '../shared/base-snapshot.js';
 import { checkTableCanBePurged, tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -35,58 +35,55 @@ const HEADS_AT_ONCE = 8;
  * pointer first. A run that began earlier, for example in another mirror, then cannot be published: its swap expects the
  * previous version of the pointer.
  */
-export function createPurgeRecord(deps: ActivityDeps): Activities['worktrack.purgeRecord'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store, settings } = deps.connection(input.connection);
-      const signal = Context.current().cancellationSignal;
-      const now = temporalClock();
-      const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
-      await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
-      // Without `latest.json`, a folder without a manifest may be of a published run, whose manifest is lost.
-      if (found === null) await checkIsEmpty(store, { ...input, adopt: false });
-      else {
-        // An earlier attempt may have written the pointer.
-        if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
-        await checkKey(store, found.pointer, input);
-        await checkManifests(store, found.pointer);
-        await fencePointer(store, found, input);
-      }
-      let refused = ALL_REMOVED;
-      const onRefused = (removal: Removal): void => {
-        refused = addRemovals(refused, removal);
-      };
-      onRefused(await removeStaged(store, input, signal));
-      const purged = { snapshots: 0, changeLogs: 0 };
-      const snapshots = await listRuns(store, input.resource, 'snapshots');
-      const changes = await listRuns(store, input.resource, 'changes');
-      for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
-        signal.throwIfAborted();
-        const removed = await purgeRun(store, input, {
-          ...{ runId, snapshots, changes },
-          ...{ masking: settings, onRefused },
-        });
-        if (removed.snapshot) purged.snapshots++;
-        if (removed.changes) purged.changeLogs++;
-      }
-      const current = found === null ? null : await updatePointer(store, found, input);
-      const { tables, retention } = settings;
-      // A purge has not ended until the table holds the record in none of its versions.
-      if (tables !== null)
-        onRefused(
-          (
-            await followPointerAndForget(
-              tableTask({ store, resource: input.resource, tables, retention, now, signal }),
-            )
-          ).refused,
-        );
-      if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
-      return {
-        published: current && publishedOf(current),
-        checkpoint: current?.pointer.checkpoint ?? null,
-        purged,
-      };
+export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): Promise<RecordPurged> {
+  const { store, settings } = deps.connection(input.connection);
+  const signal = Context.current().cancellationSignal;
+  const now = temporalClock();
+  const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
+  await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
+  // Without `latest.json`, a folder without a manifest may be of a published run, whose manifest is lost.
+  if (found === null) await checkIsEmpty(store, { ...input, adopt: false });
+  else {
+    // An earlier attempt may have written the pointer.
+    if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
+    await checkKey(store, found.pointer, input);
+    await checkManifests(store, found.pointer);
+    await fencePointer(store, found, input);
+  }
+  let refused = ALL_REMOVED;
+  const onRefused = (removal: Removal): void => {
+    refused = addRemovals(refused, removal);
+  };
+  onRefused(await removeStaged(store, input, signal));
+  const purged = { snapshots: 0, changeLogs: 0 };
+  const snapshots = await listRuns(store, input.resource, 'snapshots');
+  const changes = await listRuns(store, input.resource, 'changes');
+  for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
+    signal.throwIfAborted();
+    const removed = await purgeRun(store, input, {
+      ...{ runId, snapshots, changes },
+      ...{ masking: settings, onRefused },
     });
+    if (removed.snapshot) purged.snapshots++;
+    if (removed.changes) purged.changeLogs++;
+  }
+  const current = found === null ? null : await updatePointer(store, found, input);
+  const { tables, retention } = settings;
+  // A purge has not ended until the table holds the record in none of its versions.
+  if (tables !== null)
+    onRefused(
+      (
+        await followPointerAndForget(
+          tableTask({ store, resource: input.resource, tables, retention, now, signal }),
+        )
+      ).refused,
+    );
+  if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
+  return {
+    published: current && publishedOf(current),
+    checkpoint: current?.pointer.checkpoint ?? null,
+    purged,
+  };
 }
 
 function publishedOf({ pointer, manifest: { deletes, checks } }: Current): Published {

@@ -1,12 +1,11 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities } from '../../src/core/contract/index.js';
+import type { DiscardRunInput } from '../../src/core/contract/index.js';
 import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/documents/lake-layout.js';
 import { type Pointer, readPointer } from '../../src/lake/documents/pointer.js';
 import { folderIn } from '../../src/lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
 import { readIntact } from './find-garbage.js';
@@ -15,27 +14,24 @@ import { readIntact } from './find-garbage.js';
  * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run
  * in its chain, for example of a mirror that adopted the lake. Nor does it if the run may have been published: see `mayBePublished`.
  */
-export function createDiscardRun(deps: ActivityDeps): Activities['worktrack.sweepFailedRun'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store } = deps.connection(input.connection);
-      const { resource, runId, nominalStart, staging } = input;
-      const signal = Context.current().cancellationSignal;
-      const pointer = await readPointer(store, resource);
-      if (pointer !== null && (await wasPublished(store, pointer, runId))) return;
-      const folders = (['snapshots', 'changes'] as const).map((tree) =>
-        folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
-      );
-      if (await mayBePublished(store, folders, pointer)) return;
-      for (const folder of folders) {
-        await store.abortUploads(`${folder}/`);
-        await removeFolder(store, folder, signal);
-      }
-      if (staging === 'kept') return;
-      const staged = `${stagingFolder(resource, runId)}/` as const;
-      await store.abortUploads(staged);
-      await removeAll(store, staged, signal);
-    });
+export async function discardRun(deps: ActivityDeps, input: DiscardRunInput): Promise<void> {
+  const { store } = deps.connection(input.connection);
+  const { resource, runId, nominalStart, staging } = input;
+  const signal = Context.current().cancellationSignal;
+  const pointer = await readPointer(store, resource);
+  if (pointer !== null && (await wasPublished(store, pointer, runId))) return;
+  const folders = (['snapshots', 'changes'] as const).map((tree) =>
+    folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
+  );
+  if (await mayBePublished(store, folders, pointer)) return;
+  for (const folder of folders) {
+    await store.abortUploads(`${folder}/`);
+    await removeFolder(store, folder, signal);
+  }
+  if (staging === 'kept') return;
+  const staged = `${stagingFolder(resource, runId)}/` as const;
+  await store.abortUploads(staged);
+  await removeAll(store, staged, signal);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, SweepInput, Swept } from '../../src/core/contract/index.js';
+import type { SweepInput, Swept } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { isRunId } from '../../src/core/run-id.js';
 import { isHashesName } from '../../src/lake/checks/uniques.js';
@@ -26,7 +26,7 @@ import {
 } from '../../src/lake/published/sweep-plan.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointer } from '../../src/table/index.js';
-import { temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { temporalClock } from '../shared/activity-context.js';
 import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import { tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -43,28 +43,25 @@ const NOTHING: Swept = {
  * Removes the garbage of a resource after a run in the lake, or an hour after a purge. It passes the fence first, so a
  * displaced mirror removes nothing.
  */
-export function createSweep(deps: ActivityDeps): Activities['worktrack.sweep'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { connection, resource, writer, replaced, before } = input;
-      const { store, settings } = deps.connection(connection);
-      const now = temporalClock()();
-      const pointer = await ownPointer(deps, input);
-      if (pointer === null) return NOTHING;
-      const head = await readSnapshot(store, pointer);
-      const signal = Context.current().cancellationSignal;
-      const swept = await sweepResource(store, {
-        ...{ resource, writer, head, replaced, before, now },
-        ...{ settings: settings.retention, scope: 'all' },
-        signal,
-      });
-      const { tables, retention } = settings;
-      if (before === null || tables === null) return swept;
-      // Data files that a late request has written since the purge.
-      const task = tableTask({ store, resource, tables, retention, now: temporalClock(), signal });
-      await followPointer(task);
-      return swept;
-    });
+export async function sweep(deps: ActivityDeps, input: SweepInput): Promise<Swept> {
+  const { connection, resource, writer, replaced, before } = input;
+  const { store, settings } = deps.connection(connection);
+  const now = temporalClock()();
+  const pointer = await ownPointer(deps, input);
+  if (pointer === null) return NOTHING;
+  const head = await readSnapshot(store, pointer);
+  const signal = Context.current().cancellationSignal;
+  const swept = await sweepResource(store, {
+    ...{ resource, writer, head, replaced, before, now },
+    ...{ settings: settings.retention, scope: 'all' },
+    signal,
+  });
+  const { tables, retention } = settings;
+  if (before === null || tables === null) return swept;
+  // Data files that a late request has written since the purge.
+  const task = tableTask({ store, resource, tables, retention, now: temporalClock(), signal });
+  await followPointer(task);
+  return swept;
 }
 
 /** @returns the pointer; `null` if there is none, or this mirror may not write */

@@ -258,6 +258,7 @@ export class ActivityMirror {
   ): Promise<Output<N>> {
     const environment = new MockActivityEnvironment(
       {
+        activityType: name,
         attempt,
         scheduledTimestampMs: this.#now - elapsed,
         currentAttemptScheduledTimestampMs: this.#now,

@@ -241,6 +241,7 @@ export class ManualMirror {
 
   #attempt<N extends Name>(name: N, input: Input<N>, deps: Connections, attempt: number) {
     const environment = new MockActivityEnvironment({
+      activityType: name,
       attempt,
       scheduledTimestampMs: this.clock,
       currentAttemptScheduledTimestampMs: this.clock,

@@ -19,9 +19,8 @@ import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { folderIn } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
 import type { AddedUp, BatchResult } from '../../src/lake/merge/merge-result.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
-import { removeFolder } from '../shared/remove-folders.js';
+import { removeRun } from '../shared/remove-folders.js';
 import type { Staging } from '../shared/staging.js';
 
 interface ToCheck {
@@ -100,7 +99,8 @@ export async function checkCandidate(
   countOutcomes(meter, run, judged);
   const failed = judged.filter(({ outcome }) => outcome === 'failed');
   if (failed.length > 0) {
-    await removeCandidate(store, run, signal);
+    // Objects of a failed run stay for later attempts, but a run that a check has stopped has none.
+    await removeRun(store, run, signal);
     throw checkFailure(run, failed);
   }
   const fetched = figures.run?.[measureId(checks, 'run', 'live')];
@@ -126,12 +126,6 @@ function countOutcomes(meter: Meter, run: RunFile, judged: readonly CheckResult[
     const number = judged.filter((one) => one.outcome === outcome).length;
     if (number > 0) meter.record('checks', number, { connection, resource: resource.name, outcome });
   }
-}
-
-/** Objects of a failed run stay for later attempts, but a run that a check has stopped has none. */
-async function removeCandidate(store: ObjectStore, run: RunFile, signal: AbortSignal): Promise<void> {
-  for (const tree of ['changes', 'snapshots'] as const)
-    await removeFolder(store, folderIn(run, tree), signal);
 }
 
 /** Results that a message describes in full; of the others, it lists the names. */

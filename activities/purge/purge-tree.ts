@@ -1,11 +1,23 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { isHashesName } from '../../src/lake/checks/uniques.js';
-import { folderOf, inFolder, nameOf } from '../../src/lake/documents/lake-layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from '../../src/lake/documents/manifest.js';
+import {
+  folderOf,
+  indexedObjects,
+  inFolder,
+  MANIFEST,
+  nameOf,
+} from '../../src/lake/documents/lake-layout.js';
+import {
+  decodeManifest,
+  type Manifest,
+  type PublishedPart,
+  readManifest,
+} from '../../src/lake/documents/manifest.js';
 import { copyPart } from '../../src/lake/part/copy-part.js';
 import { type Version, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { containsKey } from '../../src/lake/published/find-record.js';
 import {
+  isOfLaterPurge,
   type PurgedPart,
   partsContaining,
   purgeToken,
@@ -15,9 +27,8 @@ import {
 import { columnName } from '../../src/lake/rows/data-columns.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import type { ObjectStore, Removal } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking-secret.js';
-import { removeStrayParts } from '../shared/remove-folders.js';
 
 export interface TreePurge {
   readonly tree: 'snapshots' | 'changes';
@@ -56,14 +67,42 @@ export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<M
     if (found === null) return null;
     const manifest = await removeFromManifest(store, found, purge);
     if (manifest !== null) {
-      const at = { folder, parts: manifest.parts, by: purge.by };
-      purge.onRefused(await removeStrayParts(store, at, purge.signal));
+      purge.onRefused(await removeStrayParts(store, folder, manifest, purge));
       if (purge.tree === 'snapshots' && manifest.purged !== undefined) await removeHashes(store, folder);
       return manifest;
     }
     if (tries === MAX_TRIES)
       throw new Error(`${purge.manifest} is being changed by another purge. Try again later.`);
   }
+}
+
+/**
+ * Removes stray parts and their indexes: objects in a run's folder that its manifest does not name. Replaced attempts leave
+ * them, and no manifest names them later, because each attempt uses its own part names. Parts of a purge that began later
+ * are skipped, because that purge may be about to name them.
+ *
+ * @returns the objects that the store refused to remove
+ */
+async function removeStrayParts(
+  store: ObjectStore,
+  folder: ObjectKey,
+  manifest: Manifest,
+  { by, signal }: TreePurge,
+): Promise<Removal> {
+  const found: ObjectKey[] = [];
+  for await (const { key } of store.list(`${folder}/`))
+    if (/^_?part-/.test(nameOf(key)) && !isOfLaterPurge(nameOf(key), by)) found.push(key);
+  const strays = unnamed(found, manifest);
+  if (strays.length === 0) return ALL_REMOVED;
+  // Read after the listing: the manifest may have been replaced and may name a listed part now.
+  const current = await readManifest(store, inFolder(folder, MANIFEST));
+  signal.throwIfAborted();
+  return current === null ? ALL_REMOVED : store.remove(unnamed(strays, current));
+}
+
+function unnamed(keys: readonly ObjectKey[], { parts }: Manifest): ObjectKey[] {
+  const named = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
+  return keys.filter((key) => !named.has(key));
 }
 
 /**

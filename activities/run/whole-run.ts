@@ -1,22 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type {
-  AbsentRecords,
-  ConfirmDeletesInput,
-  ConfirmedDeletes,
-  FindAbsentInput,
-  MergedParts,
-  MergePartsInput,
-  MergePlanned,
-  PlanMergeInput,
-  PublishedRun,
-  ReadInput,
-  ReadResult,
-  RunDone,
-  RunInput,
-  RunRef,
-  RunSweep,
-} from '../../src/core/contract/index.js';
+import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { sweepWarning } from '../../src/core/mirror-requests.js';
@@ -26,7 +10,7 @@ import { damagedObject } from '../../src/lake/damaged-error.js';
 import { indexKey } from '../../src/lake/documents/block-index.js';
 import { sha256Of } from '../../src/lake/documents/checksums.js';
 import type { Manifest, PublishedPart } from '../../src/lake/documents/manifest.js';
-import { folderIn, type RunFile } from '../../src/lake/documents/run-file.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
 import { readIndexBody } from '../../src/lake/part/read-index.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
@@ -43,7 +27,7 @@ import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { toFailure } from '../shared/failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 import { MemoryStaging } from '../shared/memory-staging.js';
-import { removeFolder } from '../shared/remove-folders.js';
+import { removeRun } from '../shared/remove-folders.js';
 import { finalIfLate, orDisplaced } from '../shared/run-failures.js';
 import { type RunAt, Spill } from '../shared/staging.js';
 import { sweepResource } from '../sweep/sweep-resource.js';
@@ -122,41 +106,36 @@ async function spilled({ store }: OpenConnection, input: RunRef): Promise<RunDon
   });
 }
 
-interface InMemory {
-  readonly deps: ActivityDeps;
-  readonly connection: OpenConnection;
+interface InMemory extends RunAt {
   readonly input: RunInput;
   readonly run: RunFile;
   readonly staging: MemoryStaging;
-  readonly clock: () => number;
 }
 
 async function runInMemory(at: InMemory): Promise<RunDone> {
   const { connection, input, run, staging } = at;
-  const steps = new MemorySteps(at, run);
-  let swap: 'not sent' | 'sent' = 'not sent';
+  const progress = { hasParts: false, isSwapSent: false };
+  const steps = stepsInMemory(at, () => {
+    progress.hasParts = true;
+  });
   try {
     const prepared = await withHeartbeat(() => toPrepared(staging, run));
-    const { pageSize, allowDeletes } = input;
-    const ready = await runPhases(steps, refOf(input), {
-      ...{ prepared, pageSize, allowDeletes },
-      onPhase: (phase) => logPhase(phase),
-    });
+    const { resource, runId, pageSize, allowDeletes } = input;
+    const ref: RunRef = { connection: input.connection, resource, runId };
+    const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
     logPhase('publish');
     const { run: published, manifest } = await withHeartbeat(() =>
       publishRun(at, ready.publish, () => {
-        swap = 'sent';
+        progress.isSwapSent = true;
       }),
     );
     const { table, onPublished } = prepared;
-    const done = { kind: 'published', run: published, table, onPublished } as const;
+    const done = { kind: 'published', table, onPublished } as const;
     // A delayed attempt has published the run instead.
     if (manifest === null)
-      return { ...done, runId: published.runId ?? run.runId, pageSize: null, swept: 'to do' };
+      return { ...done, run: published, runId: published.runId ?? run.runId, pageSize: null, swept: 'to do' };
     return {
-      ...done,
-      runId: run.runId,
-      pageSize: ready.pageSize,
+      ...{ ...done, runId: run.runId, pageSize: ready.pageSize },
       ...(await follow(at, published, manifest)),
     };
   } catch (error) {
@@ -167,13 +146,9 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
       return spilled(connection, input);
     }
     // If its swap may still arrive, the sweep of the next published run removes what is left.
-    await afterFailure(at, steps.hasWritten && swap === 'not sent', error);
+    await afterFailure(at, progress.hasParts && !progress.isSwapSent, error);
     throw error;
   }
-}
-
-function refOf({ connection, resource, runId }: RunInput): RunRef {
-  return { connection, resource, runId };
 }
 
 /** Failures that lie outside of what was read: the next attempt, or the next run, continues from it. */
@@ -194,8 +169,7 @@ async function afterFailure(
     if (!mayRemove || !(isCancelled || isFinal)) return;
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
-    for (const tree of ['snapshots', 'changes'] as const)
-      await removeFolder(store, folderIn(run, tree), signal);
+    await removeRun(store, run, signal);
   } catch (problem) {
     Context.current().log.warn('what the failed attempt held could not be saved or removed', {
       error: errorMessage(problem),
@@ -238,86 +212,70 @@ const MAX_COPIED_BYTES = 64 * 1024 * 1024;
 /** Records that are asked for by id while the run is in memory. */
 const MAX_ASKED = 20;
 
-/** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
-export class MemorySteps implements Steps {
-  readonly #at: RunAt;
-  readonly #staging: MemoryStaging;
-  readonly #run: RunFile;
-  #holdsBase = false;
-  #hasWritten = false;
-
-  constructor(at: RunAt & { readonly staging: MemoryStaging }, run: RunFile) {
-    this.#at = at;
-    this.#staging = at.staging;
-    this.#run = run;
-  }
-
-  /** Whether the merge has begun to write parts. */
-  get hasWritten(): boolean {
-    return this.#hasWritten;
-  }
-
-  async read(input: ReadInput): Promise<ReadResult> {
-    // It sends its own heartbeats, with details.
-    const result = await readPages(this.#at, input);
-    if (this.#staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
-    if (!result.done) throw new Spill('the list is longer, or the service lets it wait');
-    return result;
-  }
-
-  async settle(input: FindAbsentInput): Promise<AbsentRecords> {
-    await this.#begin();
-    return withHeartbeat(() => findAbsentRecords(this.#at, input));
-  }
-
-  async settleById(input: ConfirmDeletesInput): Promise<ConfirmedDeletes> {
-    await this.#begin();
-    const among = await this.#staging.read<SortKey[]>(input.among);
-    if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
-    return withHeartbeat(() => confirmDeletes(this.#at, input));
-  }
-
-  async mergePlan(input: PlanMergeInput): Promise<MergePlanned> {
-    await this.#begin();
-    return withHeartbeat(async () => {
-      const planned = await planMerge(this.#at, input);
-      this.#check(await this.#staging.read<MergePlan>(planned.plan));
-      return planned;
-    });
-  }
-
-  merge(input: MergePartsInput): Promise<MergedParts> {
-    return withHeartbeat(async () => {
-      this.#hasWritten = true;
-      await this.#staging.startWriting();
-      return mergeParts(this.#at, input);
-    });
-  }
-
+/**
+ * The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake.
+ *
+ * @param onWriting called when the merge begins to write parts
+ */
+function stepsInMemory(at: InMemory, onWriting: () => void): Steps {
+  const { staging, run } = at;
+  let holdsBase = false;
   /** Reads a small base snapshot once for all steps. */
-  async #begin(): Promise<void> {
-    if (this.#staging.isSpilled || this.#staging.isFull(0))
-      throw new Spill('its rows are too old or too many');
-    const parts = this.#run.before?.parts ?? [];
-    if (this.#holdsBase || parts.length !== 1) return;
-    this.#holdsBase = true;
-    await withHeartbeat(() => holdBasePart(this.#staging.store, parts[0]!));
-  }
+  const begin = async (): Promise<void> => {
+    if (staging.isSpilled || staging.isFull(0)) throw new Spill('its rows are too old or too many');
+    const [part, ...others] = run.before?.parts ?? [];
+    if (holdsBase || part === undefined || others.length > 0) return;
+    holdsBase = true;
+    await withHeartbeat(() => holdBasePart(staging.store, part));
+  };
+  return {
+    async read(input) {
+      // It sends its own heartbeats, with details.
+      const result = await readPages(at, input);
+      if (staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
+      if (!result.done) throw new Spill('the list is longer, or the service lets it wait');
+      return result;
+    },
+    async settle(input) {
+      await begin();
+      return withHeartbeat(() => findAbsentRecords(at, input));
+    },
+    async settleById(input) {
+      await begin();
+      const among = await staging.read<SortKey[]>(input.among);
+      if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
+      return withHeartbeat(() => confirmDeletes(at, input));
+    },
+    async mergePlan(input) {
+      await begin();
+      return withHeartbeat(async () => {
+        const planned = await planMerge(at, input);
+        checkIsSmall(await staging.read<MergePlan>(planned.plan));
+        return planned;
+      });
+    },
+    merge: (input) =>
+      withHeartbeat(async () => {
+        onWriting();
+        await staging.startWriting();
+        return mergeParts(at, input);
+      }),
+  };
+}
 
-  #check({ batches, tasks, chunks }: MergePlan): void {
-    if (batches.length > 1) throw new Spill('the merge has several batches');
-    let merged = 0;
-    let copied = 0;
-    for (const task of tasks) {
-      if (task.kind === 'carry') copied += task.part.bytes;
-      else {
-        merged += task.before?.bytes ?? 0;
-        // The parts of a rollback's target.
-        for (const at of task.chunks) if (chunks[at]!.runId === undefined) merged += chunks[at]!.bytes;
-      }
+function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
+  if (batches.length > 1) throw new Spill('the merge has several batches');
+  let merged = 0;
+  let copied = 0;
+  for (const task of tasks) {
+    if (task.kind === 'carry') copied += task.part.bytes;
+    else {
+      merged += task.before?.bytes ?? 0;
+      // The parts of a rollback's target.
+      for (const at of task.chunks) if (chunks[at]!.runId === undefined) merged += chunks[at]!.bytes;
     }
-    if (merged > MAX_MERGED_BYTES || copied > MAX_COPIED_BYTES) throw new Spill('the snapshot is large');
   }
+  if (merged > MAX_MERGED_BYTES || copied > MAX_COPIED_BYTES) throw new Spill('the snapshot is large');
 }
 
 /** A larger part is copied within the store, in bytes as stored. */

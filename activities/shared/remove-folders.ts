@@ -1,7 +1,6 @@
-import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import { indexedObjects, inFolder, MANIFEST, nameOf } from '../../src/lake/documents/lake-layout.js';
-import { type PublishedPart, readManifest } from '../../src/lake/documents/manifest.js';
-import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
+import type { ObjectKey } from '../../src/core/brands.js';
+import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
+import { folderIn, type RunPlace } from '../../src/lake/documents/run-file.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 
 const REMOVED_AT_ONCE = 1000;
@@ -47,44 +46,8 @@ export async function removeFolder(
   return refused === 0 ? ALL_REMOVED : { ...first, refused };
 }
 
-/**
- * Lists stray parts and their indexes: objects in a run's folder that its manifest does not name. Replaced attempts
- * leave them. Parts of a purge that began after `by` are skipped, because that purge may be about to name them.
- *
- * @param parts the parts that the manifest named when it was last read; it is read again if anything else is found
- */
-async function listStrayParts(
-  store: ObjectStore,
-  { folder, parts, by }: { readonly folder: ObjectKey; readonly parts: Parts | null; readonly by: RunId },
-): Promise<ObjectKey[]> {
-  const found: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/`))
-    if (/^_?part-/.test(nameOf(key)) && !isOfLaterPurge(nameOf(key), by)) found.push(key);
-  const strays = parts === null ? found : unnamed(found, parts);
-  if (strays.length === 0) return [];
-  // Read after the listing: the manifest may have been replaced and may name a listed part now.
-  const manifest = await readManifest(store, inFolder(folder, MANIFEST));
-  return manifest === null ? [] : unnamed(strays, manifest.parts);
-}
-
-/**
- * Removes what `listStrayParts` finds. No manifest names them later, because each attempt uses its own part names.
- *
- * @returns the objects that the store refused to remove
- */
-export async function removeStrayParts(
-  store: ObjectStore,
-  at: { readonly folder: ObjectKey; readonly parts: Parts | null; readonly by: RunId },
-  signal: AbortSignal,
-): Promise<Removal> {
-  const strays = await listStrayParts(store, at);
-  signal.throwIfAborted();
-  return store.remove(strays);
-}
-
-type Parts = readonly Pick<PublishedPart, 'key'>[];
-
-function unnamed(keys: readonly ObjectKey[], parts: Parts): ObjectKey[] {
-  const named = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
-  return keys.filter((key) => !named.has(key));
+/** Removes both folders of a run that is not published. */
+export async function removeRun(store: ObjectStore, run: RunPlace, signal: AbortSignal): Promise<void> {
+  for (const tree of ['changes', 'snapshots'] as const)
+    await removeFolder(store, folderIn(run, tree), signal);
 }

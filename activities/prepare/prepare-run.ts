@@ -3,7 +3,7 @@ import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
 import type { FoundPointer } from '../../src/lake/documents/pointer.js';
-import type { BaseSnapshot, RunFile } from '../../src/lake/documents/run-file.js';
+import type { BaseSnapshot, RollbackTarget, RunFile } from '../../src/lake/documents/run-file.js';
 import { ColumnSet } from '../../src/lake/rows/data-columns.js';
 import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
@@ -80,7 +80,7 @@ export async function prepareRun(
   const warnings: string[] = [...fromHead, ...(removals === null ? [] : [removals])];
   if (before !== null) {
     checkKey(resource, before);
-    if (rollback !== null) checkKey(resource, { runId: rollback.to, profile: rollback.profile });
+    if (rollback !== null) checkKey(resource, rollback);
     checkDelimiter(resource, before);
     const { info, cancellationSignal: signal } = Context.current();
     // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
@@ -186,7 +186,7 @@ function noDeletesYet(resource: string): string {
 }
 
 /** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
-function checkKey(resource: ResourceSettings, before: Pick<BaseSnapshot, 'runId' | 'profile'>): void {
+function checkKey(resource: ResourceSettings, before: RollbackTarget): void {
   if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
   throw finalFailure(
     'Configuration',

@@ -16,7 +16,7 @@ import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
 import { firstStage, toReadResult } from '../../src/lake/run/read-stage.js';
 import { checkObject } from '../../src/lake/store/digest.js';
 import { type ObjectStore, StoreError } from '../../src/lake/store/index.js';
-import { baseSnapshot, readBaseSnapshot, readUpToOf } from '../shared/base-snapshot.js';
+import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../shared/base-snapshot.js';
 import { finalFailure } from '../shared/failures.js';
 import { Spill, type Staging } from '../shared/staging.js';
 
@@ -52,16 +52,7 @@ export async function readTarget(
   if (manifest === null)
     throw noSuchRun(resource, `the snapshot of run ${to} is no longer in the lake`, kept);
   await checkParts(store, resource, manifest);
-  const { runId, checkpoint, columns, key: keys, csv, selection, fingerprint, list, shapes } = manifest;
-  return {
-    to: runId,
-    checkpoint: checkpoint.updatedSince,
-    readUpTo: readUpToOf(manifest),
-    parts: manifest.parts.filter(({ rows }) => rows > 0),
-    columns,
-    profile: { key: keys, csv, columns: selection },
-    ...{ fingerprint, list, shapes },
-  };
+  return { ...snapshotFacts(manifest), parts: manifest.parts.filter(({ rows }) => rows > 0) };
 }
 
 /**

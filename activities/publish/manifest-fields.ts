@@ -133,7 +133,7 @@ function rolledBackAfter(run: RunFile, isIncomplete: boolean): RolledBack | null
   const earlier = before?.rolledBack ?? null;
   if (rollback === null) return mode === 'full' && !isIncomplete ? null : earlier;
   const changes = inFolder(folderIn({ resource, nominalStart, runId }, 'changes'), MANIFEST);
-  const [to, from] = [rollback.to, before!.runId];
+  const [to, from] = [rollback.runId, before!.runId];
   const head = earlier?.head ?? from;
   const isUndone = earlier !== null && to === earlier.head && from === earlier.runId;
   const others = new Set([...(earlier?.keep ?? []), to, from]);

@@ -2,10 +2,9 @@ import type { RunId } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { beganAfter, newestId } from '../../src/core/run-id.js';
 import { pointerKey } from '../../src/lake/documents/lake-layout.js';
-import type { ClockTimes } from '../../src/lake/documents/manifest.js';
 import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
 import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/lake/documents/pointer.js';
-import type { BaseSnapshot } from '../../src/lake/documents/run-file.js';
+import type { BaseSnapshot, RollbackTarget } from '../../src/lake/documents/run-file.js';
 import { findRun } from '../../src/lake/published/chain.js';
 import { findNewestRun, listRuns } from '../../src/lake/published/run-folders.js';
 import { type Claim, checkFence, descendsFromPublished, isSameWriter } from '../../src/lake/run/fence.js';
@@ -133,12 +132,6 @@ export async function readSnapshot(
   );
 }
 
-/** Up to when everything was read. */
-export function readUpToOf({ readUpTo }: Pick<Manifest, 'readUpTo'>): ClockTimes {
-  const { workflow, service } = readUpTo;
-  return { workflow: Date.parse(workflow), service: service === null ? null : Date.parse(service) };
-}
-
 /** Reads the snapshot that a run is based on. @throws as `readSnapshot` */
 export async function readBaseSnapshot(store: ObjectStore, found: FoundPointer): Promise<BaseSnapshot> {
   return baseSnapshot(found, await readSnapshot(store, found.pointer));
@@ -146,29 +139,29 @@ export async function readBaseSnapshot(store: ObjectStore, found: FoundPointer):
 
 /** @param manifest of the snapshot, or of the run's change log, which has the same fields apart from the parts */
 export function baseSnapshot({ pointer, etag }: FoundPointer, manifest: Manifest): BaseSnapshot {
+  const { fullRead, rolledBack, deletes, changesLineBreaks, previousRuns, leftBehind } = manifest;
+  const { uniques, measured, checkedTypes } = manifest;
   return {
-    runId: pointer.runId,
+    ...snapshotFacts(manifest),
+    ...{ fullRead, rolledBack, deletes, changesLineBreaks, previousRuns, leftBehind },
+    ...{ uniques, measured, checkedTypes },
     etag,
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,
     startedAt: Date.parse(manifest.startedAt),
     publishedAt: Date.parse(manifest.publishedAt),
-    readUpTo: readUpToOf(manifest),
     rows: manifest.counts.rows,
-    fingerprint: manifest.fingerprint,
-    columns: manifest.columns,
-    parts: manifest.parts,
-    profile: { key: manifest.key, csv: manifest.csv, columns: manifest.selection },
-    list: manifest.list,
-    shapes: manifest.shapes,
-    fullRead: manifest.fullRead,
-    rolledBack: manifest.rolledBack,
-    deletes: manifest.deletes,
-    changesLineBreaks: manifest.changesLineBreaks,
-    previousRuns: manifest.previousRuns,
-    leftBehind: manifest.leftBehind,
-    ...(manifest.uniques === undefined ? {} : { uniques: manifest.uniques }),
-    ...(manifest.measured === undefined ? {} : { measured: manifest.measured }),
-    ...(manifest.checkedTypes === undefined ? {} : { checkedTypes: manifest.checkedTypes }),
+  };
+}
+
+/** What a run needs to know of a snapshot that it is based on, or that a rollback returns to. */
+export function snapshotFacts(manifest: Manifest): RollbackTarget {
+  const { runId, parts, columns, key, csv, selection, fingerprint, list, shapes, readUpTo } = manifest;
+  const { workflow, service } = readUpTo;
+  return {
+    ...{ runId, parts, columns, fingerprint, list, shapes },
+    checkpoint: manifest.checkpoint.updatedSince,
+    readUpTo: { workflow: Date.parse(workflow), service: service === null ? null : Date.parse(service) },
+    profile: { key, csv, columns: selection },
   };
 }

@@ -3,17 +3,14 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { UniqueState } from '../documents/check-record.js';
 import { folderOf, inFolder } from '../documents/lake-layout.js';
 import type { PublishedPart } from '../documents/manifest.js';
+import type { BaseSnapshot } from '../documents/run-file.js';
 import { ObjectNotFoundError, type ObjectStore } from '../store/index.js';
 import type { CheckPlan, UniqueMeasure } from './check-plan.js';
 import { type HashRun, type MergedHashes, mergeHashes } from './hash-merge.js';
 import type { TaskHashes } from './task-meter.js';
 
 /** What a base snapshot knows about unique fields. */
-interface Base {
-  readonly manifest: ObjectKey;
-  readonly parts: readonly PublishedPart[];
-  readonly uniques?: Readonly<Record<string, UniqueState>>;
-}
+type Base = Pick<BaseSnapshot, 'manifest' | 'parts' | 'uniques'>;
 
 type States = Readonly<Record<string, UniqueState>>;
 

@@ -1,54 +1,50 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { DeleteDetection, PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
+import type { PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
 import type { Profile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
-import type { MeasuredRows, UniqueState } from './check-record.js';
-import type { FullRead, ListIdentity, PreviousRun, RolledBack } from './document-schemas.js';
+import type { RolledBack } from './document-schemas.js';
 import type { Tree } from './lake-layout.js';
 import { dateOf, runFolder } from './lake-layout.js';
-import type { ClockTimes, PublishedPart } from './manifest.js';
+import type { ClockTimes, Manifest } from './manifest.js';
+
+/** What a run needs to know of a published snapshot. The fields that it shares with the manifest are as there. */
+interface SnapshotFacts
+  extends Pick<Manifest, 'runId' | 'fingerprint' | 'columns' | 'parts' | 'list' | 'shapes'> {
+  readonly checkpoint: UtcSeconds;
+  /** Up to when everything was read. */
+  readonly readUpTo: ClockTimes;
+  /** The profile of its rows. */
+  readonly profile: Profile;
+}
+
+/** Fields of the manifest that the next run continues. */
+type Continued =
+  | 'fullRead'
+  | 'rolledBack'
+  | 'deletes'
+  | 'changesLineBreaks'
+  | 'previousRuns'
+  | 'leftBehind'
+  | 'uniques'
+  | 'measured'
+  | 'checkedTypes';
 
 /** The base snapshot of a run. */
-export interface BaseSnapshot {
-  readonly runId: RunId;
+export interface BaseSnapshot extends SnapshotFacts, Pick<Manifest, Continued> {
   readonly etag: string;
   readonly manifest: ObjectKey;
-  readonly checkpoint: UtcSeconds;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /** Milliseconds since 1970. */
   readonly publishedAt: number;
-  /** Up to when everything was read. */
-  readonly readUpTo: ClockTimes;
   readonly rows: number;
-  readonly fingerprint: string;
-  readonly columns: readonly Column[];
-  readonly parts: readonly PublishedPart[];
-  /** The profile of its rows. */
-  readonly profile: Profile;
-  /** As in its manifest. */
-  readonly list: ListIdentity;
-  /** As in its manifest. */
-  readonly shapes: readonly Shape[];
-  readonly fullRead: FullRead | null;
-  readonly rolledBack: RolledBack | null;
-  readonly deletes: DeleteDetection;
-  /** As in its manifest. */
-  readonly changesLineBreaks: number;
-  /** As in its manifest. */
-  readonly previousRuns: readonly PreviousRun[];
-  /** As in its manifest. */
-  readonly leftBehind: readonly RunId[];
-  /** As in its manifest. */
-  readonly uniques?: Readonly<Record<string, UniqueState>>;
-  /** As in its manifest. */
-  readonly measured?: MeasuredRows;
-  /** As in its manifest. */
-  readonly checkedTypes?: Readonly<Record<string, string>>;
 }
+
+/** The target of a rollback: a published snapshot, read as a complete list. */
+export type RollbackTarget = SnapshotFacts;
 
 /**
  * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
@@ -86,20 +82,6 @@ export interface RunFile
   readonly leftBehind: readonly RunId[];
   /** The snapshot that a rollback publishes; `null`: the run reads the service. */
   readonly rollback: RollbackTarget | null;
-}
-
-/** The target of a rollback: a published snapshot, read as a complete list. */
-export interface RollbackTarget {
-  readonly to: RunId;
-  readonly checkpoint: UtcSeconds;
-  readonly readUpTo: ClockTimes;
-  readonly parts: readonly PublishedPart[];
-  /** Data columns in the header of its parts. */
-  readonly columns: readonly Column[];
-  readonly profile: Profile;
-  readonly fingerprint: string;
-  readonly list: ListIdentity;
-  readonly shapes: readonly Shape[];
 }
 
 /** A change of settings, and which of them changed, for people. */

@@ -4,7 +4,7 @@ import { haveSameRequest } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { inFolder, MANIFEST, pointerKey } from '../../src/lake/documents/lake-layout.js';
-import { readManifest } from '../../src/lake/documents/manifest.js';
+import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/documents/pointer.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { folderIn, type RunPlace } from '../../src/lake/documents/run-file.js';
@@ -91,18 +91,20 @@ export async function findPublishedAttempt(
 }
 
 async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer): Promise<PublishedRun> {
-  const snapshot = inFolder(folderIn(run, 'snapshots'), MANIFEST);
   const changes = inFolder(folderIn(run, 'changes'), MANIFEST);
   const manifest = await readManifest(store, pointer.runId === run.runId ? pointer.snapshot : changes);
   if (manifest === null) throw displacedFailure({ ...run, resource: run.resource.name }, pointer.runId);
+  return publishedRun(run, manifest);
+}
+
+/** What a published run reports. @param manifest of its snapshot or of its change log */
+export function publishedRun(run: RunPlace, manifest: Manifest): PublishedRun {
   const { checkpoint, counts, publishedAt, warnings, deletes, checks, mode, previousRunId } = manifest;
   return {
-    snapshot,
-    checkpoint,
-    counts,
+    snapshot: inFolder(folderIn(run, 'snapshots'), MANIFEST),
+    ...{ checkpoint, counts, deletes },
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
-    deletes,
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
     ...(mode !== 'rollback' || previousRunId === null ? {} : { rolledBackFrom: previousRunId }),
   };

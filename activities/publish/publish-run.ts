@@ -1,8 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { PublishedRun, PublishInput, RunRef } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
-import { limitWarnings } from '../../src/core/text-budget.js';
-import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { indexedObjects } from '../../src/lake/documents/lake-layout.js';
 import type { Manifest, PublishedPart } from '../../src/lake/documents/manifest.js';
 import { type RunFile, returningFrom } from '../../src/lake/documents/run-file.js';
@@ -18,7 +16,7 @@ import { finalFailure } from '../shared/failures.js';
 import { displacedFailure } from '../shared/run-failures.js';
 import { type RunAt, readRunWith, readStages, type Staging } from '../shared/staging.js';
 import { checkCandidate } from './check-candidate.js';
-import { findPublished, readFound } from './find-published.js';
+import { findPublished, publishedRun, readFound } from './find-published.js';
 import { type Findings, isIncompleteRead, manifestFields } from './manifest-fields.js';
 import { headerOnlyPart, listStrays, writeManifest } from './run-folder.js';
 import { countStillDropped } from './still-dropped.js';
@@ -96,7 +94,6 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
   const parts = await checkedParts(staging, run, found);
   const notListed = await notListedSince(store, run, found, parts.snapshot);
   const common = manifestFields(run, found, { changes: parts.changes, notListed });
-  const { checkpoint, counts, warnings, deletes } = common;
   // A replaced attempt stops here.
   Context.current().cancellationSignal.throwIfAborted();
   // Stray parts are removed before the manifest marks the folder as complete.
@@ -121,8 +118,8 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
     store,
     {
       ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
-      checkpoint,
-      ...{ rows: counts.rows, connection, baseUrl, writer: run.writer },
+      checkpoint: common.checkpoint,
+      ...{ rows: common.counts.rows, connection, baseUrl, writer: run.writer },
       rolledBack: common.rolledBack,
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
     },
@@ -133,17 +130,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
     if (done !== null) return { run: done, manifest: null };
     throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
   }
-  const published: PublishedRun = {
-    snapshot: snapshot.key,
-    checkpoint,
-    counts,
-    publishedAt: Date.parse(publishedAt),
-    warnings: limitWarnings(warnings),
-    deletes,
-    ...(found.checked === null ? {} : { checks: summaryOf(found.checked.record.results) }),
-    ...(run.rollback === null ? {} : { rolledBackFrom: run.before!.runId }),
-  };
-  return { run: published, manifest: snapshot.manifest };
+  return { run: publishedRun(run, snapshot.manifest), manifest: snapshot.manifest };
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */

@@ -24,7 +24,7 @@ import {
 } from '../../src/lake/documents/run-file.js';
 import { inRange } from '../../src/lake/merge/key-ranges.js';
 import type { MergePlan, MergeTask } from '../../src/lake/merge/merge-plan.js';
-import { type BatchResult, type TaskResult, zeroCounts } from '../../src/lake/merge/merge-result.js';
+import { type BatchResult, MergeCounts, type TaskResult } from '../../src/lake/merge/merge-result.js';
 import { mergeRows, type Tally } from '../../src/lake/merge/merge-rows.js';
 import { type Restorable, restorable } from '../../src/lake/merge/restorable.js';
 import { copyIntactPart } from '../../src/lake/part/copy-part.js';
@@ -112,7 +112,7 @@ async function carry(
     task: at,
     // A rollback has read the rows in its target, which has an equal part.
     counts: {
-      ...zeroCounts(),
+      ...new MergeCounts(),
       ...(run.rollback === null ? { retained: part.rows } : { fetched: part.rows, unchanged: part.rows }),
       rows: part.rows,
     },

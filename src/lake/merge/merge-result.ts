@@ -2,51 +2,29 @@ import type { TaskChecks } from '../checks/task-meter.js';
 import type { PublishedPart } from '../documents/manifest.js';
 
 /** Row counts of a merge (docs/explanation/guarantees.md#verification). */
-export interface MergeCounts {
+export class MergeCounts {
   /** Rows read from staged chunks. */
-  fetched: number;
+  fetched = 0;
   /** Fetched rows that were dropped in favor of another row of the same key. */
-  duplicates: number;
-  unchanged: number;
-  inserted: number;
-  updated: number;
-  deleted: number;
+  duplicates = 0;
+  unchanged = 0;
+  inserted = 0;
+  updated = 0;
+  deleted = 0;
   /** Deleted rows that were removed from the snapshot (`deletes: drop`). */
-  dropped: number;
+  dropped = 0;
   /** Rows of the base snapshot that were not fetched and are kept. */
-  retained: number;
+  retained = 0;
   /** Rows in the new snapshot. */
-  rows: number;
+  rows = 0;
   /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
-  restated: number;
+  restated = 0;
   /** Rows of the new snapshot that were not fetched and keep cells of earlier settings, if the settings have changed. */
-  unrestored: number;
+  unrestored = 0;
   /** Live rows of the base snapshot that were not fetched, if the run counts them. */
-  unlisted: number;
+  unlisted = 0;
   /** Rows that rollbacks had changed and that were not fetched, if the run is the full read after them. */
-  notReturned: number;
-}
-
-export function zeroCounts(): MergeCounts {
-  return {
-    fetched: 0,
-    duplicates: 0,
-    unchanged: 0,
-    inserted: 0,
-    updated: 0,
-    deleted: 0,
-    dropped: 0,
-    retained: 0,
-    rows: 0,
-    restated: 0,
-    unrestored: 0,
-    unlisted: 0,
-    notReturned: 0,
-  };
-}
-
-function addCounts(into: MergeCounts, more: MergeCounts): void {
-  for (const name of Object.keys(into) as (keyof MergeCounts)[]) into[name] += more[name];
+  notReturned = 0;
 }
 
 /** Counts and parts that one task produced. */
@@ -91,9 +69,10 @@ export function addUp(
   results: readonly TaskResult[],
   totals: Totals,
 ): AddedUp | { readonly problem: string } {
-  const merged = zeroCounts();
+  const merged = new MergeCounts();
   const inOrder = [...results].sort((a, b) => a.task - b.task);
-  for (const { counts } of inOrder) addCounts(merged, counts);
+  for (const { counts } of inOrder)
+    for (const name of Object.keys(merged) as (keyof MergeCounts)[]) merged[name] += counts[name];
   const parts = inOrder.flatMap((result) => result.parts);
   const changes = inOrder.flatMap((result) => result.changes);
   const counts = {

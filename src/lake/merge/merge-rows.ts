@@ -1,13 +1,14 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ShiftSigns } from '../../core/contract/index.js';
 import type { DeletePolicy } from '../../core/settings.js';
+import type { RowObserver } from '../checks/row-meter.js';
 import type { Block } from '../documents/block-index.js';
 import { blockBytes, type PackedBlocks } from '../part/framing.js';
 import type { RowOutput } from '../part/series.js';
 import { RowScanner } from '../rows/csv.js';
 import { isTombstone, payloadAt, restamped, type SortKey, syncedAtOf, toTombstone } from '../rows/row.js';
 import { byKey, lowerBound } from './key-ranges.js';
-import { type MergeCounts, zeroCounts } from './merge-result.js';
+import { MergeCounts } from './merge-result.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
 import type { Restorable } from './restorable.js';
 
@@ -29,7 +30,7 @@ export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
  * rows are compared as text, without parsing their cells. Memory is bounded by the buffers of the sources' readers.
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
-  const counts = zeroCounts();
+  const counts = new MergeCounts();
   const heap = await SourceHeap.start(options.sources);
   const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
@@ -150,20 +151,6 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
   else resolveFetched(options, counts, key, { before, fetched });
 }
 
-/** Follows which rows of the snapshot change, for checks before publish (docs/how-to/checks.md). */
-export interface RowObserver {
-  /** A row of the base snapshot becomes another row; `null`: there was none, or there is none any more. */
-  changed(before: ByteString | null, after: ByteString | null): void;
-  /** The run read the record; `row` is its row in the new snapshot. */
-  fetched(row: ByteString): void;
-}
-
-/** How a rollback merges: its target is a complete list, and each row that differs from the head becomes a row of the run. */
-export interface RollbackMerge {
-  /** `_synced_at` of the rows that the run publishes. */
-  readonly syncedAt: UtcSeconds;
-}
-
 /** Where the rows of a key go, and what decides about them. */
 interface KeyMerge {
   readonly snapshot: RowOutput;
@@ -172,8 +159,11 @@ interface KeyMerge {
   /** Keys of records whose deletion is confirmed (docs/explanation/guarantees.md#deletes). */
   readonly gone: ReadonlySet<SortKey>;
   readonly deletes: DeletePolicy;
-  /** Of a rollback, whose fetched rows are those of an earlier snapshot; `null`: they are the service's. */
-  readonly rollback: RollbackMerge | null;
+  /**
+   * Of a rollback, whose fetched rows are a complete list, those of an earlier snapshot: each row that differs from the head
+   * becomes a row of the run, with this `_synced_at`. `null`: they are the service's.
+   */
+  readonly rollback: { readonly syncedAt: UtcSeconds } | null;
   readonly runId: RunId;
   readonly deletedAt: UtcSeconds;
   readonly delimiter: string;

@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
-import {
-  addUp,
-  type MergeCounts,
-  type TaskResult,
-  type Totals,
-  zeroCounts,
-} from '../../../src/lake/merge/merge-result.js';
+import { addUp, MergeCounts, type TaskResult, type Totals } from '../../../src/lake/merge/merge-result.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
 
 const part = (rows: number, first: string, last: string): PublishedPart => ({
@@ -26,7 +20,7 @@ const part = (rows: number, first: string, last: string): PublishedPart => ({
 const FIRST: TaskResult = {
   task: 0,
   counts: {
-    ...zeroCounts(),
+    ...new MergeCounts(),
     fetched: 10,
     duplicates: 1,
     unchanged: 3,
@@ -42,7 +36,7 @@ const FIRST: TaskResult = {
 };
 const SECOND: TaskResult = {
   task: 1,
-  counts: { ...zeroCounts(), retained: 8, rows: 8 },
+  counts: { ...new MergeCounts(), retained: 8, rows: 8 },
   parts: [part(8, 'g', 'k')],
   changes: [],
 };
@@ -53,7 +47,7 @@ describe('The report of a run', () => {
     const sum = addUp([SECOND, FIRST], TOTALS);
     if ('problem' in sum) throw new Error(sum.problem);
     expect(sum.counts).toEqual({
-      ...zeroCounts(),
+      ...new MergeCounts(),
       ...{
         fetched: 11,
         duplicates: 2,
@@ -72,12 +66,12 @@ describe('The report of a run', () => {
 
   it('agrees for an empty run over an empty snapshot', () => {
     const nothing = { fetched: 0, duplicates: 0, quarantined: 0, before: 0, tasks: 0 };
-    expect(addUp([], nothing)).toEqual({ counts: zeroCounts(), parts: [], changes: [] });
+    expect(addUp([], nothing)).toEqual({ counts: new MergeCounts(), parts: [], changes: [] });
   });
 
   // These say more about some of the rows; nothing else knows their number.
   it.each(
-    Object.keys(zeroCounts()).filter(
+    Object.keys(new MergeCounts()).filter(
       (name) => !['unrestored', 'unlisted', 'notReturned'].includes(name),
     ) as (keyof MergeCounts)[],
   )('is refused when the count of %s is off by one', (name) => {

@@ -8,7 +8,7 @@ import type { Block } from '../../../../src/lake/documents/block-index.js';
 import { findAbsent } from '../../../../src/lake/merge/absent-rows.js';
 import { adaptRows } from '../../../../src/lake/merge/convert-rows.js';
 import { blocksIn, type KeyRange } from '../../../../src/lake/merge/key-ranges.js';
-import { type MergeCounts, zeroCounts } from '../../../../src/lake/merge/merge-result.js';
+import { MergeCounts } from '../../../../src/lake/merge/merge-result.js';
 import { mergeRows } from '../../../../src/lake/merge/merge-rows.js';
 import { MergeSource } from '../../../../src/lake/merge/merge-source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
@@ -133,7 +133,7 @@ function model(given: Scenario): Merged {
     .sort(byKey);
   const snapshot: Row[] = [];
   const changes: Row[] = [];
-  const counts = zeroCounts();
+  const counts = new MergeCounts();
   for (const key of keys) {
     const old = before.get(key);
     const fetched = chunks.flatMap((chunk) => chunk.get(key) ?? []);
@@ -356,7 +356,7 @@ describe('A merge', () => {
     );
     expect(run.snapshot).toEqual([row('a', '')]);
     expect(run.changes).toEqual([]);
-    expect(run.counts).toEqual({ ...zeroCounts(), fetched: 1, unchanged: 1, rows: 1 });
+    expect(run.counts).toEqual({ ...new MergeCounts(), fetched: 1, unchanged: 1, rows: 1 });
   });
 
   it('treats null and the empty string as different values', async () => {
@@ -405,7 +405,7 @@ describe('A merge', () => {
 
   it('A merge of no sources writes nothing', async () => {
     const run = await merge(plainScenario({ chunks: [{ rows: [], columns: 2 }] }));
-    expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: zeroCounts() });
+    expect(run).toMatchObject({ parts: [], snapshot: [], changes: [], counts: new MergeCounts() });
   });
 
   it('splits what it writes at the wanted size, into no more parts than allowed', async () => {

@@ -16,7 +16,7 @@ import type { BaseSnapshot, RunFile } from '../../../../src/lake/documents/run-f
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
 import { maxOverlap } from '../../../../src/lake/merge/key-ranges.js';
 import { type MergePlan, planTasks } from '../../../../src/lake/merge/merge-plan.js';
-import { addUp, type TaskResult, zeroCounts } from '../../../../src/lake/merge/merge-result.js';
+import { addUp, MergeCounts, type TaskResult } from '../../../../src/lake/merge/merge-result.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { ColumnSet } from '../../../../src/lake/rows/data-columns.js';
@@ -267,7 +267,7 @@ class Mirror {
     const copy = { ...task.part, key: inFolder(folder, name) };
     await lake.store.copy(task.part.key, copy.key);
     await lake.store.copy(indexKey(task.part.key), indexKey(copy.key));
-    const counts = { ...zeroCounts(), retained: task.part.rows, rows: task.part.rows };
+    const counts = { ...new MergeCounts(), retained: task.part.rows, rows: task.part.rows };
     return { task: at, counts, parts: [copy], changes: [] };
   }
 

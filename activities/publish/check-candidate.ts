@@ -15,8 +15,7 @@ import {
   withDay,
 } from '../../src/lake/documents/check-record.js';
 import { dateOf } from '../../src/lake/documents/lake-layout.js';
-import type { RunFile } from '../../src/lake/documents/run-file.js';
-import { folderIn } from '../../src/lake/documents/run-file.js';
+import { folderIn, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
 import type { AddedUp, BatchResult } from '../../src/lake/merge/merge-result.js';
 import { finalFailure } from '../shared/failures.js';

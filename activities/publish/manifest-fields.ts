@@ -1,8 +1,12 @@
 import type { DeletesProblem, PublishInput } from '../../src/core/contract/index.js';
 import type { ListIdentity, RolledBack } from '../../src/lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
-import type { ManifestFields } from '../../src/lake/documents/manifest.js';
-import { addLineBreaks, type PublishedPart, previousRuns } from '../../src/lake/documents/manifest.js';
+import {
+  addLineBreaks,
+  type ManifestFields,
+  type PublishedPart,
+  previousRuns,
+} from '../../src/lake/documents/manifest.js';
 import {
   countsUnlisted,
   countsUnrestored,

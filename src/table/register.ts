@@ -3,7 +3,6 @@ import type { LakeSettings } from '../core/settings.js';
 import { s3Address } from '../lake/ddl/clickhouse.js';
 import { renamed } from '../lake/ddl/column-kinds.js';
 import { duckdbSetup } from '../lake/ddl/duckdb-views.js';
-import type { Statement } from '../lake/ddl/engine.js';
 import {
   chName,
   chString,
@@ -15,6 +14,7 @@ import {
 } from '../lake/ddl/names-and-quotes.js';
 import { sparkSetup } from '../lake/ddl/spark.js';
 import { DIALECTS } from '../lake/ddl/statements.js';
+import { type Statement, statement } from '../lake/ddl/views.js';
 import { tablePrefix } from './log/paths.js';
 import type { TableColumn } from './rules/table-columns.js';
 
@@ -27,13 +27,12 @@ interface TableToRegister {
 
 /** What differs between engines that read Delta tables. */
 interface RegisterEngine {
-  /** Name of the engine, if it reads tables only from S3. */
-  readonly onlyS3?: string;
-  /** Name of the engine, if it reads tables from no S3 server but Amazon's. */
-  readonly onlyAws?: string;
-  /** Statements that an administrator or a session needs first. */
-  readonly setup: (table: TableToRegister) => Statement[];
-  readonly register: (table: TableToRegister) => { readonly sql: string; readonly query: string };
+  /** Where the engine reads tables, with its name. Default: in folders and on each S3 server. */
+  readonly only?: { readonly engine: string; readonly store: 'S3' | 'Amazon S3' };
+  /** Statements that an administrator or a session needs first. Default: none. */
+  readonly setup?: (table: TableToRegister) => Statement[];
+  /** `query`: reads the registered table. Default: by its name. */
+  readonly register: (table: TableToRegister) => { readonly sql: string; readonly query?: string };
 }
 
 /** A name for objects of an account that belong to one lake, so that two lakes of an account do not share them. */
@@ -44,11 +43,7 @@ function lakeName({ url }: LakeSettings): string {
 /** A macro, because DuckDB fixes the columns of a view: before 1.5, a new column makes every query of the view fail. */
 const duckdb: RegisterEngine = {
   setup: ({ lake }) => [
-    {
-      kind: 'setup',
-      about: ['A session needs this once to read Delta tables:'],
-      sql: 'INSTALL delta; LOAD delta',
-    },
+    statement('setup', 'A session needs this once to read Delta tables:', 'INSTALL delta; LOAD delta'),
     ...duckdbSetup(lake),
   ],
   register: (table) => ({
@@ -58,27 +53,23 @@ const duckdb: RegisterEngine = {
 };
 
 const athena: RegisterEngine = {
-  onlyS3: 'Athena',
-  onlyAws: 'Athena',
-  setup: () => [],
+  only: { engine: 'Athena', store: 'Amazon S3' },
   register: (table) => ({
     sql: `CREATE EXTERNAL TABLE IF NOT EXISTS ${hiveName(table.name)}\nLOCATION ${hiveString(urlOf(table))}\nTBLPROPERTIES ('table_type' = 'DELTA')`,
-    query: selectFrom(table),
   }),
 };
 
 const trino: RegisterEngine = {
-  onlyS3: 'Trino',
+  only: { engine: 'Trino', store: 'S3' },
   setup: () => [
-    {
-      kind: 'setup',
-      about: ['Select a catalog of the Delta Lake connector, and a schema in it. To create a schema:'],
-      sql: 'CREATE SCHEMA IF NOT EXISTS worktrack',
-    },
+    statement(
+      'setup',
+      'Select a catalog of the Delta Lake connector, and a schema in it. To create a schema:',
+      'CREATE SCHEMA IF NOT EXISTS worktrack',
+    ),
   ],
   register: (table) => ({
     sql: `CALL system.register_table(\n  schema_name => current_schema,\n  table_name => ${sqlString(table.name)},\n  table_location => ${sqlString(urlOf(table))}\n)`,
-    query: selectFrom(table),
   }),
 };
 
@@ -86,7 +77,6 @@ const spark: RegisterEngine = {
   setup: ({ lake }) => sparkSetup(lake),
   register: (table) => ({
     sql: `CREATE TABLE IF NOT EXISTS ${hiveName(table.name)}\nUSING DELTA\nLOCATION ${hiveString(urlOf(table).replace(/^s3:/, 's3a:'))}`,
-    query: selectFrom(table),
   }),
 };
 
@@ -95,7 +85,6 @@ const spark: RegisterEngine = {
  * missing, and values of a column whose type changed would be NULL without an error (ClickHouse 26.9).
  */
 const clickhouse: RegisterEngine = {
-  setup: () => [],
   register: (table) => {
     const isFolder = table.lake.url.startsWith('file:');
     const url = `${s3Address(table.lake)}/${tablePrefix(table.resource)}`;
@@ -111,53 +100,45 @@ const clickhouse: RegisterEngine = {
 };
 
 const databricks: RegisterEngine = {
-  onlyS3: 'Databricks',
-  onlyAws: 'Databricks',
+  only: { engine: 'Databricks', store: 'Amazon S3' },
   setup: ({ lake }) => [
-    {
-      kind: 'template',
-      about: ['Once, by an administrator of the metastore. Replace the name of the storage credential:'],
-      sql: `CREATE EXTERNAL LOCATION IF NOT EXISTS ${lakeName(lake)}\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
-    },
+    statement(
+      'template',
+      'Once, by an administrator of the metastore. Replace the name of the storage credential:',
+      `CREATE EXTERNAL LOCATION IF NOT EXISTS ${lakeName(lake)}\nURL ${hiveString(lake.url)}\nWITH (STORAGE CREDENTIAL worktrack)`,
+    ),
   ],
   register: (table) => ({
     sql: `CREATE TABLE IF NOT EXISTS ${hiveName(table.name)}\nUSING DELTA\nLOCATION ${hiveString(urlOf(table))}`,
-    query: selectFrom(table),
   }),
 };
 
 const snowflake: RegisterEngine = {
-  onlyS3: 'Snowflake',
-  onlyAws: 'Snowflake',
+  only: { engine: 'Snowflake', store: 'Amazon S3' },
   setup: ({ lake }) => [
-    {
-      kind: 'template',
-      about: ['Once, by an administrator of the account. Replace the ARN of the role:'],
-      sql:
-        `CREATE EXTERNAL VOLUME IF NOT EXISTS ${lakeName(lake)}\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n` +
+    statement(
+      'template',
+      'Once, by an administrator of the account. Replace the ARN of the role:',
+      `CREATE EXTERNAL VOLUME IF NOT EXISTS ${lakeName(lake)}\n  STORAGE_LOCATIONS = ((\n    NAME = 'worktrack'\n` +
         `    STORAGE_PROVIDER = 'S3'\n    STORAGE_BASE_URL = ${sqlString(`${lake.url}/`)}\n` +
         "    STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::111122223333:role/worktrack-snowflake'\n  ))\n  ALLOW_WRITES = FALSE",
-    },
-    {
-      kind: 'template',
-      about: [],
-      sql:
-        'CREATE CATALOG INTEGRATION IF NOT EXISTS worktrack_delta\n  CATALOG_SOURCE = OBJECT_STORE\n' +
+    ),
+    statement(
+      'template',
+      [],
+      'CREATE CATALOG INTEGRATION IF NOT EXISTS worktrack_delta\n  CATALOG_SOURCE = OBJECT_STORE\n' +
         '  TABLE_FORMAT = DELTA\n  ENABLED = TRUE',
-    },
+    ),
   ],
   register: (table) => ({
     sql:
       `CREATE ICEBERG TABLE IF NOT EXISTS ${table.name}\n  EXTERNAL_VOLUME = '${lakeName(table.lake)}'\n  CATALOG = 'worktrack_delta'\n` +
       `  BASE_LOCATION = ${sqlString(tablePrefix(table.resource))}\n  AUTO_REFRESH = TRUE`,
-    query: selectFrom(table),
   }),
 };
 
 const bigquery: RegisterEngine = {
-  onlyS3: 'BigQuery',
-  onlyAws: 'BigQuery',
-  setup: () => [],
+  only: { engine: 'BigQuery', store: 'Amazon S3' },
   register: (table) => ({
     sql:
       `CREATE EXTERNAL TABLE IF NOT EXISTS ${hiveName(`worktrack.${table.name}`)}\n` +
@@ -171,10 +152,6 @@ const bigquery: RegisterEngine = {
 const REGISTER: Readonly<Record<DeltaDialect, RegisterEngine>> = {
   ...{ duckdb, athena, trino, spark, clickhouse, databricks, snowflake, bigquery },
 };
-
-function selectFrom({ name }: TableToRegister): string {
-  return `SELECT * FROM ${name}`;
-}
 
 /** URL of a table's folder, without a slash at the end. */
 function urlOf({ lake, resource }: TableToRegister): string {
@@ -217,20 +194,20 @@ export function registerStatements({
   table = resource,
   columns,
 }: RegisterInput): Statement[] {
-  const engine = REGISTER[dialect];
-  if (engine.onlyS3 !== undefined && !lake.url.startsWith('s3://'))
+  const { only, setup, register } = REGISTER[dialect];
+  if (only !== undefined && !lake.url.startsWith('s3://'))
     throw new RangeError(
-      `${engine.onlyS3} reads tables only from S3, and the lake is ${lake.url}. Use the dialect duckdb, spark or clickhouse`,
+      `${only.engine} reads tables only from S3, and the lake is ${lake.url}. Use the dialect duckdb, spark or clickhouse`,
     );
-  if (engine.onlyAws !== undefined && lake.endpoint !== undefined)
+  if (only?.store === 'Amazon S3' && lake.endpoint !== undefined)
     throw new RangeError(
-      `${engine.onlyAws} reads tables only from Amazon S3, and the lake is at ${lake.endpoint}. Use another dialect`,
+      `${only.engine} reads tables only from Amazon S3, and the lake is at ${lake.endpoint}. Use another dialect`,
     );
   const registered: TableToRegister = { lake, resource, name: viewName(table) };
-  const { sql, query } = engine.register(registered);
+  const { sql, query = `SELECT * FROM ${registered.name}` } = register(registered);
   const about = [
     `${resource}: the Delta table, registered once. Query it with: ${query}`,
     ...renamed(columns),
   ];
-  return [...engine.setup(registered), { kind: 'define', about, sql }];
+  return [...(setup?.(registered) ?? []), statement('define', about, sql)];
 }

@@ -3,10 +3,10 @@ import { athena } from '../ddl/athena-and-trino.js';
 import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
 import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
-import { typed } from '../ddl/text-and-typed-views.js';
+import { type Engine, typed } from '../ddl/views.js';
 import { jinja, pythonTemplate } from './escape.js';
 import type { ProjectFile } from './file.js';
-import type { DbtResource, ModelEngine } from './models.js';
+import type { DbtResource } from './models.js';
 
 /** How a source table is read, and how its age is measured; merged into its entry in the YAML file. */
 export interface SourceTable {
@@ -19,7 +19,10 @@ export interface SourceTable {
 }
 
 /** What differs between dbt-duckdb and dbt-athena. */
-export interface DbtAdapter extends ModelEngine {
+export interface DbtAdapter {
+  readonly engine: Engine;
+  /** The time when a run began, in UTC, from an expression for its id. */
+  readonly runStart: (runId: string) => string;
   /** Settings of all source tables. */
   readonly source: Readonly<Record<string, string>>;
   /** The published change logs as text. */

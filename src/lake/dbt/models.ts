@@ -1,10 +1,10 @@
 import type { CheckSettings } from '../../core/settings.js';
 import { columnOf } from '../checks/row-meter.js';
 import { renamed, type TableColumn } from '../ddl/column-kinds.js';
-import type { Engine, TableSource } from '../ddl/engine.js';
 import { columnAliases, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
-import { columnsOf, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/text-and-typed-views.js';
+import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/views.js';
+import type { DbtAdapter } from './engines.js';
 import { jinja } from './escape.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */
@@ -15,32 +15,17 @@ export interface ModelColumn extends TableColumn {
   readonly model: string;
 }
 
-/** A resource of the project. */
-export interface DbtResource {
-  readonly source: TableSource;
-  readonly columns: readonly ModelColumn[];
-  readonly key: readonly ModelColumn[];
-  /** Checks of the snapshot, which become tests. */
-  readonly checks: readonly CheckSettings[];
-  /** Names of the project's parts. */
-  readonly names: {
-    readonly source: string;
-    readonly changes: string;
-    readonly latest: string;
-    readonly staging: string;
-    readonly history: string;
-    readonly types: string;
-  };
-}
+/** A resource of the project, with the names of its parts. Checks of the snapshot become tests. */
+export type DbtResource = ReturnType<typeof dbtResource>;
 
-export function dbtResource(engine: Engine, connection: string, published: PublishedResource): DbtResource {
+export function dbtResource(engine: Engine, connection: string, published: PublishedResource) {
   const source = logSource(published, 'log');
   const aliased = columnsOf(engine, source);
   const models = columnAliases(
     aliased.map(({ alias }) => alias),
     { toName: (name) => name, reserved: HISTORY_COLUMNS },
   );
-  const columns = aliased.map((column, at) => ({ ...column, model: models[at]! }));
+  const columns = aliased.map((column, at): ModelColumn => ({ ...column, model: models[at]! }));
   const [owner, name] = [viewName(connection), viewName(published.resource)];
   return {
     source,
@@ -58,18 +43,11 @@ export function dbtResource(engine: Engine, connection: string, published: Publi
   };
 }
 
-/** What the models need of an engine, in addition to its statements. */
-export interface ModelEngine {
-  readonly engine: Engine;
-  /** The time when a run began, in UTC, from an expression for its id. */
-  readonly runStart: (runId: string) => string;
-}
-
 /**
  * The history: one row for each version of a key, from the change logs of all published runs. Keys are compared as text, as the
  * snapshot does; two texts can be the same number or time.
  */
-export function historyModel({ engine, runStart }: ModelEngine, resource: DbtResource): string {
+export function historyModel({ engine, runStart }: DbtAdapter, resource: DbtResource): string {
   const { source, columns, key, names } = resource;
   const { name } = engine;
   const [run, next] = [name('_run_id'), name(NEXT_RUN)];
@@ -92,14 +70,14 @@ export function historyModel({ engine, runStart }: ModelEngine, resource: DbtRes
 }
 
 /** The current rows: those of the snapshot in `latest.json`. */
-export function stagingModel({ engine }: ModelEngine, { columns, names, source }: DbtResource): string {
+export function stagingModel({ engine }: DbtAdapter, { columns, names, source }: DbtResource): string {
   const list = columns.map(({ model }) => `  ${engine.name(model)}`).join(',\n');
   const live = source.deletes === 'drop' ? ` AND NOT ${engine.name('is_deleted')}` : '';
   return `${jinja(`SELECT\n${list}\n`)}FROM {{ ref('${names.history}') }}\nWHERE ${engine.name('is_current')}${live}\n`;
 }
 
 /** A test that fails if a value does not fit the type that its column had when the project was written. */
-export function typesTest({ engine }: ModelEngine, { source, columns, names }: DbtResource): string {
+export function typesTest({ engine }: DbtAdapter, { source, columns, names }: DbtResource): string {
   const misfits = misfitCounts(engine, source, columns);
   return [
     '-- Values that do not fit the type of their column. Queries that read them fail. To update the types: worktrack dbt\n',
@@ -110,22 +88,15 @@ export function typesTest({ engine }: ModelEngine, { source, columns, names }: D
   ].join('');
 }
 
-/** The tests of a resource's checks: of its model, and of columns of the model. */
-export interface CheckTests {
-  readonly model: readonly object[];
-  readonly columns: readonly (readonly [ModelColumn, object])[];
-}
-
 /**
- * The checks of a snapshot as tests of the staging model (docs/how-to/checks.md). `change` has none, because the project
- * knows no earlier snapshots, and checks with `of: run` have none, because it does not know which rows a run read.
+ * The checks of a snapshot as tests of the staging model and of its columns (docs/how-to/checks.md). `change` has none, because
+ * the project knows no earlier snapshots, and checks with `of: run` have none, because it does not know which rows a run read.
  */
-export function checkTests(engine: Engine, resource: DbtResource): CheckTests {
-  const model: object[] = [];
-  const columns: [ModelColumn, object][] = [];
-  const deletedAt = resource.columns.find(({ name }) => name === '_deleted_at')!;
-  const names = resource.columns.map(({ name }) => name);
-  for (const check of resource.checks) {
+export function checkTests(engine: Engine, { checks, columns, key }: DbtResource) {
+  const tests: { model: object[]; columns: [ModelColumn, object][] } = { model: [], columns: [] };
+  const deletedAt = columns.find(({ name }) => name === '_deleted_at')!;
+  const names = columns.map(({ name }) => name);
+  for (const check of checks) {
     if (check.of === 'run') continue;
     const config = {
       severity: check.onFail === 'stop' ? 'error' : 'warn',
@@ -133,50 +104,46 @@ export function checkTests(engine: Engine, resource: DbtResource): CheckTests {
     };
     if (check.kind === 'rows') {
       const { min, max } = check;
-      model.push({ worktrack_row_count: { arguments: defined({ min, max }), config } });
+      tests.model.push({ worktrack_row_count: { arguments: defined({ min, max }), config } });
     }
     if (!('field' in check)) continue;
-    const column = resource.columns[columnOf(names, check.field)];
-    const test = column === undefined ? null : columnTest(check, column, resource.key);
-    if (column !== undefined && test !== null) columns.push([column, test(config)]);
+    const column = columns[columnOf(names, check.field)];
+    const test = column === undefined ? null : columnTest(check, column, key, config);
+    if (column !== undefined && test !== null) tests.columns.push([column, test]);
   }
-  return { model, columns };
+  return tests;
 }
-
-type Test = (config: object) => object;
 
 /** @returns `null` if the model has the test anyway, or no test can say the same */
 function columnTest(
   check: Extract<CheckSettings, { field: string }>,
   column: ModelColumn,
-  key: readonly ModelColumn[],
-): Test | null {
-  const { kind } = column;
-  const isText = kind.type === 'text';
+  key: readonly TableColumn[],
+  config: object,
+): object | null {
+  const { type } = column.kind;
+  const isText = type === 'text';
+  const isTime = type === 'date' || type === 'time';
   switch (check.kind) {
     case 'notNull':
-      return key.includes(column) ? null : (config) => ({ not_null: { config } });
+      return key.includes(column) ? null : { not_null: { config } };
     case 'unique':
-      return key.length === 1 && key[0] === column ? null : (config) => ({ unique: { config } });
+      return key.length === 1 && key[0] === column ? null : { unique: { config } };
     case 'oneOf': {
       const isPlain = (value: string | number): boolean =>
-        kind.type === 'boolean' ? value === 'true' || value === 'false' : typeof value === 'number';
+        type === 'boolean' ? value === 'true' || value === 'false' : typeof value === 'number';
       const values = isText ? check.values.map(String) : check.values.filter(isPlain);
-      if (values.length === 0 || kind.type === 'date' || kind.type === 'time') return null;
-      return (config) => ({ accepted_values: { arguments: { values, quote: isText }, config } });
+      if (values.length === 0 || isTime) return null;
+      return { accepted_values: { arguments: { values, quote: isText }, config } };
     }
     case 'range': {
       const { min, max } = check;
       const limits = { ...defined({ min, max }), ...(isText ? { is_text: true } : {}) };
-      return kind.type === 'boolean' || kind.type === 'date' || kind.type === 'time'
-        ? null
-        : (config) => ({ worktrack_range: { arguments: limits, config } });
+      return type === 'boolean' || isTime ? null : { worktrack_range: { arguments: limits, config } };
     }
     case 'newest': {
       const seconds = Math.floor(check.maxAgeMs / 1000);
-      return kind.type === 'date' || kind.type === 'time'
-        ? (config) => ({ worktrack_newest: { arguments: { seconds }, config } })
-        : null;
+      return isTime ? { worktrack_newest: { arguments: { seconds }, config } } : null;
     }
   }
 }

@@ -1,7 +1,16 @@
 import type { TableColumn, TypedKind } from './column-kinds.js';
-import { type Engine, type ExactCast, failingCase, type Statement, type TableSource } from './engine.js';
 import { hiveName, hiveString, plainLower, sqlName, sqlString } from './names-and-quotes.js';
-import { textAbout } from './text-and-typed-views.js';
+import {
+  type Engine,
+  type ExactCast,
+  failingCase,
+  type Statement,
+  statement,
+  type TableSource,
+  textAbout,
+  tryCast,
+  typeName,
+} from './views.js';
 
 /** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
 export const athena: Engine = {
@@ -15,7 +24,8 @@ export const athena: Engine = {
   matches: (text, pattern) => `regexp_like(${text}, ${sqlString(`^(${pattern})$`)})`,
   orFail: (exact) => failingCase(exact, trinoFailure(exact, 3)),
   times: 'seen',
-  text: (source, columns) => hiveText(source, columns, { engine: athena, table: hiveTable }),
+  text: (source, columns) =>
+    hiveText(source, columns, { engine: athena, quoted: hiveName, create: athenaTable }),
 };
 
 /** A table over files whose columns are text. */
@@ -27,10 +37,12 @@ interface FileTable {
   readonly delimiter: string | null;
 }
 
+/** How an engine defines such tables. */
 interface TableStyle {
   readonly engine: Engine;
-  /** Statements that drop and create a table. */
-  readonly table: (table: FileTable, about: readonly string[]) => Statement[];
+  /** Quotes a name in a definition. */
+  readonly quoted: (name: string) => string;
+  readonly create: (table: FileTable) => string;
 }
 
 /**
@@ -38,18 +50,24 @@ interface TableStyle {
  *
  * @throws RangeError if the lake is not in S3
  */
-function hiveText(
-  { lake, folder, name, shape, csv, pointer, ...source }: TableSource,
-  columns: readonly TableColumn[],
-  { engine, table }: TableStyle,
-): Statement[] {
+function hiveText(source: TableSource, columns: readonly TableColumn[], style: TableStyle): Statement[] {
+  const { lake, folder, name, shape, csv, pointer, resource } = source;
+  const { engine } = style;
   if (!lake.url.startsWith('s3://')) {
     throw new RangeError(
       `${engine === athena ? 'Athena' : 'Trino'} reads only from S3, and the lake is ${lake.url}. Use the dialect duckdb`,
     );
   }
+  const table = (about: string | readonly string[], one: FileTable): Statement[] => [
+    statement(
+      'define',
+      'Drops only the table definition; the files are kept.',
+      `DROP TABLE IF EXISTS ${style.quoted(one.name)}`,
+    ),
+    statement('define', about, style.create(one)),
+  ];
   const about = [
-    ...textAbout({ lake, folder, name, shape, csv, pointer, ...source }, engine, columns),
+    ...textAbout(source, engine, columns),
     'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.',
   ];
   const files = {
@@ -57,57 +75,42 @@ function hiveText(
     url: `${lake.url}/${folder}/`,
     delimiter: csv.delimiter,
   };
-  if (shape === 'run') return table({ ...files, name: `${name}_text` }, about);
-  const latest = {
-    name: `${name}_latest`,
-    columns: ['line'],
-    url: `${lake.url}/${source.resource}/`,
-    delimiter: null,
-  };
+  if (shape === 'run') return table(about, { ...files, name: `${name}_text` });
+  const [latest, url] = [`${name}_latest`, `${lake.url}/${resource}/`];
   const runId = `max(substr(regexp_extract("line", '^  "runId": "([^"]+)"', 1), 1, 16))`;
   const isPointer = `"$path" = ${sqlString(`${lake.url}/${pointer}`)}`;
   return [
-    ...table(latest, ['The lines of the pointer to the last published run.']),
-    ...table({ ...files, name: `${name}_files` }, [
-      'The files of all change logs, also of runs that are not published.',
-    ]),
-    {
-      kind: 'define',
+    ...table('The lines of the pointer to the last published run.', {
+      ...{ name: latest, columns: ['line'], url, delimiter: null },
+    }),
+    ...table('The files of all change logs, also of runs that are not published.', {
+      ...files,
+      name: `${name}_files`,
+    }),
+    statement(
+      'define',
       about,
-      sql: [
-        `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}`,
-        `WHERE substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest.name)} WHERE ${isPointer})`,
-      ].join('\n'),
-    },
+      `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}\n` +
+        `WHERE substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest)} WHERE ${isPointer})`,
+    ),
   ];
 }
 
-function hiveTable({ name, columns, url, delimiter }: FileTable, about: readonly string[]): Statement[] {
+function athenaTable({ name, columns, url, delimiter }: FileTable): string {
   // With the default escape character, a backslash, backslashes in values would be lost. Quotes are doubled instead.
   const csv = [
     "ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
     `WITH SERDEPROPERTIES ('separatorChar' = ${hiveString(delimiter ?? '')}, 'quoteChar' = '"', 'escapeChar' = ${hiveString('\u0001')})`,
   ];
   return [
-    {
-      kind: 'define',
-      about: ['Drops only the table definition; the files are kept.'],
-      sql: `DROP TABLE IF EXISTS ${hiveName(name)}`,
-    },
-    {
-      kind: 'define',
-      about,
-      sql: [
-        `CREATE EXTERNAL TABLE ${hiveName(name)} (`,
-        columns.map((one) => `  ${hiveName(one)} string`).join(',\n'),
-        ')',
-        ...(delimiter === null ? [`ROW FORMAT DELIMITED FIELDS TERMINATED BY ${hiveString('\u0001')}`] : csv),
-        'STORED AS TEXTFILE',
-        `LOCATION ${hiveString(url)}`,
-        ...(delimiter === null ? [] : ["TBLPROPERTIES ('skip.header.line.count' = '1')"]),
-      ].join('\n'),
-    },
-  ];
+    `CREATE EXTERNAL TABLE ${hiveName(name)} (`,
+    columns.map((one) => `  ${hiveName(one)} string`).join(',\n'),
+    ')',
+    ...(delimiter === null ? [`ROW FORMAT DELIMITED FIELDS TERMINATED BY ${hiveString('\u0001')}`] : csv),
+    'STORED AS TEXTFILE',
+    `LOCATION ${hiveString(url)}`,
+    ...(delimiter === null ? [] : ["TBLPROPERTIES ('skip.header.line.count' = '1')"]),
+  ].join('\n');
 }
 
 /**
@@ -116,33 +119,25 @@ function hiveTable({ name, columns, url, delimiter }: FileTable, about: readonly
  * @param timeDigits the most digits after the second that a time may have. Times with more stay text
  */
 function trinoCast(text: string, kind: TypedKind, timeDigits: 3 | 6): string {
-  switch (kind.type) {
-    case 'time':
-      if (kind.digits > timeDigits) return text;
-      // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
-      return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS ${typeName(kind, timeDigits)}))`;
-    default:
-      return `TRY_CAST(${text} AS ${typeName(kind, timeDigits)})`;
-  }
+  if (kind.type !== 'time') return tryCast(TYPES[timeDigits])(text, kind);
+  if (kind.digits > timeDigits) return text;
+  // Athena rejects views with a zone in a column, and an unwrapped error would fail every query.
+  return `TRY(CAST(at_timezone(${PARSE[timeDigits]}(${text}), 'UTC') AS ${TYPES[timeDigits].time}))`;
 }
 
 /** Trino has no documented function that fails a query. A cast of other text does, and its error shows the text. */
 function trinoFailure({ text, kind, message }: ExactCast, timeDigits: 3 | 6): string {
-  return `CAST(concat(${text}, ${sqlString(` (${message})`)}) AS ${typeName(kind, timeDigits)})`;
-}
-
-function typeName(kind: TypedKind, timeDigits: 3 | 6): string {
-  if (kind.type === 'decimal') return `decimal(${kind.precision}, ${kind.scale})`;
-  return kind.type === 'time' ? `timestamp(${timeDigits})` : TYPES[kind.type];
+  return `CAST(concat(${text}, ${sqlString(` (${message})`)}) AS ${typeName(TYPES[timeDigits], kind)})`;
 }
 
 const PARSE = { 3: 'from_iso8601_timestamp', 6: 'from_iso8601_timestamp_nanos' };
+const COMMON_TYPES = {
+  ...{ boolean: 'boolean', int64: 'bigint', int128: 'decimal(38, 0)' },
+  ...{ decimal: 'decimal', double: 'double', date: 'date' },
+};
 const TYPES = {
-  boolean: 'boolean',
-  int64: 'bigint',
-  int128: 'decimal(38, 0)',
-  double: 'double',
-  date: 'date',
+  3: { ...COMMON_TYPES, time: 'timestamp(3)' },
+  6: { ...COMMON_TYPES, time: 'timestamp(6)' },
 };
 
 /**
@@ -154,10 +149,11 @@ export const trino: Engine = {
   splitsAtLineBreaks: "Trino's CSV reader",
   cast: (text, kind) => trinoCast(text, kind, 6),
   orFail: (exact) => failingCase(exact, trinoFailure(exact, 6)),
-  text: (source, columns) => hiveText(source, columns, { engine: trino, table: trinoTable }),
+  text: (source, columns) =>
+    hiveText(source, columns, { engine: trino, quoted: sqlName, create: trinoTable }),
 };
 
-function trinoTable({ name, columns, url, delimiter }: FileTable, about: readonly string[]): Statement[] {
+function trinoTable({ name, columns, url, delimiter }: FileTable): string {
   // Unlike in Athena, the escape character cannot be a control character, and the default, a backslash, would be lost.
   const options = [
     `external_location = ${sqlString(url)}`,
@@ -171,16 +167,6 @@ function trinoTable({ name, columns, url, delimiter }: FileTable, about: readonl
           'skip_header_line_count = 1',
         ]),
   ];
-  return [
-    {
-      kind: 'define',
-      about: ['Drops only the table definition; the files are kept.'],
-      sql: `DROP TABLE IF EXISTS ${sqlName(name)}`,
-    },
-    {
-      kind: 'define',
-      about,
-      sql: `CREATE TABLE ${sqlName(name)} (\n${columns.map((one) => `  ${sqlName(one)} varchar`).join(',\n')}\n)\nWITH (\n  ${options.join(',\n  ')}\n)`,
-    },
-  ];
+  const fields = columns.map((one) => `  ${sqlName(one)} varchar`).join(',\n');
+  return `CREATE TABLE ${sqlName(name)} (\n${fields}\n)\nWITH (\n  ${options.join(',\n  ')}\n)`;
 }

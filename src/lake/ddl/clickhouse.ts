@@ -2,9 +2,8 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
-import type { Engine, TableSource } from './engine.js';
 import { chName, chString, printable } from './names-and-quotes.js';
-import { textAbout } from './text-and-typed-views.js';
+import { type Engine, type TableSource, textView } from './views.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
 export const clickhouse: Engine = {
@@ -19,13 +18,10 @@ export const clickhouse: Engine = {
   orFail: ({ text, value, fits, message }) =>
     `if(throwIf(ifNull(${text} IS NOT NULL AND NOT ${fits}, false), ${chString(message)}) = 0, ${value}, NULL)`,
   times: 'seen',
-  text: (source, columns) => [
-    {
-      kind: 'define',
-      about: textAbout(source, clickhouse, columns),
-      sql: `CREATE OR REPLACE VIEW ${chName(`${source.name}_text`)} AS\nSELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}\nSETTINGS ${settings(source).join(', ')}`,
-    },
-  ],
+  text(source, columns) {
+    const query = `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}\nSETTINGS ${settings(source).join(', ')}`;
+    return [textView(clickhouse, source, columns, query)];
+  },
 };
 
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {

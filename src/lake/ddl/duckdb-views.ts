@@ -2,10 +2,18 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
-import type { Engine, Statement, TableSource } from './engine.js';
-import { failingCase } from './engine.js';
 import { printable, sqlName, sqlString } from './names-and-quotes.js';
-import { misfitCounts, textAbout } from './text-and-typed-views.js';
+import {
+  type Engine,
+  failingCase,
+  misfitCounts,
+  SESSION_SETUP,
+  type Statement,
+  statement,
+  type TableSource,
+  textView,
+  tryCast,
+} from './views.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -21,22 +29,12 @@ export const duckdb: Engine = {
   matches: (text, pattern) => `regexp_full_match(${text}, ${sqlString(pattern)})`,
   orFail: (exact) => failingCase(exact, `error(${sqlString(exact.message)})`),
   times: 'all',
-  text: (source, columns) => [
-    {
-      kind: 'define',
-      about: textAbout(source, duckdb, columns),
-      sql: `CREATE OR REPLACE VIEW ${sqlName(`${source.name}_text`)} AS\n${selectText(source, columns)}`,
-    },
-  ],
-  check: (source, columns) => [
-    {
-      kind: 'check',
-      about: ['Number of values that do not fit their type, by column:'],
-      sql: `SELECT\n  ${misfitCounts(duckdb, source, columns)
-        .map(({ count }) => count)
-        .join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`,
-    },
-  ],
+  text: (source, columns) => [textView(duckdb, source, columns, selectText(source, columns))],
+  check(source, columns) {
+    const counts = misfitCounts(duckdb, source, columns).map(({ count }) => count);
+    const sql = `SELECT\n  ${counts.join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`;
+    return [statement('check', 'Number of values that do not fit their type, by column:', sql)];
+  },
 };
 
 /** Options of DuckDB's secret for a lake in S3. */
@@ -62,27 +60,17 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
   const secret = (kind: string, more: readonly string[] = []): string =>
     `CREATE OR REPLACE ${kind} worktrack (\n  ${[...options, ...more].join(',\n  ')}\n)`;
   return [
-    {
-      kind: 'setup',
-      about: [
-        'A session needs this once to read from S3. With `worktrack ddl --setup`, these statements are ready to run:',
-      ],
-      sql: 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws',
-    },
-    {
-      kind: 'setup',
-      about: [
-        "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
-      ],
-      sql: secret('SECRET'),
-    },
-    {
-      kind: 'template',
-      about: [
-        'Or, for all later sessions of this user, too. DuckDB stores it without encryption under ~/.duckdb/stored_secrets:',
-      ],
-      sql: secret('PERSISTENT SECRET', ['REFRESH auto']),
-    },
+    statement('setup', SESSION_SETUP, 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws'),
+    statement(
+      'setup',
+      "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
+      secret('SECRET'),
+    ),
+    statement(
+      'template',
+      'Or, for all later sessions of this user, too. DuckDB stores it without encryption under ~/.duckdb/stored_secrets:',
+      secret('PERSISTENT SECRET', ['REFRESH auto']),
+    ),
   ];
 }
 
@@ -131,16 +119,18 @@ export function pathIn({ url }: LakeSettings, key: string): string {
   return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
 }
 
-function cast(text: string, kind: TypedKind): string {
-  switch (kind.type) {
-    case 'time':
-      // A cast to TIMESTAMP ignores the zone (DuckDB 1.5).
-      return `make_timestamp(epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ)))`;
-    case 'decimal':
-      return `TRY_CAST(${text} AS DECIMAL(${kind.precision}, ${kind.scale}))`;
-    default:
-      return `TRY_CAST(${text} AS ${TYPES[kind.type]})`;
-  }
-}
+const TYPES = {
+  boolean: 'BOOLEAN',
+  int64: 'BIGINT',
+  int128: 'HUGEINT',
+  decimal: 'DECIMAL',
+  double: 'DOUBLE',
+  date: 'DATE',
+  time: 'TIMESTAMPTZ',
+};
 
-const TYPES = { boolean: 'BOOLEAN', int64: 'BIGINT', int128: 'HUGEINT', double: 'DOUBLE', date: 'DATE' };
+function cast(text: string, kind: TypedKind): string {
+  const value = tryCast(TYPES)(text, kind);
+  // A cast to TIMESTAMP ignores the zone (DuckDB 1.5).
+  return kind.type === 'time' ? `make_timestamp(epoch_us(${value}))` : value;
+}

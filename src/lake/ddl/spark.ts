@@ -1,9 +1,17 @@
 import type { LakeSettings } from '../../core/settings.js';
-import type { TableColumn, TypedKind } from './column-kinds.js';
-import type { Engine, Statement, TableSource } from './engine.js';
-import { failingCase } from './engine.js';
+import type { TableColumn } from './column-kinds.js';
 import { hiveName, hiveString, printable } from './names-and-quotes.js';
-import { textAbout } from './text-and-typed-views.js';
+import {
+  type Engine,
+  failingCase,
+  SESSION_SETUP,
+  type Statement,
+  statement,
+  type TableSource,
+  textAbout,
+  textView,
+  tryCast,
+} from './views.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';
@@ -18,7 +26,15 @@ export const spark: Engine = {
   createView: 'CREATE OR REPLACE TEMPORARY VIEW',
   nulls: 'kept',
   partitions: PARTITIONS,
-  cast,
+  cast: tryCast({
+    boolean: 'BOOLEAN',
+    int64: 'BIGINT',
+    int128: 'DECIMAL(38, 0)',
+    decimal: 'DECIMAL',
+    double: 'DOUBLE',
+    date: 'DATE',
+    time: 'TIMESTAMP',
+  }),
   matches: (text, pattern) => `${text} RLIKE ${hiveString(`^(${pattern})$`)}`,
   orFail: (exact) => failingCase(exact, `raise_error(${hiveString(exact.message)})`),
   times: 'all',
@@ -35,16 +51,9 @@ export function sparkSetup({ url, region, endpoint, forcePathStyle }: LakeSettin
     ...(region === undefined ? {} : { 'endpoint.region': region }),
     ...(forcePathStyle === true ? { 'path.style.access': 'true' } : {}),
   };
-  return Object.entries(settings).map(([name, value], at) => ({
-    kind: 'setup',
-    about:
-      at === 0
-        ? [
-            'A session needs this once to read from S3. With `worktrack ddl --setup`, these statements are ready to run:',
-          ]
-        : [],
-    sql: `SET fs.s3a.${name} = ${value}`,
-  }));
+  return Object.entries(settings).map(([name, value], at) =>
+    statement('setup', at === 0 ? SESSION_SETUP : [], `SET fs.s3a.${name} = ${value}`),
+  );
 }
 
 function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<Engine['text']> {
@@ -67,52 +76,43 @@ function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<
     ['mode', shape === 'log' ? 'PERMISSIVE' : 'FAILFAST'],
   ];
   const names = [...columns.map(({ alias }) => alias), ...partitions];
-  const textView = hiveName(`${name}_text`);
-  if (shape === 'run') {
-    return [
-      {
-        kind: 'define',
-        about: textAbout(source, spark, columns),
-        sql: fileView(textView, names, 'csv', options),
-      },
-    ];
-  }
-  const files = hiveName(`${name}_files`);
-  const latest = hiveName(`${name}_latest`);
+  if (shape === 'run')
+    return [fileView(textAbout(source, spark, columns), `${name}_text`, names, 'csv', options)];
   const pointer: [string, string][] = [
     ['path', pathIn(lake, source.pointer)],
     ['multiLine', 'true'],
   ];
+  const latest = hiveName(`${name}_latest`);
+  const query =
+    `SELECT * FROM ${hiveName(`${name}_files`)}\n` +
+    `WHERE substr(\`_run_id\`, 1, 16) <= (SELECT max(substr(\`runId\`, 1, 16)) FROM ${latest})`;
   return [
-    {
-      kind: 'define',
-      about: [
-        'The last published run, and the files of all change logs, also of runs that are not published.',
-      ],
-      sql: fileView(latest, ['runId'], 'json', pointer),
-    },
-    { kind: 'define', about: [], sql: fileView(files, names, 'csv', options) },
-    {
-      kind: 'define',
-      about: textAbout(source, spark, columns),
-      sql:
-        `CREATE OR REPLACE TEMPORARY VIEW ${textView} AS\nSELECT * FROM ${files}\n` +
-        `WHERE substr(\`_run_id\`, 1, 16) <= (SELECT max(substr(\`runId\`, 1, 16)) FROM ${latest})`,
-    },
+    fileView(
+      'The last published run, and the files of all change logs, also of runs that are not published.',
+      `${name}_latest`,
+      ['runId'],
+      'json',
+      pointer,
+    ),
+    fileView([], `${name}_files`, names, 'csv', options),
+    textView(spark, source, columns, query),
   ];
 }
 
 /** A view of files whose columns are text. */
 function fileView(
+  about: string | readonly string[],
   view: string,
   columns: readonly string[],
   format: 'csv' | 'json',
   options: readonly [string, string][],
-): string {
-  return (
-    `CREATE OR REPLACE TEMPORARY VIEW ${view} (\n` +
-    `${columns.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING ${format}\nOPTIONS (\n` +
-    `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`
+): Statement {
+  return statement(
+    'define',
+    about,
+    `CREATE OR REPLACE TEMPORARY VIEW ${hiveName(view)} (\n` +
+      `${columns.map((one) => `  ${hiveName(one)} STRING`).join(',\n')}\n)\nUSING ${format}\nOPTIONS (\n` +
+      `${options.map(([key, value]) => `  ${key} ${hiveString(value)}`).join(',\n')}\n)`,
   );
 }
 
@@ -120,17 +120,3 @@ function fileView(
 function pathIn({ url }: LakeSettings, key: string): string {
   return `${url.replace(/^s3:/, 's3a:')}/${key}`.replace(/[*?[\]{}\\]/g, '\\$&');
 }
-
-function cast(text: string, kind: TypedKind): string {
-  const type = kind.type === 'decimal' ? `DECIMAL(${kind.precision}, ${kind.scale})` : TYPES[kind.type];
-  return `TRY_CAST(${text} AS ${type})`;
-}
-
-const TYPES = {
-  boolean: 'BOOLEAN',
-  int64: 'BIGINT',
-  int128: 'DECIMAL(38, 0)',
-  double: 'DOUBLE',
-  date: 'DATE',
-  time: 'TIMESTAMP',
-};

@@ -4,7 +4,6 @@ import { addLineBreaks, type Manifest } from '../documents/manifest.js';
 import { athena, trino } from './athena-and-trino.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb-views.js';
-import type { Engine, Statement, TableSource } from './engine.js';
 import { viewName } from './names-and-quotes.js';
 import {
   baseName,
@@ -14,10 +13,10 @@ import {
   runSource,
 } from './published-sources.js';
 import { spark, sparkSetup } from './spark.js';
-import { viewsOf } from './text-and-typed-views.js';
+import { type Engine, type Statement, type TableSource, viewsOf } from './views.js';
 
 export type { Numbers } from './column-kinds.js';
-export type { Statement } from './engine.js';
+export type { Statement } from './views.js';
 
 export const DIALECTS = ['duckdb', 'athena', 'trino', 'spark', 'clickhouse'] as const;
 export type Dialect = (typeof DIALECTS)[number];
@@ -113,17 +112,10 @@ function dayView(name: string, date: string): string {
  * if (clash !== null) throw new Error(`${clash.join(' and ')} would have the same views`);
  */
 export function clashingResources(resources: readonly string[]): readonly [string, string] | null {
-  const owners = new Map<string, string>();
-  for (const resource of resources) {
-    const name = viewName(resource);
+  return firstClash(resources, (name) => {
     const views = [name, `${name}_changes`, `${name}_newest`].flatMap((view) => [view, `${view}_text`]);
-    for (const view of [...views, `${name}_changes_files`, `${name}_changes_latest`]) {
-      const owner = owners.get(view);
-      if (owner !== undefined) return [owner, resource];
-      owners.set(view, resource);
-    }
-  }
-  return null;
+    return [...views, `${name}_changes_files`, `${name}_changes_latest`];
+  });
 }
 
 /**
@@ -133,12 +125,21 @@ export function clashingResources(resources: readonly string[]): readonly [strin
  * const clash = clashingTables(['my-tasks', 'my_tasks']);
  */
 export function clashingTables(names: readonly string[]): readonly [string, string] | null {
-  const owners = new Map<string, string>();
-  for (const name of names) {
-    const table = viewName(name);
-    const owner = owners.get(table);
-    if (owner !== undefined) return [owner, name];
-    owners.set(table, name);
+  return firstClash(names, (name) => [name]);
+}
+
+/** @param takenBy what gets a name, from the plain name of an owner */
+function firstClash(
+  owners: readonly string[],
+  takenBy: (name: string) => readonly string[],
+): readonly [string, string] | null {
+  const taken = new Map<string, string>();
+  for (const owner of owners) {
+    for (const name of takenBy(viewName(owner))) {
+      const other = taken.get(name);
+      if (other !== undefined) return [other, owner];
+      taken.set(name, owner);
+    }
   }
   return null;
 }

@@ -6,8 +6,7 @@ import type { Column } from '../rows/data-columns.js';
 import type { Profile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
 import type { RolledBack } from './document-schemas.js';
-import type { Tree } from './lake-layout.js';
-import { dateOf, runFolder } from './lake-layout.js';
+import { dateOf, runFolder, type Tree } from './lake-layout.js';
 import type { ClockTimes, Manifest } from './manifest.js';
 
 /** What a run needs to know of a published snapshot. The fields that it shares with the manifest are as there. */

@@ -4,8 +4,7 @@ import type { PublishedPart } from '../documents/manifest.js';
 import type { StagedChunk } from '../documents/stage-file.js';
 import type { Column } from '../rows/data-columns.js';
 import type { SortKey } from '../rows/row.js';
-import type { KeyRange } from './key-ranges.js';
-import { byKey, overlaps, upperBound } from './key-ranges.js';
+import { byKey, type KeyRange, overlaps, upperBound } from './key-ranges.js';
 
 /** One key range, and whether its part is copied or merged. */
 export type MergeTask =

@@ -1,8 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
 import { readRow } from '../rows/csv.js';
 import { type Column, META_COLUMNS } from '../rows/data-columns.js';
-import type { Profile } from '../rows/profile.js';
-import { nameAndAncestors } from '../rows/profile.js';
+import { nameAndAncestors, type Profile } from '../rows/profile.js';
 import { isTombstone, syncedAtOf } from '../rows/row.js';
 import { type CellState, isSameShape, Reshaping, type Shape, shapeAt, shapeOf } from '../rows/shapes.js';
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ByteString, RunId } from '../../core/brands.js';
-import { toByteString } from '../../core/brands.js';
+import { type ByteString, type RunId, toByteString } from '../../core/brands.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { parseStored } from '../../core/stored-json.js';
 import { encodeReplacement } from '../documents/checksums.js';

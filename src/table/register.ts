@@ -3,6 +3,7 @@ import type { LakeSettings } from '../core/settings.js';
 import { s3Address } from '../lake/ddl/clickhouse.js';
 import { renamed } from '../lake/ddl/column-kinds.js';
 import { duckdbSetup } from '../lake/ddl/duckdb-views.js';
+import { type Statement, statement } from '../lake/ddl/engine-views.js';
 import {
   chName,
   chString,
@@ -14,7 +15,6 @@ import {
 } from '../lake/ddl/names-and-quotes.js';
 import { sparkSetup } from '../lake/ddl/spark.js';
 import { DIALECTS } from '../lake/ddl/statements.js';
-import { type Statement, statement } from '../lake/ddl/views.js';
 import { tablePrefix } from './log/paths.js';
 import type { TableColumn } from './rules/table-columns.js';
 

@@ -1,9 +1,9 @@
 import type { LakeSettings } from '../../core/settings.js';
 import { athena } from '../ddl/athena-and-trino.js';
 import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
+import { type Engine, typed } from '../ddl/engine-views.js';
 import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
-import { type Engine, typed } from '../ddl/views.js';
 import { jinja, pythonTemplate } from './escape.js';
 import type { ProjectFile } from './file.js';
 import type { DbtResource } from './models.js';

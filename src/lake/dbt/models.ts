@@ -1,10 +1,9 @@
 import type { CheckSettings } from '../../core/settings.js';
 import { columnOf } from '../checks/row-meter.js';
 import { renamed, type TableColumn } from '../ddl/column-kinds.js';
+import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/engine-views.js';
 import { columnAliases, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
-import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/views.js';
-import type { DbtAdapter } from './engines.js';
 import { jinja } from './escape.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */
@@ -46,8 +45,14 @@ export function dbtResource(engine: Engine, connection: string, published: Publi
 /**
  * The history: one row for each version of a key, from the change logs of all published runs. Keys are compared as text, as the
  * snapshot does; two texts can be the same number or time.
+ *
+ * @param runStart the time when a run began, in UTC, from an expression for its id
  */
-export function historyModel({ engine, runStart }: DbtAdapter, resource: DbtResource): string {
+export function historyModel(
+  engine: Engine,
+  runStart: (runId: string) => string,
+  resource: DbtResource,
+): string {
   const { source, columns, key, names } = resource;
   const { name } = engine;
   const [run, next] = [name('_run_id'), name(NEXT_RUN)];
@@ -70,14 +75,14 @@ export function historyModel({ engine, runStart }: DbtAdapter, resource: DbtReso
 }
 
 /** The current rows: those of the snapshot in `latest.json`. */
-export function stagingModel({ engine }: DbtAdapter, { columns, names, source }: DbtResource): string {
+export function stagingModel(engine: Engine, { columns, names, source }: DbtResource): string {
   const list = columns.map(({ model }) => `  ${engine.name(model)}`).join(',\n');
   const live = source.deletes === 'drop' ? ` AND NOT ${engine.name('is_deleted')}` : '';
   return `${jinja(`SELECT\n${list}\n`)}FROM {{ ref('${names.history}') }}\nWHERE ${engine.name('is_current')}${live}\n`;
 }
 
 /** A test that fails if a value does not fit the type that its column had when the project was written. */
-export function typesTest({ engine }: DbtAdapter, { source, columns, names }: DbtResource): string {
+export function typesTest(engine: Engine, { source, columns, names }: DbtResource): string {
   const misfits = misfitCounts(engine, source, columns);
   return [
     '-- Values that do not fit the type of their column. Queries that read them fail. To update the types: worktrack dbt\n',

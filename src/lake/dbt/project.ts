@@ -42,8 +42,9 @@ export interface DbtProjectInput {
  */
 export function dbtProject(input: DbtProjectInput): ProjectFile[] {
   const adapter = ADAPTERS[input.adapter];
+  const { engine } = adapter;
   const name = `worktrack_${viewName(input.connection)}`;
-  const resources = input.resources.map((one) => dbtResource(adapter.engine, input.connection, one));
+  const resources = input.resources.map((one) => dbtResource(engine, input.connection, one));
   const related = resources.map(({ source, columns }) => ({
     resource: source.resource,
     key: source.key,
@@ -74,9 +75,12 @@ export function dbtProject(input: DbtProjectInput): ProjectFile[] {
           path: `models/worktrack/${viewName(source.resource)}.yml`,
           body: propertiesOf(adapter, resource, relations),
         },
-        { path: `models/worktrack/staging/${names.staging}.sql`, body: stagingModel(adapter, resource) },
-        { path: `models/worktrack/history/${names.history}.sql`, body: historyModel(adapter, resource) },
-        { path: `tests/worktrack/${names.types}.sql`, body: typesTest(adapter, resource) },
+        { path: `models/worktrack/staging/${names.staging}.sql`, body: stagingModel(engine, resource) },
+        {
+          path: `models/worktrack/history/${names.history}.sql`,
+          body: historyModel(engine, adapter.runStart, resource),
+        },
+        { path: `tests/worktrack/${names.types}.sql`, body: typesTest(engine, resource) },
       ];
     }),
   ];

@@ -1,5 +1,4 @@
 import type { TableColumn, TypedKind } from './column-kinds.js';
-import { hiveName, hiveString, plainLower, sqlName, sqlString } from './names-and-quotes.js';
 import {
   type Engine,
   type ExactCast,
@@ -10,7 +9,8 @@ import {
   textAbout,
   tryCast,
   typeName,
-} from './views.js';
+} from './engine-views.js';
+import { hiveName, hiveString, plainLower, sqlName, sqlString } from './names-and-quotes.js';
 
 /** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
 export const athena: Engine = {

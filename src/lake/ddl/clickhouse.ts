@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
+import { type Engine, type TableSource, textView } from './engine-views.js';
 import { chName, chString, printable } from './names-and-quotes.js';
-import { type Engine, type TableSource, textView } from './views.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
 export const clickhouse: Engine = {

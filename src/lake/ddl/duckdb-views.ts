@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
 import type { TableColumn, TypedKind } from './column-kinds.js';
-import { printable, sqlName, sqlString } from './names-and-quotes.js';
 import {
   type Engine,
   failingCase,
@@ -13,7 +12,8 @@ import {
   type TableSource,
   textView,
   tryCast,
-} from './views.js';
+} from './engine-views.js';
+import { printable, sqlName, sqlString } from './names-and-quotes.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

@@ -4,8 +4,8 @@ import { folderOf, pointerKey } from '../documents/lake-layout.js';
 import { addLineBreaks, type Manifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import type { Numbers } from './column-kinds.js';
+import type { Engine, TableSource } from './engine-views.js';
 import { viewName } from './names-and-quotes.js';
-import type { Engine, TableSource } from './views.js';
 
 /** A published resource, as statements describe it. */
 export interface PublishedResource {

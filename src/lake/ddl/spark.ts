@@ -1,6 +1,5 @@
 import type { LakeSettings } from '../../core/settings.js';
 import type { TableColumn } from './column-kinds.js';
-import { hiveName, hiveString, printable } from './names-and-quotes.js';
 import {
   type Engine,
   failingCase,
@@ -11,7 +10,8 @@ import {
   textAbout,
   textView,
   tryCast,
-} from './views.js';
+} from './engine-views.js';
+import { hiveName, hiveString, printable } from './names-and-quotes.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';

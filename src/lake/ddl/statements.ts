@@ -4,6 +4,7 @@ import { addLineBreaks, type Manifest } from '../documents/manifest.js';
 import { athena, trino } from './athena-and-trino.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb-views.js';
+import { type Engine, type Statement, type TableSource, viewsOf } from './engine-views.js';
 import { viewName } from './names-and-quotes.js';
 import {
   baseName,
@@ -13,10 +14,9 @@ import {
   runSource,
 } from './published-sources.js';
 import { spark, sparkSetup } from './spark.js';
-import { type Engine, type Statement, type TableSource, viewsOf } from './views.js';
 
 export type { Numbers } from './column-kinds.js';
-export type { Statement } from './views.js';
+export type { Statement } from './engine-views.js';
 
 export const DIALECTS = ['duckdb', 'athena', 'trino', 'spark', 'clickhouse'] as const;
 export type Dialect = (typeof DIALECTS)[number];

@@ -13,6 +13,7 @@ import {
   checkpointKey,
   commitKey,
   dataKey,
+  type LogObject,
   lastCheckpointKey,
   tablePrefix,
   versionOfDataFile,
@@ -160,14 +161,6 @@ export function garbage(state: TableState, paths: Iterable<string>, since: numbe
     const version = versionOfDataFile(path);
     return version !== null && version <= state.version;
   });
-}
-
-/** An object of the log. */
-export interface LogObject {
-  readonly kind: 'commit' | 'checkpoint';
-  readonly version: number;
-  /** Milliseconds since 1970. */
-  readonly modifiedAt: number;
 }
 
 /**

@@ -32,10 +32,16 @@ function padded(version: number): string {
   return String(version).padStart(20, '0');
 }
 
+/** An object of the log. */
+export interface LogObject {
+  readonly kind: 'commit' | 'checkpoint';
+  readonly version: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+}
+
 /** What an object of the log is; `null` for other names. */
-export function parseLogName(
-  name: string,
-): { readonly kind: 'commit' | 'checkpoint'; readonly version: number } | null {
+export function parseLogName(name: string): Omit<LogObject, 'modifiedAt'> | null {
   const found = /^(\d{20})\.(json|checkpoint\.parquet)$/.exec(name);
   if (found === null) return null;
   return { kind: found[2] === 'json' ? 'commit' : 'checkpoint', version: Number(found[1]) };

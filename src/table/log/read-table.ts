@@ -4,8 +4,14 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
-import type { LogObject } from './maintain.js';
-import { checkpointKey, commitKey, lastCheckpointKey, logPrefix, parseLogName } from './paths.js';
+import {
+  checkpointKey,
+  commitKey,
+  type LogObject,
+  lastCheckpointKey,
+  logPrefix,
+  parseLogName,
+} from './paths.js';
 import { type Shown, shownBy, TableState } from './table-state.js';
 
 const READS_AT_ONCE = 8;

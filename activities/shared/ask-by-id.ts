@@ -7,7 +7,6 @@ import {
   type TransientError,
 } from '../../src/api/index.js';
 import { hasId } from '../../src/api/json/has-id.js';
-import { toByteString } from '../../src/core/brands.js';
 
 /** The service's answer to a request for one record by its id. */
 type RecordAnswer = 'found' | 'gone' | 'unclear';
@@ -33,7 +32,7 @@ export async function askById(
   try {
     const answer = await client.fetchById(
       request,
-      (body) => expected === undefined || hasId(body, toByteString(expected.field), toByteString(request.id)),
+      (body) => expected === undefined || hasId(body, expected.field, request.id),
     );
     if (answer === null) return 'gone';
     return answer.value ? 'found' : 'unclear';

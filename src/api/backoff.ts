@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** Upper limit of the first wait; it doubles with each attempt. */
 export const BACKOFF_BASE_MS = 500;
 
@@ -16,20 +18,11 @@ export function backoffDelayMs(attempt: number, capMs: number, random: () => num
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms` milliseconds; rejects with the signal's reason as soon as it is aborted. */
-export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      },
-      Math.min(Math.max(ms, 0), MAX_TIMER_MS),
-    );
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
+export async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  try {
+    await sleep(Math.min(Math.max(ms, 0), MAX_TIMER_MS), undefined, { signal });
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  }
 }

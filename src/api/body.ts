@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
 import { TextDecoder } from 'node:util';
-import { constants, createGunzip, type Gunzip } from 'node:zlib';
+import { constants, createGunzip } from 'node:zlib';
 import { type ByteString, fromByteString, readByteString, toByteString } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
 
@@ -25,10 +26,10 @@ export class BodyError extends WorktrackError {
   }
 }
 
-export interface BodyHeaders {
-  readonly contentEncoding: string | null;
-  readonly contentLength: string | null;
-  readonly contentType: string | null;
+/** A header of a response. Header lines with the same name form one list (RFC 9110 5.3). */
+export function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : (value ?? null);
 }
 
 /** A decoded body and its decoded size in bytes. */
@@ -47,28 +48,27 @@ export interface Body {
  */
 export async function readBody(
   encoded: readonly Buffer[],
-  headers: BodyHeaders,
+  headers: IncomingHttpHeaders,
   maxBytes: number,
 ): Promise<Body> {
-  const { contentLength, contentType } = headers;
-  checkSize(encoded, contentLength, maxBytes);
+  checkSize(encoded, headerOf(headers, 'content-length'), maxBytes);
   const whole = joinChunks(await decoded(encoded, headers, maxBytes));
-  const { text, replaced } = decodeText(whole, contentType);
+  const { text, replaced } = decodeText(whole, headers);
   return { text, bytes: whole.length, replaced };
 }
 
 /** The chunks of the body without its coding. A body of text is read although its label says otherwise. */
 async function decoded(
   encoded: readonly Buffer[],
-  { contentEncoding }: BodyHeaders,
+  headers: IncomingHttpHeaders,
   maxBytes: number,
 ): Promise<readonly Buffer[]> {
-  const coding = codingOf(contentEncoding, encoded);
+  const coding = codingOf(headers, encoded);
   if (coding === 'gzip') return decodeInto([], encoded, maxBytes);
   if (coding === 'identity' || isText(Buffer.concat(encoded))) return encoded;
   throw new BodyError(
     'unknown-coding',
-    `The body has the Content-Encoding ${contentEncoding}, but only ${ACCEPTED_CODING} was requested.`,
+    `The body has the Content-Encoding ${headerOf(headers, 'content-encoding')}, but only ${ACCEPTED_CODING} was requested.`,
   );
 }
 
@@ -100,12 +100,12 @@ function joinChunks(chunks: readonly Buffer[]): Buffer {
  */
 export async function readErrorText(
   encoded: readonly Buffer[],
-  { contentEncoding, contentType }: BodyHeaders,
+  headers: IncomingHttpHeaders,
   maxBytes: number,
 ): Promise<{ readonly text: string; readonly isDecoded: boolean }> {
   const toText = (chunks: readonly Buffer[]) =>
-    fromByteString(decodeText(Buffer.concat(chunks), contentType).text);
-  if (codingOf(contentEncoding, encoded) !== 'gzip') return { text: toText(encoded), isDecoded: true };
+    fromByteString(decodeText(Buffer.concat(chunks), headers).text);
+  if (codingOf(headers, encoded) !== 'gzip') return { text: toText(encoded), isDecoded: true };
   try {
     return { text: toText(await decodeInto([], encoded, maxBytes)), isDecoded: true };
   } catch {
@@ -116,14 +116,20 @@ export async function readErrorText(
   }
 }
 
-/** Decodes a gzip body and returns `sink`, and adds each chunk to it as soon as it is decoded. @param end see `gzipDecoder` */
+/**
+ * Decodes a gzip body and returns `sink`, and adds each chunk to it as soon as it is decoded.
+ *
+ * @param end `marked`: a body without its end is an error; `any`: such a body is decoded as far as it goes
+ */
 async function decodeInto(
   sink: Buffer[],
   encoded: readonly Buffer[],
   maxBytes: number,
   end: 'marked' | 'any' = 'marked',
 ): Promise<readonly Buffer[]> {
-  const decoder = gzipDecoder(end);
+  const decoder = createGunzip({
+    finishFlush: end === 'marked' ? constants.Z_FINISH : constants.Z_SYNC_FLUSH,
+  });
   try {
     for (const chunk of encoded) decoder.write(chunk);
     decoder.end();
@@ -188,11 +194,11 @@ interface DecodedText {
  * Content-Type declares. Otherwise UTF-16 is recognized by its byte order mark or its zero bytes, and after that the
  * declared charset counts. A byte order mark is removed.
  */
-function decodeText(bytes: Buffer, contentType: string | null): DecodedText {
+function decodeText(bytes: Buffer, headers: IncomingHttpHeaders): DecodedText {
   const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   const encoding = utf16Of(bytes);
   if (encoding === null && isUtf8(bytes)) return { text: readByteString(bytes.subarray(start)), replaced: 0 };
-  const decoder = decoderOf(encoding ?? declaredCharset(contentType));
+  const decoder = decoderOf(encoding ?? declaredCharset(headerOf(headers, 'content-type')));
   if (decoder === null) return decodeLossy(bytes.subarray(start));
   const text = toByteString(decoder.decode(bytes));
   // UTF-16 can have U+FFFD as such, which is too rare to be told apart.
@@ -255,8 +261,8 @@ type Coding = 'identity' | 'gzip' | 'unsupported';
  *
  * @param chunks the body as it arrived
  */
-function codingOf(contentEncoding: string | null, chunks: readonly Buffer[]): Coding {
-  const codings = (contentEncoding ?? '')
+function codingOf(headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Coding {
+  const codings = (headerOf(headers, 'content-encoding') ?? '')
     .split(',')
     .map((token) => token.trim().toLowerCase().replace(/^x-/, ''))
     .filter((token) => CODINGS.includes(token));
@@ -275,9 +281,4 @@ function startsWith(chunks: readonly Buffer[], bytes: readonly number[]): boolea
     }
   }
   return false;
-}
-
-/** The decoder for gzip. @param end `marked`: a body without its end is an error; `any`: such a body is decoded as far as it goes */
-function gzipDecoder(end: 'marked' | 'any'): Gunzip {
-  return createGunzip({ finishFlush: end === 'marked' ? constants.Z_FINISH : constants.Z_SYNC_FLUSH });
 }

@@ -35,16 +35,6 @@ interface AcquireOptions {
   readonly onHold?: ((untilMs: number) => void) | undefined;
 }
 
-/** For progress displays and metrics. */
-interface RateBudgetState {
-  /** End of the current hold, in ms since the epoch; null without a hold. */
-  readonly waitingUntil: number | null;
-  readonly inFlight: number;
-  readonly queued: number;
-  readonly concurrency: number;
-  readonly requestsPerSecond: number | null;
-}
-
 interface Waiter {
   readonly options: AcquireOptions;
   readonly settle: (acquired: Acquired) => void;
@@ -73,7 +63,8 @@ export class RateBudget {
     this.#now = options.now ?? (() => performance.timeOrigin + performance.now());
   }
 
-  get state(): RateBudgetState {
+  /** What holds now. `waitingUntil` is the end of the current hold, in ms since the epoch; null without a hold. */
+  get state() {
     return {
       waitingUntil: this.#heldUntil > this.#now() ? this.#heldUntil : null,
       inFlight: this.#inFlight,

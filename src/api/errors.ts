@@ -1,4 +1,3 @@
-import type { Cursor } from '../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
 
 /**
@@ -10,19 +9,8 @@ export type Evidence = 'status' | 'header' | 'words' | 'challenge';
 /** How a caller handles an error of the service (docs/explanation/guarantees.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
 
-/** The request that failed. All texts are redacted. */
-export interface RequestContext {
-  readonly method: string;
-  readonly resource: string;
-  /** Origin, path and query; never a credential. */
-  readonly url: string;
-  readonly cursor: Cursor | null;
-  /** From 1. */
-  readonly attempt: number;
-}
-
 interface ServiceErrorOptions {
-  readonly request?: RequestContext | null | undefined;
+  readonly resource?: string | undefined;
   readonly status?: number | null | undefined;
   /** The service's error message, redacted and shortened. */
   readonly serviceMessage?: string | null | undefined;
@@ -36,11 +24,7 @@ interface ServiceErrorOptions {
 /** Base of all errors of a request to the service. */
 export abstract class ServiceError extends WorktrackError {
   abstract readonly kind: ServiceErrorKind;
-  readonly method: string | null;
   readonly resource: string | null;
-  readonly url: string | null;
-  readonly cursor: Cursor | null;
-  readonly attempt: number | null;
   readonly status: number | null;
   readonly serviceMessage: string | null;
   readonly retryAfterMs: number | null;
@@ -48,12 +32,7 @@ export abstract class ServiceError extends WorktrackError {
 
   constructor(message: string, options: ServiceErrorOptions = {}) {
     super(message, options);
-    const request = options.request ?? null;
-    this.method = request?.method ?? null;
-    this.resource = request?.resource ?? null;
-    this.url = request?.url ?? null;
-    this.cursor = request?.cursor ?? null;
-    this.attempt = request?.attempt ?? null;
+    this.resource = options.resource ?? null;
     this.status = options.status ?? null;
     this.serviceMessage = options.serviceMessage ?? null;
     this.retryAfterMs = options.retryAfterMs ?? null;

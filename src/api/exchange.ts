@@ -2,15 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/retry-after.js';
 import type { HttpSettings } from '../core/settings.js';
-import {
-  type Body,
-  BodyError,
-  type BodyHeaders,
-  readBody,
-  readErrorText,
-  tooLarge,
-  tooSlow,
-} from './body.js';
+import { type Body, BodyError, headerOf, readBody, readErrorText, tooLarge, tooSlow } from './body.js';
 import { isLimitUsedUp, isSuccess } from './classify-response.js';
 
 /** One complete HTTP request. */
@@ -19,39 +11,43 @@ export interface HttpRequest {
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
-  readonly signal: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
   /** Called just before the first byte is sent. Without this call, no part of the request has left the process. */
-  readonly onSend: (() => void) | undefined;
+  readonly onSend?: () => void;
 }
 
 interface ResponseHead {
   readonly status: number;
-  /** The service's clock, in ms since the epoch. */
-  readonly serviceDate: number | null;
-  /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. Null for a 2xx. */
-  readonly retryAfterMs: number | null;
-  /** The text of `Retry-After`. */
-  readonly retryAfter: string | null;
-  readonly location: string | null;
   readonly headers: IncomingHttpHeaders;
   /** The reason phrase of the status line. */
   readonly reason: string;
 }
 
-/** 2xx with its whole body; any other status with the beginning of its body as text. */
-export type HttpResponse =
-  | { readonly kind: 'success'; readonly head: ResponseHead; readonly body: Body }
-  | {
-      readonly kind: 'failure';
-      readonly head: ResponseHead;
-      readonly text: string;
-      /** Whether `text` is certainly the whole body. */
-      readonly isWhole: boolean;
-    };
+interface AnyResponse extends ResponseHead {
+  /** The service's clock, in ms since the epoch. */
+  readonly serviceDate: number | null;
+}
 
-/** Enough for any error message; the rest of an error page is not read. */
+interface SuccessResponse extends AnyResponse {
+  readonly kind: 'success';
+  readonly body: Body;
+}
+
+interface FailureResponse extends AnyResponse {
+  readonly kind: 'failure';
+  /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. */
+  readonly retryAfterMs: number | null;
+  readonly text: string;
+  /** Whether `text` is certainly the whole body. */
+  readonly isWhole: boolean;
+}
+
+/** 2xx with its whole body; any other status with the beginning of its body as text. */
+export type HttpResponse = SuccessResponse | FailureResponse;
+
+/** Enough for any error message, in bytes; the rest of an error page is not read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
@@ -64,108 +60,44 @@ export async function exchange(
   http: HttpSettings,
   now: () => number,
 ): Promise<HttpResponse> {
-  const { method, origin, path, headers, body: content, onSend, signal } = request;
-  const response = await readResponse(
-    dispatcher,
-    {
-      method,
-      origin,
-      path,
-      headers,
-      body: content,
-      headersTimeout: http.headersTimeoutMs,
-      bodyTimeout: http.bodyTimeoutMs,
-    },
-    {
-      onSend,
-      signal,
-      timeoutMs: http.responseTimeoutMs,
-      maxBytes: http.maxBodyBytes,
-      maxErrorBytes: MAX_ERROR_BYTES,
-    },
-  );
-  const head = readHead(response, now());
-  const coding = bodyHeaders(response);
-  if (!isSuccess(head.status)) {
-    const { text, isDecoded } = await readErrorText(response.chunks, coding, MAX_ERROR_BYTES);
-    const isWhole = isDecoded && response.isWhole && endIsMarked(response);
-    return { kind: 'failure', head, text, isWhole };
+  const { chunks, isWhole, ...head } = await readResponse(dispatcher, request, http);
+  const { status, headers } = head;
+  const nowMs = now();
+  const date = headerOf(headers, 'date');
+  const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
+  if (!isSuccess(status)) {
+    const { text, isDecoded } = await readErrorText(chunks, headers, MAX_ERROR_BYTES);
+    const retryAfterMs = requiredWaitMs(headers, { serviceDateMs: serviceDate, nowMs });
+    const isAll = isDecoded && isWhole && endIsMarked(head);
+    return { kind: 'failure', ...head, serviceDate, retryAfterMs, text, isWhole: isAll };
   }
-  const body = await readBody(response.chunks, coding, http.maxBodyBytes);
-  if (body.bytes === 0 && !endIsMarked(response)) {
+  const body = await readBody(chunks, headers, http.maxBodyBytes);
+  if (body.bytes === 0 && !endIsMarked(head)) {
     throw new BodyError('truncated', 'The body is empty and its end is not marked.');
   }
-  return { kind: 'success', head, body };
+  return { kind: 'success', ...head, serviceDate, body };
 }
 
 /** Whether the end of a body is marked (RFC 9112 6.3). If not, a truncated body looks the same as a complete one. */
-function endIsMarked({ status, headers }: RawResponse): boolean {
+function endIsMarked({ status, headers }: ResponseHead): boolean {
   if (status === 204 || status === 205) return true;
-  return header(headers, 'content-length') !== null || header(headers, 'transfer-encoding') !== null;
-}
-
-function readHead({ status, headers, reason }: RawResponse, nowMs: number): ResponseHead {
-  const date = header(headers, 'date');
-  const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
-  const retryAfter = header(headers, 'retry-after');
-  return {
-    status,
-    serviceDate,
-    retryAfterMs: isSuccess(status) ? null : requiredWaitMs(headers, { serviceDateMs: serviceDate, nowMs }),
-    retryAfter,
-    location: header(headers, 'location'),
-    headers,
-    reason,
-  };
+  return headerOf(headers, 'content-length') !== null || headerOf(headers, 'transfer-encoding') !== null;
 }
 
 function requiredWaitMs(
   headers: IncomingHttpHeaders,
   clock: { readonly serviceDateMs: number | null; readonly nowMs: number },
 ): number | null {
-  const requested = parseRetryAfter(header(headers, 'retry-after'), clock);
+  const requested = parseRetryAfter(headerOf(headers, 'retry-after'), clock);
   if (requested !== null || !isLimitUsedUp({ headers })) return requested;
   return resetDelayMs(headers, clock);
 }
 
-function bodyHeaders({ headers }: RawResponse): BodyHeaders {
-  return {
-    contentEncoding: header(headers, 'content-encoding'),
-    contentLength: header(headers, 'content-length'),
-    contentType: header(headers, 'content-type'),
-  };
-}
-
-/** Header lines with the same name form one list (RFC 9110 5.3). */
-function header(headers: IncomingHttpHeaders, name: string): string | null {
-  const value = headers[name];
-  if (value === undefined) return null;
-  return Array.isArray(value) ? value.join(', ') : value;
-}
-
 /** A response as it arrived, with its body still encoded. */
-interface RawResponse {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** The reason phrase of the status line. */
-  readonly reason: string;
+interface RawResponse extends ResponseHead {
   readonly chunks: readonly Buffer[];
   /** Whether the body ended by itself. Only that of an error can be cut. */
   readonly isWhole: boolean;
-}
-
-type RawHead = Pick<RawResponse, 'status' | 'headers' | 'reason'>;
-
-interface ReaderOptions {
-  /** Called just before the first byte is sent. Without this call, no part of the request has left the process. */
-  readonly onSend: (() => void) | undefined;
-  readonly signal: AbortSignal | undefined;
-  /** Limit for the whole response, from the dispatch to the last byte of the body, ms. */
-  readonly timeoutMs: number;
-  /** Limit for the encoded body of a 2xx, bytes. */
-  readonly maxBytes: number;
-  /** Of any other response, at most this much is read, bytes. */
-  readonly maxErrorBytes: number;
 }
 
 /**
@@ -178,37 +110,46 @@ interface ReaderOptions {
  */
 function readResponse(
   dispatcher: Dispatcher,
-  request: Dispatcher.DispatchOptions,
-  options: ReaderOptions,
+  request: HttpRequest,
+  http: HttpSettings,
 ): Promise<RawResponse> {
+  const { method, origin, path, headers = {}, body = null, signal } = request;
   return new Promise((resolve, reject) => {
-    options.signal?.throwIfAborted();
-    dispatcher.dispatch(request, new ResponseReader(options, resolve, reject));
+    signal?.throwIfAborted();
+    const { headersTimeoutMs: headersTimeout, bodyTimeoutMs: bodyTimeout } = http;
+    dispatcher.dispatch(
+      { method, origin, path, headers, body, headersTimeout, bodyTimeout },
+      new ResponseReader(request, http, resolve, reject),
+    );
   });
 }
 
 class ResponseReader implements Dispatcher.DispatchHandler {
-  readonly #options: ReaderOptions;
+  readonly #request: HttpRequest;
+  readonly #maxBytes: number;
   readonly #resolve: (response: RawResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason);
+  readonly #onAbort = (): void => this.#stop(this.#request.signal?.reason);
   readonly #chunks = new ChunkList();
   #controller: Dispatcher.DispatchController | null = null;
   #hasEnded = false;
-  #head: RawHead | null = null;
+  #head: ResponseHead | null = null;
   #bytes = 0;
 
   constructor(
-    options: ReaderOptions,
+    request: HttpRequest,
+    http: HttpSettings,
     resolve: (response: RawResponse) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#options = options;
+    this.#request = request;
+    this.#maxBytes = http.maxBodyBytes;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#timer = setTimeout(() => this.#stop(tooSlow(options.timeoutMs)), options.timeoutMs);
-    options.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    // From the dispatch to the last byte of the body.
+    this.#timer = setTimeout(() => this.#stop(tooSlow(http.responseTimeoutMs)), http.responseTimeoutMs);
+    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** undici calls it again if it writes the same request to another connection. */
@@ -216,7 +157,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#controller = controller;
     // A request that was stopped while it waited for a connection is dropped here without being sent.
     if (this.#hasEnded) controller.abort(new Error('the request was stopped before it was sent'));
-    else this.#options.onSend?.();
+    else this.#request.onSend?.();
   }
 
   onResponseStart(
@@ -231,10 +172,9 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    const { maxBytes, maxErrorBytes } = this.#options;
     this.#bytes += chunk.length;
-    if (this.#bytes <= (this.#isSuccess() ? maxBytes : maxErrorBytes)) this.#chunks.add(chunk);
-    else this.#stop(tooLarge(maxBytes));
+    if (this.#bytes <= (this.#isSuccess() ? this.#maxBytes : MAX_ERROR_BYTES)) this.#chunks.add(chunk);
+    else this.#stop(tooLarge(this.#maxBytes));
   }
 
   onResponseEnd(): void {
@@ -256,13 +196,13 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   #fail(error: unknown): void {
     if (this.#hasEnded) return;
     this.#end();
-    const { signal } = this.#options;
+    const { signal } = this.#request;
     if (signal?.aborted) this.#reject(signal.reason);
     else if (this.#head !== null && !this.#isSuccess()) this.#resolve(this.#response(this.#head, false));
     else this.#reject(error);
   }
 
-  #response(head: RawHead, isWhole: boolean): RawResponse {
+  #response(head: ResponseHead, isWhole: boolean): RawResponse {
     return { ...head, chunks: this.#chunks.chunks(), isWhole };
   }
 
@@ -274,7 +214,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#hasEnded = true;
     clearTimeout(this.#timer);
     // Otherwise the caller's signal keeps one listener per request.
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#request.signal?.removeEventListener('abort', this.#onAbort);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type Cursor, toByteString } from '../core/brands.js';
+import { toByteString } from '../core/brands.js';
 import { dispatcherFor } from './dispatcher.js';
 import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
@@ -51,22 +51,24 @@ const UNFINISHED: readonly number[] = [202, 206];
 /** Turns the three kinds of request into operations for `RequestExecutor`, which sends them. */
 class HttpServiceClient implements ServiceClient {
   readonly #root: string;
+  readonly #origin: string;
   readonly #dispatcher: Dispatcher;
   readonly #executor: RequestExecutor;
   #closed = false;
 
   constructor(root: string, dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#root = root;
+    this.#origin = new URL(root).origin;
     this.#dispatcher = dispatcher;
     this.#executor = new RequestExecutor(dispatcher, options);
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
-    const target = this.#target(request, 'GET', request.path.split('/'), () => listQuery(request));
+    const target = this.#target(request, request.path.split('/'), () => listQuery(request));
     const { cursor, mayRetry, wasRead } = request;
     let isBlank = false;
     const received = await this.#execute(
-      { ...readOperation(request, target), cursor, mayRetry, wasRead: wasRead === true && cursor === null },
+      { ...readOperation(request, target), mayRetry, wasRead: wasRead === true && cursor === null },
       (body, response) => {
         isBlank = !/\S/.test(body);
         if (isBlank && cursor !== null)
@@ -81,7 +83,7 @@ class HttpServiceClient implements ServiceClient {
 
   async fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null> {
     const segments = recordSegments(request.path, [{ value: request.id, shown: '<id>' }]);
-    const target = this.#target(request, 'GET', segments, () => '');
+    const target = this.#target(request, segments, () => '');
     try {
       return await this.#execute(readOperation(request, target), (body, response) => {
         if (!/\S/.test(body)) throw new BrokenPromiseError('the response has no record');
@@ -110,23 +112,22 @@ class HttpServiceClient implements ServiceClient {
       const operation = { ...this.#writeOperation(request, onSend), onFailure };
       const received = await this.#execute(operation, parse);
       return { kind: 'answered', answer: { verdict: 'accepted', received } };
-    } catch (thrown) {
-      // For a write, a 404 rejects the row, like any other 4xx.
-      const error = thrown instanceof NotFoundError ? toRejectedError(thrown) : thrown;
+    } catch (error) {
       return outcomeOfFailure({ error, sends, unprocessed, before: request.before ?? 'never' });
     }
   }
 
   #writeOperation(request: SendRequest, onSend: () => void): Operation {
     const { resource, method, body, signal, onWait, idempotencyKey, notAfter } = request;
-    const { url, displayUrl, records } = this.#target(request, method, request.path, () => '');
+    const target = this.#target(request, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
       const cause = new UnsendableError('An Idempotency-Key must consist of visible ASCII characters.');
-      throw unsendableError(request, method, displayUrl, cause);
+      throw unsendableError(request, cause);
     }
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
     return {
-      ...{ method, resource, url, displayUrl, records, body, notAfter, onSend, signal, onWait },
+      ...target,
+      ...{ method, resource, body, notAfter, onSend, signal, onWait },
       headers: {
         'content-type': 'application/json',
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
@@ -147,51 +148,30 @@ class HttpServiceClient implements ServiceClient {
   }
 
   #target(
-    request: { readonly resource: string; readonly cursor?: Cursor | null },
-    method: string,
+    request: ListRequest | FetchRequest | SendRequest,
     segments: readonly Segment[],
     query: () => string,
   ): Target {
     try {
       const url = resourceUrl(this.#root, segments) + query();
+      const origin = this.#origin;
       const records = segments.flatMap((segment) => (typeof segment === 'string' ? [] : [segment.value]));
-      return { url, displayUrl: records.length === 0 ? url : displayUrl(this.#root, segments), records };
+      const shown = records.length === 0 ? url : displayUrl(this.#root, segments);
+      return { origin, path: url.slice(origin.length), displayUrl: shown, records };
     } catch (error) {
-      if (error instanceof UnsendableError) throw unsendableError(request, method, this.#root, error);
-      throw error;
+      throw error instanceof UnsendableError ? unsendableError(request, error) : error;
     }
   }
 }
 
 /** The URL of a request, and its form for messages. */
-type Target = Pick<Operation, 'url' | 'displayUrl' | 'records'>;
+type Target = Pick<Operation, 'origin' | 'path' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
   const { resource, signal, onWait } = request;
   return { ...target, method: 'GET', resource, signal, onWait };
 }
 
-function unsendableError(
-  request: { readonly resource: string; readonly cursor?: Cursor | null },
-  method: string,
-  url: string,
-  cause: UnsendableError,
-): RejectedError {
-  const context = { method, resource: request.resource, url, cursor: request.cursor ?? null, attempt: 1 };
-  return new RejectedError(`${request.resource}: ${cause.message} The request was not sent.`, {
-    request: context,
-    cause,
-  });
-}
-
-function toRejectedError(error: NotFoundError): RejectedError {
-  const { method, resource, url, cursor, attempt, status, serviceMessage } = error;
-  const request = {
-    method: method ?? '',
-    resource: resource ?? '',
-    url: url ?? '',
-    cursor,
-    attempt: attempt ?? 1,
-  };
-  return new RejectedError(error.message, { request, status, serviceMessage });
+function unsendableError({ resource }: { readonly resource: string }, cause: UnsendableError): RejectedError {
+  return new RejectedError(`${resource}: ${cause.message} The request was not sent.`, { resource, cause });
 }

@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici';
-import { type Cursor, fromByteString } from '../core/brands.js';
+import { fromByteString } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { SecretReader } from '../core/secrets.js';
 import type { HttpSettings } from '../core/settings.js';
 import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
-import { ACCEPTED_CODING } from './body.js';
+import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
-import { type RequestContext, type ServiceError, TransientError } from './errors.js';
+import { type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
 import { createRecordRedactor, createRedactor, type Redactor } from './redact.js';
 import { MAX_REDIRECTS, redirectPath } from './redirect.js';
@@ -26,6 +26,7 @@ import {
   exchangeError,
   notJsonError,
   parseError,
+  type RequestContext,
   statusError,
   strictJsonError,
 } from './service-failure.js';
@@ -33,22 +34,17 @@ import { serviceMessage } from './service-message.js';
 
 /** A request to the service, without the headers that every request has. */
 export interface Operation
-  extends Waitable,
-    Partial<Pick<ListRequest, 'cursor' | 'wasRead' | 'mayRetry'>>,
+  extends HttpRequest,
+    Waitable,
+    Partial<Pick<ListRequest, 'wasRead' | 'mayRetry'>>,
     Pick<SendRequest, 'notAfter'> {
-  readonly method: HttpRequest['method'];
   readonly resource: string;
-  readonly url: string;
   /** The URL for messages, with a placeholder for each record id. */
   readonly displayUrl: string;
   /** Ids of the record in the request. Messages never contain them. */
   readonly records: readonly string[];
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
   /** Most attempts. Default: the client's setting. */
   readonly attempts?: number | undefined;
-  /** Called each time just before the request is handed to a connection. */
-  readonly onSend?: () => void;
   /** Called for each attempt that got a response or lost its connection, and failed. */
   readonly onFailure?: (error: ServiceError) => void;
 }
@@ -63,7 +59,6 @@ const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 /** Sends requests within the rate budget and retries transient failures. */
 export class RequestExecutor {
   readonly #dispatcher: Dispatcher;
-  readonly #origin: string;
   readonly #http: HttpSettings;
   readonly #rules: ErrorRules;
   readonly #json: 'strict' | 'lenient';
@@ -78,7 +73,6 @@ export class RequestExecutor {
 
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#dispatcher = dispatcher;
-    this.#origin = new URL(options.baseUrl).origin;
     this.#http = options.http;
     this.#rules = { mapping: options.errors, giveUpAfterMs: options.giveUpAfterMs };
     this.#json = options.json ?? 'strict';
@@ -117,7 +111,7 @@ export class RequestExecutor {
 
   async #attempt<T>(operation: Operation, attempt: number, parse: Parse<T>): Promise<AttemptResult<T>> {
     operation.signal?.throwIfAborted();
-    const lease = this.#budget.tryAcquire() ?? (await this.#lease(operation, attempt));
+    const lease = this.#budget.tryAcquire() ?? (await this.#lease(operation));
     let outcome: LeaseOutcome = { kind: 'failure' };
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
     const startedAt = performance.now();
@@ -128,16 +122,16 @@ export class RequestExecutor {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
       redact = withRecordRedaction(this.#redact(key), operation.records);
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
-      if (isExpired(operation, this.#now())) throw expiredError(requestContext(operation, attempt, redact));
+      if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
-        response = await this.#exchange(this.#toRequest(operation, key));
+        response = await this.#exchange(operation, key);
       } catch (error) {
         operation.signal?.throwIfAborted();
-        const failed = exchangeError(error, requestContext(operation, attempt, redact), redact);
+        const failed = exchangeError(error, requestContext(operation, redact), redact);
         return { kind: 'failed', error: failed, delayMs: backoff };
       }
       if (response.kind === 'failure') {
-        const request = requestContext(operation, attempt, redact);
+        const request = requestContext(operation, redact);
         failure = statusError(response, request, this.#rules, redact, operation.wasRead === true);
       }
       outcome = leaseOutcome(response, failure, backoff, this.#rules.giveUpAfterMs);
@@ -153,9 +147,9 @@ export class RequestExecutor {
         : backoff;
       return { kind: 'failed', error, delayMs: Math.max(requiredMs, delay) };
     };
-    const context = (): RequestContext => requestContext(operation, attempt, redact);
-    const { status, serviceDate, retryAfterMs, location } = response.head;
-    if (response.kind === 'failure') return failed(failure!, retryAfterMs ?? 0);
+    const context = (): RequestContext => requestContext(operation, redact);
+    if (response.kind === 'failure') return failed(failure!, response.retryAfterMs ?? 0);
+    const { status, serviceDate, headers } = response;
     const { text, bytes, replaced } = response.body;
     const retries = attempt - 1;
     const received = (value: T, repaired: number): AttemptResult<T> => ({
@@ -163,7 +157,7 @@ export class RequestExecutor {
       received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
     });
     const facts = {
-      ...{ status, location, url: operation.url },
+      ...{ status, location: headerOf(headers, 'location'), url: operation.origin + operation.path },
       message: () => serviceMessage(fromByteString(text), redact)?.shown ?? null,
     };
     // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
@@ -188,18 +182,25 @@ export class RequestExecutor {
   }
 
   /** Makes one request and follows its redirects within the origin. */
-  async #exchange(request: HttpRequest): Promise<HttpResponse> {
-    let next = request;
+  async #exchange(operation: Operation, key: string): Promise<HttpResponse> {
+    const headers = {
+      authorization: `Bearer ${key}`,
+      accept: 'application/json',
+      'accept-encoding': ACCEPTED_CODING,
+      'user-agent': this.#userAgent,
+      ...operation.headers,
+    };
+    let next: HttpRequest = { ...operation, headers };
     for (let redirects = 0; ; redirects += 1) {
       const response = await exchange(this.#dispatcher, next, this.#http, this.#now);
-      const { status, location } = response.head;
-      const path = response.kind === 'success' ? null : redirectPath(status, location, next);
+      const location = headerOf(response.headers, 'location');
+      const path = response.kind === 'success' ? null : redirectPath(response.status, location, next);
       if (path === null || redirects === MAX_REDIRECTS) return response;
       next = { ...next, path };
     }
   }
 
-  async #lease(operation: Operation, attempt: number): Promise<Lease> {
+  async #lease(operation: Operation): Promise<Lease> {
     let heldSince: number | null = null;
     const acquired = await this.#budget.acquire({
       signal: operation.signal,
@@ -217,56 +218,28 @@ export class RequestExecutor {
     waited(retryAfterMs);
     throw new TransientError(
       `${operation.resource}: the service requires this connection to wait ${Math.ceil(retryAfterMs / 1000)} s longer; the request was not sent.`,
-      { request: requestContext(operation, attempt, this.#redact(null)), retryAfterMs, reason: 'hold' },
+      { resource: operation.resource, retryAfterMs, reason: 'hold' },
     );
   }
 
-  #toRequest({ method, url, headers, body, signal, onSend }: Operation, key: string): HttpRequest {
-    return {
-      method,
-      origin: this.#origin,
-      path: url.slice(this.#origin.length),
-      headers: {
-        authorization: `Bearer ${key}`,
-        accept: 'application/json',
-        'accept-encoding': ACCEPTED_CODING,
-        'user-agent': this.#userAgent,
-        ...headers,
-      },
-      body: body ?? null,
-      signal,
-      onSend,
-    };
-  }
-
-  /** Creates a redactor only when the key changes. Without a key (not read yet), uses the previous redactor. */
-  #redact(key: string | null): Redactor {
-    if (key === null) return this.#redactor?.redact ?? createRedactor([]);
+  /** Creates a redactor only when the key changes. */
+  #redact(key: string): Redactor {
     if (this.#redactor?.key !== key) this.#redactor = { key, redact: createRedactor([key]) };
     return this.#redactor.redact;
   }
 }
 
-function requestContext(operation: Operation, attempt: number, redact: Redactor): RequestContext {
-  const { method, resource, displayUrl, cursor = null } = operation;
-  return {
-    method,
-    resource,
-    url: redact(displayUrl),
-    cursor: cursor === null ? null : (redact(cursor) as Cursor),
-    attempt,
-  };
+function requestContext({ method, resource, displayUrl }: Operation, redact: Redactor): RequestContext {
+  return { method, resource, url: redact(displayUrl) };
 }
 
 function isExpired({ notAfter }: Operation, atMs: number): boolean {
   return notAfter !== undefined && atMs > notAfter;
 }
 
-function expiredError(request: RequestContext): TransientError {
-  return new TransientError(
-    `${request.resource}: the deadline for sending this request has passed; it was not sent.`,
-    { request, reason: 'expired' },
-  );
+function expiredError(resource: string): TransientError {
+  const message = `${resource}: the deadline for sending this request has passed; it was not sent.`;
+  return new TransientError(message, { resource, reason: 'expired' });
 }
 
 /** Adds record ids to a redactor. The patterns are built on first use, because few requests need a message. */
@@ -279,7 +252,6 @@ function withRecordRedaction(redact: Redactor, records: readonly string[]): Reda
   };
 }
 
-/**
 /**
  * The longest time that one response holds the requests of the whole connection. The list that got it waits as long
  * as it says. The others ask for themselves after that, because the wait may be odd, or about that list only.
@@ -298,7 +270,7 @@ function leaseOutcome(
   giveUpAfterMs = Number.POSITIVE_INFINITY,
 ): LeaseOutcome {
   if (response.kind === 'success') return { kind: 'success' };
-  const { status, retryAfterMs } = response.head;
+  const { status, retryAfterMs } = response;
   const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
   const holdMs = isBelieved ? Math.min(retryAfterMs, MAX_HOLD_MS) : 0;
   if (status === 429 || failure?.evidence === 'header')

@@ -3,7 +3,7 @@ import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/d
 import type { ErrorMapping } from '../core/settings.js';
 import { cutText } from '../core/text-budget.js';
 import { AT_THE_END } from '../json/scanner.js';
-import { BodyError, type BodyFault } from './body.js';
+import { BodyError, type BodyFault, headerOf } from './body.js';
 import { classifyResponse, isChallenge, refusalScope } from './classify-response.js';
 import {
   BodyTooLargeError,
@@ -13,7 +13,6 @@ import {
   type RefusalScope,
   RefusedError,
   RejectedError,
-  type RequestContext,
   type ServiceError,
   TransientError,
   type TransientReason,
@@ -24,6 +23,14 @@ import { MAX_REDIRECTS } from './redirect.js';
 import { ReportedError, serviceMessage } from './service-message.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
+
+/** The request that failed. All texts are redacted. */
+export interface RequestContext {
+  readonly method: string;
+  readonly resource: string;
+  /** Origin, path and query; never a credential. */
+  readonly url: string;
+}
 
 /** What a refusal means and what the user can do. */
 export const REFUSAL_REMEDY: Readonly<Record<RefusalScope, string>> = {
@@ -57,10 +64,9 @@ export function statusError(
   redact: Redactor,
   wasRead: boolean,
 ): ServiceError {
-  const { status, retryAfterMs, retryAfter, location, headers, reason } = response.head;
-  const { text } = response;
+  const { status, retryAfterMs, headers, text } = response;
   const purpose = request.method === 'GET' ? 'read' : 'write';
-  const { kind, byStatus, evidence } = classifyResponse({ status, headers, reason, text }, mapping, purpose);
+  const { kind, byStatus, evidence } = classifyResponse(response, mapping, purpose);
   const message = evidence === 'challenge' ? null : serviceMessage(text, redact);
   const quoted = message === null ? '' : ` and says: ${message.shown}`;
   const what = `${subject(request)} answered ${status}${quoted}`;
@@ -68,7 +74,7 @@ export function statusError(
   const sentence = /[.!?]$/.test(what) ? what : `${what}.`;
   const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
   const options = {
-    request,
+    resource: request.resource,
     status,
     retryAfterMs,
     serviceMessage: message?.shown ?? null,
@@ -77,7 +83,7 @@ export function statusError(
     patience: isTooLong ? 'none' : 'long',
   } as const;
   const tooLong = isTooLong
-    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${boundMessage(redact(retryAfter ?? ''), 100)}), which is longer than ` +
+    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${boundMessage(redact(headerOf(headers, 'retry-after') ?? ''), 100)}), which is longer than ` +
       `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
     : '';
   const refused = (): RefusedError => {
@@ -95,6 +101,8 @@ export function statusError(
     case 'refused':
       return refused();
     case 'not-found':
+      // For a write, a 404 rejects the row, like any other 4xx.
+      if (purpose === 'write') return new RejectedError(what, { ...options, isCut: !response.isWhole });
       return wasRead
         ? new TransientError(missingList(sentence), { ...options, patience: 'short' })
         : new NotFoundError(what, options);
@@ -102,7 +110,7 @@ export function statusError(
       return new RejectedError(what, { ...options, isCut: !response.isWhole });
     case 'redirect':
       return new TransientError(
-        `${subject(request)} answered ${status}, ${redirectText(location, request, redact)}`,
+        `${subject(request)} answered ${status}, ${redirectText(headerOf(headers, 'location'), request, redact)}`,
         { ...options, reason: 'redirect', patience: 'short' },
       );
     default:
@@ -145,15 +153,16 @@ const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'time
 /** The error for a failed connection or an unreadable body. */
 export function exchangeError(error: unknown, request: RequestContext, redact: Redactor): ServiceError {
   const cause = safeCause(error, redact);
+  const { resource } = request;
   if (error instanceof BodyError) {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
         `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
-        { request, cause, maxBodyBytes: error.maxBytes },
+        { resource, cause, maxBodyBytes: error.maxBytes },
       );
     }
     const reason = REASONS[error.fault] ?? 'body';
-    return new TransientError(`${subject(request)}: ${cause.message}`, { request, cause, reason });
+    return new TransientError(`${subject(request)}: ${cause.message}`, { resource, cause, reason });
   }
   const code = codeOf(error);
   const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';
@@ -161,11 +170,7 @@ export function exchangeError(error: unknown, request: RequestContext, redact: R
   const suffix = code === null || detail.includes(code) ? '' : ` (${code})`;
   return new TransientError(
     `${subject(request)} failed: could not connect, or the connection broke: ${detail}${suffix}`,
-    {
-      request,
-      cause,
-      reason,
-    },
+    { resource, cause, reason },
   );
 }
 
@@ -188,13 +193,14 @@ export function parseError(
   status: number,
   redact: Redactor,
 ): ServiceError | null {
+  const isKnown =
+    error instanceof BrokenPromiseError || error instanceof ReportedError || error instanceof SyntaxError;
+  if (!isKnown) return null;
+  const cause = safeCause(error, redact);
+  const options = { resource: request.resource, status, cause };
   if (error instanceof BrokenPromiseError) {
-    return new BrokenPromiseError(`${subject(request)}: ${redact(error.message)}`, {
-      request,
-      status,
-      row: error.row,
-      cause: safeCause(error, redact),
-    });
+    const { row } = error;
+    return new BrokenPromiseError(`${subject(request)}: ${redact(error.message)}`, { ...options, row });
   }
   if (error instanceof ReportedError) {
     const message = boundMessage(redact(error.message));
@@ -202,23 +208,16 @@ export function parseError(
       message === ''
         ? 'its body reports an error without a message'
         : `its body reports an error: ${message}`;
-    const options = { request, status, cause: safeCause(error, redact), serviceMessage: message || null };
     return new TransientError(`${subject(request)} answered ${status}, but ${what}`, {
       ...options,
+      serviceMessage: message || null,
       reason: 'body',
       patience: 'short',
     });
   }
-  if (!(error instanceof SyntaxError)) return null;
-  const cause = safeCause(error, redact);
   return new TransientError(
     `${subject(request)} answered ${status} with incomplete or invalid JSON: ${cause.message}`,
-    {
-      request,
-      status,
-      cause,
-      reason: error.message.endsWith(AT_THE_END) ? 'cut' : 'body',
-    },
+    { ...options, reason: error.message.endsWith(AT_THE_END) ? 'cut' : 'body' },
   );
 }
 
@@ -233,7 +232,7 @@ export function strictJsonError(
   return new TransientError(
     `${subject(request)} answered ${status} with invalid JSON: ${cause.message}. The body is complete, and has raw control ` +
       'characters in strings, or NaN or Infinity. To read it nevertheless, set `json: lenient` for the connection.',
-    { request, status, cause, reason: 'body', patience: 'short' },
+    { resource: request.resource, status, cause, reason: 'body', patience: 'short' },
   );
 }
 
@@ -245,17 +244,16 @@ const MAX_PLAIN_TEXT = 200;
  * The body decides, and not its Content-Type.
  */
 export function notJsonError(
-  { head, body }: Extract<HttpResponse, { kind: 'success' }>,
+  { status, headers, reason, body }: Extract<HttpResponse, { kind: 'success' }>,
   context: () => RequestContext,
   redact: Redactor,
 ): ServiceError | null {
   const first = /\S/.exec(body.text)?.[0];
   if (first !== undefined && /[[{"\d\-tfnNI]/.test(first)) return null;
-  const { status, headers, reason } = head;
   const request = context();
   const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
   const what = `${subject(request)} answered ${status} with`;
-  const options = { request, status, reason: 'body' } as const;
+  const options = { resource: request.resource, status, reason: 'body' } as const;
   if (isChallenge({ headers, reason, text }))
     return new TransientError(`${what} a web page or without a body. ${READING.challenge}`, {
       ...options,

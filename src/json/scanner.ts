@@ -170,6 +170,23 @@ export class JsonScanner {
     }
   }
 
+  /** Reads the array at `pos`. Yields the index of each item, with `pos` at the item, which the caller must read. */
+  *items(): Generator<number, void> {
+    this.pos++;
+    if (this.peek() === 0x5d) {
+      this.pos++;
+      return;
+    }
+    for (let index = 0; ; index++) {
+      this.peek();
+      yield index;
+      const code = this.peek();
+      if (code !== 0x5d && code !== 0x2c) this.fail('expected "," or "]"');
+      this.pos++;
+      if (code === 0x5d) return;
+    }
+  }
+
   /** Skips one value of any kind. Returns whether it has white space between its tokens. */
   skip(depth = 0): boolean {
     if (depth > MAX_DEPTH) this.fail(`values are nested more than ${MAX_DEPTH} levels deep`);

@@ -55,17 +55,6 @@ function readObject(scanner: JsonScanner, depth: number): JsonValue {
 
 function readArray(scanner: JsonScanner, depth: number): JsonValue {
   const items: JsonValue[] = [];
-  scanner.pos++;
-  if (scanner.peek() === 0x5d) {
-    scanner.pos++;
-    return { kind: 'array', items };
-  }
-  for (;;) {
-    items.push(readValue(scanner, depth + 1));
-    const code = scanner.peek();
-    if (code !== 0x5d && code !== 0x2c) scanner.fail('expected "," or "]"');
-    scanner.pos++;
-    if (code === 0x5d) return { kind: 'array', items };
-    scanner.peek();
-  }
+  for (const _ of scanner.items()) items.push(readValue(scanner, depth + 1));
+  return { kind: 'array', items };
 }

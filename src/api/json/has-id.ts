@@ -1,8 +1,6 @@
-import type { ByteString } from '../../core/brands.js';
+import { type ByteString, fromByteString } from '../../core/brands.js';
 import { JsonScanner } from '../../json/scanner.js';
-
-const OPEN_OBJECT = 0x7b;
-const QUOTE = 0x22;
+import { type JsonValue, readValue } from '../../json/value.js';
 
 /**
  * Whether a body is the record with this id: as it is, or as a member such as `data`, because the API does not show an envelope
@@ -11,34 +9,20 @@ const QUOTE = 0x22;
  * @param field the key field
  * @throws SyntaxError for incomplete JSON
  */
-export function hasId(body: ByteString, field: ByteString, id: ByteString): boolean {
+export function hasId(body: ByteString, field: string, id: string): boolean {
   const scanner = new JsonScanner(body);
-  const found = readObject(scanner, field, 1);
+  const record = readValue(scanner);
   scanner.end();
+  const members = record.kind === 'object' ? [...record.members.values()] : [];
+  const found = textAt(record, field) ?? members.map((inner) => textAt(inner, field)).findLast(isText);
   return found === id;
 }
 
-/** The text of the field in the object at the scanner's position, or in one of its members; `null` for none. */
-function readObject(scanner: JsonScanner, field: ByteString, levels: number): ByteString | null {
-  if (scanner.peek() !== OPEN_OBJECT) {
-    scanner.skip();
-    return null;
-  }
-  let own: ByteString | null = null;
-  let inner: ByteString | null = null;
-  for (const [name] of scanner.members()) {
-    if (name === field) own = readText(scanner) ?? own;
-    else if (levels > 0) inner = readObject(scanner, field, levels - 1) ?? inner;
-    else scanner.skip();
-  }
-  return own ?? inner;
-}
+const isText = (text: string | null): boolean => text !== null;
 
-/** The text of a string or a number; `null` for any other value. */
-function readText(scanner: JsonScanner): ByteString | null {
-  const code = scanner.peek();
-  if (code === QUOTE) return scanner.string();
-  if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number();
-  scanner.skip();
-  return null;
+/** The text of a string or a number in a field of an object; `null` for any other value. */
+function textAt(value: JsonValue, field: string): string | null {
+  const found = value.kind === 'object' ? value.members.get(field) : undefined;
+  if (found?.kind === 'string') return found.text;
+  return found?.kind === 'number' ? fromByteString(found.literal) : null;
 }

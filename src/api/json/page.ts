@@ -114,36 +114,16 @@ function* readData(
   { take, atOnce }: ScanOptions,
 ): Generator<void, void> {
   let read: Cells[] = [];
-  let taken = 0;
   if (scanner.peek() !== OPEN_ARRAY) rejectEnvelope(scanner.text, '"data" is not an array');
-  scanner.pos++;
-  if (scanner.peek() === 0x5d) {
-    scanner.pos++;
-    return;
-  }
-  for (;;) {
-    if (scanner.peek() !== OPEN_OBJECT) {
-      const at = taken + read.length;
-      rejectEnvelope(scanner.text, `data[${at}] is not an object`, at);
-    }
+  for (const at of scanner.items()) {
+    if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, `data[${at}] is not an object`, at);
     read.push(records.read());
-    if (read.length >= atOnce()) {
-      take(read);
-      taken += read.length;
-      read = [];
-      yield;
-    }
-    const code = scanner.peek();
-    scanner.pos++;
-    if (code === 0x5d) {
-      if (read.length > 0) take(read);
-      return;
-    }
-    if (code !== 0x2c) {
-      scanner.pos--;
-      scanner.fail('expected "," or "]"');
-    }
+    if (read.length < atOnce()) continue;
+    take(read);
+    read = [];
+    yield;
   }
+  if (read.length > 0) take(read);
 }
 
 function readPageFields(scanner: JsonScanner): PageFields {

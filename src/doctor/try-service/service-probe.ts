@@ -81,10 +81,9 @@ export class ResourceProbe {
   async record(id: string): Promise<ProbedRecord> {
     this.requests++;
     const { name, path, key } = this.resource;
-    const [field, text] = [toByteString(key[0]!), toByteString(id)];
     try {
       const request = { resource: name, path, id };
-      const found = await this.client.fetchById(request, (body) => hasId(body, field, text));
+      const found = await this.client.fetchById(request, (body) => hasId(body, key[0]!, id));
       if (found === null) return 'gone';
       return found.value ? 'found' : 'other';
     } catch (error) {

@@ -14,7 +14,7 @@ class AnyError extends WorktrackError {
   }
 }
 
-const request = { method: 'GET', resource: 'tasks', url: 'http://s/tasks', cursor: null, attempt: 1 };
+const resource = 'tasks';
 const codes = Object.entries(ERROR_CODES).map(([code, of]) => [code as ErrorCode, of.failureType] as const);
 
 describe('the failure that an activity reports', () => {
@@ -32,7 +32,7 @@ describe('the failure that an activity reports', () => {
   });
 
   it('the failure of a refusal says what is refused', () => {
-    const error = new RefusedError('no', { request, scope: 'grant', status: 403 });
+    const error = new RefusedError('no', { resource, scope: 'grant', status: 403 });
     expect(toFailure(error)).toMatchObject({
       type: 'Refused',
       details: [{ scope: 'grant', status: 403, resource: 'tasks' }],
@@ -41,15 +41,15 @@ describe('the failure that an activity reports', () => {
   });
 
   it('the failure of a refusal that seems to be a limit is retried, and is a refusal if the retries end', () => {
-    const refusal = new RefusedError('no', { request, scope: 'plan', status: 403 });
-    const options = { request, refusal, reason: 'status', evidence: 'words', retryAfterMs: 7000 } as const;
+    const refusal = new RefusedError('no', { resource, scope: 'plan', status: 403 });
+    const options = { resource, refusal, reason: 'status', evidence: 'words', retryAfterMs: 7000 } as const;
     const failure = toFailure(new TransientError('a limit, or no', options));
     expect(failure).toMatchObject({ type: 'Refused', nonRetryable: false, nextRetryDelay: 7000 });
     expect(toRunError(failure)).toEqual({ type: 'Refused', message: 'a limit, or no', scope: 'plan' });
   });
 
   it('the failure of a broken promise names the resource', () => {
-    expect(toFailure(new BrokenPromiseError('odd', { request }))).toMatchObject({
+    expect(toFailure(new BrokenPromiseError('odd', { resource }))).toMatchObject({
       type: 'BrokenPromise',
       details: [{ resource: 'tasks' }],
     });

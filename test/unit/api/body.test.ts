@@ -13,7 +13,11 @@ function coded(
   contentLength: string | null = null,
   contentType: string | null = null,
 ) {
-  return { contentEncoding, contentLength, contentType };
+  return {
+    ...(contentEncoding === null ? {} : { 'content-encoding': contentEncoding }),
+    ...(contentLength === null ? {} : { 'content-length': contentLength }),
+    ...(contentType === null ? {} : { 'content-type': contentType }),
+  };
 }
 
 async function fault(promise: Promise<unknown>): Promise<unknown> {

@@ -120,7 +120,7 @@ describe('a record id never appears', () => {
       const request = { resource: 'projects', path: 'projects', id: ID };
       const error = await rejection(client(url, { retry: ONCE }).fetchById(request, parseJson));
       for (const form of formsOf(ID)) expect(everythingOf(error)).not.toContain(form);
-      expect(error).toMatchObject({ status, url: `${url}/api/public/v2/projects/<id>` });
+      expect(error).toMatchObject({ status, resource: 'projects' });
       expect((error as Error).message).toContain(`GET ${url}/api/public/v2/projects/<id> answered ${status}`);
     },
   );
@@ -163,17 +163,12 @@ describe('a record id never appears', () => {
   });
 });
 
-test('an error names the request and the number of the attempt', async () => {
+test('an error names the request', async () => {
   const { url } = await service((_, response) => json(response, 500, { message: 'Oops' }));
   const error = await rejection(
     client(url, { retry: { attempts: 2, maxDelayMs: 10 } }).listPage(TASKS, parseJson),
   );
-  expect(error).toMatchObject({
-    name: 'TransientError',
-    method: 'GET',
-    resource: 'tasks',
-    url: `${url}/api/public/v2/tasks?limit=10`,
-    attempt: 2,
-  });
-  expect((error as Error).stack).toMatch(/^TransientError: tasks: GET .* answered 500 and says: Oops/);
+  expect(error).toMatchObject({ name: 'TransientError', resource: 'tasks' });
+  const message = `tasks: GET ${url}/api/public/v2/tasks?limit=10 answered 500 and says: Oops`;
+  expect((error as Error).stack?.startsWith(`TransientError: ${message}`)).toBe(true);
 });

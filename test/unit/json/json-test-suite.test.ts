@@ -23,11 +23,7 @@ interface Read {
 
 /** Reads a body as an answer of the service is read. */
 async function read(body: Buffer, flatten: string | null = null): Promise<Read> {
-  const { text, replaced } = await readBody(
-    [body],
-    { contentEncoding: null, contentLength: null, contentType: null },
-    2 ** 20,
-  );
+  const { text, replaced } = await readBody([body], {}, 2 ** 20);
   const columns = new ColumnSet(['id'], []);
   const page = readListPage(text, { columns, flatten: flatten === null ? null : toByteString(flatten) });
   const cell = page.rows[0]?.[1];

@@ -28,11 +28,11 @@ import {
 
 /**
  * Creates a client for one connection, with its own pool of keep-alive connections. It sends no request and reads no
- * key yet. Throws ConfigurationError for an invalid base URL (see `apiRoot`) or proxy.
+ * key yet. Throws ConfigurationError for an invalid proxy.
  */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const { http } = options;
-  const root = apiRoot(options.baseUrl, http.allowPlainHttp ? 'allowed' : 'loopback-only');
+  const root = apiRoot(options.baseUrl);
   const dispatcher = dispatcherFor(root, {
     connections: http.concurrency,
     connect: { timeout: http.connectTimeoutMs },

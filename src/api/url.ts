@@ -1,6 +1,5 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
-import { ConfigurationError, WorktrackError } from '../core/errors.js';
-import { isLoopback } from '../core/notify-url.js';
+import { WorktrackError } from '../core/errors.js';
 import { isUtcSeconds } from '../core/utc-time.js';
 
 /** The base path of the API, including the version. */
@@ -11,52 +10,9 @@ export class UnsendableError extends WorktrackError {
   readonly code = 'SERVICE_REJECTED';
 }
 
-/**
- * Checks `{base_url}` and returns it with the API's base path, without a trailing slash.
- * Throws ConfigurationError if it is not an http(s) URL, if it contains credentials, a query or a fragment, and for plain
- * `http://` to a host other than loopback, because the key would be sent unencrypted.
- */
-export function apiRoot(baseUrl: string, plainHttp: 'loopback-only' | 'allowed'): string {
-  const url = parseBase(baseUrl);
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new ConfigurationError('baseUrl must not contain credentials, a query or a fragment.', {
-      path: 'baseUrl',
-      remedy: 'Use only scheme, host and optionally port and path; put the key under apiKey.',
-    });
-  }
-  if (url.protocol === 'http:' && plainHttp === 'loopback-only' && !isLocal(url.hostname)) {
-    throw new ConfigurationError(
-      `baseUrl is plain http:// to ${url.host}: the API key would be sent unencrypted.`,
-      {
-        path: 'baseUrl',
-        remedy: 'Use https://, or set http.allowPlainHttp if you trust the network.',
-      },
-    );
-  }
-  const path = url.pathname.replace(/\/+$/, '');
-  if (path.endsWith(API_PATH)) {
-    throw new ConfigurationError(`baseUrl ends in ${API_PATH}, which is added automatically.`, {
-      path: 'baseUrl',
-      remedy: `Remove ${API_PATH} from baseUrl.`,
-    });
-  }
-  return `${url.origin}${path}${API_PATH}`;
-}
-
-function parseBase(baseUrl: string): URL {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
-  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    // Not quoted: the invalid value may be a key in the wrong place.
-    throw new ConfigurationError('baseUrl is not an http:// or https:// URL.', {
-      path: 'baseUrl',
-      remedy: 'Set it to the address of the service, such as https://tracker.example.com.',
-    });
-  }
-  return url;
-}
-
-function isLocal(hostname: string): boolean {
-  return isLoopback(hostname) || hostname.endsWith('.localhost');
+/** The root of the API under `{base_url}` of the settings, without a trailing slash. */
+export function apiRoot(baseUrl: string): string {
+  return `${baseUrl}${API_PATH}`;
 }
 
 /** A segment with a record id. Its value is used only in the request; messages show the placeholder. */

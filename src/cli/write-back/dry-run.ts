@@ -58,12 +58,12 @@ export async function dryRun(
 }
 
 function describe(
-  { baseUrl, http, writeBack }: ConnectionSettings,
+  { baseUrl, writeBack }: ConnectionSettings,
   { resource }: CheckedInput,
   row: PlannedRow,
 ) {
   const { method, path, body } = toRequest(resource, row, writeBack);
-  const root = apiRoot(baseUrl, http.allowPlainHttp ? 'allowed' : 'loopback-only');
+  const root = apiRoot(baseUrl);
   const segments = path.map((segment) => (typeof segment === 'string' ? segment : segment.value));
   const url = [root, ...segments.map((segment) => encodeURIComponent(segment.toWellFormed()))].join('/');
   return { row: row.row, key: row.key, method, url, idempotencyKey: row.idempotencyKey, body };

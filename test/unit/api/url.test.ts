@@ -1,44 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { apiRoot, isUtcSeconds } from '../../../src/api/index.js';
+import { isUtcSeconds } from '../../../src/api/index.js';
 import { listQuery, resourceUrl, UnsendableError } from '../../../src/api/url.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
-import { ConfigurationError } from '../../../src/core/errors.js';
 import { cursor } from './support.js';
-
-describe('apiRoot', () => {
-  test.each([
-    ['https://tracker.example.com', 'https://tracker.example.com/api/public/v2'],
-    ['https://tracker.example.com/', 'https://tracker.example.com/api/public/v2'],
-    ['https://example.com:8443/tracker', 'https://example.com:8443/tracker/api/public/v2'],
-    ['http://localhost:8080', 'http://localhost:8080/api/public/v2'],
-    ['http://127.8.8.8', 'http://127.8.8.8/api/public/v2'],
-    ['http://[::1]:1', 'http://[::1]:1/api/public/v2'],
-  ])('%s becomes %s', (baseUrl, root) => {
-    expect(apiRoot(baseUrl, 'loopback-only')).toBe(root);
-  });
-
-  test.each([
-    'http://tracker.example.com',
-    'http://127.0.0.1.example.com',
-    'http://10.0.0.1',
-    'ftp://localhost',
-    'tracker.example.com',
-    'https://user:pass@tracker.example.com',
-    'https://tracker.example.com?x=1',
-    'https://tracker.example.com/api/public/v2',
-  ])('%s is a configuration error', (baseUrl) => {
-    expect(() => apiRoot(baseUrl, 'loopback-only')).toThrow(ConfigurationError);
-  });
-
-  test('plain http to another host is accepted if the configuration allows it', () => {
-    expect(apiRoot('http://tracker', 'allowed')).toBe('http://tracker/api/public/v2');
-  });
-
-  test('the message never quotes an invalid URL, because it may be a key', () => {
-    expect(() => apiRoot('wt_live_123', 'loopback-only')).toThrow(/^(?!.*wt_live)/);
-  });
-});
 
 describe('resourceUrl', () => {
   test('keeps a segment in a round trip through the URL', () => {

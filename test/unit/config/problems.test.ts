@@ -210,6 +210,8 @@ const REQUIRED: readonly (readonly [
   ['baseUrl', 'tracker.example.com:8443', 'baseUrl', 'Did you mean "https://tracker.example.com:8443"?'],
   ['baseUrl', 'ftp://t.example', 'baseUrl', 'an http or https URL'],
   ['baseUrl', 'http://t.example', 'baseUrl', 'plain http to t.example'],
+  ['baseUrl', 'http://127.0.0.1.example.com', 'baseUrl', 'plain http to 127.0.0.1.example.com'],
+  ['baseUrl', 'http://10.0.0.1', 'baseUrl', 'plain http to 10.0.0.1'],
   ['baseUrl', 'https://t.example/?a=1', 'baseUrl', 'a query or a fragment'],
   ['baseUrl', '"https://t.example/#"', 'baseUrl', 'a query or a fragment'],
   ['baseUrl', '7', 'baseUrl', 'found the number 7'],

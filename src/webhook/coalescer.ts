@@ -1,19 +1,3 @@
-/** The coalescer's clock, which tests replace. */
-export interface Clock {
-  /** Monotonic time in milliseconds. */
-  now(): number;
-  /** Runs a callback once after `ms` milliseconds. */
-  after(ms: number, run: () => void): void;
-}
-
-interface CoalescerOptions {
-  /** Sends one signal for all waiting notices; resolves when it is durable. */
-  readonly send: (key: string, notices: number) => Promise<void>;
-  /** Least time from the start of one signal of a key to the start of the next, in milliseconds. */
-  readonly spacingMs: number;
-  readonly clock: Clock;
-}
-
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -26,12 +10,10 @@ interface KeyQueue {
   busy: boolean;
 }
 
-const REAL_CLOCK: Clock = {
-  now: () => performance.now(),
-  after: (ms, run) => void setTimeout(run, ms),
-};
+/** Sends one signal for all waiting notices; resolves when it is durable. */
+type Send = (key: string, notices: number) => Promise<void>;
 
-/** Least time between two signals of one resource, in milliseconds. */
+/** Least time from the start of one signal of a resource to the start of the next, in milliseconds. */
 const SPACING_MS = 1_000;
 
 /**
@@ -40,11 +22,13 @@ const SPACING_MS = 1_000;
  * history.
  */
 export class Coalescer {
-  readonly #options: CoalescerOptions;
+  readonly #send: Send;
+  readonly #spacingMs: number;
   readonly #queues = new Map<string, KeyQueue>();
 
-  constructor(options: Pick<CoalescerOptions, 'send'> & Partial<CoalescerOptions>) {
-    this.#options = { spacingMs: SPACING_MS, clock: REAL_CLOCK, ...options };
+  constructor(send: Send, spacingMs = SPACING_MS) {
+    this.#send = send;
+    this.#spacingMs = spacingMs;
   }
 
   /** Resolves when a signal that started after this call is durable. @throws what `send` throws */
@@ -58,23 +42,25 @@ export class Coalescer {
   }
 
   async #sendNext(key: string, queue: KeyQueue): Promise<void> {
-    const { send, clock, spacingMs } = this.#options;
     const batch = queue.waiting;
     queue.waiting = [];
     queue.busy = true;
-    const startedAt = clock.now();
+    const startedAt = performance.now();
     try {
-      await send(key, batch.length);
+      await this.#send(key, batch.length);
       for (const { resolve } of batch) resolve();
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-    clock.after(Math.max(0, startedAt + spacingMs - clock.now()), () => {
-      if (queue.waiting.length > 0) void this.#sendNext(key, queue);
-      else {
-        queue.busy = false;
-        this.#queues.delete(key);
-      }
-    });
+    setTimeout(
+      () => {
+        if (queue.waiting.length > 0) void this.#sendNext(key, queue);
+        else {
+          queue.busy = false;
+          this.#queues.delete(key);
+        }
+      },
+      startedAt + this.#spacingMs - performance.now(),
+    );
   }
 }

@@ -4,7 +4,7 @@ import { withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { Coalescer } from './coalescer.js';
 import { type Handshake, handshakeMethods, handshakeOf } from './handshake.js';
-import { NoticeCounter, WarningLog, type WebhookLog } from './log.js';
+import { NoticeLog, type WebhookLog } from './log.js';
 import { namedResourcesOf } from './notice.js';
 import { type Answer, Receiver, refusal, unavailable, write } from './receiver.js';
 
@@ -80,9 +80,7 @@ class Handler {
   readonly #ready: () => Promise<void>;
   readonly #waitMs: number;
   readonly #maxNotices: number;
-  readonly #warnings: WarningLog;
-  readonly #log: WebhookLog;
-  readonly #accepted: NoticeCounter;
+  readonly #log: NoticeLog;
   readonly #receivers: ReadonlyMap<string, Receiver>;
   readonly #bodies = new BodyReader(MAX_HELD_BYTES);
   readonly #coalescer: Coalescer;
@@ -94,17 +92,18 @@ class Handler {
     this.#ready = options.ready;
     this.#waitMs = options.waitMs ?? WAIT_MS;
     this.#maxNotices = options.maxNotices ?? MAX_NOTICES;
-    this.#log = options.log;
-    this.#accepted = new NoticeCounter(options.log);
-    this.#warnings = new WarningLog(options.log, now);
-    const context = { warn: (text: string) => this.#warnings.warn(text), now };
-    const served = connections.filter(({ webhook }) => webhook !== null);
-    this.#receivers = new Map(served.map((one) => [one.name, new Receiver(one, context)]));
-    this.#coalescer = new Coalescer({
-      // Names never contain slashes.
-      send: (key, notices) => send(...(key.split('/') as [string, string]), notices),
-      ...(spacingMs === undefined ? {} : { spacingMs }),
-    });
+    this.#log = new NoticeLog(options.log, now);
+    const context = { warn: (text: string) => this.#log.warn(text), now };
+    this.#receivers = new Map(
+      connections.flatMap(({ name, webhook, resources }) => {
+        if (webhook === null) return [];
+        const names = resources.map((resource) => resource.name);
+        return [[name, new Receiver(name, webhook, names, context)]];
+      }),
+    );
+    // Names never contain slashes.
+    const sendKey = (key: string, notices: number) => send(...(key.split('/') as [string, string]), notices);
+    this.#coalescer = new Coalescer(sendKey, spacingMs);
   }
 
   async checkSecrets(): Promise<void> {
@@ -112,7 +111,7 @@ class Handler {
   }
 
   close(): void {
-    this.#accepted.close();
+    this.#log.close();
   }
 
   /** Never rejects. */
@@ -122,7 +121,7 @@ class Handler {
       if (answer === null) response.destroy();
       else write(response, answer);
     } catch (error) {
-      this.#warnings.warn(`a notice could not be processed: ${errorMessage(error)}`);
+      this.#log.warn(`a notice could not be processed: ${errorMessage(error)}`);
       write(response, unavailable('the receiver cannot accept notices now'));
     }
   }
@@ -136,7 +135,7 @@ class Handler {
     if (request.method !== 'POST') return this.#respondWithoutBody(request, receiver);
     if (this.#notices >= this.#maxNotices) {
       request.resume();
-      this.#warnings.warn(`more than ${this.#maxNotices} concurrent notices; answered 503`);
+      this.#log.warn(`more than ${this.#maxNotices} concurrent notices; answered 503`);
       return unavailable('too many concurrent notices');
     }
     this.#notices++;
@@ -162,7 +161,7 @@ class Handler {
 
   #shake({ name }: Receiver, { kind, answer }: Handshake): Answer {
     // A probe is repeated every few minutes, as a rule.
-    if (kind !== 'probe') this.#log.info(`answered the handshake "${kind}"`, { connection: name });
+    if (kind !== 'probe') this.#log.handshake(name, kind);
     return answer;
   }
 
@@ -196,18 +195,16 @@ class Handler {
     );
     try {
       await withTimeout(sent, this.#waitMs, () => late);
-      this.#accepted.accept(connection, resources);
+      this.#log.accept(connection, resources);
       return { status: 202, body: { resources } };
     } catch (error) {
       if (error === late) {
-        this.#warnings.warn(
+        this.#log.warn(
           `${connection}: Temporal did not confirm a notice within ${this.#waitMs / 1000} s; answered 503`,
         );
         return unavailable('the notice could not be stored in time');
       }
-      this.#warnings.warn(
-        `${connection}: Temporal did not accept a notice; answered 503: ${errorMessage(error)}`,
-      );
+      this.#log.warn(`${connection}: Temporal did not accept a notice; answered 503: ${errorMessage(error)}`);
       return unavailable('the notice could not be stored');
     }
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { HandshakeKind } from '../core/settings.js';
+import { isObject, parseJson } from './notice.js';
 import type { Answer } from './receiver.js';
 
 /** Longest value that is sent back, in characters. Real ones have less than 1,000. */
@@ -72,14 +73,8 @@ const ANSWERS: Readonly<Record<HandshakeKind, Answering>> = {
 
 /** The `challenge` of a JSON object: a text or a number. */
 function challengeIn(body: Buffer): string | number | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
-  if (typeof parsed !== 'object' || parsed === null || !Object.hasOwn(parsed, 'challenge')) return null;
-  const { challenge } = parsed as { challenge: unknown };
+  const parsed = parseJson(body);
+  const challenge = isObject(parsed) && Object.hasOwn(parsed, 'challenge') ? parsed.challenge : null;
   return isEcho(challenge) || Number.isSafeInteger(challenge) ? (challenge as string | number) : null;
 }
 

@@ -8,32 +8,6 @@ export interface WebhookLog {
 
 const EVERY_MS = MINUTE_MS;
 
-/** Logs each warning immediately, then at most once a minute with the number of repetitions, because many senders may fail. */
-export class WarningLog {
-  readonly #log: WebhookLog;
-  readonly #now: () => number;
-  readonly #seen = new Map<string, { loggedAt: number; suppressed: number }>();
-
-  constructor(log: WebhookLog, now: () => number) {
-    this.#log = log;
-    this.#now = now;
-  }
-
-  warn(message: string): void {
-    const now = this.#now();
-    const seen = this.#seen.get(message);
-    if (seen !== undefined && now - seen.loggedAt < EVERY_MS) {
-      seen.suppressed++;
-      return;
-    }
-    const more = seen === undefined || seen.suppressed === 0 ? '' : ` (${seen.suppressed} more since then)`;
-    // There are few distinct messages. If not, the map must not grow without limit.
-    if (this.#seen.size > 1_000) this.#seen.clear();
-    this.#seen.set(message, { loggedAt: now, suppressed: 0 });
-    this.#log.warn(message + more);
-  }
-}
-
 /** The accepted notices of one connection. */
 interface Accepted {
   /** Since the receiver started. */
@@ -44,21 +18,42 @@ interface Accepted {
   timer: NodeJS.Timeout | null;
 }
 
-/**
- * Counts accepted notices, and logs the counts of each connection: the first notice immediately, then at most one line a
- * minute, and what is left at the end.
- */
-export class NoticeCounter {
+/** Writes few lines, however many notices and failing senders there are. */
+export class NoticeLog {
   readonly #log: WebhookLog;
-  readonly #everyMs: number;
+  readonly #now: () => number;
+  readonly #warnings = new Map<string, { loggedAt: number; suppressed: number }>();
   readonly #accepted = new Map<string, Accepted>();
 
-  constructor(log: WebhookLog, everyMs: number = EVERY_MS) {
+  constructor(log: WebhookLog, now: () => number) {
     this.#log = log;
-    this.#everyMs = everyMs;
+    this.#now = now;
   }
 
-  /** Counts a notice that was answered with 202. */
+  /** Logs each warning immediately, then at most once a minute with the number of repetitions. */
+  warn(message: string): void {
+    const now = this.#now();
+    const seen = this.#warnings.get(message);
+    if (seen !== undefined && now - seen.loggedAt < EVERY_MS) {
+      seen.suppressed++;
+      return;
+    }
+    const more = seen === undefined || seen.suppressed === 0 ? '' : ` (${seen.suppressed} more since then)`;
+    // There are few distinct messages. If not, the map must not grow without limit.
+    if (this.#warnings.size > 1_000) this.#warnings.clear();
+    this.#warnings.set(message, { loggedAt: now, suppressed: 0 });
+    this.#log.warn(message + more);
+  }
+
+  /** Logs that a handshake of a connection was answered. */
+  handshake(connection: string, kind: string): void {
+    this.#log.info(`answered the handshake "${kind}"`, { connection });
+  }
+
+  /**
+   * Counts a notice that was answered with 202. The counts of a connection are logged: the first notice immediately, then at
+   * most one line a minute, and what is left at the end.
+   */
   accept(connection: string, resources: readonly string[]): void {
     const accepted = this.#accepted.get(connection) ?? {
       total: 0,
@@ -73,7 +68,7 @@ export class NoticeCounter {
     if (accepted.timer === null) this.#write(connection, accepted);
   }
 
-  /** Logs what no line has shown yet. */
+  /** Logs the counts that no line has shown yet. */
   close(): void {
     for (const [connection, accepted] of this.#accepted) {
       if (accepted.timer !== null) clearTimeout(accepted.timer);
@@ -87,7 +82,7 @@ export class NoticeCounter {
     accepted.timer = setTimeout(() => {
       accepted.timer = null;
       if (accepted.recent > 0) this.#write(connection, accepted);
-    }, this.#everyMs);
+    }, EVERY_MS);
     accepted.timer.unref();
   }
 

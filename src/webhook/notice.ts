@@ -14,7 +14,7 @@ export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'>
  * @returns `null` if the notice, or one of its events, names no known resource; it then concerns all resources
  */
 export function namedResourcesOf(body: Buffer, rules: NoticeRules): readonly string[] | null {
-  const notice = parse(body);
+  const notice = parseJson(body);
   if (notice === undefined) return null;
   const named = flattenUnlessUnknown(
     [...new Set(valuesAt(notice, rules.resource))].map((found) => resourcesForText(found, rules)),
@@ -22,7 +22,8 @@ export function namedResourcesOf(body: Buffer, rules: NoticeRules): readonly str
   return named === null ? null : rules.resources.filter((name) => named.includes(name));
 }
 
-function parse(body: Buffer): unknown {
+/** The JSON value of a body; `undefined` if it is no JSON. */
+export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
@@ -76,6 +77,6 @@ function field(at: unknown, name: string): unknown {
   return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

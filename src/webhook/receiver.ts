@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SecretReader } from '../api/index.js';
 import { errorMessage } from '../core/errors.js';
-import type { ConnectionSettings, SignatureSettings, WebhookSettings } from '../core/settings.js';
+import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
 import type { NoticeRules } from './notice.js';
 import { type SignatureFailure, signatureFailure } from './signature.js';
 
@@ -25,13 +25,16 @@ export class Receiver {
   readonly #secret: SecretReader | null;
   readonly #context: ReceiverContext;
 
-  /** @param connection with a `webhook` section */
-  constructor(connection: ConnectionSettings, context: ReceiverContext) {
-    const { name, webhook, resources } = connection;
-    if (webhook === null) throw new TypeError(`connection ${name} has no webhook section`);
+  /** @param resources names of all resources of the connection */
+  constructor(
+    name: string,
+    webhook: WebhookSettings,
+    resources: readonly string[],
+    context: ReceiverContext,
+  ) {
     this.name = name;
     this.webhook = webhook;
-    this.rules = { ...webhook, resources: resources.map((resource) => resource.name) };
+    this.rules = { ...webhook, resources };
     this.#context = context;
     const path = `connections.${name}.webhook.signature.secret`;
     this.#secret =
@@ -70,7 +73,10 @@ export class Receiver {
       this.#context.warn(`${this.name}: ${errorMessage(error)}`);
       return unavailable('the receiver cannot check signatures now');
     }
-    const header = (name: string) => headerOf(request, name);
+    const header = (name: string) => {
+      const found = request.headers[name.toLowerCase()];
+      return typeof found === 'string' ? found : null;
+    };
     const failure = signatureFailure(signature, secret, { header, body, now: this.#context.now() });
     if (failure === null) return null;
     this.#context.warn(this.#describe(failure, signature));
@@ -91,11 +97,6 @@ export class Receiver {
     }
     return value;
   }
-}
-
-function headerOf({ headers }: IncomingMessage, name: string): string | null {
-  const found = headers[name.toLowerCase()];
-  return typeof found === 'string' ? found : null;
 }
 
 /** The receiver's response to a request. Senders act on the status; the body is for people. */

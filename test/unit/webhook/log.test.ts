@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { NoticeCounter } from '../../../src/webhook/log.js';
+import { NoticeLog } from '../../../src/webhook/log.js';
 
 describe('the count of accepted notices', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
@@ -11,7 +11,7 @@ describe('the count of accepted notices', () => {
       info: (message: string, fields: object = {}) => void lines.push({ message, ...fields }),
       warn() {},
     };
-    return { lines, counter: new NoticeCounter(log) };
+    return { lines, counter: new NoticeLog(log, Date.now) };
   }
 
   it('is logged for the first notice, then once a minute, and at the end', () => {

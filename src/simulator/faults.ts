@@ -186,17 +186,18 @@ function matches(match: NonNullable<FaultRule['match']>, call: Call): boolean {
 
 /** Cursor faults apply only to lists; `cursor-expired` and `cursor-loop` only to requests with a cursor. */
 function canApply(fault: Fault, call: Call): boolean {
-  if (fault.kind === 'cursor-expired') return isList(call) && call.cursor !== null;
-  if (fault.kind === 'cursor-loop') return isList(call) && (pageOf(call) ?? 0) >= fault.length;
-  return fault.kind !== 'empty-page' || isList(call);
+  if (fault.kind === 'cursor-expired') return isListRequest(call) && call.cursor !== null;
+  if (fault.kind === 'cursor-loop') return isListRequest(call) && (pageOf(call) ?? 0) >= fault.length;
+  return fault.kind !== 'empty-page' || isListRequest(call);
 }
 
-const isList = (call: Call): boolean =>
+/** Whether a request reads a page of a list. */
+export const isListRequest = (call: Call): boolean =>
   call.method === 'GET' && call.resource !== '' && call.segments?.length === 0;
 
 /** Number of the page, within its chain, that a list request requests. */
 export function pageOf(call: Call): number | undefined {
-  if (!isList(call) || call.cursor === 'invalid') return undefined;
+  if (!isListRequest(call) || call.cursor === 'invalid') return undefined;
   return call.cursor?.page ?? 0;
 }
 

@@ -57,20 +57,19 @@ export class Service {
     const epoch = start?.op === 'start' ? start.epoch : Math.floor(this.clock.now() / HOUR_MS) * HOUR_MS;
     const journal = options.stateFile === undefined ? null : new Journal(options.stateFile);
     if (journal !== null && start === undefined) journal.append({ op: 'start', epoch, seed });
-    const defaults = definitions.map((definition): [string, number] => [
-      definition.name,
-      definition.count ?? 0,
-    ]);
+    const counts = Object.fromEntries(definitions.map(({ name, count = 0 }) => [name, count]));
     this.#context = {
       clock: this.clock,
       options: this.options,
       resources: this.resources,
-      counts: { ...Object.fromEntries(defaults), ...options.counts },
-      awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
-      realistic,
-      worded: options.data === 'worded',
-      seed,
-      epoch,
+      rows: {
+        counts: { ...counts, ...options.counts },
+        awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
+        realistic,
+        worded: options.data === 'worded',
+        seed,
+        epoch,
+      },
       journal,
     };
     for (const entry of entries) {
@@ -78,7 +77,7 @@ export class Service {
       this.dataset(entry.organization).replay(entry);
       if (entry.idempotency !== undefined) this.idempotency.add(entry.organization, entry.idempotency);
     }
-    for (const { start } of this.odd) start?.(this);
+    for (const odd of this.odd) odd.start?.(this);
   }
 
   /** The data of an organization; a new organization gets its own seeded data. */

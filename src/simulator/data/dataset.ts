@@ -2,7 +2,7 @@ import type { ResourceDefinition, TunableOptions } from '../simulator-options.js
 import { hashText, ulid } from './deterministic.js';
 import type { Journal, JournalEntry, StoredResponse } from './journal.js';
 import { mergeFields, type RawField, readFields, writeFields } from './raw-json.js';
-import { seedTable } from './seed.js';
+import { type SeedPlan, seedTable } from './seed.js';
 import { DAY_MS, type ServiceClock } from './service-clock.js';
 import { type RowVersion, Table } from './table.js';
 
@@ -11,12 +11,7 @@ export interface DatasetContext {
   readonly clock: ServiceClock;
   readonly options: TunableOptions;
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly awkwardEvery: number;
-  readonly realistic: boolean;
-  readonly worded: boolean;
-  readonly seed: number;
-  readonly epoch: number;
+  readonly rows: SeedPlan;
   readonly journal: Journal | null;
 }
 
@@ -31,19 +26,17 @@ export class Dataset {
     readonly context: DatasetContext,
     readonly organization: string,
   ) {
-    this.#seed = context.seed ^ hashText(organization);
+    this.#seed = context.rows.seed ^ hashText(organization);
   }
 
   /** The table of a resource, after applying the delayed changes that are due. */
   table(resource: string): Table {
     let table = this.#tables.get(resource);
     if (table === undefined) {
-      const { counts, epoch, awkwardEvery, realistic, worded, options } = this.context;
+      const { rows, options } = this.context;
       if (!this.context.resources.has(resource)) throw new RangeError(`there is no resource ${resource}`);
       table = new Table();
-      const count = counts[resource] ?? 0;
-      const seed = this.#seed;
-      seedTable(table, { seed, resource, count, counts, epoch, awkwardEvery, realistic, worded });
+      seedTable(table, resource, { ...rows, seed: this.#seed });
       table.setOrder(options.order);
       this.#tables.set(resource, table);
     }
@@ -82,15 +75,11 @@ export class Dataset {
     const id = given.has('id') ? (JSON.parse(given.get('id') as string) as string) : this.#freshId(resource);
     if (this.text(resource, id) !== undefined) throw new RangeError(`${resource} already has a record ${id}`);
     const now = JSON.stringify(new Date(this.context.clock.now()).toISOString());
-    const server: RawField[] = [
-      ['createdAt', now],
-      ['updatedAt', now],
-    ];
-    const own = server.filter(([name]) => !given.has(name));
+    const own = ['createdAt', 'updatedAt'].filter((name) => !given.has(name));
     const text = writeFields([
       ['id', JSON.stringify(id)],
       ...fields.filter(([name]) => name !== 'id'),
-      ...own,
+      ...own.map((name): RawField => [name, now]),
     ]);
     this.#write(resource, id, text, false, remember?.(text));
     return { id, text };

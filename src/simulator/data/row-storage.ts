@@ -1,27 +1,3 @@
-/** A growable column of ASCII strings of equal length. */
-export class FixedTextColumn {
-  #bytes = Buffer.alloc(1024);
-  length = 0;
-
-  constructor(readonly width: number) {}
-
-  push(text: string): void {
-    if (text.length !== this.width || /[^\x21-\x7e]/.test(text)) {
-      throw new RangeError(`${JSON.stringify(text)} is not an id: an id has ${this.width} ASCII characters`);
-    }
-    const at = this.length * this.width;
-    if (at + this.width > this.#bytes.length) {
-      this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(this.#bytes.length)]);
-    }
-    this.#bytes.write(text, at, 'latin1');
-    this.length++;
-  }
-
-  get(row: number): string {
-    return this.#bytes.toString('latin1', row * this.width, (row + 1) * this.width);
-  }
-}
-
 const FIRST_BLOCK_BYTES = 64 * 1024;
 const MAX_BLOCK_BYTES = 4 * 1024 * 1024;
 const COMMA = 0x2c;

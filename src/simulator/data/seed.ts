@@ -5,11 +5,9 @@ import { type SeedFacts, seedWriter } from './seed-rows.js';
 import { DAY_MS } from './service-clock.js';
 import type { Table } from './table.js';
 
-/** The input of the seeded rows of a table. Equal inputs give equal bytes. */
-interface SeedInput {
+/** How rows are seeded. Equal plans give equal bytes. */
+export interface SeedPlan {
   readonly seed: number;
-  readonly resource: string;
-  readonly count: number;
   /** Rows per resource, for references between resources. */
   readonly counts: Readonly<Record<string, number>>;
   /** No seeded date is later than this, ms since 1970. */
@@ -26,47 +24,50 @@ interface SeedInput {
 const spanOf = (resource: string): number =>
   (resource === 'time-entries' || resource === 'calendar-entries' ? 80 : 730) * DAY_MS;
 
-function createdAt(input: SeedInput, resource: string, count: number, n: number): number {
+const countOf = (plan: SeedPlan, resource: string): number => plan.counts[resource] ?? 0;
+
+function createdAt(plan: SeedPlan, resource: string, n: number): number {
   const span = spanOf(resource);
-  return input.epoch - span + Math.floor(((n + 0.5) * (span - DAY_MS / 24)) / count);
+  return plan.epoch - span + Math.floor(((n + 0.5) * (span - DAY_MS / 24)) / countOf(plan, resource));
 }
 
-function seededId(input: SeedInput, resource: string, count: number, n: number): string {
-  return ulid(createdAt(input, resource, count, n), input.seed ^ hashText(resource), n);
+function seededId(plan: SeedPlan, resource: string, n: number): string {
+  return ulid(createdAt(plan, resource, n), plan.seed ^ hashText(resource), n);
 }
 
 /** The ids that rows refer to: at most the first thousand of a resource. */
-function references(input: SeedInput, resource: string): string[] {
-  const count = input.counts[resource] ?? 0;
-  return Array.from({ length: Math.min(count, 1000) }, (_, n) => seededId(input, resource, count, n));
+function references(plan: SeedPlan, resource: string): string[] {
+  const length = Math.min(countOf(plan, resource), 1000);
+  return Array.from({ length }, (_, n) => seededId(plan, resource, n));
 }
 
-/** Fills an empty table with `count` rows in ascending order of their ids. A million time entries take about 3 s. */
-export function seedTable(table: Table, input: SeedInput): void {
-  const { resource, count, epoch, awkwardEvery } = input;
-  const salt = input.seed ^ hashText(resource);
+/** Fills an empty table with the rows of a resource in ascending order of their ids. A million time entries take about 3 s. */
+export function seedTable(table: Table, resource: string, plan: SeedPlan): void {
+  const { epoch, awkwardEvery } = plan;
+  const count = countOf(plan, resource);
+  const salt = plan.seed ^ hashText(resource);
   const ids = {
-    projects: references(input, 'projects'),
-    tasks: references(input, 'tasks'),
-    members: references(input, 'members'),
-    clients: references(input, 'clients'),
+    projects: references(plan, 'projects'),
+    tasks: references(plan, 'tasks'),
+    members: references(plan, 'members'),
+    clients: references(plan, 'clients'),
   };
-  const write = (input.realistic ? realisticWriter(resource, ids) : null) ?? seedWriter(resource, ids);
+  const write = (plan.realistic ? realisticWriter(resource, ids) : null) ?? seedWriter(resource, ids);
   for (let n = 0; n < count; n++) {
-    const created = createdAt(input, resource, count, n);
+    const created = createdAt(plan, resource, n);
     const changedLater = (mix(salt, n) & 3) === 0 ? mix(salt + 7, n) % (5 * DAY_MS) : 0;
     const awkward = awkwardEvery > 0 && n % awkwardEvery === awkwardEvery - 1;
     const odd = awkward ? awkwardness(salt, Math.floor(n / awkwardEvery)) : undefined;
     const last = awkwardEvery > 0 && n === count - 1 ? ',"onlyInTheLastRecord":"late column"' : '';
     const facts: SeedFacts = {
-      id: seededId(input, resource, count, n),
+      id: seededId(plan, resource, n),
       n,
       random: mix(salt + 11, n),
       created,
       // Not limited to the epoch, which would give thousands of rows the same time.
       updated: created + changedLater < epoch ? created + changedLater : created,
       awkward,
-      text: odd?.text ?? (input.worded ? `"${sentence(salt, n)}"` : undefined),
+      text: odd?.text ?? (plan.worded ? `"${sentence(salt, n)}"` : undefined),
       extra: (odd?.extra ?? '') + last,
     };
     const row = write(facts);

@@ -1,6 +1,6 @@
 import type { ListOrder } from '../simulator-options.js';
 import { hashText, ID_LENGTH } from './deterministic.js';
-import { FixedTextColumn, OrderIndex, type Position, TextStore } from './row-storage.js';
+import { OrderIndex, type Position, TextStore } from './row-storage.js';
 
 /** One state of a record. */
 export interface RowVersion {
@@ -36,12 +36,12 @@ interface DelayedChange {
  * deleted rows stay as tombstones. A change can appear in lists after a delay (`visibleAt`).
  */
 export class Table {
-  #ids = new FixedTextColumn(ID_LENGTH);
+  readonly #ids: string[] = [];
   readonly #updatedAt: number[] = [];
   readonly #date: number[] = [];
   readonly #deleted: number[] = [];
   #texts = new TextStore();
-  #byId = new OrderIndex((row) => ({ key: 0, id: this.#ids.get(row) }));
+  #byId = new OrderIndex((row) => ({ key: 0, id: this.id(row) }));
   #order = this.#byId;
   #delayed: DelayedChange[] = [];
   #newest = new Map<number, RowVersion>();
@@ -71,7 +71,7 @@ export class Table {
   }
 
   id(row: number): string {
-    return this.#ids.get(row);
+    return this.#ids[row]!;
   }
 
   /** The row of a record, deleted or not; -1 if it never existed. */
@@ -162,6 +162,8 @@ export class Table {
   }
 
   #push(id: string, version: RowVersion): void {
+    if (id.length !== ID_LENGTH || /[^\x21-\x7e]/.test(id))
+      throw new RangeError(`${JSON.stringify(id)} is not an id: an id has ${ID_LENGTH} ASCII characters`);
     this.#ids.push(id);
     this.#updatedAt.push(version.updatedAt);
     this.#date.push(version.date);

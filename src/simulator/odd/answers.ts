@@ -1,6 +1,7 @@
+import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
-import { isListRequest, type OddBehaviour, type OddCatalog } from './odd-service.js';
+import { type OddBehaviour, type OddCatalog, replyWith } from './odd-service.js';
 
 /** Changes the responses to requests for lists. */
 function onLists(change: (reply: Reply, call: Call) => Reply): () => OddBehaviour {
@@ -52,7 +53,7 @@ export const ODD_ANSWERS: OddCatalog = {
   'increment-404': [
     'answers 404 to every request for changes',
     onLists((reply, call) =>
-      call.query.has('updatedSince') ? refusal(404, '{"message":"Not Found"}') : reply,
+      call.query.has('updatedSince') ? replyWith(404, '{"message":"Not Found"}') : reply,
     ),
   ],
   'html-label': [
@@ -107,10 +108,6 @@ export const ODD_ANSWERS: OddCatalog = {
   ],
 };
 
-function refusal(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(body) };
-}
-
 /** Answers the first requests for each page of a list, two without another number, with `reply`. */
 function atFirst(reply: Reply | (() => Reply), count = 2): () => OddBehaviour {
   return () => {
@@ -130,32 +127,32 @@ const FORBIDDEN = '{"message":"Forbidden"}';
 export const ODD_LIMITS: OddCatalog = {
   'limit-403-words': [
     'reports its rate limit as 403, and only the message says so',
-    atFirst(refusal(403, '{"error":{"reason":"rateLimitExceeded","message":"User rate limit exceeded."}}')),
+    atFirst(replyWith(403, '{"error":{"reason":"rateLimitExceeded","message":"User rate limit exceeded."}}')),
   ],
   'limit-402-quota': [
     'reports a used-up quota as 402',
-    atFirst(refusal(402, '{"message":"The quota of this minute is used up."}')),
+    atFirst(replyWith(402, '{"message":"The quota of this minute is used up."}')),
   ],
   'limit-403-retry-after': [
     'reports its rate limit as 403 with Retry-After',
-    atFirst(refusal(403, FORBIDDEN, { 'retry-after': '1' })),
+    atFirst(replyWith(403, FORBIDDEN, { 'retry-after': '1' })),
   ],
   'limit-401-retry-after': [
     'reports its rate limit as 401 with Retry-After',
-    atFirst(refusal(401, '{"message":"Unauthorized"}', { 'retry-after': '1' })),
+    atFirst(replyWith(401, '{"message":"Unauthorized"}', { 'retry-after': '1' })),
   ],
   'limit-403-headers': [
     'reports its rate limit as 403, and only X-RateLimit-Remaining: 0 says so',
-    atFirst(refusal(403, FORBIDDEN, { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0' })),
+    atFirst(replyWith(403, FORBIDDEN, { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0' })),
   ],
   'limit-420': [
     'reports its rate limit as 420',
-    atFirst(refusal(420, '{"message":"Enhance your calm: too many requests."}')),
+    atFirst(replyWith(420, '{"message":"Enhance your calm: too many requests."}')),
   ],
   'challenge-page': [
     'has a proxy in front of it that answers with a challenge page first',
     atFirst(
-      refusal(403, '<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>', {
+      replyWith(403, '<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>', {
         'content-type': 'text/html; charset=UTF-8',
         'cf-mitigated': 'challenge',
       }),
@@ -163,24 +160,27 @@ export const ODD_LIMITS: OddCatalog = {
   ],
   'limit-403-forever': [
     'answers 403 with words about a limit and Retry-After to every list, without an end',
-    onLists(() => refusal(403, '{"message":"Daily quota exceeded."}', { 'retry-after': '1' })),
+    onLists(() => replyWith(403, '{"message":"Daily quota exceeded."}', { 'retry-after': '1' })),
   ],
   'challenge-forever': [
     'has a proxy in front of it that answers every list with a challenge page',
     onLists(() =>
-      refusal(403, '<html><title>Attention Required! | Cloudflare</title></html>', {
+      replyWith(403, '<html><title>Attention Required! | Cloudflare</title></html>', {
         'content-type': 'text/html',
       }),
     ),
   ],
-  'plain-403': ['answers 403 to every list: the key lacks the grant', onLists(() => refusal(403, FORBIDDEN))],
+  'plain-403': [
+    'answers 403 to every list: the key lacks the grant',
+    onLists(() => replyWith(403, FORBIDDEN)),
+  ],
 };
 
 const DAY_S = 86_400;
 const nowS = (): number => Math.ceil(Date.now() / 1000);
 
 const throttled = (retryAfter: string): Reply =>
-  refusal(429, '{"message":"Slow down."}', { 'retry-after': retryAfter });
+  replyWith(429, '{"message":"Slow down."}', { 'retry-after': retryAfter });
 
 /** Throttles the first request for each page of a list. */
 const once = (retryAfter: () => string): (() => OddBehaviour) => atFirst(() => throttled(retryAfter()), 1);

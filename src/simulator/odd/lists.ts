@@ -1,8 +1,9 @@
+import { HOUR_MS } from '../data/service-clock.js';
+import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
-import { isListRequest, type OddBehaviour, type OddCatalog, type OddTarget } from './odd-service.js';
+import { type OddBehaviour, type OddCatalog, replyWith, withQuery } from './odd-service.js';
 
-const HOUR_MS = 3_600_000;
 /** Pages of more records are too heavy. */
 const LIGHT_RECORDS = 200;
 
@@ -20,18 +21,10 @@ function readPage({ status, body }: Reply): PageText | null {
 }
 
 function pageReply({ records, next }: PageText): Reply {
-  const body = Buffer.from(`{"data":[${records}],"page":{"limit":1000,"nextCursor":${next}}}`);
-  return { status: 200, headers: { 'content-type': 'application/json' }, body };
+  return replyWith(200, `{"data":[${records}],"page":{"limit":1000,"nextCursor":${next}}}`);
 }
 
 const cursorOf = (call: Call): string => call.query.get('cursor') ?? '';
-
-/** The same request without its cursor. */
-function withoutCursor(call: Call): Call {
-  const query = new URLSearchParams(call.query);
-  query.delete('cursor');
-  return { ...call, query, cursor: null };
-}
 
 /** A service that changes its own cursors. @param own the service's cursor in a changed one; `null`: none */
 function withCursors(
@@ -39,30 +32,22 @@ function withCursors(
   change: (page: PageText, cursor: string) => PageText | null,
   instead: (cursor: string) => PageText | null = () => null,
 ): () => OddBehaviour {
-  return () => {
-    let service: OddTarget | null = null;
-    return {
-      start: (started) => {
-        service = started;
-      },
-      request: (call) => {
-        const cursor = isListRequest(call) ? own(cursorOf(call)) : null;
-        if (cursor === null || service === null) return call;
-        const query = new URLSearchParams(call.query);
-        query.set('cursor', cursor);
-        return { ...call, query, cursor: service.codec.decode(cursor, call.resource) };
-      },
-      reply: (normal, call) => {
-        if (!isListRequest(call)) return normal;
-        const cursor = cursorOf(call);
-        const other = instead(cursor);
-        if (other !== null) return pageReply(other);
-        const page = readPage(normal);
-        const changed = page === null || page.next === 'null' ? null : change(page, cursor);
-        return changed === null ? normal : pageReply(changed);
-      },
-    };
-  };
+  return () => ({
+    request: (call, { codec }) => {
+      const cursor = isListRequest(call) ? own(cursorOf(call)) : null;
+      if (cursor === null) return call;
+      return { ...withQuery(call, { cursor }), cursor: codec.decode(cursor, call.resource) };
+    },
+    reply: (normal, call) => {
+      if (!isListRequest(call)) return normal;
+      const cursor = cursorOf(call);
+      const other = instead(cursor);
+      if (other !== null) return pageReply(other);
+      const page = readPage(normal);
+      const changed = page === null || page.next === 'null' ? null : change(page, cursor);
+      return changed === null ? normal : pageReply(changed);
+    },
+  });
 }
 
 /** Continues each list after its last page, with fresh cursors. @param more the records of such a page, given all pages so far */
@@ -108,16 +93,13 @@ const gateway = (status: number) => (): ReturnType<NonNullable<OddBehaviour['fau
 /** Sets the clock when the simulator starts, and again after the first complete list. */
 function clock(atStart: number, afterList: number): () => OddBehaviour {
   return () => {
-    let service: OddTarget | null = null;
+    let isSetAgain = false;
     return {
-      start: (started) => {
-        started.clock.advance(atStart);
-        service = started;
-      },
-      reply: (normal, call) => {
-        if (isListRequest(call) && service !== null && readPage(normal)?.next === 'null') {
+      start: (service) => service.clock.advance(atStart),
+      reply: (normal, call, service) => {
+        if (!isSetAgain && isListRequest(call) && readPage(normal)?.next === 'null') {
           service.clock.advance(afterList);
-          service = null;
+          isSetAgain = true;
         }
         return normal;
       },
@@ -148,7 +130,8 @@ export const ODD_LISTS: OddCatalog = {
     () => {
       let cursors = 0;
       return {
-        request: (call) => (isListRequest(call) ? withoutCursor(call) : call),
+        request: (call) =>
+          isListRequest(call) ? { ...withQuery(call, { cursor: null }), cursor: null } : call,
         reply: (normal, call) => {
           const page = isListRequest(call) ? readPage(normal) : null;
           return page === null ? normal : pageReply({ ...page, next: `"page-${++cursors}"` });

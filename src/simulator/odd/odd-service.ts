@@ -20,11 +20,11 @@ export interface OddBehaviour {
   /** Runs when the simulator starts: changes options, the clock or records. */
   readonly start?: (service: OddTarget) => void;
   /** Changes a request before it is executed, for example so that a parameter has no effect. */
-  readonly request?: (call: Call) => Call;
+  readonly request?: (call: Call, service: OddTarget) => Call;
   /** A fault of this request. The rules of `admin.faults` come first. */
   readonly fault?: (call: Call) => Fault | null;
   /** Changes a response before it is sent. A response with a Content-Encoding is sent as it is. */
-  readonly reply?: (reply: Reply, call: Call) => Reply;
+  readonly reply?: (reply: Reply, call: Call, service: OddTarget) => Reply;
 }
 
 /** A way that real services differ from the simulator's defaults. */
@@ -42,7 +42,20 @@ export type OddCatalog = Readonly<
   Record<string, readonly [description: string, create: OddService['create']]>
 >;
 
-/** Whether a request reads a page of a list. */
-export function isListRequest(call: Call): boolean {
-  return call.method === 'GET' && call.resource !== '' && call.segments?.length === 0;
+/** A response with JSON, unless the headers say otherwise. */
+export function replyWith(
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(body) };
+}
+
+/** The same request with other parameters; `null` removes one. */
+export function withQuery(call: Call, changes: Readonly<Record<string, string | null>>): Call {
+  const query = new URLSearchParams(call.query);
+  for (const [name, value] of Object.entries(changes))
+    if (value === null) query.delete(name);
+    else query.set(name, value);
+  return { ...call, query };
 }

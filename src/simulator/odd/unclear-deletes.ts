@@ -1,17 +1,15 @@
+import { DateTime } from 'luxon';
+import { DAY_MS, HOUR_MS } from '../data/service-clock.js';
+import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
-import type { Reply } from '../http/reply.js';
 import { DEMO_ORGANIZATION } from '../simulator-options.js';
-import { isListRequest, type OddBehaviour, type OddCatalog, type OddTarget } from './odd-service.js';
+import { type OddBehaviour, type OddCatalog, replyWith, withQuery } from './odd-service.js';
 
 const isById = ({ method, segments }: Call): boolean => method === 'GET' && segments?.length === 1;
 
-function json(status: number, body: string): Reply {
-  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) };
-}
-
 /** Answers each request for one record in the same way. */
 function byId(status: number, body: string): () => OddBehaviour {
-  return () => ({ reply: (normal, call) => (isById(call) ? json(status, body) : normal) });
+  return () => ({ reply: (normal, call) => (isById(call) ? replyWith(status, body) : normal) });
 }
 
 /** Fields with the time of a creation or a change keep their form. */
@@ -39,9 +37,8 @@ function localTime(hours: number): () => OddBehaviour {
       const since = call.query.get('updatedSince');
       const at = Date.parse(since ?? '');
       if (Number.isNaN(at)) return call;
-      const query = new URLSearchParams(call.query);
-      query.set('updatedSince', `${new Date(at - hours * 3_600_000).toISOString().slice(0, 19)}Z`);
-      return { ...call, query };
+      const updatedSince = `${new Date(at - hours * HOUR_MS).toISOString().slice(0, 19)}Z`;
+      return withQuery(call, { updatedSince });
     },
   });
 }
@@ -71,14 +68,14 @@ function hiddenRecords(): OddBehaviour {
     reply(normal, call) {
       if (normal.status !== 200) return normal;
       if (isById(call))
-        return isHidden(normal.body.toString('utf8')) ? json(403, '{"message":"Forbidden"}') : normal;
+        return isHidden(normal.body.toString('utf8')) ? replyWith(403, '{"message":"Forbidden"}') : normal;
       const [, data = '', page = ''] = (isListRequest(call) && PAGE.exec(normal.body.toString('utf8'))) || [];
       if (page === '') return normal;
       const hides = complete.has(call.resource);
       if (page.includes('"nextCursor":null')) complete.add(call.resource);
       if (!hides) return normal;
       const seen = recordsOf(data).filter((record) => !isHidden(record));
-      return json(200, `{"data":[${seen.join(',')}],"page":${page}}`);
+      return replyWith(200, `{"data":[${seen.join(',')}],"page":${page}}`);
     },
   };
 }
@@ -86,18 +83,14 @@ function hiddenRecords(): OddBehaviour {
 /** Moves each fifth record of a list with a window to 200 days ago, after the first complete list. */
 function movedRecords(): OddBehaviour {
   const moved = new Set<string>();
-  let service: OddTarget | null = null;
   return {
-    start(started) {
-      service = started;
-    },
-    reply(normal, call) {
-      const field = service?.resources.get(call.resource)?.windowField;
+    reply(normal, call, service) {
+      const field = service.resources.get(call.resource)?.windowField;
       const isLast = isListRequest(call) && normal.body.includes('"nextCursor":null');
       if (field === undefined || !isLast || call.query.has('updatedSince') || moved.has(call.resource))
         return normal;
-      const data = service!.dataset(DEMO_ORGANIZATION);
-      const day = JSON.stringify(new Date(service!.clock.now() - 200 * 86_400_000).toISOString());
+      const data = service.dataset(DEMO_ORGANIZATION);
+      const day = JSON.stringify(new Date(service.clock.now() - 200 * DAY_MS).toISOString());
       const table = data.table(call.resource);
       const ids = [...table.rowsById()].map((row) => table.id(row));
       if (ids.length > 0) moved.add(call.resource);
@@ -108,16 +101,6 @@ function movedRecords(): OddBehaviour {
 }
 
 const iso = (at: Date): string => at.toISOString();
-const two = (n: number): string => String(n).padStart(2, '0');
-
-/** ISO 8601, with the number of the week. */
-function weekDate(at: Date): string {
-  const weekday = ((at.getUTCDay() + 6) % 7) + 1;
-  const thursday = new Date(at.getTime() + (4 - weekday) * 86_400_000);
-  const year = thursday.getUTCFullYear();
-  const days = Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / 86_400_000);
-  return `${year}-W${two(1 + Math.floor(days / 7))}-${weekday}`;
-}
 
 /** Services that make it hard to tell what was deleted, and when. */
 export const ODD_DELETES: OddCatalog = {
@@ -133,16 +116,19 @@ export const ODD_DELETES: OddCatalog = {
   'dates-without-zone': [
     'writes dates as local time, without the zone',
     dates((at) =>
-      iso(new Date(at.getTime() + 2 * 3_600_000))
+      iso(new Date(at.getTime() + 2 * HOUR_MS))
         .slice(0, 19)
         .replace('T', ' '),
     ),
   ],
   'dates-with-offset': [
     'writes dates with an offset from UTC',
-    dates((at) => `${iso(new Date(at.getTime() + 5.5 * 3_600_000)).slice(0, 19)}+05:30`),
+    dates((at) => `${iso(new Date(at.getTime() + 5.5 * HOUR_MS)).slice(0, 19)}+05:30`),
   ],
-  'dates-of-weeks': ['writes dates as 2026-W32-7', dates(weekDate)],
+  'dates-of-weeks': [
+    'writes dates as 2026-W32-7',
+    dates((at) => DateTime.fromJSDate(at, { zone: 'utc' }).toISOWeekDate()),
+  ],
   'by-id-404': ['has no fetch by id: 404 for every id', byId(404, '{"message":"Not found"}')],
   'by-id-200': ['answers every fetch by id with 200 and an empty object', byId(200, '{}')],
   'by-id-403': ['answers every fetch by id with 403', byId(403, '{"message":"Forbidden"}')],
@@ -157,7 +143,7 @@ export const ODD_DELETES: OddCatalog = {
           if (!call.query.has('cursor')) seen.set(call.resource, before + 1);
           return before < 1 || (call.query.has('cursor') && before < 2)
             ? normal
-            : json(200, '{"data":[],"page":{"limit":100,"nextCursor":null}}');
+            : replyWith(200, '{"data":[],"page":{"limit":100,"nextCursor":null}}');
         },
       };
     },
@@ -169,13 +155,7 @@ export const ODD_DELETES: OddCatalog = {
   'moved-records': ['moves each fifth record out of the window after the first complete list', movedRecords],
   'updated-since-ignored': [
     'ignores `updatedSince`: every increment shows the whole list',
-    () => ({
-      request(call) {
-        const query = new URLSearchParams(call.query);
-        query.delete('updatedSince');
-        return { ...call, query };
-      },
-    }),
+    () => ({ request: (call) => withQuery(call, { updatedSince: null }) }),
   ],
   'updated-since-new-york': ['reads `updatedSince` as local time, five hours behind UTC', localTime(-5)],
   'updated-since-tokyo': ['reads `updatedSince` as local time, nine hours ahead of UTC', localTime(9)],

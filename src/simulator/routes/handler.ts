@@ -18,7 +18,7 @@ export async function handleApi(
   response: ServerResponse,
 ): Promise<void> {
   const received = readCall(request.method ?? 'GET', request.url ?? '/', request.headers, service.codec);
-  const call = service.odd.reduce((changed, odd) => odd.request?.(changed) ?? changed, received);
+  const call = service.odd.reduce((changed, odd) => odd.request?.(changed, service) ?? changed, received);
   const { latencyMs, fault } = planFaults(service, call);
   const { record, end } = service.stats.begin(arrivalOf(call, fault, latencyMs));
   response.once('close', end);
@@ -38,7 +38,10 @@ export async function handleApi(
   const normal =
     instead ??
     (body === null ? errorReply(413, 'The body is too large.') : handleCall(service, call, body, fault));
-  const reply = service.odd.reduce((changed, odd) => odd.reply?.(changed, received) ?? changed, normal);
+  const reply = service.odd.reduce(
+    (changed, odd) => odd.reply?.(changed, received, service) ?? changed,
+    normal,
+  );
   const choice = { mode: service.options.gzip, accepted: request.headers['accept-encoding'] };
   // Ends the request in the statistics before the last byte is sent, so that a client that has received the response does
   // not find the request still in flight.

@@ -57,11 +57,7 @@ export async function dryRun(
   return EXIT.done;
 }
 
-function describe(
-  { baseUrl, writeBack }: ConnectionSettings,
-  { resource }: CheckedInput,
-  row: PlannedRow,
-) {
+function describe({ baseUrl, writeBack }: ConnectionSettings, { resource }: CheckedInput, row: PlannedRow) {
   const { method, path, body } = toRequest(resource, row, writeBack);
   const root = apiRoot(baseUrl);
   const segments = path.map((segment) => (typeof segment === 'string' ? segment : segment.value));

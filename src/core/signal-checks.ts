@@ -24,6 +24,7 @@ import type {
   Together,
 } from './contract/index.js';
 import { isRunId } from './run-id.js';
+import { utf8Bytes } from './text-budget.js';
 import { isUtcSeconds } from './utc-time.js';
 
 type Check = (value: unknown, path: string) => string | null;
@@ -38,7 +39,8 @@ const LAST_MOMENT = Date.UTC(10_000, 0) - 1;
 const text: Check = is('a string', (value) => typeof value === 'string');
 const id: Check = is(
   `a non-empty string of at most ${MAX_ID_BYTES} bytes without lone surrogates`,
-  (value) => typeof value === 'string' && value !== '' && utf8Bytes(value) <= MAX_ID_BYTES,
+  (value) =>
+    typeof value === 'string' && value !== '' && value.isWellFormed() && utf8Bytes(value) <= MAX_ID_BYTES,
 );
 const flag: Check = is('true or false', (value) => typeof value === 'boolean');
 const count: Check = is(
@@ -236,15 +238,4 @@ function firstProblem(
     if (wrong !== null) return wrong;
   }
   return null;
-}
-
-/** Infinity for a text with a lone surrogate, which UTF-8 cannot carry. */
-function utf8Bytes(value: string): number {
-  let bytes = 0;
-  for (const character of value) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code >= 0xd800 && code <= 0xdfff) return Number.POSITIVE_INFINITY;
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_0000 ? 3 : 4;
-  }
-  return bytes;
 }

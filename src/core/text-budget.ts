@@ -19,24 +19,23 @@ const MAX_WARNINGS_BYTES = 6000;
 
 /** The size of a text as JSON in UTF-8, without its quotation marks. Histories and states hold JSON. */
 export function jsonTextBytes(text: string): number {
-  let bytes = 0;
-  for (let at = 0; at < text.length; at++) bytes += unitBytes(text, at);
-  return bytes;
+  return jsonBytes(text) - 2;
 }
 
-/** The bytes of one unit of a text. Each half of a surrogate pair has two of its four. */
-function unitBytes(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  if (code < 0x20) return 6;
-  if (code === 0x22 || code === 0x5c) return 2;
-  if (code < 0x80) return 1;
-  if (code < 0x800) return 2;
-  if (code < 0xd800 || code > 0xdfff) return 3;
-  const isFirst = code < 0xdc00;
-  const other = text.charCodeAt(isFirst ? at + 1 : at - 1);
-  const isPair = isFirst ? other >= 0xdc00 && other <= 0xdfff : other >= 0xd800 && other < 0xdc00;
-  // A lone one is escaped.
-  return isPair ? 2 : 6;
+/** The size of a value as JSON in UTF-8, where a lone surrogate is escaped. */
+function jsonBytes(value: unknown): number {
+  return utf8Bytes(JSON.stringify(value));
+}
+
+/** The size of a well-formed text. The workflow sandbox has no `Buffer`. */
+export function utf8Bytes(text: string): number {
+  let bytes = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    // Each half of a surrogate pair has two of its four bytes.
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0xd800 || code > 0xdfff ? 3 : 2;
+  }
+  return bytes;
 }
 
 /**
@@ -126,13 +125,3 @@ export function limitReports(
 const MARKS_BYTES = 60;
 /** Below this share of the bytes for each report, counts give way to texts. */
 const MIN_SHARE_BYTES = 160;
-
-function jsonBytes(value: unknown): number {
-  const text = JSON.stringify(value);
-  let bytes = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0xd800 || code > 0xdfff ? 3 : 2;
-  }
-  return bytes;
-}

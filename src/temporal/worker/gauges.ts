@@ -7,53 +7,66 @@ import { ageOfData } from '../../core/data-age.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
-import type { Settings } from '../../core/settings.js';
 import { readPointer } from '../../lake/documents/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 import { runAttributes } from './interceptors.js';
 
-interface FreshnessOptions {
+interface GaugesOptions {
   readonly connections: Connections;
   readonly meter: Meter;
-  /** Called for each resource with each measurement. */
-  readonly onResource?: (labels: { readonly connection: string; readonly resource: string }) => void;
-  /** Called at the end of each measurement. An error is reported like an unreadable pointer. */
-  readonly onRound?: () => Promise<void>;
-  /** Called when a resource's pointer becomes unreadable, and not again until it was readable. */
+  /** The worker's client, whose connection can be exchanged; `null`: no worker runs. */
+  readonly client: () => Pick<Client, 'workflow'> | null;
+  readonly taskQueue: string;
+  readonly retries: RetryWatch;
+  /** Called when a measurement begins to fail, and not again until it has succeeded. */
   readonly onError: (message: string) => void;
-  /** Interval between two measurements. Default: a minute. */
-  readonly everyMs?: number;
 }
 
 /**
- * Measures the age of each resource's data by its `latest.json`, so that the age grows while nothing is published, no
- * matter which worker published last. Each measurement reads one small object per resource.
+ * Measures every minute what no activity sees: the age of each resource's data by its `latest.json`, so that the age grows while
+ * nothing is published, no matter which worker published last; and the open write-backs. Each round reads one small object per
+ * resource, and is one list request to Temporal.
  */
-export function watchFreshness(options: FreshnessOptions): { stop(): Promise<void> } {
+export function startGauges(options: GaugesOptions): { stop(): Promise<void> } {
+  const { connections, retries, onError } = options;
   const failing = new Set<string>();
+  const openBatches = new Map<string, Open>();
   let stopped = false;
   let isReading = false;
   let reading = Promise.resolve();
+  const measured = async (id: string, what: string, measure: () => Promise<void>): Promise<void> => {
+    try {
+      await measure();
+      failing.delete(id);
+    } catch (error) {
+      if (!failing.has(id)) onError(`cannot ${what} ${id}: ${errorMessage(error)}`);
+      failing.add(id);
+    }
+  };
+  const readAll = async (): Promise<void> => {
+    for (const { name: connection, resources } of connections.settings.connections) {
+      for (const { name: resource } of resources) {
+        if (stopped) return;
+        const labels = { connection, resource };
+        retries.measure(labels);
+        await measured(`${connection}/${resource}`, 'measure the freshness of', () =>
+          measureFreshness(options, labels),
+        );
+      }
+    }
+    await measured('open write-backs', 'count the', () => measureOpenBatches(options, openBatches));
+  };
   const read = (): void => {
     // A round over many connections can take longer than the interval.
     if (isReading) return;
     isReading = true;
-    reading = (async () => {
-      for (const { name: connection, resources } of options.connections.settings.connections) {
-        for (const { name: resource } of resources) {
-          if (stopped) return;
-          options.onResource?.({ connection, resource });
-          await measure(options, { connection, resource }, failing);
-        }
-      }
-      await measureRound(options, failing);
-    })().finally(() => {
+    reading = readAll().finally(() => {
       isReading = false;
     });
   };
   read();
-  const timer = setInterval(read, options.everyMs ?? MINUTE_MS);
+  const timer = setInterval(read, MINUTE_MS);
   timer.unref();
   return {
     async stop() {
@@ -64,117 +77,72 @@ export function watchFreshness(options: FreshnessOptions): { stop(): Promise<voi
   };
 }
 
-async function measure(
-  { connections, meter, onError }: FreshnessOptions,
-  labels: { readonly connection: string; readonly resource: string },
-  failing: Set<string>,
-): Promise<void> {
+async function measureFreshness({ connections, meter }: GaugesOptions, labels: Labels): Promise<void> {
   const { connection, resource } = labels;
-  const id = `${connection}/${resource}`;
-  try {
-    // The connection must stay open during the read, even if the configuration changes.
-    const pointer = await connections.during('freshness', null, () =>
-      readPointer(connections.connection(connection).store, resource),
-    );
-    failing.delete(id);
-    meter.record('neverPublished', pointer === null ? 1 : 0, labels);
-    if (pointer === null) return;
-    const { checkpoint, rows } = pointer;
-    const age = ageOfData(fromUtcSeconds(checkpoint.updatedSince), connections.now());
-    meter.record('freshness', age / 1000, labels);
-    meter.record('snapshotRows', rows, labels);
-  } catch (error) {
-    if (failing.has(id)) return;
-    failing.add(id);
-    onError(`cannot measure the freshness of ${id}: ${errorMessage(error)}`);
-  }
-}
-
-async function measureRound({ onRound, onError }: FreshnessOptions, failing: Set<string>): Promise<void> {
-  const id = 'open write-backs';
-  try {
-    await onRound?.();
-    failing.delete(id);
-  } catch (error) {
-    if (failing.has(id)) return;
-    failing.add(id);
-    onError(`cannot count the ${id}: ${errorMessage(error)}`);
-  }
+  // The connection must stay open during the read, even if the configuration changes.
+  const pointer = await connections.during('freshness', null, () =>
+    readPointer(connections.connection(connection).store, resource),
+  );
+  meter.record('neverPublished', pointer === null ? 1 : 0, labels);
+  if (pointer === null) return;
+  const { checkpoint, rows } = pointer;
+  const age = ageOfData(fromUtcSeconds(checkpoint.updatedSince), connections.now());
+  meter.record('freshness', age / 1000, labels);
+  meter.record('snapshotRows', rows, labels);
 }
 
 /** `worktrack/<connection>/write-back/<resource>/<batch>`; the lock of a resource has an underscore instead of a batch. */
 const BATCH_ID = /^worktrack\/([^/]+)\/write-back\/([^/]+)\/[^_]/;
 
+/** The open batches of a connection, and when the oldest started, milliseconds since 1970. */
 interface Open {
-  count: number;
-  /** Milliseconds since 1970. */
-  since: number;
-}
-
-interface OpenBatchesOptions {
-  /** The worker's client, whose connection can be exchanged. */
-  readonly client: () => Pick<Client, 'workflow'>;
-  readonly taskQueue: string;
-  /** The current configuration. */
-  readonly settings: () => Settings;
-  readonly meter: Meter;
+  readonly count: number;
+  readonly since: number;
 }
 
 /**
- * Measures the running write-backs of each connection, and the age of the oldest. Each measurement is one list request to
- * Temporal. A connection without an open batch has no series until its first one.
+ * Measures the running write-backs of each connection, and the age of the oldest.
+ *
+ * @param seen by connection; one without an open batch has no series until its first one
  */
-export class OpenBatches {
-  readonly #options: OpenBatchesOptions;
-  readonly #seen = new Map<string, Open>();
-
-  constructor(options: OpenBatchesOptions) {
-    this.#options = options;
+async function measureOpenBatches(
+  { client, taskQueue, connections, meter }: GaugesOptions,
+  seen: Map<string, Open>,
+): Promise<void> {
+  const workflows = client()?.workflow;
+  if (workflows === undefined) return;
+  const names = connections.settings.connections.map(({ name }) => name);
+  const now = Date.now();
+  for (const connection of seen.keys()) seen.set(connection, { count: 0, since: now });
+  const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
+  for await (const { workflowId, startTime, memo } of workflows.list({ query })) {
+    const connection = BATCH_ID.exec(workflowId)?.[1];
+    if (connection === undefined || !names.includes(connection)) continue;
+    // The start time is that of the current history. A long batch continues as new, and keeps its memo.
+    const startedAt = typeof memo?.startedAt === 'number' ? memo.startedAt : startTime.getTime();
+    const { count, since } = seen.get(connection) ?? { count: 0, since: now };
+    seen.set(connection, { count: count + 1, since: Math.min(since, startedAt) });
   }
-
-  /** @throws the error of Temporal's client */
-  async measure(): Promise<void> {
-    const { client, taskQueue, settings, meter } = this.#options;
-    const names = settings().connections.map(({ name }) => name);
-    for (const open of this.#seen.values()) Object.assign(open, { count: 0, since: Date.now() });
-    const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
-    for await (const { workflowId, startTime, memo } of client().workflow.list({ query })) {
-      const connection = BATCH_ID.exec(workflowId)?.[1];
-      if (connection === undefined || !names.includes(connection)) continue;
-      // The start time is that of the current history. A long batch continues as new, and keeps its memo.
-      const startedAt = typeof memo?.startedAt === 'number' ? memo.startedAt : startTime.getTime();
-      this.#add(connection, startedAt);
-    }
-    for (const [connection, { count, since }] of this.#seen) {
-      const labels = { connection, resource: '' };
-      meter.record('openBatches', count, labels);
-      meter.record('openBatchAge', (Date.now() - since) / 1000, labels);
-    }
-  }
-
-  #add(connection: string, startedAt: number): void {
-    const open = this.#seen.get(connection) ?? { count: 0, since: startedAt };
-    open.count++;
-    open.since = open.count === 1 ? startedAt : Math.min(open.since, startedAt);
-    this.#seen.set(connection, open);
+  for (const [connection, { count, since }] of seen) {
+    const labels = { connection, resource: '' };
+    meter.record('openBatches', count, labels);
+    meter.record('openBatchAge', (Date.now() - since) / 1000, labels);
   }
 }
 
 /** An attempt that runs for so long without a failure counts as recovered, even if another worker has taken it over. */
 const RECOVERED_MS = 10 * MINUTE_MS;
 
-interface Retrying {
-  readonly connection: string;
-  readonly resource: string;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-  /** When the next attempt starts. */
-  readonly nextAt: number;
-}
-
 interface Labels {
   readonly connection: string;
   readonly resource: string;
+}
+
+/** Times are milliseconds since 1970. */
+interface Retrying extends Labels {
+  readonly since: number;
+  /** When the next attempt starts. */
+  readonly nextAt: number;
 }
 
 /** The least time that an activity has been retried for when its nth attempt fails: the waits between the attempts; ms. */

@@ -14,7 +14,7 @@ import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
-import { OpenBatches, RetryWatch, watchFreshness } from './gauges.js';
+import { RetryWatch, startGauges } from './gauges.js';
 import { giveWayToOthers, keepConfiguration, logContext, manyAbortListeners } from './interceptors.js';
 import { type PublishedConfig, publishConfig, type WorkerPlace } from './published-config.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
@@ -53,7 +53,7 @@ export class WorktrackPlugin extends SimplePlugin {
   #activities: Activities | null = null;
   #options: WorkerOptions | null = null;
   #replaced: Settings | null = null;
-  #freshness: ReturnType<typeof watchFreshness> | null = null;
+  #gauges: ReturnType<typeof startGauges> | null = null;
   #keepConfiguration: ActivityInterceptorsFactory | null = null;
   /** By task queue. */
   readonly #places = new Map<string, Omit<WorkerPlace, 'identity' | 'connection'>>();
@@ -90,7 +90,7 @@ export class WorktrackPlugin extends SimplePlugin {
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#running.add(worker);
     this.#publish(worker);
-    if (exportsMetrics()) this.#freshness ??= this.#watchFreshness();
+    if (exportsMetrics()) this.#gauges ??= this.#startGauges();
     try {
       await super.runWorker(worker, next);
     } finally {
@@ -99,8 +99,8 @@ export class WorktrackPlugin extends SimplePlugin {
       await this.#published.get(worker)?.withdraw();
       this.#published.delete(worker);
       if (this.#running.size === 0) {
-        await this.#freshness?.stop();
-        this.#freshness = null;
+        await this.#gauges?.stop();
+        this.#gauges = null;
         await this.#connections?.close();
       }
     }
@@ -135,24 +135,19 @@ export class WorktrackPlugin extends SimplePlugin {
     this.#published.set(worker, published);
   }
 
-  #watchFreshness() {
-    const { meter } = this.#connections!;
+  #startGauges() {
+    const connections = this.#connections!;
+    const { meter } = connections;
     meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
     const { namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
-    const converter = dataConverter === undefined ? {} : { dataConverter };
-    /** The current connection of a worker, which can be exchanged. */
-    const connection = (): NativeConnection | undefined => [...this.#running][0]?.connection;
-    const batches = new OpenBatches({
-      client: () => new Client({ connection: connection()!, namespace, ...converter }),
-      ...{ taskQueue, meter },
-      settings: () => this.#connections!.settings,
-    });
-    return watchFreshness({
-      connections: this.#connections!,
-      meter,
-      onResource: (labels) => this.#retries.measure(labels),
-      onRound: async () => {
-        if (connection() !== undefined) await batches.measure();
+    return startGauges({
+      ...{ connections, meter, taskQueue, retries: this.#retries },
+      client: () => {
+        // The current connection of a worker, which can be exchanged.
+        const connection = [...this.#running][0]?.connection;
+        return connection === undefined
+          ? null
+          : new Client({ connection, namespace, ...(dataConverter && { dataConverter }) });
       },
       onError: (message) => runtimeLogger.warn(message),
     });

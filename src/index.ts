@@ -193,10 +193,10 @@ export {
   describeSchedule,
   pauseSchedule,
   resumeSchedule,
+  type ScheduledRun,
   triggerSchedule,
 } from './temporal/schedule/schedule.js';
 export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
-export type { ScheduledRun } from './temporal/schedule/schedule-runs.js';
 export type { Retrying } from './temporal/status/read-mirror.js';
 export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
 export {

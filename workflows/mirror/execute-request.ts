@@ -3,7 +3,6 @@ import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   MirrorRequest,
-  MirrorState,
   PurgeRequest,
   RollbackRequest,
   RunReport,
@@ -16,20 +15,10 @@ import { activity } from '../shared/activity.js';
 import { workOf } from '../shared/priority.js';
 import { toRunError } from '../shared/run-errors.js';
 import { afterPublished, afterPurged } from './mirror-checkpoint.js';
+import { fenced, type Mirror } from './mirror-handle.js';
 import { afterPurge, afterSweep, endedRuns, sweep } from './mirror-sweep.js';
-import { fenced } from './mirror-writer.js';
-import { hookedToOf, startOnPublished } from './on-published.js';
+import { startOnPublished } from './on-published.js';
 import { type RunResult, runOnce } from './run-once.js';
-
-/** What a request reads and changes in its mirror. */
-export interface Mirror {
-  readonly state: () => MirrorState;
-  readonly onState: (changes: Partial<MirrorState>) => void;
-  /** Called at every step, so that queries show it. */
-  readonly onChange: (active: ActiveRun) => void;
-  /** Called when the run continues in the lake, and before it may send its swap: it may then be published although it fails. */
-  readonly onLake: (reached: 'staged' | 'sent') => void;
-}
 
 /** Runs one request to its end. Throws the error that ended it. */
 export function executeRequest(
@@ -46,15 +35,8 @@ async function run(
   active: ActiveRun,
   mirror: Mirror,
 ): Promise<RunReport> {
-  const result = await runOnce(mirror.state(), request, active, {
-    onPrepared: (prepared) => {
-      mirror.onLake('staged');
-      mirror.onState({ hookedTo: hookedToOf(mirror.state(), prepared) });
-    },
-    onChange: mirror.onChange,
-    onSent: () => mirror.onLake('sent'),
-  });
-  mirror.onState(afterPublished(mirror.state(), result));
+  const result = await runOnce(mirror, request, active);
+  mirror.change(afterPublished(mirror.state, result));
   const { runId, snapshot, counts, warnings, deletes, checks } = result;
   // Before the sweep, which may remove snapshots that the table has missed.
   const work = workOf(request);
@@ -63,7 +45,7 @@ async function run(
   const { known, found } = await sweepAfter(result, active.runId, work, mirror);
   // The sweep has tried again what an earlier one could not remove.
   const left = limitWarnings([...warnings, ...tableWarnings]).filter((warning) => warning !== known);
-  const { resource } = mirror.state();
+  const { resource } = mirror.state;
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
     warnings: limitWarnings([...left, ...hookWarnings, ...found]),
@@ -90,15 +72,13 @@ async function sweepAfter(
   work: 'manual' | 'background',
   mirror: Mirror,
 ): Promise<{ readonly known: string | null; readonly found: readonly string[] }> {
-  const known = removalWarning(mirror.state().sweepAt?.refused ?? ALL_REMOVED);
+  const known = removalWarning(mirror.state.sweepAt?.refused ?? ALL_REMOVED);
   if (swept === null) return { known: null, found: [] };
   if (swept === 'to do') {
-    const ended = [requested, ...endedRuns(mirror.state())].filter((id) => id !== runId);
-    const { changes, warnings } = await sweep(mirror.state(), { runId, replaced: ended, work });
-    mirror.onState(changes);
-    return { known, found: warnings };
+    const ended = [requested, ...endedRuns(mirror.state)].filter((id) => id !== runId);
+    return { known, found: await sweep(mirror, { runId, replaced: ended, work }) };
   }
-  mirror.onState(afterSweep(mirror.state(), swept, Date.now()));
+  mirror.change(afterSweep(mirror.state, swept, Date.now()));
   const warning = removalWarning(swept.refused);
   return { known, found: warning === null ? [] : [warning] };
 }
@@ -127,8 +107,8 @@ async function followTable(
     setTableWarning(mirror, null);
     return [];
   }
-  mirror.onChange({ ...active, phase: 'follow' });
-  const { connection, resource } = mirror.state();
+  mirror.setActive({ ...active, phase: 'follow' });
+  const { connection, resource } = mirror.state;
   const follow = activity('worktrack.followTable', connection, work);
   try {
     const { warnings } = await CancellationScope.nonCancellable(() =>
@@ -148,20 +128,20 @@ async function followTable(
 }
 
 function setTableWarning(mirror: Mirror, tableWarning: string | null): void {
-  const { published } = mirror.state();
-  if (published !== null) mirror.onState({ published: { ...published, tableWarning } });
+  const { published } = mirror.state;
+  if (published !== null) mirror.change({ published: { ...published, tableWarning } });
 }
 
 async function purge({ key }: PurgeRequest, active: ActiveRun, mirror: Mirror): Promise<RunReport> {
-  mirror.onChange({ ...active, phase: 'purge' });
-  const input = { ...fenced(mirror.state(), active), key };
+  mirror.setActive({ ...active, phase: 'purge' });
+  const input = { ...fenced(mirror.state, active), key };
   // A timed-out attempt may leave parts in any folder.
-  mirror.onState(afterPurge(active.runId, Date.now()));
+  mirror.change(afterPurge(active.runId, Date.now()));
   // A partial change would leave the lake inconsistent.
   const amended = await CancellationScope.nonCancellable(() =>
     activity('worktrack.purgeRecord', input.connection, 'manual')(input),
   );
-  mirror.onState({ ...afterPurged(amended), ...afterPurge(active.runId, Date.now()) });
+  mirror.change({ ...afterPurged(amended), ...afterPurge(active.runId, Date.now()) });
   const { runId = null, rows = null, snapshot = null } = amended.published ?? {};
   const run = { resource: input.resource, outcome: 'published', runId, rows, snapshot } as const;
   return { ...run, counts: null, warnings: [], error: null, purged: amended.purged };

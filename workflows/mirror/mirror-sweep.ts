@@ -12,7 +12,7 @@ import { sweepWarning } from '../../src/core/mirror-requests.js';
 import { removalWarning } from '../../src/core/removal.js';
 import { activity } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
-import { writer } from './mirror-writer.js';
+import { fenced, type Mirror } from './mirror-handle.js';
 
 /** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
 const EVERY_MS = 20 * HOUR_MS;
@@ -83,38 +83,29 @@ export function untilSweep({ sweepAt }: MirrorState, now: number): number | null
 /**
  * Sweeps after a published run in the lake, or after a purge. Never throws: the next run repeats a sweep that failed.
  *
- * @returns the changed state, and a warning for the report
+ * @returns warnings for the report
  */
 export async function sweep(
-  state: MirrorState,
-  {
-    runId,
-    work,
-    ...rest
-  }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: 'manual' | 'background' },
-): Promise<{ readonly changes: Partial<MirrorState>; readonly warnings: readonly string[] }> {
-  const { connection, resource, published, displaced, sweepAt } = state;
+  mirror: Mirror,
+  { work, ...of }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: 'manual' | 'background' },
+): Promise<readonly string[]> {
+  const { connection, sweepAt } = mirror.state;
   const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;
   const run = activity('worktrack.sweep', connection, work);
-  const ref = { connection, resource, runId, writer: writer() };
-  const publishedRunId = published?.runId ?? null;
+  const input = { ...fenced(mirror.state, of), ...of, before };
   try {
-    const swept: Swept = await CancellationScope.nonCancellable(() =>
-      run({ ...ref, publishedRunId, displaced, ...rest, before }),
-    );
+    const swept = await CancellationScope.nonCancellable(() => run(input));
+    mirror.change(afterSweep(mirror.state, { before, ...swept }, Date.now()));
     const warning = removalWarning(swept.refused);
-    return {
-      changes: afterSweep(state, { before, ...swept }, Date.now()),
-      warnings: warning === null ? [] : [warning],
-    };
+    return warning === null ? [] : [warning];
   } catch (error) {
     const { message } = toRunError(error);
     log.warn('the sweep failed; a later one repeats it', { error: message });
     const isRequired = (sweepAt?.before ?? null) !== null;
-    if (!isRequired) return { changes: { sweepAt: null }, warnings: [sweepWarning(message)] };
+    if (!isRequired) mirror.change({ sweepAt: null });
     // A timer repeats the sweep after a purge.
-    const changes = before === null ? {} : afterPurge(before, Date.now());
-    return { changes, warnings: [sweepWarning(message)] };
+    else if (before !== null) mirror.change(afterPurge(before, Date.now()));
+    return [sweepWarning(message)];
   }
 }
 

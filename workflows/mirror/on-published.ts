@@ -8,12 +8,7 @@ import type {
 } from '../../src/core/contract/index.js';
 import { activity } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
-
-/** Reads and changes the mirror's state. */
-interface StateAccess {
-  readonly state: () => MirrorState;
-  readonly onState: (changes: Partial<MirrorState>) => void;
-}
+import type { Mirror } from './mirror-handle.js';
 
 /**
  * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
@@ -40,11 +35,11 @@ export function hookedToOf(
 export async function startOnPublished(
   target: OnPublishedTarget | null,
   runId: RunId,
-  { state, onState }: StateAccess,
+  mirror: Mirror,
 ): Promise<readonly string[]> {
-  const { connection, resource, hookedTo: after } = state();
+  const { connection, resource, hookedTo: after } = mirror.state;
   if (target === null) {
-    if (after !== null) onState({ hookedTo: null });
+    if (after !== null) mirror.change({ hookedTo: null });
     return [];
   }
   const start = activity('worktrack.followOnPublished', connection, 'background', {
@@ -53,12 +48,12 @@ export async function startOnPublished(
   const input = { connection, resource, runId, ...target, after };
   try {
     const { hookedTo, warnings } = await CancellationScope.nonCancellable(() => start(input));
-    onState({ hookedTo });
+    mirror.change({ hookedTo });
     return warnings;
   } catch (error) {
     const { message } = toRunError(error);
     const hookedTo = startedBefore(error);
-    if (hookedTo !== null) onState({ hookedTo });
+    if (hookedTo !== null) mirror.change({ hookedTo });
     log.warn('the run is published, but a workflow of onPublished was not started; the next run repeats it', {
       workflow: target.workflow,
       error: message,

@@ -38,8 +38,8 @@ import {
 } from '../shared/messages.js';
 import { failedReport, isOvertaken, mayResume, newerIdOf, toRunError } from '../shared/run-errors.js';
 import { countRun, executeRequest, nominalStartOf } from './execute-request.js';
+import { type Mirror, writer } from './mirror-handle.js';
 import { discardRun, sweep, untilSweep } from './mirror-sweep.js';
-import { writer } from './mirror-writer.js';
 import {
   alertedBy,
   answerOf,
@@ -79,7 +79,8 @@ interface CurrentBatch {
   readonly wanted: Set<string>;
 }
 
-class ResourceMirror {
+class ResourceMirror implements Mirror {
+  inLake: Mirror['inLake'] = 'no';
   #state: MirrorState;
   #active: ActiveRun | null = null;
   #current: CurrentBatch | null = null;
@@ -131,7 +132,7 @@ class ResourceMirror {
       const next = nextBatch(this.#state.waiting);
       // The sweep has ended, and no request waits.
       if (next === null) continue;
-      this.#change({ waiting: next.rest });
+      this.change({ waiting: next.rest });
       await this.#serveBatch(next.batch);
     }
   }
@@ -175,11 +176,11 @@ class ResourceMirror {
     else if (isFull(this.#state.waiting, request)) {
       this.#replies.push(reply(request.replyTo, tooMany(this.#state, request)));
       return;
-    } else this.#change({ waiting: enqueue(this.#state.waiting, request) });
+    } else this.change({ waiting: enqueue(this.#state.waiting, request) });
   }
 
   #withdrawRequest(requestId: string): void {
-    this.#change({ waiting: this.#state.waiting.filter((request) => request.requestId !== requestId) });
+    this.change({ waiting: this.#state.waiting.filter((request) => request.requestId !== requestId) });
     // A run is cancelled only if every request of its batch is withdrawn.
     const current = this.#current;
     if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
@@ -196,13 +197,13 @@ class ResourceMirror {
       countRun(connection, report, Date.now() - startedAt);
       if (this.#alertedBy(all) === 'mirror') this.#replies.push(reportAlerts({ connection, runs: [report] }));
     }
-    this.#setActive(null);
+    this.setActive(null);
     // A rollback that was refused says nothing about the resource.
     if (first.kind === 'run' || (first.kind === 'rollback' && report.outcome === 'published'))
-      this.#change({ lastRun: report });
+      this.change({ lastRun: report });
     for (const { requestId, replyTo } of all) {
       const answer = { requestId, report };
-      this.#change({ answered: remember(this.#state.answered, answer) });
+      this.change({ answered: remember(this.#state.answered, answer) });
       this.#replies.push(reply(replyTo, answer));
     }
     this.#current = null;
@@ -236,26 +237,16 @@ class ResourceMirror {
       ...{ startedAt, phase: 'prepare', pages: 0, rows: 0, resumed: null },
       mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
     };
-    this.#setActive(prepared);
-    let inLake: 'no' | 'staged' | 'sent' = 'no';
+    this.setActive(prepared);
+    this.inLake = 'no';
     try {
-      return await executeRequest(request, prepared, {
-        state: () => this.#state,
-        onState: (changes) => this.#change(changes),
-        onChange: (active) => this.#setActive(active),
-        onLake: (reached) => {
-          inLake = reached;
-        },
-      });
+      return await executeRequest(request, prepared, this);
     } catch (error) {
       const unknown = newerIdOf(error);
       if (unknown !== null && newer === null) return this.#runRequest(request, unknown);
       const failed = this.#active ?? prepared;
       if (request.kind !== 'purge')
-        await this.#afterFailedRun(failed, error, {
-          inLake,
-          nominalStart: nominalStartOf(request, prepared),
-        });
+        await this.#afterFailedRun(failed, error, nominalStartOf(request, prepared));
       return failedReport(this.#state.resource, failed.runId, error);
     }
   }
@@ -265,11 +256,8 @@ class ResourceMirror {
    * run is published, whose sweep removes them before it answers. Pages where the next run may resume stay too. A run
    * in memory has done it itself.
    */
-  async #afterFailedRun(
-    failed: ActiveRun,
-    error: unknown,
-    { inLake, nominalStart }: { readonly inLake: 'no' | 'staged' | 'sent'; readonly nominalStart: number },
-  ): Promise<void> {
+  async #afterFailedRun(failed: ActiveRun, error: unknown, nominalStart: number): Promise<void> {
+    const { inLake } = this;
     const { type } = toRunError(error);
     const own = mayResume(error, failed) ? failed.runId : null;
     // An activity that would have taken over the pages of an earlier run has taken over none.
@@ -281,17 +269,14 @@ class ResourceMirror {
     if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
       await this.#discard({ runId: failed.runId, nominalStart, staging });
     // Once another mirror has published instead, this one stays displaced until it publishes again.
-    this.#change({ displaced: this.#state.displaced || isOvertaken(error), resumable });
+    this.change({ displaced: this.#state.displaced || isOvertaken(error), resumable });
   }
 
   /** Sweeps once more an hour after a purge, because late requests may have restored the purged row. */
   async #sweepAfterPurge(): Promise<void> {
     const before = this.#state.sweepAt?.before;
     if (before == null) return;
-    const { changes } = await sweep(this.#state, {
-      ...{ runId: before, replaced: [], work: 'background' },
-    });
-    this.#change(changes);
+    await sweep(this, { runId: before, replaced: [], work: 'background' });
   }
 
   /** Never rejects: the next published run removes what is left. */
@@ -306,12 +291,12 @@ class ResourceMirror {
     }
   }
 
-  #setActive(active: ActiveRun | null): void {
+  setActive(active: ActiveRun | null): void {
     this.#active = active;
     this.showStatus();
   }
 
-  #change(changes: Partial<MirrorState>): void {
+  change(changes: Partial<MirrorState>): void {
     this.#state = { ...this.#state, ...changes };
   }
 }

@@ -19,23 +19,14 @@ import { nextPageSize } from '../../src/core/page-size.js';
 import { runPhases, type Steps } from '../../src/core/phases.js';
 import { activity, untilGivenUp } from '../shared/activity.js';
 import { workOf } from '../shared/priority.js';
+import { fenced, type Mirror } from './mirror-handle.js';
 import { sweepOfRun } from './mirror-sweep.js';
-import { fenced } from './mirror-writer.js';
+import { hookedToOf } from './on-published.js';
 
 /** A cancelled run waits until its activities have stopped writing. Only then can its files be removed. */
 const WAIT_UNTIL_STOPPED = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 } as const;
-
-/** Called by a run in progress. */
-interface RunEvents {
-  /** Called when a run continues in the lake, before the next phase. */
-  readonly onPrepared: (prepared: PreparedRun) => void;
-  /** Called at every phase, so that queries show it. */
-  readonly onChange: (active: ActiveRun) => void;
-  /** Called before the swap may be sent. If the run fails from here on, it may still be published. */
-  readonly onSent: () => void;
-}
 
 export interface RunResult extends PublishedRun {
   readonly runId: RunId;
@@ -74,19 +65,18 @@ function inputOf(
  * (docs/explanation/how-it-works.md#in-memory-or-in-the-lake). Throws the error that ended it.
  */
 export async function runOnce(
-  state: MirrorState,
+  mirror: Mirror,
   request: RunRequest | RollbackRequest,
   active: ActiveRun,
-  events: RunEvents,
 ): Promise<RunResult> {
+  const { state } = mirror;
   const { connection, resource } = state;
   const work = workOf(request);
   const input = inputOf(state, request, active, Date.now());
-  events.onChange({ ...active, phase: 'read' });
+  mirror.setActive({ ...active, phase: 'read' });
   const summary = `${resource}: ${input.mode}`;
   const done = await activity('worktrack.run', connection, work, { ...WAIT_UNTIL_STOPPED, summary })(input);
-  if (done.kind === 'spilled')
-    return runInLake(state, input, { prepared: done.prepared, active, work }, events);
+  if (done.kind === 'spilled') return runInLake(mirror, input, { prepared: done.prepared, active, work });
   const { run: published, runId, table, onPublished, swept } = done;
   return { ...published, runId, table, onPublished, swept, pageSize: learned(state, done.pageSize) };
 }
@@ -100,29 +90,25 @@ function learned(
 
 type Work = ReturnType<typeof workOf>;
 
-interface Spilled {
-  readonly prepared: PreparedRun;
-  readonly active: ActiveRun;
-  readonly work: Work;
-}
-
 /** The phases of a run whose staging is in the lake. Each is one activity or more, on any worker. */
 async function runInLake(
-  state: MirrorState,
+  mirror: Mirror,
   input: RunInput,
-  { prepared, active, work }: Spilled,
-  { onPrepared, onChange, onSent }: RunEvents,
+  of: { readonly prepared: PreparedRun; readonly active: ActiveRun; readonly work: Work },
 ): Promise<RunResult> {
+  const { prepared, active, work } = of;
   const { connection, resource, runId, pageSize, allowDeletes } = input;
   const ref: RunRef = { connection, resource, runId };
-  onPrepared(prepared);
+  mirror.inLake = 'staged';
+  mirror.change({ hookedTo: hookedToOf(mirror.state, prepared) });
+  const { resumed, table, onPublished } = prepared;
   let now: ActiveRun = {
-    ...{ ...active, mode: prepared.mode, resumed: prepared.resumed?.runId ?? null },
-    ...{ pages: prepared.resumed?.extracted.pages ?? 0, rows: prepared.resumed?.extracted.rows ?? 0 },
+    ...{ ...active, mode: prepared.mode, resumed: resumed?.runId ?? null },
+    ...{ pages: resumed?.extracted.pages ?? 0, rows: resumed?.extracted.rows ?? 0 },
   };
   const change = (changes: Partial<ActiveRun>): void => {
     now = { ...now, ...changes };
-    onChange(now);
+    mirror.setActive(now);
   };
   const { steps, publish } = lakeActivities(prepared, input, work);
   const ready = await runPhases(steps, ref, {
@@ -131,11 +117,15 @@ async function runInLake(
     onPhase: (phase) => change({ phase }),
   });
   change({ phase: 'publish' });
-  onSent();
+  mirror.inLake = 'sent';
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() => publish(ready.publish, `${now.rows} rows`));
-  const { table, onPublished } = prepared;
-  const rest = { table, onPublished, swept: 'to do', pageSize: learned(state, ready.pageSize) } as const;
+  const rest = {
+    table,
+    onPublished,
+    swept: 'to do',
+    pageSize: learned(mirror.state, ready.pageSize),
+  } as const;
   return { ...published, runId: published.runId ?? runId, ...rest };
 }
 

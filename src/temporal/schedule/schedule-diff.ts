@@ -1,5 +1,6 @@
-import type { ScheduleDescription } from '@temporalio/client';
+import { ScheduleAlreadyRunning, type ScheduleDescription, type ScheduleOptions } from '@temporalio/client';
 import { formatDuration } from '../../core/duration.js';
+import type { TemporalClient } from '../client/connect.js';
 
 /** One setting of a Schedule that `apply` changed, as text for the user. */
 export interface ScheduleChange {
@@ -10,6 +11,35 @@ export interface ScheduleChange {
 
 /** The part of a Schedule that the configuration determines; the operator controls the rest (pause, note). */
 type ConfiguredPart = Pick<ScheduleDescription, 'spec' | 'action' | 'policies'>;
+
+interface CreatedOrUpdated {
+  readonly outcome: 'created' | 'updated' | 'unchanged';
+  /** Empty unless updated. */
+  readonly changes: readonly ScheduleChange[];
+  readonly after: ScheduleDescription;
+}
+
+/** Creates a Schedule, or updates it to match the options. Idempotent; does not change whether it is paused. */
+export async function createOrUpdate(
+  { client: { schedule } }: TemporalClient,
+  options: ScheduleOptions,
+): Promise<CreatedOrUpdated> {
+  try {
+    const created = await schedule.create(options);
+    return { outcome: 'created', changes: [], after: await created.describe() };
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+  const handle = schedule.getHandle(options.scheduleId);
+  // Both states are read from the server, because it normalizes the Schedule.
+  const before = await handle.describe();
+  await handle.update(({ state }) => ({ ...options, state }));
+  const after = await handle.describe();
+  const changes = scheduleChanges(before, after);
+  if (isEditedByHand(before.spec, after.spec))
+    changes.unshift({ setting: 'cron', before: 'edited manually', after: cronOf(after.spec) });
+  return { outcome: changes.length === 0 ? 'unchanged' : 'updated', changes, after };
+}
 
 /** The differences between two states of a Schedule, both as described by the server. */
 export function scheduleChanges(before: ConfiguredPart, after: ConfiguredPart): ScheduleChange[] {

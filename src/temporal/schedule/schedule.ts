@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import {
-  ScheduleAlreadyRunning,
-  type ScheduleDescription,
+  type ScheduleExecutionResult,
   type ScheduleHandle,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
 import {
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
   type ExportInput,
   exportWorkflowId,
+  type RunOutcome,
   scheduleId,
 } from '../../core/contract/index.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { cronOf, isEditedByHand, type ScheduleChange, scheduleChanges } from './schedule-diff.js';
-import { type ScheduledRun, scheduledRun } from './schedule-runs.js';
+import { exportResultOf } from '../client/export-result.js';
+import { createOrUpdate, cronOf, type ScheduleChange } from './schedule-diff.js';
 import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
 
 const LAST_RUNS = 5;
@@ -44,6 +45,16 @@ export interface DescribedSchedule {
   readonly lastRuns: readonly ScheduledRun[];
   /** Number of runs skipped because the previous run was still in progress. */
   readonly skipped: number;
+}
+
+/** A run that a Schedule started. */
+export interface ScheduledRun {
+  readonly workflowId: string;
+  /** The nominal start time. */
+  readonly scheduledAt: Date;
+  readonly startedAt: Date;
+  /** `gone`: the server no longer retains the workflow. */
+  readonly outcome: RunOutcome | 'running' | 'gone';
 }
 
 /** The Schedule options of a connection's configuration. */
@@ -89,45 +100,12 @@ export async function applySchedule(
   connection: ConnectionSettings,
   taskQueue: string = DEFAULT_TASK_QUEUE,
 ): Promise<AppliedSchedule> {
-  const applied = await applyNightly(temporal, connection, taskQueue);
-  return { ...applied, watcher: await applyWatcher(temporal, connection, taskQueue) };
-}
-
-async function applyNightly(
-  temporal: TemporalClient,
-  connection: ConnectionSettings,
-  taskQueue: string,
-): Promise<Omit<AppliedSchedule, 'watcher'>> {
   const id = scheduleId(connection.name);
-  const options = scheduleOptions(connection, taskQueue);
-  try {
-    const creating = temporal.client.schedule.create({ scheduleId: id, ...options });
-    const handle = await specAccepted(connection, creating);
-    const { info } = await handle.describe();
-    return {
-      scheduleId: id,
-      outcome: 'created',
-      changes: [],
-      nextRuns: info.nextActionTimes.slice(0, NEXT_RUNS),
-    };
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-  }
-  const handle = handleOf(temporal, connection.name);
-  const before = await handle.describe();
-  // Both states are read from the server, because it normalizes the Schedule.
-  await specAccepted(
-    connection,
-    handle.update(({ state }) => ({ ...options, state })),
-  );
-  const after = await handle.describe();
-  const changes = allChanges(before, after);
-  return {
-    scheduleId: id,
-    outcome: changes.length === 0 ? 'unchanged' : 'updated',
-    changes,
-    nextRuns: after.info.nextActionTimes.slice(0, NEXT_RUNS),
-  };
+  const options = { scheduleId: id, ...scheduleOptions(connection, taskQueue) };
+  const { after, ...applied } = await specAccepted(connection, createOrUpdate(temporal, options));
+  const nextRuns = after.info.nextActionTimes.slice(0, NEXT_RUNS);
+  const watcher = await applyWatcher(temporal, connection, taskQueue);
+  return { scheduleId: id, ...applied, nextRuns, watcher };
 }
 
 /**
@@ -173,12 +151,6 @@ async function specAccepted<T>({ name, schedule }: ConnectionSettings, call: Pro
   }
 }
 
-function allChanges(before: ScheduleDescription, after: ScheduleDescription): ScheduleChange[] {
-  const changes = scheduleChanges(before, after);
-  if (!isEditedByHand(before.spec, after.spec)) return changes;
-  return [{ setting: 'cron', before: 'edited manually', after: cronOf(after.spec) }, ...changes];
-}
-
 /**
  * Reads the nightly Schedule of a connection: its times, its last and next runs, and whether it is paused.
  *
@@ -202,6 +174,32 @@ export async function describeSchedule(
     lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
     skipped: info.numActionsSkippedOverlap,
   };
+}
+
+async function scheduledRun(
+  temporal: TemporalClient,
+  { scheduledAt, takenAt, action }: ScheduleExecutionResult,
+): Promise<ScheduledRun> {
+  const { workflowId, firstExecutionRunId } = action.workflow;
+  const outcome = await outcomeOf(temporal, workflowId, firstExecutionRunId);
+  return { workflowId, scheduledAt, startedAt: takenAt, outcome };
+}
+
+async function outcomeOf(
+  temporal: TemporalClient,
+  workflowId: string,
+  runId: string,
+): Promise<ScheduledRun['outcome']> {
+  const handle = temporal.client.workflow.getHandle(workflowId, runId);
+  try {
+    const { status } = await handle.describe();
+    if (status.name === 'RUNNING') return 'running';
+    if (status.name !== 'COMPLETED') await handle.result();
+    return 'published';
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'gone';
+    return exportResultOf(error, []).outcome;
+  }
 }
 
 /** The next nightly run. */

@@ -1,9 +1,9 @@
-import { ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { ScheduleNotFoundError, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
 import { WATCH_WORKFLOW, type WatchInput, watcherId } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../client/connect.js';
-import { scheduleChanges } from './schedule-diff.js';
+import { createOrUpdate } from './schedule-diff.js';
 
 /** What `applyWatcher` did. `none`: no target needs a watcher, and there was none. */
 export type AppliedWatcher = 'created' | 'updated' | 'unchanged' | 'deleted' | 'none';
@@ -27,11 +27,12 @@ export async function applyWatcher(
   if (every === null) return deleteWatcher(temporal, connection.name);
   const scheduleId = watcherId(connection.name);
   const input: WatchInput = { connection: connection.name };
-  const options = {
+  const options: ScheduleOptions = {
+    scheduleId,
     // The server derives each delay from the Schedule's id, so that connections are not watched at the same moment.
     spec: { intervals: [{ every }], jitter: every / 2 },
     action: {
-      type: 'startWorkflow' as const,
+      type: 'startWorkflow',
       workflowType: WATCH_WORKFLOW,
       workflowId: scheduleId,
       taskQueue,
@@ -39,17 +40,7 @@ export async function applyWatcher(
     },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: MINUTE_MS },
   };
-  const { schedule } = temporal.client;
-  try {
-    await schedule.create({ scheduleId, ...options });
-    return 'created';
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-  }
-  const handle = schedule.getHandle(scheduleId);
-  const before = await handle.describe();
-  await handle.update(({ state }) => ({ ...options, state }));
-  return scheduleChanges(before, await handle.describe()).length === 0 ? 'unchanged' : 'updated';
+  return (await createOrUpdate(temporal, options)).outcome;
 }
 
 /** Deletes the watcher of a connection, if there is one. */

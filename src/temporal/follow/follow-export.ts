@@ -13,13 +13,7 @@ import {
 } from '../../core/contract/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import {
-  type AttemptFailure,
-  heartbeatOf,
-  lastFailureOf,
-  pendingOf,
-  readingOf,
-} from '../status/pending-activity.js';
+import { type AttemptFailure, currentStep } from '../status/pending-activity.js';
 import { queryMirror } from '../status/read-mirror.js';
 import {
   awaitResult,
@@ -276,8 +270,7 @@ async function viewMirror(
     ]);
     if (status.active === null) return waitingView(resource);
     const { runId, startedAt, phase, pages, rows } = status.active;
-    const pending = pendingOf(description);
-    const heartbeat = await heartbeatOf<Partial<ReadHeartbeat>>(temporal, readingOf(pending));
+    const { heartbeat, failure } = await currentStep<Partial<ReadHeartbeat>>(temporal, description);
     return {
       ...waitingView(resource),
       stage: phase,
@@ -287,7 +280,7 @@ async function viewMirror(
       rows: Math.max(rows, heartbeat?.rows ?? 0),
       waitingUntil: heartbeat?.waitingUntil ?? null,
       isStoreLimited: heartbeat?.storeLimit !== undefined,
-      failure: await lastFailureOf(temporal, pending),
+      failure,
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return waitingView(resource);

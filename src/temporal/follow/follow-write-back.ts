@@ -14,7 +14,7 @@ import {
   type WriteBackStage,
 } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../client/connect.js';
-import { type AttemptFailure, heartbeatOf, lastFailureOf, pendingOf } from '../status/pending-activity.js';
+import { type AttemptFailure, currentStep } from '../status/pending-activity.js';
 import {
   awaitResult,
   type FollowedView,
@@ -84,9 +84,7 @@ async function refresh(
 ): Promise<WriteBackView | null> {
   const progress = await queryProgress<WriteBackProgress>(temporal, before.workflowId);
   if (progress === null) return null;
-  const pending = pendingOf(described);
-  const sending = pending.find((activity) => activity.activityType?.name === 'worktrack.sendRows');
-  const heartbeat = await heartbeatOf<SendHeartbeat | undefined>(temporal, sending);
+  const { heartbeat, failure } = await currentStep<Partial<SendHeartbeat> | null>(temporal, described);
   return {
     ...before,
     stage: progress.stage,
@@ -94,7 +92,7 @@ async function refresh(
     // While the activity is sending, only its heartbeat has the number of rows.
     done: Math.max(progress.done, heartbeat?.rows ?? 0),
     waitingUntil: heartbeat?.waitingUntil ?? null,
-    failure: await lastFailureOf(temporal, pending),
+    failure,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { WorkflowExecutionDescription } from '@temporalio/client';
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { activityFacts } from '../../core/contract/activity-table.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -16,40 +16,44 @@ export interface AttemptFailure {
   readonly retry: 'running' | 'waiting';
 }
 
-/** The activity that reads the list; otherwise the first one. Its heartbeat has the details `ReadHeartbeat`. */
-export function readingOf(pending: readonly PendingActivity[]): PendingActivity | undefined {
-  return pending.find(({ activityType }) => activityFacts(activityType?.name ?? '')?.isReading) ?? pending[0];
+/** What the server knows of a workflow's current step, even without a worker. */
+interface CurrentStep<Heartbeat> {
+  readonly isPending: boolean;
+  /** The last heartbeat of the activity that reads the list, otherwise of the first one; `null` before the first. */
+  readonly heartbeat: Heartbeat | null;
+  /** The first activity whose last attempt failed. */
+  readonly failing: PendingActivity | undefined;
+  /** Its failure; `null` if there is none. */
+  readonly failure: AttemptFailure | null;
 }
 
 /** `PENDING_ACTIVITY_STATE_STARTED`: a worker is executing the attempt. */
 const STARTED = 2;
 
-export function pendingOf({ raw }: WorkflowExecutionDescription): readonly PendingActivity[] {
-  return raw.pendingActivities ?? [];
+/** Reads the current step of a workflow from its description. */
+export async function currentStep<Heartbeat>(
+  { client }: TemporalClient,
+  { raw }: WorkflowExecutionDescription,
+): Promise<CurrentStep<Heartbeat>> {
+  const pending = raw.pendingActivities ?? [];
+  const reading = pending.find(({ activityType }) => activityFacts(activityType?.name ?? '')?.isReading);
+  const [details] = (reading ?? pending[0])?.heartbeatDetails?.payloads ?? [];
+  const failing = pending.find(({ lastFailure }) => lastFailure?.message);
+  return {
+    isPending: pending.length > 0,
+    heartbeat: details === undefined ? null : await decodePayload<Heartbeat>(client, details as Payload),
+    failing,
+    failure: failing === undefined ? null : await failureOf(client, failing),
+  };
 }
 
-/** The details of an activity's last heartbeat; `null` before the first. */
-export async function heartbeatOf<T>(
-  temporal: TemporalClient,
-  activity: PendingActivity | undefined,
-): Promise<T | null> {
-  const [first] = activity?.heartbeatDetails?.payloads ?? [];
-  return first === undefined ? null : decodePayload<T>(temporal.client, first as Payload);
-}
-
-/** The first activity whose last attempt failed. */
-export function failingOf(pending: readonly PendingActivity[]): PendingActivity | undefined {
-  return pending.find(({ lastFailure }) => lastFailure?.message);
-}
-
-/** The failure of the first activity whose last attempt failed; `null` if there is none. */
-export async function lastFailureOf(
-  temporal: TemporalClient,
-  pending: readonly PendingActivity[],
-): Promise<AttemptFailure | null> {
-  const failing = failingOf(pending);
-  if (failing === undefined) return null;
-  const message = await failureMessage(temporal.client, failing.lastFailure!);
-  const attempt = Math.max(1, (failing.attempt ?? 2) - 1);
-  return { message, attempt, retry: failing.state === STARTED ? 'running' : 'waiting' };
+async function failureOf(
+  client: Client,
+  { lastFailure, attempt, state }: PendingActivity,
+): Promise<AttemptFailure> {
+  return {
+    message: await failureMessage(client, lastFailure!),
+    attempt: Math.max(1, (attempt ?? 2) - 1),
+    retry: state === STARTED ? 'running' : 'waiting',
+  };
 }

@@ -6,7 +6,7 @@ import {
   type StoreLimitNote,
 } from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { failingOf, heartbeatOf, lastFailureOf, pendingOf, readingOf } from './pending-activity.js';
+import { currentStep } from './pending-activity.js';
 
 /** What Temporal knows about a mirror. */
 export interface MirrorRead {
@@ -72,13 +72,12 @@ async function readSteps(
 ): Promise<Omit<MirrorRead, 'status'>> {
   const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
   const description = await handle.describe();
-  const pending = pendingOf(description);
-  const heartbeat = await heartbeatOf<Partial<ReadHeartbeat>>(temporal, readingOf(pending));
+  const step = await currentStep<Partial<ReadHeartbeat>>(temporal, description);
   return {
-    isBusy: pending.length > 0,
-    retrying: await retryingOf(temporal, description),
-    waitingUntil: heartbeat?.waitingUntil ?? null,
-    storeLimit: heartbeat?.storeLimit ?? null,
+    isBusy: step.isPending,
+    retrying: await retryingOf(temporal, description, step),
+    waitingUntil: step.heartbeat?.waitingUntil ?? null,
+    storeLimit: step.heartbeat?.storeLimit ?? null,
   };
 }
 
@@ -112,10 +111,8 @@ const EVENTS_READ = 100;
 async function retryingOf(
   temporal: TemporalClient,
   description: WorkflowExecutionDescription,
+  { failing, failure }: Pick<Awaited<ReturnType<typeof currentStep>>, 'failing' | 'failure'>,
 ): Promise<Retrying | null> {
-  const pending = pendingOf(description);
-  const failing = failingOf(pending);
-  const failure = await lastFailureOf(temporal, pending);
   if (failing === undefined || failure === null) return null;
   // A worker was lost, and another one continues its work.
   if (failure.retry === 'running' && failing.lastFailure?.timeoutFailureInfo) return null;

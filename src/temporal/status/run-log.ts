@@ -20,7 +20,7 @@ import { readChain, readHistory } from '../../lake/published/chain.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { lastFailureOf, pendingOf } from './pending-activity.js';
+import { currentStep } from './pending-activity.js';
 import { queryMirror } from './read-mirror.js';
 
 /** A run of a resource: published, failed or running. */
@@ -242,7 +242,7 @@ async function failureOfAttempt(
   resource: string,
 ): Promise<string | null> {
   const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
-  const failure = await lastFailureOf(temporal, pendingOf(await handle.describe()));
+  const { failure } = await currentStep(temporal, await handle.describe());
   return failure?.message ?? null;
 }
 

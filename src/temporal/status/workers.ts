@@ -13,7 +13,13 @@ import {
 } from '../worker/published-config.js';
 
 /** A worker that polls the task queue. */
-export interface PollingWorker extends Omit<Poller, 'record'> {
+export interface PollingWorker {
+  /** Its identity in Temporal, by default `<process id>@<host>`. */
+  readonly identity: string;
+  /** Its deployment version; `null`: it is not versioned. */
+  readonly version: { readonly deploymentName: string; readonly buildId: string } | null;
+  /** Whether the server gives it new runs: its version is the current or the ramping one. */
+  readonly receivesRuns: boolean;
   /** Its configuration; `null`: it publishes none that can be read. */
   readonly config: ConfigRecord | null;
 }
@@ -47,19 +53,19 @@ export async function readWorkers(
   timeoutMs?: number,
 ): Promise<readonly PollingWorker[]> {
   const pollers = await readPollers(temporal, taskQueue, timeoutMs);
-  return inParallel(pollers, CONCURRENCY, async ({ record, ...poller }) => {
-    const workflowId = configRecordId(taskQueue, poller.identity);
+  return inParallel(pollers, CONCURRENCY, async ({ at: _, record, ...worker }) => {
+    if (record === null) return { ...worker, config: null };
+    const workflowId = configRecordId(taskQueue, worker.identity);
     const read = () => readConfig(temporal, workflowId, record);
-    return { ...poller, config: await withDeadline(temporal, read, timeoutMs) };
+    return { ...worker, config: await withDeadline(temporal, read, timeoutMs) };
   });
 }
 
 async function readConfig(
   { client, namespace }: TemporalClient,
   workflowId: string,
-  runId: string | null,
+  runId: string,
 ): Promise<ConfigRecord | null> {
-  if (runId === null) return null;
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace,
@@ -121,18 +127,6 @@ export function notCurrent({
   };
 }
 
-/** A worker that polls a task queue. */
-interface Poller {
-  /** Its identity in Temporal, by default `<process id>@<host>`. */
-  readonly identity: string;
-  /** Its deployment version; `null`: it is not versioned. */
-  readonly version: { readonly deploymentName: string; readonly buildId: string } | null;
-  /** Whether the server gives it new runs: its version is the current or the ramping one. */
-  readonly receivesRuns: boolean;
-  /** The run of the workflow that holds its configuration; `null`: it publishes none. */
-  readonly record: string | null;
-}
-
 /** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
 const WORKER_GONE_MS = 2 * MINUTE_MS;
 /** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
@@ -143,11 +137,14 @@ const RUNNING = 1;
 const UNVERSIONED = '__unversioned__';
 
 /** The last poll of a worker. */
-interface Poll {
+interface Poll extends Omit<PollingWorker, 'config'> {
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly version: Poller['version'];
-  readonly receivesRuns: boolean;
+}
+
+/** The last poll, and the run of the workflow that holds the configuration; `null`: the worker publishes none. */
+interface Poller extends Poll {
+  readonly record: string | null;
 }
 
 /**
@@ -162,12 +159,11 @@ async function readPollers(
   timeoutMs?: number,
 ): Promise<readonly Poller[]> {
   const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
-  const recent = [...polls].filter(([, { at }]) => Date.now() - at < WORKER_GONE_MS);
-  const found = await inParallel(recent, CONCURRENCY, async ([identity, poll]) => {
-    const read = () => readRecord(temporal, configRecordId(taskQueue, identity), poll.at);
+  const recent = [...polls.values()].filter(({ at }) => Date.now() - at < WORKER_GONE_MS);
+  const found = await inParallel(recent, CONCURRENCY, async (poll) => {
+    const read = () => readRecord(temporal, configRecordId(taskQueue, poll.identity), poll.at);
     const record = await withDeadline(temporal, read, timeoutMs);
-    const { version, receivesRuns } = poll;
-    return record === 'withdrawn' ? [] : [{ identity, version, receivesRuns, record }];
+    return record === 'withdrawn' ? [] : [{ ...poll, record }];
   });
   return found.flat();
 }
@@ -199,7 +195,7 @@ async function lastPolls(
     const at = Number(lastAccessTime?.seconds ?? 0) * 1000 + (lastAccessTime?.nanos ?? 0) / 1e6;
     if (!identity || at < (found.get(identity)?.at ?? 0)) continue;
     const version = versionOf(deploymentOptions);
-    found.set(identity, { at, version, receivesRuns: routed.includes(nameOf(version)) });
+    found.set(identity, { identity, at, version, receivesRuns: routed.includes(nameOf(version)) });
   }
   return found;
 }
@@ -210,7 +206,7 @@ type DeploymentOptions = NonNullable<Answer['pollers']>[number]['deploymentOptio
 /** `WORKER_VERSIONING_MODE_VERSIONED`. */
 const VERSIONED = 2;
 
-function versionOf(options: DeploymentOptions): Poller['version'] {
+function versionOf(options: DeploymentOptions): PollingWorker['version'] {
   if (options == null || options.workerVersioningMode !== VERSIONED) return null;
   const { deploymentName = '', buildId = '' } = options;
   return { deploymentName: deploymentName ?? '', buildId: buildId ?? '' };

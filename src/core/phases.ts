@@ -15,6 +15,7 @@ import type {
   PublishInput,
   ReadInput,
   ReadResult,
+  RunPublished,
   RunRef,
   ShiftSigns,
 } from './contract/index.js';
@@ -24,18 +25,14 @@ import { sizeToTry } from './page-size.js';
 
 /**
  * The steps of the phases between the preparation of a run and its publication. The activity of a whole run calls them in
- * memory; for a run in the lake, the workflow requests an activity for each of them.
+ * memory; for a run in the lake, the workflow requests an activity for each of them. The summary says what a step does, for
+ * people.
  */
 export interface Steps {
-  /** @param summary what it does, for people */
   read(input: ReadInput, summary: string): Promise<ReadResult>;
-  /** @param summary as in `read` */
   settle(input: FindAbsentInput, summary: string): Promise<AbsentRecords>;
-  /** @param summary as in `read` */
   settleById(input: ConfirmDeletesInput, summary: string): Promise<ConfirmedDeletes>;
-  /** @param summary as in `read` */
   mergePlan(input: PlanMergeInput, summary: string): Promise<MergePlanned>;
-  /** @param summary as in `read` */
   merge(input: MergePartsInput, summary: string): Promise<MergedParts>;
 }
 
@@ -51,10 +48,8 @@ interface RunOptions {
 }
 
 /** A run that can be published. */
-interface ReadyRun {
+interface ReadyRun extends Pick<RunPublished, 'pageSize'> {
   readonly publish: PublishInput;
-  /** Page sizes in rows: the configured one and the one in use; `null` if the run does not show what the service accepts. */
-  readonly pageSize: { readonly configured: number; readonly used: number } | null;
 }
 
 /**
@@ -88,10 +83,10 @@ export async function runPhases(
   const wasTried = resumed === null && rollback === null;
   return {
     publish: {
-      ...{ ...ref, stage: reading.stage, plan, results, shifted, unproven },
+      ...{ ...ref, stage: reading.last.stage, plan, results, shifted, unproven },
       ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
     },
-    pageSize: wasTried ? { configured, used: reading.pageSize } : null,
+    pageSize: wasTried ? { configured, used: reading.last.pageSize } : null,
   };
 }
 
@@ -151,25 +146,8 @@ class Reading {
     return this.#shifted;
   }
 
-  /** Whether a reading of the whole list got an empty body, which concludes no deletes. */
-  get isBlank(): boolean {
-    return this.#result.isBlank;
-  }
-
-  get stage(): ObjectKey {
-    return this.#result.stage;
-  }
-
-  get pageSize(): number {
-    return this.#result.pageSize;
-  }
-
-  /** Rows that the readings have returned. */
-  get rows(): number {
-    return this.#result.rows;
-  }
-
-  get #result(): ReadResult {
+  /** What the last reading has returned. */
+  get last(): ReadResult {
     if (this.#last === null) throw new Error('the list was not read');
     return this.#last;
   }
@@ -205,9 +183,9 @@ async function detectDeletes(
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, unproven: 0, problems };
   await reading.read('catch-up');
-  const first = { ...ref, stage: reading.stage, sinceRead: 0, among: null, allowDeletes };
-  if (reading.isBlank) {
-    // A proxy may have dropped the body of the list.
+  const first = { ...ref, stage: reading.last.stage, sinceRead: 0, among: null, allowDeletes };
+  if (reading.last.isBlank) {
+    // An empty body concludes no deletes: a proxy may have dropped the body of the list.
     const { count } = await steps.settle({ ...first, allowDeletes: true }, ABSENT);
     if (count > 0) problems.push({ kind: 'empty-list', rows: count });
     return nothing;
@@ -217,7 +195,7 @@ async function detectDeletes(
   if (absent.count === 0) return nothing;
   const isEmpty = absent.listIsEmpty === true && !allowDeletes;
   if (proof === 'by-id') {
-    const { stage } = reading;
+    const { stage } = reading.last;
     const asked = await steps.settleById(
       { ...ref, among: absent.keys, stage, allowDeletes },
       `${absent.count} records by id`,
@@ -232,8 +210,8 @@ async function detectDeletes(
   if (isEmpty) return nothing;
   const sinceRead = await reading.read('list');
   await reading.read('catch-up');
-  if (reading.isBlank) return nothing;
-  const { stage } = reading;
+  if (reading.last.isBlank) return nothing;
+  const { stage } = reading.last;
   const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
   const gone = await steps.settle(second, `${absent.count} absent records again`);
   if (gone.listIsEmpty === true && !allowDeletes) {
@@ -246,24 +224,8 @@ async function detectDeletes(
 /** Concurrent merge activities of one run, over all workers. Each keeps two cores busy and uses about 50 MiB. */
 const MERGES_AT_ONCE = 2;
 
-/** What each merge of a run has in common. */
-interface MergeInput {
-  /** Keys of records whose deletion is confirmed. */
-  readonly gone: ObjectKey | null;
-  readonly allowDeletes: boolean;
-}
-
 /** A finished merge that can be published. */
-interface Merged extends ShiftSigns {
-  readonly plan: ObjectKey;
-  readonly results: readonly ObjectKey[];
-}
-
-/** A merge, and whether the list shifted during its last read. */
-interface SettledMerge {
-  readonly merged: Merged;
-  readonly shifted: boolean;
-}
+interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {}
 
 /**
  * The phase that merges the staged rows, and rereads the list if it shifted (docs/explanation/guarantees.md#full-reads). A
@@ -275,8 +237,8 @@ async function mergeSettled(
   ref: RunRef,
   steps: Steps,
   reading: Reading,
-  input: MergeInput,
-): Promise<SettledMerge> {
+  input: Pick<PlanMergeInput, 'gone' | 'allowDeletes'>,
+): Promise<{ readonly merged: Merged; readonly shifted: boolean }> {
   const merge = (pass: number): Promise<Merged> => mergeOnce(ref, steps, reading, { ...input, pass });
   // If the list visibly shifted, a merge now would be wasted.
   let merged = reading.shifted ? null : await merge(0);
@@ -297,8 +259,8 @@ async function mergeSettled(
 async function mergeOnce(
   ref: RunRef,
   steps: Steps,
-  { stage, rows }: Reading,
-  { pass, ...input }: MergeInput & { readonly pass: number },
+  { last: { stage, rows } }: Reading,
+  { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'allowDeletes' | 'pass'>,
 ): Promise<Merged> {
   const again = pass === 0 ? '' : `, merge ${pass + 1}`;
   const planned = await steps.mergePlan({ ...ref, ...input, stage, pass }, `plan, ${rows} rows${again}`);

@@ -73,74 +73,43 @@ export interface Verdict {
  * const { state, fresh } = judgeResource(facts, { maxAgeMs: DEFAULT_MAX_AGE_MS, at: Date.now() });
  */
 export function judgeResource(facts: ResourceFacts, limit: AgeLimit): Verdict {
-  const state = stateOf(facts, limit);
+  const found = judge(facts, limit);
   const { problem, owner, lastRun, dataFrom } = facts;
   const isReadable = problem === null && owner === null;
   const fresh =
     isReadable && lastRun?.outcome === 'published' && dataFrom !== null && !isStale(dataFrom, limit);
-  return {
-    state,
-    fresh,
-    isProblem: state !== 'published' && state !== 'running',
-    ...reasonOf(state, facts, limit),
-  };
+  return { ...found, fresh, isProblem: found.state !== 'published' && found.state !== 'running' };
 }
 
-function stateOf(facts: ResourceFacts, limit: AgeLimit): ResourceState {
+type Judgement = Pick<Verdict, 'state' | 'cause' | 'since'>;
+
+function judge(facts: ResourceFacts, limit: AgeLimit): Judgement {
   const { problem, owner, active, hasWorker, lastRun, dataFrom, rolledBack, behindSince } = facts;
   const outcome = lastRun?.outcome ?? null;
-  if (problem !== null) return 'unreadable';
-  if (owner !== null) return 'other-owner';
-  if (active !== null) {
-    if (hasWorker === false) return 'no-worker';
-    return active.retrying === null ? 'running' : 'retrying';
+  const started = lastRun?.startedAt ?? null;
+  if (problem !== null) return is('unreadable', problem);
+  if (owner !== null) return is('other-owner', owner);
+  if (active !== null && hasWorker !== false) {
+    if (active.retrying !== null) return is('retrying', active.retrying, active.startedAt);
+    return is('running', causeBefore(lastRun, dataFrom, limit), active.startedAt);
   }
-  if (outcome === 'refused' || outcome === 'failed') return outcome;
-  if (hasWorker === false) return 'no-worker';
-  if (rolledBack) return 'rolled-back';
-  if (dataFrom !== null && isStale(dataFrom, limit)) return 'stale';
-  if (outcome === 'cancelled') return 'cancelled';
-  if (behindSince !== null) return 'behind-schedule';
-  return outcome === null ? 'never-run' : 'published';
+  if (active === null && (outcome === 'refused' || outcome === 'failed'))
+    return is(outcome, lastRun?.error ?? 'the cause is not known', started);
+  if (hasWorker === false) return is('no-worker', 'no worker polls the task queue');
+  if (rolledBack)
+    return is('rolled-back', 'a rollback published earlier rows, and no complete full read has followed');
+  if (dataFrom !== null && isStale(dataFrom, limit)) return is('stale', NOTHING_RECENT, dataFrom);
+  if (outcome === 'cancelled') return is('cancelled', 'the last run was cancelled', started);
+  if (behindSince !== null)
+    return is('behind-schedule', 'the last scheduled run was not published', behindSince);
+  return outcome === null ? is('never-run', 'no run is published yet') : is('published', null);
 }
 
-function reasonOf(
-  state: ResourceState,
-  { problem, owner, active, lastRun, dataFrom, behindSince }: ResourceFacts,
-  limit: AgeLimit,
-): Pick<Verdict, 'cause' | 'since'> {
-  const started = lastRun?.startedAt ?? null;
-  switch (state) {
-    case 'unreadable':
-      return { cause: problem, since: null };
-    case 'other-owner':
-      return { cause: owner, since: null };
-    case 'refused':
-    case 'failed':
-      return { cause: lastRun?.error ?? 'the cause is not known', since: started };
-    case 'retrying':
-      return { cause: active?.retrying ?? null, since: active?.startedAt ?? null };
-    case 'no-worker':
-      return { cause: 'no worker polls the task queue', since: null };
-    case 'rolled-back':
-      return {
-        cause: 'a rollback published earlier rows, and no complete full read has followed',
-        since: null,
-      };
-    case 'stale':
-      return { cause: 'no recent run was published', since: dataFrom };
-    case 'cancelled':
-      return { cause: 'the last run was cancelled', since: started };
-    case 'behind-schedule':
-      return { cause: 'the last scheduled run was not published', since: behindSince };
-    case 'never-run':
-      return { cause: 'no run is published yet', since: null };
-    case 'running':
-      return { cause: causeBefore(lastRun, dataFrom, limit), since: active?.startedAt ?? null };
-    default:
-      return { cause: null, since: null };
-  }
+function is(state: ResourceState, cause: string | null, since: number | null = null): Judgement {
+  return { state, cause, since };
 }
+
+const NOTHING_RECENT = 'no recent run was published';
 
 /** What the run in progress has to end. */
 function causeBefore(
@@ -150,7 +119,7 @@ function causeBefore(
 ): string | null {
   if (lastRun?.outcome === 'failed' || lastRun?.outcome === 'refused')
     return `the run before ${lastRun.outcome === 'failed' ? 'failed' : 'was refused'}${lastRun.error === null ? '' : `: ${lastRun.error}`}`;
-  return dataFrom !== null && isStale(dataFrom, limit) ? 'no recent run was published' : null;
+  return dataFrom !== null && isStale(dataFrom, limit) ? NOTHING_RECENT : null;
 }
 
 /** A run that was not published, or is in progress. */

@@ -81,9 +81,6 @@ const REQUESTS = {
 } satisfies Record<MirrorRequest['kind'], Check>;
 const ofKnownKind = object({ kind: oneOf(...Object.keys(REQUESTS)) });
 
-const mirrorRequest: Check = (value, path) =>
-  ofKnownKind(value, path) ?? REQUESTS[(value as MirrorRequest).kind](value, path);
-
 const report = object({
   resource: text,
   outcome: oneOf('published', 'failed', 'refused', 'cancelled'),
@@ -125,10 +122,10 @@ const report = object({
   rolledBackFrom: optional(runId),
   purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
 } satisfies ChecksOf<RunReport>);
-const runAnswer = object({ requestId: id, report });
-const notice = object({ notices: count });
 const event = oneOf(...ALERT_EVENTS);
-const alertReport = object({
+
+/** Checks the argument of `alertReport`. */
+export const alertReportProblem = argument({
   connection: text,
   targets: listOf(object({ id: text, on: listOf(event), incidents: flag } satisfies ChecksOf<AlertTarget>)),
   resources: listOf(text),
@@ -153,36 +150,30 @@ const alertReport = object({
   checkBy: optional(moment),
   isPaused: optional(is('true', (value) => value === true)),
 } satisfies ChecksOf<AlertReport>);
-const ticket = object({ workflowId: id, token: id });
 
 /** Checks the argument of `requestRun`. */
 export function mirrorRequestProblem(value: unknown): string | null {
-  return mirrorRequest(value, '');
+  return ofKnownKind(value, '') ?? REQUESTS[(value as MirrorRequest).kind](value, '');
 }
 
 /** Checks the argument of `runAnswered`. */
-export function runAnswerProblem(value: unknown): string | null {
-  return runAnswer(value, '');
-}
+export const runAnswerProblem = argument({ requestId: id, report });
 
 /** Checks the argument of `changeNotice`. */
-export function changeNoticeProblem(value: unknown): string | null {
-  return notice(value, '');
-}
-
-/** Checks the argument of `alertReport`. */
-export function alertReportProblem(value: unknown): string | null {
-  return alertReport(value, '');
-}
+export const changeNoticeProblem = argument({ notices: count });
 
 /** Checks the argument of `acquireLock`, and a ticket in the carried-over state of a lock. */
-export function lockTicketProblem(value: unknown): string | null {
-  return ticket(value, '');
-}
+export const lockTicketProblem = argument({ workflowId: id, token: id });
 
 /** Checks the argument of signals with one id: `withdrawRequest`, `releaseLock`, `lockGranted`. */
 export function idProblem(value: unknown): string | null {
   return id(value, '');
+}
+
+/** The check of an argument that is an object with these fields. */
+function argument(fields: Readonly<Record<string, Check>>): (value: unknown) => string | null {
+  const check = object(fields);
+  return (value) => check(value, '');
 }
 
 function is(expected: string, accepts: (value: unknown) => boolean): Check {

@@ -5,6 +5,7 @@ import type {
   MirrorRequest,
   PurgeRequest,
   RollbackRequest,
+  RunPublished,
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
@@ -18,7 +19,7 @@ import { afterPublished, afterPurged } from './mirror-checkpoint.js';
 import { fenced, type Mirror } from './mirror-handle.js';
 import { afterPurge, afterSweep, endedRuns, sweep } from './mirror-sweep.js';
 import { startOnPublished } from './on-published.js';
-import { type RunResult, runOnce } from './run-once.js';
+import { runOnce } from './run-once.js';
 
 /** Runs one request to its end. Throws the error that ended it. */
 export function executeRequest(
@@ -37,7 +38,8 @@ async function run(
 ): Promise<RunReport> {
   const result = await runOnce(mirror, request, active);
   mirror.change(afterPublished(mirror.state, result));
-  const { runId, snapshot, counts, warnings, deletes, checks } = result;
+  const { runId, run: published } = result;
+  const { snapshot, counts, warnings, deletes, checks, rolledBackFrom } = published;
   // Before the sweep, which may remove snapshots that the table has missed.
   const work = workOf(request);
   const tableWarnings = await followTable(result, { ...active, runId }, mirror, work);
@@ -49,7 +51,9 @@ async function run(
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
     warnings: limitWarnings([...left, ...hookWarnings, ...found]),
-    ...{ deletes, ...(checks && { checks }), ...rollbackOf(request, result), error: null },
+    ...{ deletes, ...(checks && { checks }), error: null },
+    ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
+    ...(rolledBackFrom && { rolledBackFrom }),
   };
 }
 
@@ -67,7 +71,7 @@ export function nominalStartOf(
  * @returns `known`: the warning of an earlier sweep, if this one has tried again; `found`: those of this one
  */
 async function sweepAfter(
-  { runId, swept }: RunResult,
+  { runId, swept }: RunPublished,
   requested: RunId,
   work: 'manual' | 'background',
   mirror: Mirror,
@@ -83,14 +87,6 @@ async function sweepAfter(
   return { known, found: warning === null ? [] : [warning] };
 }
 
-function rollbackOf(
-  request: RunRequest | RollbackRequest,
-  { rolledBackFrom }: RunResult,
-): Pick<RunReport, 'rolledBackTo' | 'rolledBackFrom'> {
-  if (request.kind === 'run') return {};
-  return { rolledBackTo: request.to, ...(rolledBackFrom === undefined ? {} : { rolledBackFrom }) };
-}
-
 /**
  * Makes the resource's table show the published state (docs/explanation/delta-tables.md). Never throws: until the table has
  * caught up, the mirror's status has a warning.
@@ -98,7 +94,7 @@ function rollbackOf(
  * @returns warnings for the report
  */
 async function followTable(
-  { table }: Pick<RunResult, 'table'>,
+  { table }: Pick<RunPublished, 'table'>,
   active: ActiveRun,
   mirror: Mirror,
   work: 'manual' | 'background',

@@ -1,14 +1,16 @@
-import type { MirrorState, RecordPurged } from '../../src/core/contract/index.js';
-import type { RunResult } from './run-once.js';
+import type { MirrorState, RecordPurged, RunPublished } from '../../src/core/contract/index.js';
+import { nextPageSize } from '../../src/core/page-size.js';
 
 /**
  * The mirror's state after `latest.json` names a run, or a rollback. Only here and after a purge does the checkpoint move
  * (docs/explanation/how-it-works.md#checkpoint).
  */
 export function afterPublished(
-  { published: before }: MirrorState,
-  { runId, snapshot, counts, publishedAt, deletes, checks, checkpoint, pageSize }: RunResult,
+  { published: before, pageSize: known }: MirrorState,
+  { runId, run: published, pageSize: sizes }: RunPublished,
 ): Partial<MirrorState> {
+  const { snapshot, counts, publishedAt, deletes, checks, checkpoint } = published;
+  const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
   // The table shows neither run yet.
   const tableWarning = before?.tableWarning ?? null;
   const run = { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...(checks && { checks }) };

@@ -1,13 +1,8 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, log } from '@temporalio/workflow';
+import { CancellationScope, log } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
-import type {
-  MirrorState,
-  OnPublishedTarget,
-  PreparedRun,
-  StartedOnPublished,
-} from '../../src/core/contract/index.js';
+import type { MirrorState, OnPublishedTarget, PreparedRun } from '../../src/core/contract/index.js';
 import { activity } from '../shared/activity.js';
-import { toRunError } from '../shared/run-errors.js';
+import { failureDetail, toRunError } from '../shared/run-errors.js';
 import type { Mirror } from './mirror-handle.js';
 
 /**
@@ -52,8 +47,8 @@ export async function startOnPublished(
     return warnings;
   } catch (error) {
     const { message } = toRunError(error);
-    const hookedTo = startedBefore(error);
-    if (hookedTo !== null) mirror.change({ hookedTo });
+    const { hookedTo } = failureDetail(error);
+    if (hookedTo !== undefined) mirror.change({ hookedTo });
     log.warn('the run is published, but a workflow of onPublished was not started; the next run repeats it', {
       workflow: target.workflow,
       error: message,
@@ -61,12 +56,4 @@ export async function startOnPublished(
     const what = `workflow ${target.workflow} on task queue ${target.taskQueue} could not be started`;
     return [`onPublished: ${what}; the next published run starts it. ${message}`];
   }
-}
-
-/** The last run whose workflow was started before the failure; `null`: the failure does not say. */
-function startedBefore(error: unknown): RunId | null {
-  const failure = error instanceof ActivityFailure ? error.cause : undefined;
-  const details = failure instanceof ApplicationFailure ? failure.details : undefined;
-  const [detail] = (details ?? []) as Partial<StartedOnPublished>[];
-  return detail?.hookedTo ?? null;
 }

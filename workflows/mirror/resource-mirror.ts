@@ -36,7 +36,7 @@ import {
   wellFormed,
   withdrawRequest,
 } from '../shared/messages.js';
-import { failedReport, isOvertaken, mayResume, newerIdOf, toRunError } from '../shared/run-errors.js';
+import { failedReport, failureDetail, mayResume, toRunError } from '../shared/run-errors.js';
 import { countRun, executeRequest, nominalStartOf } from './execute-request.js';
 import { type Mirror, writer } from './mirror-handle.js';
 import { discardRun, sweep, untilSweep } from './mirror-sweep.js';
@@ -242,8 +242,8 @@ class ResourceMirror implements Mirror {
     try {
       return await executeRequest(request, prepared, this);
     } catch (error) {
-      const unknown = newerIdOf(error);
-      if (unknown !== null && newer === null) return this.#runRequest(request, unknown);
+      const { newerId } = failureDetail(error);
+      if (newerId !== undefined && newer === null) return this.#runRequest(request, newerId);
       const failed = this.#active ?? prepared;
       if (request.kind !== 'purge')
         await this.#afterFailedRun(failed, error, nominalStartOf(request, prepared));
@@ -269,7 +269,7 @@ class ResourceMirror implements Mirror {
     if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
       await this.#discard({ runId: failed.runId, nominalStart, staging });
     // Once another mirror has published instead, this one stays displaced until it publishes again.
-    this.change({ displaced: this.#state.displaced || isOvertaken(error), resumable });
+    this.change({ displaced: this.#state.displaced || failureDetail(error).isOvertaken === true, resumable });
   }
 
   /** Sweeps once more an hour after a purge, because late requests may have restored the purged row. */

@@ -1,21 +1,17 @@
 import { ActivityCancellationType, CancellationScope } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
   MirrorState,
-  OnPublishedTarget,
   PreparedRun,
-  PublishedRun,
   PublishInput,
   RollbackRequest,
-  RunDone,
   RunInput,
+  RunPublished,
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
-import { nextPageSize } from '../../src/core/page-size.js';
 import { runPhases, type Steps } from '../../src/core/phases.js';
 import { activity, untilGivenUp } from '../shared/activity.js';
 import { workOf } from '../shared/priority.js';
@@ -27,17 +23,6 @@ import { hookedToOf } from './on-published.js';
 const WAIT_UNTIL_STOPPED = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 } as const;
-
-export interface RunResult extends PublishedRun {
-  readonly runId: RunId;
-  readonly pageSize: MirrorState['pageSize'];
-  /** As in `PreparedRun`. */
-  readonly table: boolean;
-  /** As in `PreparedRun`. */
-  readonly onPublished: OnPublishedTarget | null;
-  /** The sweep after the run, as in `RunDone`. */
-  readonly swept: Extract<RunDone, { kind: 'published' }>['swept'];
-}
 
 function inputOf(
   state: MirrorState,
@@ -68,7 +53,7 @@ export async function runOnce(
   mirror: Mirror,
   request: RunRequest | RollbackRequest,
   active: ActiveRun,
-): Promise<RunResult> {
+): Promise<RunPublished> {
   const { state } = mirror;
   const { connection, resource } = state;
   const work = workOf(request);
@@ -77,15 +62,7 @@ export async function runOnce(
   const summary = `${resource}: ${input.mode}`;
   const done = await activity('worktrack.run', connection, work, { ...WAIT_UNTIL_STOPPED, summary })(input);
   if (done.kind === 'spilled') return runInLake(mirror, input, { prepared: done.prepared, active, work });
-  const { run: published, runId, table, onPublished, swept } = done;
-  return { ...published, runId, table, onPublished, swept, pageSize: learned(state, done.pageSize) };
-}
-
-function learned(
-  { pageSize: known }: MirrorState,
-  sizes: { readonly configured: number; readonly used: number } | null,
-): MirrorState['pageSize'] {
-  return sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
+  return done;
 }
 
 type Work = ReturnType<typeof workOf>;
@@ -95,7 +72,7 @@ async function runInLake(
   mirror: Mirror,
   input: RunInput,
   of: { readonly prepared: PreparedRun; readonly active: ActiveRun; readonly work: Work },
-): Promise<RunResult> {
+): Promise<RunPublished> {
   const { prepared, active, work } = of;
   const { connection, resource, runId, pageSize, allowDeletes } = input;
   const ref: RunRef = { connection, resource, runId };
@@ -120,13 +97,8 @@ async function runInLake(
   mirror.inLake = 'sent';
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() => publish(ready.publish, `${now.rows} rows`));
-  const rest = {
-    table,
-    onPublished,
-    swept: 'to do',
-    pageSize: learned(mirror.state, ready.pageSize),
-  } as const;
-  return { ...published, runId: published.runId ?? runId, ...rest };
+  const ended = { kind: 'published', run: published, runId: published.runId ?? runId } as const;
+  return { ...ended, table, onPublished, pageSize: ready.pageSize, swept: 'to do' };
 }
 
 /** The phases of a run in the lake, as activities. */

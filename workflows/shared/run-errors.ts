@@ -29,13 +29,9 @@ export function toRunError(error: unknown): RunError {
 function runError(error: unknown): RunError {
   const failure = innermost(error);
   if (failure instanceof ApplicationFailure) {
-    const [detail] = (failure.details ?? []) as Pick<RunError, 'scope' | 'checks'>[];
-    return {
-      type: runErrorType(failure.type),
-      message: failure.message,
-      ...(detail?.scope === undefined ? {} : { scope: detail.scope }),
-      ...(detail?.checks === undefined ? {} : { checks: detail.checks }),
-    };
+    const { scope, checks } = failureDetail(failure);
+    const about = { ...(scope && { scope }), ...(checks && { checks }) };
+    return { type: runErrorType(failure.type), message: failure.message, ...about };
   }
   if (failure instanceof TimeoutFailure) {
     const last = lastAttempt(failure);
@@ -55,12 +51,21 @@ function lastAttempt({ failure }: TimeoutFailure): RunError | null {
   return { type: runErrorType(cause.applicationFailureInfo?.type), message: `gave up: ${cause.message}` };
 }
 
-/** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
-export function isOvertaken(error: unknown): boolean {
+/** What a failure of our activities says besides its message. */
+interface FailureDetail extends Pick<RunError, 'scope' | 'checks'> {
+  /** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
+  readonly isOvertaken?: boolean;
+  /** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
+  readonly newerId?: RunId;
+  /** The last run whose workflow of `onPublished` was started before the failure. */
+  readonly hookedTo?: RunId;
+}
+
+/** The first detail of the innermost failure. */
+export function failureDetail(error: unknown): FailureDetail {
   const failure = innermost(error);
-  if (!(failure instanceof ApplicationFailure)) return false;
-  const [detail] = (failure.details ?? []) as { readonly isOvertaken?: boolean }[];
-  return detail?.isOvertaken === true;
+  const [detail] = ((failure instanceof ApplicationFailure && failure.details) || []) as FailureDetail[];
+  return detail ?? {};
 }
 
 /** Unwraps activity failures and timeouts. The error of the last attempt says more than the timeout. */
@@ -92,14 +97,6 @@ export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'
   if (toOutcome(error) === 'cancelled') return false;
   if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
   return (type === 'Lake' || type === 'Failed') && resumed === null;
-}
-
-/** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
-export function newerIdOf(error: unknown): RunId | null {
-  const failure = innermost(error);
-  if (!(failure instanceof ApplicationFailure)) return null;
-  const [detail] = (failure.details ?? []) as { readonly newerId?: RunId }[];
-  return detail?.newerId ?? null;
 }
 
 /**

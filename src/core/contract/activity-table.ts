@@ -1,8 +1,6 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../duration.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../duration.js';
 import type { Activities } from './activities.js';
 import type { RunPhase } from './mirror-state.js';
-
-const SECOND_MS = 1000;
 
 /** Limits of an activity, under the names of Temporal's options; milliseconds. */
 export interface ActivityLimits {
@@ -49,6 +47,14 @@ export const RETRY = { initialInterval: SECOND_MS, maximumInterval: MINUTE_MS } 
 /** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
 const LAKE_WORK: ActivityLimits = { ...HEARTBEAT, startToCloseTimeout: DAY_MS, retry: RETRY };
 
+/** Work of a write-back on the lake. It gives up after six hours of failures. */
+const BATCH_WORK: ActivityLimits = { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } };
+
+/** A phase of a run in the lake. */
+function lakePhase(phase: RunPhase): ActivityFacts {
+  return { phase, step: 'middle', priority: 'of the request', giveUp: 'attempts', limits: LAKE_WORK };
+}
+
 /** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
 function whenFree(
   startToCloseTimeout: number,
@@ -80,30 +86,12 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
       retry: RETRY,
     },
   },
-  'worktrack.read': {
-    ...{ phase: 'read', step: 'middle', isReading: true, priority: 'of the request', giveUp: 'time' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.settleById': {
-    ...{ phase: 'settle', step: 'middle', priority: 'of the request', giveUp: 'time' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.settle': {
-    ...{ phase: 'settle', step: 'middle', priority: 'of the request', giveUp: 'attempts' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.mergePlan': {
-    ...{ phase: 'merge', step: 'middle', priority: 'of the request', giveUp: 'attempts' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.merge': {
-    ...{ phase: 'merge', step: 'middle', priority: 'of the request', giveUp: 'attempts' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.publish': {
-    ...{ phase: 'publish', step: 'middle', priority: 'of the request', giveUp: 'attempts' },
-    limits: LAKE_WORK,
-  },
+  'worktrack.read': { ...lakePhase('read'), isReading: true, giveUp: 'time' },
+  'worktrack.settleById': { ...lakePhase('settle'), giveUp: 'time' },
+  'worktrack.settle': lakePhase('settle'),
+  'worktrack.mergePlan': lakePhase('merge'),
+  'worktrack.merge': lakePhase('merge'),
+  'worktrack.publish': lakePhase('publish'),
   /** Its failure does not fail the run, and the next step of the mirror catches up. */
   'worktrack.followTable': {
     ...{ phase: 'follow', priority: 'of the request' },
@@ -142,11 +130,11 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
   'worktrack.planWriteBack': {
     ...{ phase: 'write-back', step: 'first', priority: 'of the request' },
-    limits: { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } },
+    limits: BATCH_WORK,
   },
   'worktrack.claimRows': {
     ...{ phase: 'write-back', step: 'middle', priority: 'of the request' },
-    limits: { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } },
+    limits: BATCH_WORK,
   },
   'worktrack.sendRows': {
     ...{ phase: 'write-back', step: 'middle', priority: 'of the request', giveUp: 'time' },
@@ -154,7 +142,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
   'worktrack.writeResults': {
     ...{ phase: 'write-back', step: 'last', priority: 'of the request' },
-    limits: { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } },
+    limits: BATCH_WORK,
   },
   'worktrack.reportAlerts': {
     phase: 'notify',

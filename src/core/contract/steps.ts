@@ -242,21 +242,19 @@ export interface RunInput
 /** How the activity of a whole run ended. */
 export type RunDone =
   /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
-  | { readonly kind: 'spilled'; readonly prepared: PreparedRun }
-  | {
-      readonly kind: 'published';
-      /** This attempt's own run id, or that of an earlier attempt that published the run. */
-      readonly runId: RunId;
-      readonly run: PublishedRun;
-      /** As in `PreparedRun`. */
-      readonly table: boolean;
-      /** As in `PreparedRun`. */
-      readonly onPublished: OnPublishedTarget | null;
-      /** Page sizes in rows: the configured one and the one in use; `null` if the run does not show what the service accepts. */
-      readonly pageSize: { readonly configured: number; readonly used: number } | null;
-      /** The sweep after the run; `null`: none was due, or it failed. `to do`: it has to follow. */
-      readonly swept: 'to do' | (Pick<RunSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>) | null;
-    };
+  { readonly kind: 'spilled'; readonly prepared: PreparedRun } | RunPublished;
+
+/** A run that is published, in one activity or in several. */
+export interface RunPublished extends Pick<PreparedRun, 'table' | 'onPublished'> {
+  readonly kind: 'published';
+  /** This attempt's own run id, or that of an earlier attempt that published the run. */
+  readonly runId: RunId;
+  readonly run: PublishedRun;
+  /** Page sizes in rows: the configured one and the one in use; `null` if the run does not show what the service accepts. */
+  readonly pageSize: { readonly configured: number; readonly used: number } | null;
+  /** The sweep after the run; `null`: none was due, or it failed. `to do`: it has to follow. */
+  readonly swept: 'to do' | (Pick<RunSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>) | null;
+}
 
 /** The sweep that the activity of a whole run makes. */
 export interface RunSweep {

@@ -35,20 +35,12 @@ export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => b
   if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
   const changes = run.warnings.filter(isSchemaChange);
   const warnings = run.warnings.filter((warning) => !isSchemaChange(warning));
-  return [
-    {
-      resource,
-      covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'],
-      problems: [
-        ...(warnings.length === 0
-          ? []
-          : [{ kind: 'warning', mark: subjectsOf(warnings), text: listed(warnings) } as const]),
-        ...(changes.length === 0
-          ? []
-          : [{ kind: 'schema-change', mark: run.runId ?? '', text: listed(changes) } as const]),
-      ],
-    },
-  ];
+  const problems: FoundProblem[] = [];
+  if (warnings.length > 0)
+    problems.push({ kind: 'warning', mark: subjectsOf(warnings), text: listed(warnings) });
+  if (changes.length > 0)
+    problems.push({ kind: 'schema-change', mark: run.runId ?? '', text: listed(changes) });
+  return [{ resource, covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'], problems }];
 }
 
 /** Another type of error is another state. */
@@ -136,21 +128,9 @@ export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['
  */
 export function observeSchedule(dueAt: number | null, startedAt: number | null, now: number): Observation {
   const missing = behindSince(dueAt, startedAt, now);
-  return {
-    resource: WHOLE_CONNECTION,
-    covers: ['behind'],
-    problems:
-      missing === null
-        ? []
-        : [
-            {
-              kind: 'behind',
-              mark: 'behind',
-              text: `no run has started since ${alertTime(missing)}, when one was due`,
-              dueAt: missing,
-            },
-          ],
-  };
+  if (missing === null) return HAS_STARTED;
+  const text = `no run has started since ${alertTime(missing)}, when one was due`;
+  return { ...HAS_STARTED, problems: [{ kind: 'behind', mark: 'behind', text, dueAt: missing }] };
 }
 
 /** The longest time between two of these moments, in ms; `null` if there are fewer than two. */

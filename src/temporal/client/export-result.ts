@@ -30,11 +30,9 @@ type LastView = Pick<RunReport, 'resource' | 'runId'> & { readonly report: RunRe
 export function exportResultOf(error: unknown, views: readonly LastView[]): ExportResult {
   if (!(error instanceof WorkflowFailedError)) throw error;
   const { cause } = error;
-  if (cause instanceof ApplicationFailure && cause.type === 'ExportFailed') {
-    const [result] = (cause.details ?? []) as ExportResult[];
-    if (result !== undefined) return result;
-  }
-  const why = cause instanceof CancelledFailure ? null : reasonOf(cause);
+  const result = resultIn<ExportResult>(error, 'ExportFailed');
+  if (result !== null) return result;
+  const why = cause instanceof CancelledFailure ? null : reasonOf(cause, 'the export', 'start a new one');
   const outcome = why === null ? 'cancelled' : FAILURES[why.type].outcome;
   const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
   const runs = views.map(
@@ -44,15 +42,20 @@ export function exportResultOf(error: unknown, views: readonly LastView[]): Expo
   return { outcome, runs };
 }
 
-function reasonOf(cause: unknown): RunError {
-  if (cause instanceof TerminatedFailure) {
-    return { type: 'Failed', message: 'the export was terminated; start a new one' };
-  }
-  if (cause instanceof TimeoutFailure)
-    return { type: 'Failed', message: 'the export exceeded its time limit' };
+/** The result in the failure of a workflow of ours that failed after it had one; `null` if there is none. */
+export function resultIn<Result>({ cause }: WorkflowFailedError, type: string): Result | null {
+  if (!(cause instanceof ApplicationFailure) || cause.type !== type) return null;
+  return (cause.details?.[0] as Result | undefined) ?? null;
+}
+
+/** Why a workflow ended without a result. @param remedy what to do after a termination */
+export function reasonOf(cause: unknown, what: string, remedy: string): RunError {
+  if (cause instanceof TerminatedFailure)
+    return { type: 'Failed', message: `${what} was terminated; ${remedy}` };
+  if (cause instanceof TimeoutFailure) return { type: 'Failed', message: `${what} exceeded its time limit` };
   const inner = cause instanceof ActivityFailure && cause.cause !== undefined ? cause.cause : cause;
   return {
     type: runErrorType(inner instanceof ApplicationFailure ? inner.type : null),
-    message: inner instanceof Error ? inner.message : 'the export failed without a message',
+    message: inner instanceof Error ? inner.message : `${what} failed without a message`,
   };
 }

@@ -6,15 +6,18 @@ import { grpcMessage, isDenied, isNamespaceMissing } from './grpc.js';
 
 /** How often a connection is probed. A worker's idle polls last a minute, so they show nothing. */
 const PROBED_EVERY_MS = 10 * SECOND_MS;
+const TIMES = {
+  everyMs: PROBED_EVERY_MS,
+  /** Longest wait for a connection or a probe. A connection can accept requests and never answer. */
+  noAnswerMs: 8 * SECOND_MS,
+  /** Calls in flight on the earlier connection can end meanwhile. A retry on a closed one would end the process. */
+  closedAfterMs: 30 * SECOND_MS,
+};
 /** How long Temporal may fail before the process counts as disconnected. */
 const DISCONNECTED_AFTER_MS = 30 * SECOND_MS;
 const LOGGED_EVERY_MS = MINUTE_MS;
-/** Calls in flight on the earlier connection can end meanwhile. A retry on a closed one would end the process. */
-const CLOSED_AFTER_MS = 30 * SECOND_MS;
-/** Longest wait for a connection or a probe. A connection can accept requests and never answer. */
-const NO_ANSWER_MS = 8 * SECOND_MS;
 
-export interface KeptConnectionOptions<C> {
+export interface KeptConnectionOptions<C> extends Partial<typeof TIMES> {
   /** The holder of the connection, such as `this worker`. */
   readonly holder: string;
   /** Reads address and credentials. Called before each probe, because files of credentials are replaced. */
@@ -34,12 +37,6 @@ export interface KeptConnectionOptions<C> {
   /** `onGiveUp` is called once after this many milliseconds of failures. Default: never. */
   readonly giveUpAfterMs?: number | undefined;
   readonly onGiveUp?: ((error: OutOfReachError) => void) | undefined;
-  /** Milliseconds between two probes. Default: 10,000. */
-  readonly everyMs?: number | undefined;
-  /** Longest wait for an answer. Default: 8,000. */
-  readonly noAnswerMs?: number | undefined;
-  /** Time until an earlier connection is closed. Default: 30,000. */
-  readonly closedAfterMs?: number | undefined;
   readonly now?: (() => number) | undefined;
 }
 
@@ -49,7 +46,7 @@ export interface KeptConnectionOptions<C> {
  * contain now, and replaces the current one if Temporal accepts it (docs/how-to/workers.md#if-temporal-does-not-answer).
  */
 export class KeptConnection<C> {
-  readonly #options: KeptConnectionOptions<C>;
+  readonly #options: KeptConnectionOptions<C> & typeof TIMES;
   #current: C;
   /** Earlier connections that will be closed. */
   readonly #earlier = new Map<C, NodeJS.Timeout>();
@@ -64,7 +61,7 @@ export class KeptConnection<C> {
   #gaveUp = false;
 
   private constructor(options: KeptConnectionOptions<C>, current: C, config: TemporalConfig) {
-    this.#options = options;
+    this.#options = { ...TIMES, ...options };
     this.#current = current;
     this.#config = config;
   }
@@ -91,7 +88,7 @@ export class KeptConnection<C> {
   /** Begins to probe. */
   start(): void {
     if (this.#timer !== null || this.#closed) return;
-    this.#timer = setInterval(() => void this.check(), this.#options.everyMs ?? PROBED_EVERY_MS);
+    this.#timer = setInterval(() => void this.check(), this.#options.everyMs);
     this.#timer.unref();
     this.#options.onProbe?.(0);
   }
@@ -115,20 +112,17 @@ export class KeptConnection<C> {
 
   async #check(): Promise<void> {
     if (this.#closed) return;
-    const probed = await failureOf(() => this.#withinLimit(this.#options.probe(this.#current)));
-    if (probed.failed) this.#failingSince ??= this.#now();
-    const renewed = await failureOf(() => this.#renew(probed.failed));
+    const failure = await errorOf(this.#withinLimit(this.#options.probe(this.#current)));
+    if (failure !== null) this.#failingSince ??= this.#now();
+    const unused = await errorOf(this.#renew(failure !== null));
     if (this.#closed) return;
-    if (probed.failed && renewed.failed) {
-      // The later error tells more: a connection that was lost reports only that it was.
-      this.#failed(renewed.error);
-    } else {
-      this.#accepted();
-      if (renewed.failed)
-        this.#logAtTimes(
-          `The changed address or credentials of Temporal are not used: ${this.#causeOf(renewed.error)}. Temporal still accepts ${this.#options.holder} with the earlier ones.`,
-        );
-    }
+    // The later error tells more: a connection that was lost reports only that it was.
+    if (failure !== null && unused !== null) this.#failed(unused);
+    else this.#accepted();
+    if (failure === null && unused !== null)
+      this.#logAtTimes(
+        `The changed address or credentials of Temporal are not used: ${this.#causeOf(unused)}. Temporal still accepts ${this.#options.holder} with the earlier ones.`,
+      );
     this.#options.onProbe?.(this.#failingMs() / SECOND_MS);
   }
 
@@ -152,10 +146,7 @@ export class KeptConnection<C> {
     this.#options.log.info(
       `connected to Temporal at ${this.address} again${hasChanged ? ', because the address or the credentials have changed' : ''}`,
     );
-    const closing = setTimeout(
-      () => void this.#closeEarlier(earlier),
-      this.#options.closedAfterMs ?? CLOSED_AFTER_MS,
-    );
+    const closing = setTimeout(() => void this.#closeEarlier(earlier), this.#options.closedAfterMs);
     this.#earlier.set(earlier, closing.unref());
   }
 
@@ -177,7 +168,7 @@ export class KeptConnection<C> {
   }
 
   #withinLimit<T>(call: Promise<T>): Promise<T> {
-    return withTimeout(call, this.#options.noAnswerMs ?? NO_ANSWER_MS);
+    return withTimeout(call, this.#options.noAnswerMs);
   }
 
   #accepted(): void {
@@ -230,13 +221,12 @@ function remedyOf(error: unknown): string {
   return 'A new connection is tried every 10 s.';
 }
 
-async function failureOf(call: () => Promise<void>): Promise<{ failed: boolean; error: unknown }> {
-  try {
-    await call();
-    return { failed: false, error: null };
-  } catch (error) {
-    return { failed: true, error };
-  }
+/** What a call throws; `null` if it succeeds. */
+function errorOf(call: Promise<void>): Promise<unknown> {
+  return call.then(
+    () => null,
+    (error: unknown) => error,
+  );
 }
 
 function wholeSeconds(ms: number): number {

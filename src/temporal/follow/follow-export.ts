@@ -56,20 +56,13 @@ export function followExport(
           const ended = options.onView === undefined ? await refresh(temporal, last) : last;
           return exportResultOf(failure, (ended ?? last).resources);
         });
-        options.onView?.({ ...last, resources: reported(result, last.resources) });
+        const seen = (name: string) => last.resources.find(({ resource }) => resource === name);
+        const resources = result.runs.map((run) => reportedView(run, seen(run.resource)));
+        options.onView?.({ ...last, resources });
         return result;
       },
     },
     options,
-  );
-}
-
-function reported({ runs }: ExportResult, before: readonly ResourceView[]): ResourceView[] {
-  return runs.map((run) =>
-    reportedView(
-      run,
-      before.find((one) => one.resource === run.resource),
-    ),
   );
 }
 
@@ -156,7 +149,11 @@ export async function followRollback(
   workflowId: string,
   options: FollowOptions = {},
 ): Promise<RollbackResult> {
-  return toRollbackResult(onlyRun(await followExport(temporal, workflowId, options)));
+  const report = onlyRun(await followExport(temporal, workflowId, options));
+  const { resource, runId, rows, snapshot, warnings } = report;
+  if (report.outcome !== 'published' || runId === null || rows === null || snapshot === null)
+    return unsuccessful(report);
+  return { outcome: 'published', resource, runId, rows, snapshot, warnings };
 }
 
 /**
@@ -173,26 +170,16 @@ export async function followPurge(
   workflowId: string,
   options: FollowOptions = {},
 ): Promise<PurgeResult> {
-  return toPurgeResult(onlyRun(await followExport(temporal, workflowId, options)));
+  const report = onlyRun(await followExport(temporal, workflowId, options));
+  const { resource, rows, warnings, purged } = report;
+  if (report.outcome !== 'published' || purged === undefined) return unsuccessful(report);
+  return { outcome: 'published', resource, removed: purged, rows, warnings };
 }
 
 /** A workflow that ended before it listed its resource has no report. */
 function onlyRun({ outcome, runs }: ExportResult): RunReport {
   const nothing = { runId: null, rows: null, counts: null, snapshot: null, warnings: [], error: null };
   return runs[0] ?? { resource: '', outcome, ...nothing };
-}
-
-function toRollbackResult(report: RunReport): RollbackResult {
-  const { resource, runId, rows, snapshot, warnings } = report;
-  if (report.outcome !== 'published' || runId === null || rows === null || snapshot === null)
-    return unsuccessful(report);
-  return { outcome: 'published', resource, runId, rows, snapshot, warnings };
-}
-
-function toPurgeResult(report: RunReport): PurgeResult {
-  const { resource, rows, warnings, purged } = report;
-  if (report.outcome !== 'published' || purged === undefined) return unsuccessful(report);
-  return { outcome: 'published', resource, removed: purged, rows, warnings };
 }
 
 function unsuccessful({ outcome, resource, error }: RunReport): UnsuccessfulRequest {

@@ -1,11 +1,4 @@
-import {
-  ApplicationFailure,
-  CancelledFailure,
-  TerminatedFailure,
-  TimeoutFailure,
-  type WorkflowExecutionDescription,
-  WorkflowFailedError,
-} from '@temporalio/client';
+import { CancelledFailure, type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
 import {
   noRows,
   type SendHeartbeat,
@@ -14,6 +7,7 @@ import {
   type WriteBackStage,
 } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../client/connect.js';
+import { reasonOf, resultIn } from '../client/export-result.js';
 import { type AttemptFailure, currentStep } from '../status/pending-activity.js';
 import {
   awaitResult,
@@ -112,10 +106,8 @@ export function writeBackResultOf(
 ): WriteBackResult {
   if (!(error instanceof WorkflowFailedError)) throw error;
   const { cause } = error;
-  if (cause instanceof ApplicationFailure && cause.type === 'WriteBackFailed') {
-    const [result] = (cause.details ?? []) as WriteBackResult[];
-    if (result !== undefined) return result;
-  }
+  const result = resultIn<WriteBackResult>(error, 'WriteBackFailed');
+  if (result !== null) return result;
   if (known !== null) return known;
   const cancelled = cause instanceof CancelledFailure;
   return {
@@ -127,12 +119,6 @@ export function writeBackResultOf(
     unsent: 0,
     refusals: null,
     warnings: [],
-    error: cancelled ? null : { type: 'Failed', message: reasonOf(cause) },
+    error: cancelled ? null : reasonOf(cause, 'the batch', 'run the same command again'),
   };
-}
-
-function reasonOf(cause: unknown): string {
-  if (cause instanceof TerminatedFailure) return 'the batch was terminated; run the same command again';
-  if (cause instanceof TimeoutFailure) return 'the batch exceeded its time limit';
-  return cause instanceof Error ? cause.message : 'the batch failed without a message';
 }

@@ -230,10 +230,6 @@ export {
   type WebhookServer,
   type WebhookServerOptions,
 } from './webhook/index.js';
-export { InputError } from './write-back/index.js';
-export {
-  stageWriteBack,
-  stageWriteBackRows,
-  type WriteBackRows,
-  type WriteBackSource,
-} from './write-back/stage-input.js';
+export type { WriteBackSource } from './write-back/check-write-back.js';
+export { InputError } from './write-back/input-error.js';
+export { stageWriteBack, stageWriteBackRows, type WriteBackRows } from './write-back/stage-input.js';

@@ -1,6 +1,6 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
-import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../src/write-back/index.js';
-import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/index.js';
+import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/turn.js';
+import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';

@@ -8,20 +8,12 @@ import {
   writeBackWorkflowId,
 } from '../../src/core/contract/write-back.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { encodeSealed, hashesKey, turnKey } from '../../src/write-back/index.js';
-import {
-  addClaim,
-  type Claim,
-  type ClaimedState,
-  ClaimRecords,
-  FindingCounter,
-  type FoundRow,
-  lookUpRows,
-  policyOf,
-  problemOf,
-  RowHashes,
-  TurnVerdicts,
-} from '../../src/write-back/ledger/index.js';
+import { hashesKey, turnKey } from '../../src/write-back/batch-layout.js';
+import { addClaim, type Claim, type ClaimedState, ClaimRecords } from '../../src/write-back/ledger/claim.js';
+import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.js';
+import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
+import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
+import { encodeSealed } from '../../src/write-back/sealed.js';
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';

@@ -1,12 +1,9 @@
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import {
-  type ChunkRow,
-  HashTable,
-  type PlannedRow,
-  type RowReceipt,
-  textHash,
-} from '../../src/write-back/index.js';
+import { HashTable } from '../../src/write-back/hash-table.js';
+import { textHash } from '../../src/write-back/idempotency-key.js';
+import type { ChunkRow, RowReceipt } from '../../src/write-back/plan-file.js';
+import type { PlannedRow } from '../../src/write-back/planner.js';
 import {
   type LoadedChunk,
   type LogIndex,

@@ -6,16 +6,16 @@ import {
   StoreError,
   StoreUnclearError,
 } from '../../src/lake/store/index.js';
+import { logKey } from '../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
-  encodeSealed,
   isPending,
   isWritten,
   type LoggedRow,
-  logKey,
   type RowReceipt,
-} from '../../src/write-back/index.js';
+} from '../../src/write-back/plan-file.js';
+import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { LoadedChunk, StoredPlan } from './stored-batch.js';
 
 interface OpenChunkOptions {

@@ -6,33 +6,25 @@ import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
+import { chunkKey, hashesKey, inputSha256, planKey, planName } from '../../src/write-back/batch-layout.js';
+import type { InputRow } from '../../src/write-back/fields.js';
+import { type InputColumn, publishedColumns, typesOf } from '../../src/write-back/input-columns.js';
+import { readRows } from '../../src/write-back/input-rows.js';
+import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import {
-  BatchPlanner,
   CHUNK_BYTES,
   type ChunkRow,
-  checkBatch,
-  chunkKey,
   chunkRows,
   encodeChunk,
   encodeChunkRow,
-  hashesKey,
-  type InputColumn,
-  type InputRow,
-  inputSha256,
   isPending,
   isWritten,
   kindOf,
   type PlanFile,
-  planKey,
-  planName,
-  publishedColumns,
-  readBatch,
-  readRows,
-  textColumns,
-  typesOf,
-  writtenBatch,
-} from '../../src/write-back/index.js';
-import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/index.js';
+} from '../../src/write-back/plan-file.js';
+import { BatchPlanner } from '../../src/write-back/planner.js';
+import { writtenBatch } from '../../src/write-back/results.js';
 import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';

@@ -1,7 +1,7 @@
 import { RefusedError, refusalScope } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import type { RowReceipt } from '../../src/write-back/index.js';
+import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import type { OpenConnection } from '../shared/deps.js';
 import type { ChunkFeed } from './chunk-feed.js';
 import type { RowTask } from './open-chunk.js';

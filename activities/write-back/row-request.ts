@@ -11,7 +11,8 @@ import {
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
-import { judgeResponse, type RowReceipt, toRequest, type WriteVerdict } from '../../src/write-back/index.js';
+import type { RowReceipt } from '../../src/write-back/plan-file.js';
+import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-back/write-request.js';
 import type { OpenConnection } from '../shared/deps.js';
 import type { RowTask } from './open-chunk.js';
 

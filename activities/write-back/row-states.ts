@@ -4,26 +4,18 @@ import { errorMessage } from '../../src/core/errors.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
-import {
-  type ChunkRow,
-  isWritten,
-  parseTurnKey,
-  planKey,
-  plansPrefix,
-  type RowState,
-  turnsPrefix,
-} from '../../src/write-back/index.js';
+import { parseTurnKey, planKey, plansPrefix, turnsPrefix } from '../../src/write-back/batch-layout.js';
 import {
   type Claim,
   type ClaimedState,
   claimedState,
   closeClaim,
-  fenceKey,
-  type RowHashes,
   readClaim,
-  type Turn,
-  tidyLedger,
-} from '../../src/write-back/ledger/index.js';
+} from '../../src/write-back/ledger/claim.js';
+import { fenceKey, tidyLedger } from '../../src/write-back/ledger/entries.js';
+import type { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
+import type { Turn } from '../../src/write-back/ledger/turn.js';
+import { type ChunkRow, isWritten, type RowState } from '../../src/write-back/plan-file.js';
 import { loadChunk, readLogIndex, readPlan, readStates, type StoredPlan } from './stored-batch.js';
 
 /** Number of chunks that are read at the same time. */

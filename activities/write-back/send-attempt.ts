@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { RowOutcome } from '../../src/core/contract/write-back.js';
-import { isWritten, type RowReceipt } from '../../src/write-back/index.js';
+import { isWritten, type RowReceipt } from '../../src/write-back/plan-file.js';
 import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
 import type { OpenChunk, RowTask } from './open-chunk.js';
 import { Refusals } from './refusals.js';

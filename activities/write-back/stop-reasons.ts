@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/activity';
 import { REFUSAL_REMEDY, type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
-import type { RowReceipt } from '../../src/write-back/index.js';
+import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
 import type { RowTask } from './open-chunk.js';
 

@@ -2,28 +2,28 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
 import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
 import {
-  type BatchFile,
   batchKey,
-  type CellTypes,
-  type ChunkLog,
-  type ChunkRow,
-  checkBatch,
   chunkKey,
-  decodeChunk,
-  decodeSealed,
-  encodeSealed,
-  kindOf,
   logsPrefix,
-  mergeLogs,
-  type PlanFile,
   parseLogKey,
   planKey,
   plansPrefix,
+} from '../../src/write-back/batch-layout.js';
+import type { CellTypes } from '../../src/write-back/input-columns.js';
+import { Turn, type TurnFile } from '../../src/write-back/ledger/turn.js';
+import {
+  type BatchFile,
+  type ChunkLog,
+  type ChunkRow,
+  decodeChunk,
+  kindOf,
+  mergeLogs,
+  type PlanFile,
   type RowState,
-  readBatch,
-} from '../../src/write-back/index.js';
-import { Turn, type TurnFile } from '../../src/write-back/ledger/index.js';
+} from '../../src/write-back/plan-file.js';
+import { decodeSealed, encodeSealed } from '../../src/write-back/sealed.js';
 import { finalFailure } from '../shared/failures.js';
 
 /** A completely written plan of a batch. */

@@ -2,17 +2,15 @@ import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { noRows } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import { refusalsKey, resultsKey, summaryKey } from '../../src/write-back/batch-layout.js';
 import {
-  encodeSealed,
   RefusalTexts,
-  refusalsKey,
   resultLines,
   resultOf,
   resultsHeader,
-  resultsKey,
   type Summary,
-  summaryKey,
-} from '../../src/write-back/index.js';
+} from '../../src/write-back/results.js';
+import { encodeSealed } from '../../src/write-back/sealed.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { beginClosing } from './row-states.js';

@@ -8,29 +8,20 @@ import {
 } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import {
-  BatchHash,
-  checkBatch,
-  checkBatchId,
-  continuedBatch,
-  formatOf,
-  type InputColumn,
-  InputError,
-  InputFacts,
-  type InputRow,
-  type InputSource,
-  kindOf,
-  mixedColumns,
-  openSource,
-  publishedSnapshotOf,
-  readBatch,
-  readRows,
-  textColumns,
-  unpublishedColumns,
-} from './index.js';
-import { FileRows } from './ledger/index.js';
+import { checkBatch, continuedBatch, readBatch, textColumns } from './batch-file.js';
+import { checkBatchId } from './batch-layout.js';
+import type { InputRow } from './fields.js';
+import { BatchHash } from './idempotency-key.js';
+import { type InputColumn, mixedColumns, publishedSnapshotOf, unpublishedColumns } from './input-columns.js';
+import { InputError } from './input-error.js';
+import { formatOf } from './input-format.js';
+import { readRows } from './input-rows.js';
+import { type InputSource, openSource } from './input-source.js';
+import { FileRows } from './ledger/row-hashes.js';
+import { kindOf } from './plan-file.js';
 import { rowKey } from './planner.js';
 import { PublishedChecks, PublishedIds } from './published-checks.js';
+import { InputFacts } from './reading.js';
 import {
   type LakeCsv,
   type ReadingOptions,

@@ -7,15 +7,11 @@ import { pipeline } from 'node:stream/promises';
 import type { WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
+import { inputKey } from './batch-layout.js';
 import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
-import { BatchHash, InputError, inputKey, writtenBatch } from './index.js';
-
-export {
-  type CheckedInput,
-  checkWriteBack,
-  type WriteBackSource,
-  writableResource,
-} from './check-write-back.js';
+import { BatchHash } from './idempotency-key.js';
+import { InputError } from './input-error.js';
+import { writtenBatch } from './results.js';
 
 /**
  * Copies a checked input into the lake, where every worker can read it, and returns the workflow's input. An input that

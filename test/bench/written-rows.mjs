@@ -12,9 +12,11 @@ import { fileURLToPath } from 'node:url';
 const RESOURCE = 'time-entries';
 const dist = new URL('../../dist/src/', import.meta.url);
 const { openStore } = await import(new URL('lake/store/index.js', dist));
-const { addClaim, ClaimRecords, closeClaim, keyHash, lookUpRows, readClaim, RowHashes, tidyLedger } =
-  await import(new URL('write-back/ledger/index.js', dist));
-const { listLedger } = await import(new URL('write-back/ledger/entries.js', dist));
+const ledger = new URL('write-back/ledger/', dist);
+const { addClaim, ClaimRecords, closeClaim, readClaim } = await import(new URL('claim.js', ledger));
+const { listLedger, tidyLedger } = await import(new URL('entries.js', ledger));
+const { lookUpRows } = await import(new URL('look-up.js', ledger));
+const { keyHash, RowHashes } = await import(new URL('row-hashes.js', ledger));
 
 if (process.argv[2] === 'look-up') await lookUp();
 else await main();

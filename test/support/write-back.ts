@@ -11,7 +11,8 @@ import {
 import { RowScanner, readRow } from '../../src/lake/rows/csv.js';
 import { startWriteBack } from '../../src/temporal/client/start.js';
 import { followWriteBack } from '../../src/temporal/follow/follow-write-back.js';
-import { stageWriteBack, type WriteBackSource } from '../../src/write-back/stage-input.js';
+import type { WriteBackSource } from '../../src/write-back/check-write-back.js';
+import { stageWriteBack } from '../../src/write-back/stage-input.js';
 import { type Stack, type StackOptions, startStack, until } from './stack.js';
 
 /** A line of `results.csv`. */

@@ -1,5 +1,5 @@
 import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
-import type { RefusalText } from '../../write-back/index.js';
+import type { RefusalText } from '../../write-back/results.js';
 import { count, counted } from '../shared/output.js';
 
 /** The result of a batch in one line, for stdout: `Batch 3b860e3713d2: written, 1,200 created`. */

@@ -3,7 +3,9 @@ import { fromByteString } from '../../core/brands.js';
 import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { CheckedInput } from '../../write-back/check-write-back.js';
-import { BatchPlanner, type InputColumn, type PlannedRow, toRequest } from '../../write-back/index.js';
+import type { InputColumn } from '../../write-back/input-columns.js';
+import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
+import { toRequest } from '../../write-back/write-request.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { counted, output, printJson } from '../shared/output.js';
 

@@ -26,7 +26,7 @@ import {
   type WriteBackSource,
   writableResource,
 } from '../../write-back/check-write-back.js';
-import { readRefusals, type WrittenBatch } from '../../write-back/index.js';
+import { readRefusals, type WrittenBatch } from '../../write-back/results.js';
 import { alreadyWritten, copyInput } from '../../write-back/stage-input.js';
 import { batchProgressOn } from '../progress/progress-views.js';
 import { openFollowSession } from '../runs/follow-session.js';

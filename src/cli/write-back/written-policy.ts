@@ -1,16 +1,16 @@
 import type { WrittenPolicy } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { InputError } from '../../write-back/index.js';
+import type { CheckedInput } from '../../write-back/check-write-back.js';
+import { InputError } from '../../write-back/input-error.js';
+import { lookUpRows } from '../../write-back/ledger/look-up.js';
 import {
   doubtfulText,
   FindingCounter,
   type Findings,
-  lookUpRows,
   policyOf,
   problemOf,
   writtenText,
-} from '../../write-back/ledger/index.js';
-import type { CheckedInput } from '../../write-back/stage-input.js';
+} from '../../write-back/ledger/turn.js';
 import { createPrompter } from '../setup/prompt.js';
 import { UsageError } from '../shared/choose-exit-code.js';
 import { age, counted, output } from '../shared/output.js';

@@ -8,7 +8,7 @@ import {
 } from '../../../src/core/contract/write-back.js';
 import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
-import { idempotencyKey } from '../../../src/write-back/index.js';
+import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type Stack, until } from '../../support/stack.js';
 import {

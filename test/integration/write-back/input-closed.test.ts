@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { openStore, toObjectKey } from '../../../src/lake/store/index.js';
-import { checkWriteBack } from '../../../src/write-back/stage-input.js';
+import { checkWriteBack } from '../../../src/write-back/check-write-back.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 

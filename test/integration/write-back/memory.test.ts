@@ -7,7 +7,8 @@ const ROWS = 400_000;
 const HEAP_MIB = 48;
 
 const SCRIPT = `
-const { BatchPlanner, readRows } = await import(process.argv[1]);
+const { BatchPlanner } = await import(process.argv[1] + 'planner.js');
+const { readRows } = await import(process.argv[1] + 'input-rows.js');
 const types = { published: [], fixed: {}, text: ['source', 'sourceKey'] };
 async function* chunks() {
   yield Buffer.from('source,sourceKey,title,startsAt\\n');
@@ -27,10 +28,10 @@ console.log(JSON.stringify(outcomes));
 
 describe('planning a large batch', () => {
   it('needs a few bytes of memory per row, and keeps no row', async () => {
-    const index = new URL('../../../dist/src/write-back/index.js', import.meta.url).href;
+    const folder = new URL('../../../dist/src/write-back/', import.meta.url).href;
     const child = spawn(
       process.execPath,
-      [`--max-old-space-size=${HEAP_MIB}`, '--input-type=module', '-e', SCRIPT, index],
+      [`--max-old-space-size=${HEAP_MIB}`, '--input-type=module', '-e', SCRIPT, folder],
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );
     let [stdout, stderr] = ['', ''];

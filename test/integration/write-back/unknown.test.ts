@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
-import { idempotencyKey } from '../../../src/write-back/index.js';
+import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import type { Stack } from '../../support/stack.js';
 import {
   cancelWriteBack,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
-import { idempotencyKey } from '../../../src/write-back/index.js';
+import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, until } from '../../support/stack.js';
 import {

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LogFile } from '../../../activities/write-back/open-chunk.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { type ObjectStore, openStore, StoreUnclearError } from '../../../src/lake/store/index.js';
-import { type ChunkLog, decodeSealed } from '../../../src/write-back/index.js';
+import type { ChunkLog } from '../../../src/write-back/plan-file.js';
+import { decodeSealed } from '../../../src/write-back/sealed.js';
 
 const KEY = '_write-back/b/_batch/plans/p/log/000000-x.open.json' as ObjectKey;
 const log = (accepted: number): ChunkLog => ({ run: 'r', at: 1, accepted, closed: false, rows: [] });

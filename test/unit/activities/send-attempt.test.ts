@@ -15,8 +15,10 @@ import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/wr
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { type LoggedRow, logKey, resultOf } from '../../../src/write-back/index.js';
-import { Turn } from '../../../src/write-back/ledger/index.js';
+import { logKey } from '../../../src/write-back/batch-layout.js';
+import { Turn } from '../../../src/write-back/ledger/turn.js';
+import type { LoggedRow } from '../../../src/write-back/plan-file.js';
+import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';

@@ -38,7 +38,7 @@ import {
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
 import { JsonTextError } from '../../../src/write-back/fields.js';
-import { InputError } from '../../../src/write-back/index.js';
+import { InputError } from '../../../src/write-back/input-error.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const target = { operation: 'read', key: 'tasks/latest.json', bucket: 's3://lake' };

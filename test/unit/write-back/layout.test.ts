@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
-import { isPlanOf } from '../../../src/write-back/batch-layout.js';
-import { inputKey, inputSha256, logKey, planKey, planName } from '../../../src/write-back/index.js';
+import {
+  inputKey,
+  inputSha256,
+  isPlanOf,
+  logKey,
+  planKey,
+  planName,
+} from '../../../src/write-back/batch-layout.js';
 
 const input = inputKey('batch-1', { sha256: 'ab12'.repeat(16), format: 'csv', settings: '' });
 

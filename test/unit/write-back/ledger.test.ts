@@ -6,26 +6,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
+  addClaim,
+  type ClaimedState,
+  ClaimRecords,
+  closeClaim,
+  readClaim,
+} from '../../../src/write-back/ledger/claim.js';
+import {
   type LedgerEntry,
   listLedger,
   parseEntry,
   planMerge,
   rowsKey,
   selectEntries,
-} from '../../../src/write-back/ledger/entries.js';
-import {
-  addClaim,
-  type ClaimedState,
-  ClaimRecords,
-  cellsHash,
-  closeClaim,
-  type FoundRow,
-  keyHash,
-  lookUpRows,
-  RowHashes,
-  readClaim,
   tidyLedger,
-} from '../../../src/write-back/ledger/index.js';
+} from '../../../src/write-back/ledger/entries.js';
+import { type FoundRow, lookUpRows } from '../../../src/write-back/ledger/look-up.js';
+import { cellsHash, keyHash, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
 import { seededRandom } from '../../support/random.js';
 import { rowsOf } from './support.js';
 

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { WritableResource } from '../../../src/core/contract/write-back.js';
-import {
-  BatchPlanner,
-  HashTable,
-  idempotencyKey,
-  type PlannedRow,
-  textHash,
-  uuidV5,
-} from '../../../src/write-back/index.js';
+import { HashTable } from '../../../src/write-back/hash-table.js';
+import { idempotencyKey, textHash, uuidV5 } from '../../../src/write-back/idempotency-key.js';
+import { BatchPlanner, type PlannedRow } from '../../../src/write-back/planner.js';
 import { rowsOf } from './support.js';
 
 async function plan(

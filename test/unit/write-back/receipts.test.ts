@@ -1,18 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
+import { chunkKey } from '../../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
-  chunkKey,
   decodeChunk,
   encodeChunk,
   encodeChunkRow,
   type LoggedRow,
   mergeLogs,
-  resultLines,
-  resultOf,
-  toRequest,
-} from '../../../src/write-back/index.js';
+} from '../../../src/write-back/plan-file.js';
+import { resultLines, resultOf } from '../../../src/write-back/results.js';
+import { toRequest } from '../../../src/write-back/write-request.js';
 
 const ROW: ChunkRow = {
   row: 7,

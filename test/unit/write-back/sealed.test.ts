@@ -6,11 +6,10 @@ import { DamagedError } from '../../../src/lake/damaged-error.js';
 import {
   type ChunkRow,
   decodeChunk,
-  decodeSealed,
   encodeChunk,
   encodeChunkRow,
-  encodeSealed,
-} from '../../../src/write-back/index.js';
+} from '../../../src/write-back/plan-file.js';
+import { decodeSealed, encodeSealed } from '../../../src/write-back/sealed.js';
 
 const KEY = '_write-back/b/_batch/plans/p/plan.json' as ObjectKey;
 const SECRET = 'Секрет-91c7';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WriteBackSource } from '../../../src/write-back/stage-input.js';
+import type { WriteBackSource } from '../../../src/write-back/check-write-back.js';
 import { ENTRY_COLUMNS, entryRows, StagedFiles } from './staged.js';
 
 type Options = Partial<WriteBackSource>;

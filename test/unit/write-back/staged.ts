@@ -8,12 +8,13 @@ import type { CsvSettings } from '../../../src/core/settings.js';
 import { Format, noFacts } from '../../../src/core/value-facts.js';
 import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
 import { openStore } from '../../../src/lake/store/index.js';
-import { BatchPlanner, InputError, type PlannedRow } from '../../../src/write-back/index.js';
 import {
   type CheckedInput,
   checkWriteBack,
   type WriteBackSource,
-} from '../../../src/write-back/stage-input.js';
+} from '../../../src/write-back/check-write-back.js';
+import { InputError } from '../../../src/write-back/input-error.js';
+import { BatchPlanner, type PlannedRow } from '../../../src/write-back/planner.js';
 import { publishRun } from '../lake/published.js';
 
 /** A lake in a folder, and the check of files against it as the command does it. */

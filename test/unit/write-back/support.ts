@@ -1,6 +1,8 @@
 import { fromByteString } from '../../../src/core/brands.js';
 import type { InputFormat } from '../../../src/core/contract/write-back.js';
-import { type InputRow, readRows, type TypeSources } from '../../../src/write-back/index.js';
+import type { InputRow } from '../../../src/write-back/fields.js';
+import type { TypeSources } from '../../../src/write-back/input-columns.js';
+import { readRows } from '../../../src/write-back/input-rows.js';
 
 const NO_TYPES: TypeSources = { published: [], fixed: {}, text: [] };
 

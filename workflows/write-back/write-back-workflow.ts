@@ -1,19 +1,16 @@
-import type { Priority } from '@temporalio/common';
 import {
   ActivityCancellationType,
-  type ActivityInterfaceFor,
   ApplicationFailure,
   CancellationScope,
   ContinueAsNew,
   continueAsNew,
   isCancellation,
   log,
-  proxyActivities,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities, RunError, RunReport } from '../../src/core/contract/index.js';
+import type { RunError, RunReport } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
   noRows,
@@ -26,22 +23,12 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
+import { activity, untilGivenUp } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
-import { priorityOf } from '../shared/priority.js';
 import { toOutcome, toRunError } from '../shared/run-errors.js';
 import { WriteBackLock } from './lock.js';
-
-const HEARTBEAT_TIMEOUT = '10 seconds';
-const RETRY = { initialInterval: '1 second', maximumInterval: '1 minute' } as const;
-
-/** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
-const WORK = {
-  startToCloseTimeout: '1 day',
-  heartbeatTimeout: HEARTBEAT_TIMEOUT,
-  retry: { ...RETRY, maximumAttempts: 360 },
-} as const;
 
 /**
  * Writes the rows of one batch to the service, each exactly once, with a receipt for each in `results.csv`
@@ -84,8 +71,6 @@ class WriteBackBatch {
   readonly #ref: BatchRef;
   readonly #requester: MirrorRequester;
   readonly #lock: WriteBackLock;
-  readonly #priority: Priority;
-  readonly #work: ActivityInterfaceFor<Activities>;
   #stage: WriteBackStage = 'plan';
   #planned: WriteBackPlanned | null;
   /** What the look-up found when the turn of the batch came; `null` before that, and for upserts. */
@@ -106,8 +91,6 @@ class WriteBackBatch {
     this.#ref = { connection, resource, batchId };
     this.#requester = new MirrorRequester(connection);
     this.#lock = new WriteBackLock(connection, resource);
-    this.#priority = priorityOf(connection, 'manual');
-    this.#work = proxyActivities<Activities>({ ...WORK, priority: this.#priority });
     this.#planned = input.resume?.planned ?? null;
     this.#turn = input.resume?.turn ?? null;
     this.#limitedSince = input.resume?.limitedSince ?? null;
@@ -121,16 +104,9 @@ class WriteBackBatch {
 
   /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
   async write(): Promise<WriteBackResult> {
-    const { input, format, reading, keyColumn, written: policy, readBack = true } = this.#input;
-    const planned =
-      this.#planned ??
-      (await this.#work['worktrack.planWriteBack']({
-        ...this.#ref,
-        ...{ input, format, keyColumn },
-        ...(reading === undefined ? {} : { reading }),
-        ...(policy === undefined ? {} : { written: policy }),
-      }));
-    this.#planned = planned;
+    const { connection, readBack = true } = this.#input;
+    this.#planned ??= await activity('worktrack.planWriteBack', connection, 'manual')(this.#input);
+    const planned = this.#planned;
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
     const written = await this.#writeRows(planned);
@@ -158,15 +134,11 @@ class WriteBackBatch {
    * finds the outcomes of this one.
    */
   async #writeRows({ plan, giveUpAfterMs }: WriteBackPlanned): Promise<WrittenResults> {
-    const { unknown = 'report', keyColumn, written: policy } = this.#input;
-    const send = proxyActivities<Activities>({
-      startToCloseTimeout: giveUpAfterMs,
-      scheduleToCloseTimeout: giveUpAfterMs,
-      heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    const { connection, unknown = 'report', keyColumn, written } = this.#input;
+    const send = activity('worktrack.sendRows', connection, 'manual', {
+      ...untilGivenUp('worktrack.sendRows', { giveUpAfterMs, startedAt: Date.now() }),
       // The receipts of a cancelled batch are written after its last response has arrived.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-      retry: RETRY,
-      priority: this.#priority,
     });
     this.#stage = 'wait';
     let keepsLock = false;
@@ -175,24 +147,13 @@ class WriteBackBatch {
       this.#stage = 'send';
       // To repeat an upsert does no harm.
       if (this.#ref.resource === 'time-entries') {
-        this.#turn ??= await this.#work['worktrack.claimRows']({
-          ...this.#ref,
-          plan,
-          keyColumn,
-          unknown,
-          ...(policy === undefined ? {} : { written: policy }),
-        });
+        const claim = activity('worktrack.claimRows', connection, 'manual');
+        this.#turn ??= await claim({ ...this.#ref, plan, keyColumn, unknown, written });
       }
       const turn = this.#turn;
       for (let isSent = false; !isSent; ) {
-        const sent = await send['worktrack.sendRows']({
-          ...this.#ref,
-          plan,
-          turn,
-          unknown,
-          run: this.#run,
-          limitedSince: this.#limitedSince,
-        });
+        const state = { plan, turn, run: this.#run, limitedSince: this.#limitedSince };
+        const sent = await send({ ...this.#ref, ...state, unknown });
         this.#done = sent.rows;
         this.#limitedSince = sent.limitedSince;
         isSent = sent.done;
@@ -204,10 +165,9 @@ class WriteBackBatch {
           resume: { planned: this.#planned!, turn, limitedSince: this.#limitedSince },
         });
       }
-      this.#stage = 'results';
-      return await this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn, run: this.#run });
+      return await this.#writeResults(plan);
     } catch (error) {
-      if (!keepsLock) this.#stopped = await this.#receipts(plan);
+      if (!keepsLock) this.#stopped = await this.#resultsOfStopped(plan);
       throw error;
     } finally {
       if (!keepsLock) await this.#lock.release();
@@ -232,15 +192,15 @@ class WriteBackBatch {
     }
   }
 
-  async #receipts(plan: ObjectKey): Promise<WrittenResults | null> {
+  #writeResults(plan: ObjectKey): Promise<WrittenResults> {
     this.#stage = 'results';
-    try {
-      return await CancellationScope.nonCancellable(() =>
-        this.#work['worktrack.writeResults']({ ...this.#ref, plan, turn: this.#turn, run: this.#run }),
-      );
-    } catch {
-      return null;
-    }
+    const write = activity('worktrack.writeResults', this.#ref.connection, 'manual');
+    return write({ ...this.#ref, plan, turn: this.#turn, run: this.#run });
+  }
+
+  /** Also in a cancelled workflow; `null` if the results cannot be written. */
+  #resultsOfStopped(plan: ObjectKey): Promise<WrittenResults | null> {
+    return CancellationScope.nonCancellable(() => this.#writeResults(plan)).catch(() => null);
   }
 
   #conclude(

@@ -64,10 +64,7 @@ export interface InputDates {
   readonly columns: readonly string[];
 }
 
-export interface WriteBackInput {
-  readonly connection: string;
-  readonly resource: WritableResource;
-  readonly batchId: string;
+export interface WriteBackInput extends BatchRef {
   /** The input in the lake, written by `stageWriteBack`. */
   readonly input: ObjectKey;
   readonly format: InputFormat;
@@ -126,13 +123,10 @@ export interface BatchRef {
   readonly batchId: string;
 }
 
-export interface PlanWriteBackInput extends BatchRef {
-  readonly input: ObjectKey;
-  readonly format: InputFormat;
-  readonly reading?: InputReading;
-  readonly keyColumn: string | null;
-  readonly written?: WrittenPolicy;
-}
+export type PlanWriteBackInput = Pick<
+  WriteBackInput,
+  keyof BatchRef | 'input' | 'format' | 'reading' | 'keyColumn' | 'written'
+>;
 
 export interface WriteBackPlanned {
   /** The document that lists the plan's chunks. */
@@ -150,7 +144,7 @@ export interface WriteBackPlanned {
 interface ClaimRowsInput extends BatchRef {
   readonly plan: ObjectKey;
   readonly keyColumn: string | null;
-  readonly written?: WrittenPolicy;
+  readonly written: WrittenPolicy | undefined;
   readonly unknown: UnknownPolicy;
 }
 

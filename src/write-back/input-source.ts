@@ -1,6 +1,9 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
@@ -43,4 +46,23 @@ function openObject(url: string, lake: LakeSettings): InputSource {
   const object = toObjectKey(key);
   const store = openStore({ ...lake, url: `s3://${bucket}` });
   return { name: basename(key), open: () => store.stream(object), close: () => store.close() };
+}
+
+/**
+ * Copies text to a temporary file that only this user can read, because an input is read more than once, and calls `work`
+ * with its path. @throws the error of the stream
+ */
+export async function withTemporaryFile<T>(
+  name: string,
+  content: Readable,
+  work: (path: string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+  try {
+    const path = join(folder, name);
+    await pipeline(content, createWriteStream(path, { mode: 0o600 }));
+    return await work(path);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

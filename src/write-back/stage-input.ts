@@ -1,9 +1,4 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
@@ -11,6 +6,7 @@ import { inputKey } from './batch-layout.js';
 import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
 import { BatchHash } from './idempotency-key.js';
 import { InputError } from './input-error.js';
+import { withTemporaryFile } from './input-source.js';
 import { writtenBatch } from './results.js';
 
 /**
@@ -112,14 +108,9 @@ export async function stageWriteBackRows(
   connection: ConnectionSettings,
   { rows, ...request }: WriteBackRows,
 ): Promise<WriteBackInput> {
-  const folder = await mkdtemp(join(tmpdir(), 'worktrack-rows-'));
-  try {
-    const file = join(folder, 'rows.ndjson');
-    await pipeline(Readable.from(linesOf(rows)), createWriteStream(file, { mode: 0o600 }));
-    return await stageWriteBack(connection, { ...request, file, format: 'ndjson' });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return withTemporaryFile('rows.ndjson', Readable.from(linesOf(rows)), (file) =>
+    stageWriteBack(connection, { ...request, file, format: 'ndjson' }),
+  );
 }
 
 async function* linesOf(rows: WriteBackRows['rows']): AsyncGenerator<string> {

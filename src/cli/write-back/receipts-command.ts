@@ -23,22 +23,17 @@ export async function runReceipts(batch: string, options: ReceiptsOptions): Prom
   const connection = readConnection(options);
   await withLake(connection, async ({ store, retry }) => {
     const batchId = await retry(() => findBatch(store, batch));
-    const receipts = receiptsOf(
-      connection,
-      store,
-      batchId,
-      options.rejected === true ? NOT_WRITTEN : undefined,
-    );
-    if (options.json === true) {
-      await writeAll(asJson(batchId, receipts));
-      return;
-    }
+    const outcomes = options.rejected === true ? NOT_WRITTEN : undefined;
+    const receipts = receiptsOf(connection, store, batchId, outcomes);
+    if (options.json === true) return writeAll(asJson(batchId, receipts));
     let lines = 0;
-    await writeAll(
-      asLines(receipts, () => {
+    await writeAll(asLines());
+    async function* asLines(): AsyncGenerator<string> {
+      for await (const receipt of receipts) {
         lines++;
-      }),
-    );
+        yield `${printable(receiptLine(receipt))}\n`;
+      }
+    }
     if (lines === 0)
       output.note(
         options.rejected === true
@@ -87,13 +82,6 @@ function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Recei
     .filter((part) => part !== null && part !== '')
     .join('  ')
     .replace(/\s*[\r\n]+\s*/g, ' ');
-}
-
-async function* asLines(receipts: AsyncIterable<Receipt>, onLine: () => void): AsyncGenerator<string> {
-  for await (const receipt of receipts) {
-    onLine();
-    yield `${printable(receiptLine(receipt))}\n`;
-  }
 }
 
 /** One JSON object, written row by row: memory does not grow with the number of rows. */

@@ -1,15 +1,9 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { selectConnection } from '../../config/index.js';
 import {
   type InputFormat,
   shownBatchId,
   type WriteBackInput,
   type WriteBackResult,
-  type WrittenPolicy,
 } from '../../core/contract/write-back.js';
 import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError } from '../../core/reachability.js';
@@ -26,6 +20,7 @@ import {
   type WriteBackSource,
   writableResource,
 } from '../../write-back/check-write-back.js';
+import { withTemporaryFile } from '../../write-back/input-source.js';
 import { readRefusals, type WrittenBatch } from '../../write-back/results.js';
 import { alreadyWritten, copyInput } from '../../write-back/stage-input.js';
 import { batchProgressOn } from '../progress/progress-views.js';
@@ -75,48 +70,48 @@ export async function runWriteBack(
 ): Promise<ExitCode> {
   const connection = selectConnection(readSettings(options), options.connection);
   const asked = askedPolicy(options);
-  return withInputFile(file, options.format, async (path) => {
-    return withLake(connection, async ({ store, retry }) => {
+  return withInputFile(file, options.format, (path) =>
+    withLake(connection, async ({ store, retry }) => {
       const published = pointerKey(writableResource(resource));
       await retry(() => store.head(published));
-      const input = await orOutOfReach(() =>
-        checkWriteBack(connection, store, { resource, file: path, ...sourceOptions(options) }),
-      );
-      for (const note of inputNotes(input)) output.note(note);
-      for (const warning of repeatedWarnings(input)) output.note(warning);
-      const before = await orOutOfReach(() => alreadyWritten(store, input, asked));
-      if (before !== null && options.dryRun !== true)
-        return finishWritten(input, before, { connection, store }, options);
-      const earlier = await orOutOfReach(() => findEarlierRows(store, input));
-      if (options.dryRun === true) {
-        for (const line of earlierLines(earlier, asked)) output.note(line);
-        return dryRun(connection, input, options, unsentRow(earlier, asked));
-      }
-      const written = await choosePolicy(earlier, asked, options);
-      for (const line of earlierLines(earlier, written)) output.note(line);
-      output.note(
-        `${counted(input.rows, 'row')} to write to ${input.resource}, batch ${shownBatchId(input.batchId)}`,
-      );
-      const staged = await orOutOfReach(() => copyInput(connection.name, store, input));
-      const result = await withTemporal(options, (temporal) =>
-        startAndFollowBatch(temporal, connection, withPolicy(staged, written), options),
-      );
-      return finish(result, { connection, store }, options);
-    });
-  });
+      return orOutOfReach(async () => {
+        const source = { resource, file: path, ...sourceOptions(options) };
+        const input = await checkWriteBack(connection, store, source);
+        for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
+        const before = await alreadyWritten(store, input, asked);
+        if (before !== null && options.dryRun !== true)
+          return finishWritten(input, before, { connection, store }, options);
+        const earlier = await findEarlierRows(store, input);
+        if (options.dryRun === true) {
+          for (const line of earlierLines(earlier, asked)) output.note(line);
+          return dryRun(connection, input, options, unsentRow(earlier, asked));
+        }
+        const written = await choosePolicy(earlier, asked, options);
+        for (const line of earlierLines(earlier, written)) output.note(line);
+        output.note(
+          `${counted(input.rows, 'row')} to write to ${input.resource}, batch ${shownBatchId(input.batchId)}`,
+        );
+        const staged: WriteBackInput = {
+          ...(await copyInput(connection.name, store, input)),
+          ...(written === undefined ? {} : { written }),
+          ...(options.unknown === undefined ? {} : { unknown: options.unknown }),
+          ...(options.readBack === false ? { readBack: false } : {}),
+        };
+        const result = await withTemporal(options, (temporal) =>
+          startAndFollowBatch(temporal, connection, staged, options),
+        );
+        return finish(result, { connection, store }, options);
+      });
+    }),
+  );
 }
 
 async function startAndFollowBatch(
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  staged: WriteBackInput,
+  input: WriteBackInput,
   options: WriteBackOptions,
 ): Promise<WriteBackResult> {
-  const input: WriteBackInput = {
-    ...staged,
-    ...(options.unknown === undefined ? {} : { unknown: options.unknown }),
-    ...(options.readBack === false ? { readBack: false } : {}),
-  };
   for (;;) {
     const { workflowId, isOther } = await reachTemporal(temporal, () =>
       startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
@@ -130,10 +125,6 @@ async function startAndFollowBatch(
     const result = await followBatch(temporal, workflowId, connection);
     if (!isOther) return result;
   }
-}
-
-function withPolicy(input: WriteBackInput, written: WrittenPolicy | undefined): WriteBackInput {
-  return written === undefined ? input : { ...input, written };
 }
 
 interface BatchLake {
@@ -151,15 +142,12 @@ async function finish(
   else output.out(resultLine(result));
   if (results !== null && counts.rejected + counts.unknown > 0) {
     if (process.stderr.isTTY)
-      for (const line of await orOutOfReach(() => firstNotWritten(connection, store, batchId)))
-        output.note(line);
+      for (const line of await firstNotWritten(connection, store, batchId)) output.note(line);
     output.note(`Their receipts: ${receiptsCommand(batchId)}`);
   }
   for (const line of batchDiagnostics(result)) output.note(line);
-  const { refusals } = result;
-  if (refusals !== null)
-    for (const line of refusalLines(await orOutOfReach(() => readRefusals(store, refusals))))
-      output.note(line);
+  if (result.refusals !== null)
+    for (const line of refusalLines(await readRefusals(store, result.refusals))) output.note(line);
   return writeBackExitCode(result);
 }
 
@@ -222,10 +210,7 @@ async function orOutOfReach<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Calls `work` with a path of the input. Standard input (`-`) is copied to a temporary file first, because the input is
- * read more than once.
- */
+/** Calls `work` with a path of the input. Standard input is `-`. */
 async function withInputFile<T>(
   file: string,
   format: InputFormat | undefined,
@@ -234,14 +219,7 @@ async function withInputFile<T>(
   if (file !== '-') return work(file);
   if (format === undefined)
     throw new UsageError('Standard input has no file extension: set its format with --format');
-  const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
-  try {
-    const path = join(folder, `stdin.${format}`);
-    await pipeline(process.stdin, createWriteStream(path, { mode: 0o600 }));
-    return await work(path);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return withTemporaryFile(`stdin.${format}`, process.stdin, work);
 }
 
 /**

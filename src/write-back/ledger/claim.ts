@@ -10,8 +10,9 @@ import {
   type Change,
   decodeObject,
   encodeHeader,
-  encodeRows,
+  encodeSections,
   recordBytes,
+  type Section,
   withChecksum,
 } from './rows-object.js';
 
@@ -45,20 +46,18 @@ export class ClaimRecords {
   readonly #buffer: Buffer;
   #rows = 0;
 
-  constructor(isKeyed: boolean, buffer: Buffer, rows: number) {
+  constructor(isKeyed: boolean, encoded: Buffer) {
     this.isKeyed = isKeyed;
     this.#bytes = 4 + recordBytes(isKeyed);
-    this.#buffer = buffer;
-    this.#rows = rows;
+    this.#buffer = encoded;
+    this.#rows = encoded.length / this.#bytes;
   }
 
   /** Empty records with room for `rows`. */
   static sized(isKeyed: boolean, rows: number): ClaimRecords {
-    return new ClaimRecords(isKeyed, Buffer.allocUnsafe(rows * (4 + recordBytes(isKeyed))), 0);
-  }
-
-  static decode(isKeyed: boolean, bytes: Buffer): ClaimRecords {
-    return new ClaimRecords(isKeyed, bytes, bytes.length / (4 + recordBytes(isKeyed)));
+    const records = new ClaimRecords(isKeyed, Buffer.allocUnsafe(rows * (4 + recordBytes(isKeyed))));
+    records.#rows = 0;
+    return records;
   }
 
   get rows(): number {
@@ -95,7 +94,7 @@ export async function readClaim(
 ): Promise<Claim> {
   const key = claimKey(resource, number);
   const { header, records } = decodeObject<ClaimInfo>(key, await store.read(key));
-  return { ...header, number, records: ClaimRecords.decode(header.isKeyed, records) };
+  return { ...header, number, records: new ClaimRecords(header.isKeyed, records) };
 }
 
 /**
@@ -157,7 +156,7 @@ export async function closeClaim(
   const size = recordBytes(isKeyed);
   const body = Buffer.allocUnsafe(records.rows * size);
   let end = 0;
-  const counts = CHANGES.map((change) => {
+  const sections = CHANGES.flatMap((change): Section[] => {
     const begin = end;
     for (let index = 0; index < records.rows; index++) {
       const { row, wasDoubtful } = records.rowAt(index);
@@ -165,14 +164,15 @@ export async function closeClaim(
       body.set(records.hashesAt(index), end);
       end += size;
     }
-    return (end - begin) / size;
+    const rows = (end - begin) / size;
+    return rows === 0 ? [] : [{ number, batchId, at, isKeyed, change, rows }];
   });
-  const rows = encodeRows({ number, batchId, at, isKeyed, counts }, body.subarray(0, end));
-  await writeIfUnchanged(store, rowsKey(resource, number, 1), rows, 'absent');
+  const object = withChecksum([encodeSections(sections), body.subarray(0, end)]);
+  await writeIfUnchanged(store, rowsKey(resource, number, 1), object, 'absent');
 }
 
 /** How the counts of the ledger change; `null`: they do not. */
-function changeOf(state: ClaimedState, wasDoubtful: boolean): Change | null {
+export function changeOf(state: ClaimedState, wasDoubtful: boolean): Change | null {
   if (state === 'written') return wasDoubtful ? 'confirmed' : 'created';
   if (state === 'doubtful') return wasDoubtful ? null : 'doubtful';
   return wasDoubtful ? 'cleared' : null;

@@ -4,7 +4,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
-import { checksum, encodeHeader, readBody, readSections } from './rows-object.js';
+import { checksum, encodeSections, readRows, readSections } from './rows-object.js';
 
 /**
  * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
@@ -154,13 +154,13 @@ async function merge(
   const key = rowsKey(resource, last.last, last.last - first.first + 1);
   const writer = store.openWriter(key);
   try {
-    const header = encodeHeader({ layout: 1, sections: sections.flat() });
+    const header = encodeSections(sections.flat());
     let crc = crc32(header);
     await writer.write(header);
     for (const entry of entries) {
-      for await (const { bytes } of readBody(store, entry.key)) {
-        crc = crc32(bytes, crc);
-        await writer.write(bytes);
+      for await (const { records } of readRows(store, entry.key)) {
+        crc = crc32(records, crc);
+        await writer.write(records);
       }
     }
     await writer.write(checksum(crc));

@@ -2,10 +2,10 @@ import type { WritableResource } from '../../core/contract/write-back.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
 import { HashTable } from '../hash-table.js';
-import { type Claim, type ClaimedState, readClaim } from './claim.js';
+import { type Claim, type ClaimedState, changeOf, readClaim } from './claim.js';
 import { type LedgerListing, listLedger } from './entries.js';
 import { HASH_BYTES, type RowHashes } from './row-hashes.js';
-import { type Change, type LedgerBatch, readRows, recordBytes, type Section } from './rows-object.js';
+import { type Change, type LedgerBatch, readRows, recordBytes, type Section, timeOf } from './rows-object.js';
 
 /** Objects that are read at the same time. */
 const WIDTH = 16;
@@ -65,31 +65,31 @@ async function countAll(
   const counted = await inParallel(entries, WIDTH, async ({ kind, key, last }) => {
     options.signal?.throwIfAborted();
     if (kind === 'claim') return countClaim(await readClaim(store, options.resource, last), tally, options);
-    let current: { readonly section: Section; readonly count: BatchCounter } | null = null;
-    await readRows(store, key, (section, change, records) => {
-      if (current?.section !== section) current = { section, count: tally.batch(section) };
+    let counted: Section | null = null;
+    let count: CountRecord = () => {};
+    for await (const { section, records } of readRows(store, key)) {
+      if (section !== counted) count = tally.counter(section);
+      counted = section;
       const size = recordBytes(section.isKeyed);
-      for (let at = 0; at < records.length; at += size) current.count(change, records, at, section.isKeyed);
-    });
+      for (let at = 0; at < records.length; at += size) count(section.change, records, at);
+    }
     return true;
   });
   return counted.every((isCounted) => isCounted);
 }
 
 async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOptions): Promise<boolean> {
-  const { records, isKeyed, batchId, number } = claim;
+  const { records } = claim;
   let state: ((row: number) => ClaimedState) | null = null;
-  const count = tally.batch({ number, batchId, at: null });
+  const count = tally.counter({ ...claim, at: null });
   for (let index = 0; index < records.rows; index++) {
     const hashes = records.hashesAt(index);
-    if (!tally.has(hashes, 0, isKeyed)) continue;
+    if (!tally.has(hashes, claim.isKeyed)) continue;
     state ??= await stateOf(claim);
     if (state === null) return false;
     const { row, wasDoubtful } = records.rowAt(index);
-    const is = state(row);
-    if (is === 'written') count(wasDoubtful ? 'confirmed' : 'created', hashes, 0, isKeyed);
-    else if (is === 'doubtful' && !wasDoubtful) count('doubtful', hashes, 0, isKeyed);
-    else if (is === 'unsent' && wasDoubtful) count('cleared', hashes, 0, isKeyed);
+    const change = changeOf(state(row), wasDoubtful);
+    if (change !== null) count(change, hashes, 0);
   }
   return true;
 }
@@ -123,16 +123,17 @@ class RowTally {
   /** By identity: the first row with it, from 1. */
   readonly #first: HashTable;
   /** By first row, as all of the following: copies that other batches have written. */
-  readonly #written: Uint32Array;
+  readonly #written: Int32Array;
   /** The newest batch that has written it, or may have: an index of `#batches`, from 1. */
   readonly #by: Uint32Array;
   /** With keys: whether a copy with the same cells was written. */
   readonly #same: Uint8Array;
-  readonly #doubtful: SparseCounts;
-  readonly #ownWritten: SparseCounts;
-  readonly #ownDoubtful: SparseCounts;
+  // These are mostly 0, and the system keeps no memory for a part of an array that was never set.
+  readonly #doubtful: Int32Array;
+  readonly #ownWritten: Int32Array;
+  readonly #ownDoubtful: Int32Array;
   /** As `#ownDoubtful`, for entries whose logs are gone. */
-  readonly #ownForgotten: SparseCounts;
+  readonly #ownForgotten: Int32Array;
   readonly #batches: LedgerBatch[] = [];
 
   /** @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them */
@@ -141,13 +142,13 @@ class RowTally {
     this.#batchId = batchId;
     this.#ownClaims = ownClaims;
     this.#first = HashTable.sized(1, rows.rows);
-    this.#written = new Uint32Array(rows.rows);
+    this.#written = new Int32Array(rows.rows);
     this.#by = new Uint32Array(rows.rows);
     this.#same = new Uint8Array(rows.isKeyed ? rows.rows : 0);
-    this.#doubtful = new SparseCounts(rows.rows);
-    this.#ownWritten = new SparseCounts(rows.rows);
-    this.#ownDoubtful = new SparseCounts(rows.rows);
-    this.#ownForgotten = new SparseCounts(rows.rows);
+    this.#doubtful = new Int32Array(rows.rows);
+    this.#ownWritten = new Int32Array(rows.rows);
+    this.#ownDoubtful = new Int32Array(rows.rows);
+    this.#ownForgotten = new Int32Array(rows.rows);
     for (let row = 0; row < rows.rows; row++) {
       if (rows.stateOf(row) === 'unsent') continue;
       const entry = this.#first.entry(rows.blockOf(row), rows.identityAt(row));
@@ -155,18 +156,34 @@ class RowTally {
     }
   }
 
-  /** Announces the batch of the rows that follow. */
-  batch(batch: LedgerBatch): BatchCounter {
-    const isOwn = batch.batchId === this.#batchId;
+  /** Returns what counts the records of a batch. */
+  counter(batch: LedgerBatch & Pick<Section, 'isKeyed'>): CountRecord {
+    const { batchId, number, isKeyed } = batch;
+    const isOwn = batchId === this.#batchId;
     const index = isOwn ? 0 : this.#batches.push(batch);
-    const isKnown = this.#ownClaims === null || this.#ownClaims.has(batch.number);
+    const written = isOwn ? this.#ownWritten : this.#written;
+    const isKnown = this.#ownClaims === null || this.#ownClaims.has(number);
     const ownDoubtful = isKnown ? this.#ownDoubtful : this.#ownForgotten;
-    return (change, bytes, at, isKeyed) => this.#add(change, bytes, at, isKeyed, index, ownDoubtful);
+    const doubtful = isOwn ? ownDoubtful : this.#doubtful;
+    return (change, bytes, at) => {
+      const first = this.#find(bytes, at, isKeyed);
+      if (first === -1) return;
+      const isWritten = change === 'created' || change === 'confirmed';
+      if (isWritten) written[first]!++;
+      if (change === 'doubtful') doubtful[first]!++;
+      else if (change !== 'created') doubtful[first]!--;
+      if (isOwn) return;
+      if (isWritten && this.#rows.isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
+        this.#same[first] = 1;
+      if (change === 'cleared') return;
+      const newest = this.#batches[this.#by[first]! - 1];
+      if (newest === undefined || timeOf(newest) <= timeOf(batch)) this.#by[first] = index;
+    };
   }
 
   /** Whether the file has the row of a record. */
-  has(bytes: Buffer, at: number, isKeyed: boolean): boolean {
-    return this.#find(bytes, at, isKeyed) !== -1;
+  has(record: Buffer, isKeyed: boolean): boolean {
+    return this.#find(record, 0, isKeyed) !== -1;
   }
 
   /** What was found about each row that is to be sent, in the order of the file. Call it once, at the end. */
@@ -177,7 +194,7 @@ class RowTally {
       if (this.#rows.stateOf(row) !== 'written') continue;
       const first = this.#firstOf(row);
       // Its receipt arrived after the entry of the ledger was closed.
-      if (!this.#ownWritten.take(first) && this.#ownDoubtful.take(first)) late.add(row);
+      if (!take(this.#ownWritten, first) && take(this.#ownDoubtful, first)) late.add(row);
     }
     for (let row = 0; row < this.#rows.rows; row++) {
       const state = this.#rows.stateOf(row);
@@ -187,7 +204,7 @@ class RowTally {
         continue;
       }
       const first = this.#firstOf(row);
-      const wasDoubtful = this.#ownDoubtful.take(first);
+      const wasDoubtful = take(this.#ownDoubtful, first);
       if (state === 'settled') {
         if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
         continue;
@@ -200,39 +217,10 @@ class RowTally {
   }
 
   #judge(row: number, first: number): Finding {
-    if (this.#ownWritten.take(first)) return 'own';
-    if (this.#written[first]! > 0) {
-      if (this.#rows.isKeyed) return this.#same[row] === 1 ? 'written' : 'changed';
-      this.#written[first]!--;
-      return 'written';
-    }
-    return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
-  }
-
-  #add(
-    change: Change,
-    bytes: Buffer,
-    at: number,
-    isKeyed: boolean,
-    batch: number,
-    ownDoubtful: SparseCounts,
-  ): void {
-    const first = this.#find(bytes, at, isKeyed);
-    if (first === -1) return;
-    const isWritten = change === 'created' || change === 'confirmed';
-    const doubt = change === 'doubtful' ? 1 : change === 'created' ? 0 : -1;
-    if (batch === 0) {
-      if (isWritten) this.#ownWritten.add(first, 1);
-      if (doubt !== 0) ownDoubtful.add(first, doubt);
-      return;
-    }
-    if (doubt !== 0) this.#doubtful.add(first, doubt);
-    if (isWritten) this.#written[first]!++;
-    if (isWritten && this.#rows.isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
-      this.#same[first] = 1;
-    if (change === 'cleared') return;
-    const newest = this.#batches[this.#by[first]! - 1];
-    if (newest === undefined || timeOf(newest) <= timeOf(this.#batches[batch - 1]!)) this.#by[first] = batch;
+    if (take(this.#ownWritten, first)) return 'own';
+    if (this.#rows.isKeyed && this.#written[first]! > 0) return this.#same[row] === 1 ? 'written' : 'changed';
+    if (take(this.#written, first)) return 'written';
+    return take(this.#doubtful, first) || take(this.#ownForgotten, first) ? 'doubtful' : 'new';
   }
 
   /** The first row with the identity of a record; -1 without one. */
@@ -254,39 +242,16 @@ class RowTally {
   }
 }
 
-function timeOf({ at }: LedgerBatch): number {
-  return at ?? Number.POSITIVE_INFINITY;
-}
-
 /**
- * Adds one record of a batch: the hash of its key, if the batch had a key column, and the hash of its cells.
+ * Counts one record of a batch: the hash of its key, if the batch had a key column, and the hash of its cells.
  *
  * @param at where the record begins in the bytes
  */
-type BatchCounter = (change: Change, bytes: Buffer, at: number, isKeyed: boolean) => void;
+type CountRecord = (change: Change, bytes: Buffer, at: number) => void;
 
-/** Numbers by row that are mostly 0: they take memory only once one of them is not. */
-class SparseCounts {
-  readonly #rows: number;
-  #counts: Int32Array | null = null;
-
-  constructor(rows: number) {
-    this.#rows = rows;
-  }
-
-  get(row: number): number {
-    return this.#counts?.[row] ?? 0;
-  }
-
-  add(row: number, change: number): void {
-    this.#counts ??= new Int32Array(this.#rows);
-    this.#counts[row]! += change;
-  }
-
-  /** Takes one away, if there is one. */
-  take(row: number): boolean {
-    if (this.get(row) <= 0) return false;
-    this.add(row, -1);
-    return true;
-  }
+/** Takes one away, if there is one. */
+function take(counts: Int32Array, row: number): boolean {
+  if (counts[row]! <= 0) return false;
+  counts[row]!--;
+  return true;
 }

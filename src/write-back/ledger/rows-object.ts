@@ -21,6 +21,11 @@ export interface LedgerBatch {
   readonly at: number | null;
 }
 
+/** For comparisons: a claim that is not closed is the newest. */
+export function timeOf({ at }: LedgerBatch): number {
+  return at ?? Number.POSITIVE_INFINITY;
+}
+
 /**
  * The binary form of the ledger's objects: the length of the header, the CRC32 of the header, the header as JSON, records of
  * a fixed size, and the CRC32 of everything before it. Numbers have 4 bytes and are little-endian.
@@ -29,12 +34,13 @@ const PREFIX = 8;
 /** Longer headers do not occur: it is the header of a million sections. */
 const MAX_HEADER = 2 ** 28;
 
-/** The rows of one entry. Its records are in the order of `CHANGES`. */
+/** Rows of one entry with the same change. It has at least one record. */
 export interface Section extends LedgerBatch {
   /** Whether each record begins with the hash of a key. The hash of the cells follows. */
   readonly isKeyed: boolean;
-  /** How many records there are of each of `CHANGES`. */
-  readonly counts: readonly number[];
+  readonly change: Change;
+  /** How many records it has. */
+  readonly rows: number;
 }
 
 interface RowsHeader {
@@ -66,8 +72,9 @@ export function checksum(crc: number): Buffer {
   return bytes;
 }
 
-export function encodeRows(section: Section, records: Buffer): Buffer {
-  return withChecksum([encodeHeader({ layout: 1, sections: [section] } satisfies RowsHeader), records]);
+/** The header of an object with rows. The records of the sections follow in their order. */
+export function encodeSections(sections: readonly Section[]): Buffer {
+  return encodeHeader({ layout: 1, sections } satisfies RowsHeader);
 }
 
 /** Decodes an object that is held in memory. @throws DamagedError */
@@ -79,30 +86,19 @@ export function decodeObject<Header>(key: ObjectKey, body: Buffer): { header: He
   return { header: parseHeader(key, body.subarray(0, begin)), records: body.subarray(begin, end) };
 }
 
-/** Called with records of one section and change. */
-type VisitRecords = (section: Section, change: Change, records: Buffer) => void;
-
 /**
- * Reads an object with rows and visits its records, with a few of them in memory.
+ * Reads the records of an object as they arrive, section by section, with a few of them in memory.
  *
  * @throws DamagedError after all records if the object is damaged; ObjectNotFoundError if others have replaced it
  */
-export async function readRows(store: ObjectStore, key: ObjectKey, visit: VisitRecords): Promise<void> {
-  let cursor: RecordCursor | null = null;
-  for await (const { sections, bytes } of readBody(store, key)) {
-    cursor ??= new RecordCursor(sections, visit);
-    cursor.take(bytes);
-  }
-  if (cursor?.isDone !== true) throw damagedObject(key, 'its checksum does not match');
-}
-
-/** Reads the records of an object as they arrive. @throws as `readRows` */
-export async function* readBody(
+export async function* readRows(
   store: ObjectStore,
   key: ObjectKey,
-): AsyncGenerator<{ readonly sections: readonly Section[]; readonly bytes: Buffer }> {
+): AsyncGenerator<{ readonly section: Section; readonly records: Buffer }> {
   let sections: readonly Section[] | null = null;
   let [crc, rest]: [number, Buffer] = [0, Buffer.alloc(0)];
+  /** The current section, and how many of its records were read. */
+  let [at, rows] = [0, 0];
   for await (const chunk of store.stream(key)) {
     rest = Buffer.concat([rest, chunk]);
     if (sections === null) {
@@ -113,13 +109,20 @@ export async function* readBody(
       crc = crc32(head);
       rest = rest.subarray(begin);
     }
-    // The last four bytes are the checksum.
-    const bytes = rest.subarray(0, Math.max(0, rest.length - 4));
-    crc = crc32(bytes, crc);
-    yield { sections, bytes };
-    rest = rest.subarray(bytes.length);
+    for (let section = sections[at]; section !== undefined; section = sections[at]) {
+      const size = recordBytes(section.isKeyed);
+      const more = Math.min(section.rows - rows, Math.floor(rest.length / size));
+      if (more === 0) break;
+      const records = rest.subarray(0, more * size);
+      crc = crc32(records, crc);
+      yield { section, records };
+      rest = rest.subarray(records.length);
+      rows += more;
+      if (rows === section.rows) [at, rows] = [at + 1, 0];
+    }
   }
-  if (sections === null || rest.length !== 4 || rest.readUInt32LE(0) !== crc)
+  // The last four bytes are the checksum.
+  if (sections?.length !== at || rest.length !== 4 || rest.readUInt32LE(0) !== crc)
     throw damagedObject(key, 'its checksum does not match');
 }
 
@@ -139,46 +142,6 @@ function parseHeader<Header>(key: ObjectKey, head: Buffer): Header {
 
 function damagedHeader(key: ObjectKey): Error {
   return damagedObject(key, 'the checksum of its header does not match');
-}
-
-/** Divides bytes into the records of sections. */
-class RecordCursor {
-  readonly #parts: { readonly section: Section; readonly change: Change; left: number }[] = [];
-  readonly #visit: VisitRecords;
-  #at = 0;
-  /** The beginning of a record that is not complete. */
-  #rest = Buffer.alloc(0);
-
-  constructor(sections: readonly Section[], visit: VisitRecords) {
-    this.#visit = visit;
-    for (const section of sections) {
-      for (const [at, change] of CHANGES.entries()) {
-        const left = section.counts[at]! * recordBytes(section.isKeyed);
-        if (left > 0) this.#parts.push({ section, change, left });
-      }
-    }
-  }
-
-  get isDone(): boolean {
-    return this.#at === this.#parts.length && this.#rest.length === 0;
-  }
-
-  /** Visits the records that the bytes complete. */
-  take(more: Buffer): void {
-    const bytes = Buffer.concat([this.#rest, more]);
-    let used = 0;
-    for (let part = this.#parts[this.#at]; part !== undefined; part = this.#parts[this.#at]) {
-      const { section, change } = part;
-      const size = recordBytes(section.isKeyed);
-      const some = Math.min(part.left, Math.floor((bytes.length - used) / size) * size);
-      if (some > 0) this.#visit(section, change, bytes.subarray(used, used + some));
-      used += some;
-      part.left -= some;
-      if (part.left > 0) break;
-      this.#at++;
-    }
-    this.#rest = bytes.subarray(used);
-  }
 }
 
 /** The sections of an object with rows, from its header alone. @throws DamagedError */

@@ -7,7 +7,7 @@ import {
 } from '../../core/contract/write-back.js';
 import { fenceKey } from './entries.js';
 import type { FoundRow } from './look-up.js';
-import type { LedgerBatch } from './rows-object.js';
+import { type LedgerBatch, timeOf } from './rows-object.js';
 
 /** How many rows of a file earlier batches have written, or may have written. */
 export interface Findings {
@@ -27,48 +27,29 @@ interface Found {
   readonly first: number;
   /** The newest batch that has written one of them. */
   readonly by: LedgerBatch | null;
-  /** How many batches have written them. */
-  readonly batches: number;
+  /** The batches that have written them. */
+  readonly batches: ReadonlySet<string>;
 }
 
 /** Counts findings. Rows that the batch itself has written, or may have written, do not count. */
 export class FindingCounter {
-  readonly #found = { written: new Counter(), changed: new Counter(), doubtful: new Counter() };
+  readonly #found = { written: nothing(), changed: nothing(), doubtful: nothing() };
 
   add({ row, finding, by }: FoundRow): void {
     if (finding === 'new' || finding === 'own' || by === null) return;
-    this.#found[finding].add(row, by);
+    const found = this.#found[finding];
+    if (found.count++ === 0) found.first = row + 1;
+    found.batches.add(by.batchId);
+    if (found.by === null || timeOf(by) > timeOf(found.by)) found.by = by;
   }
 
   result(isKeyed: boolean, rows: number): Findings {
-    const { written, changed, doubtful } = this.#found;
-    return {
-      isKeyed,
-      rows,
-      written: written.result(),
-      changed: changed.result(),
-      doubtful: doubtful.result(),
-    };
+    return { isKeyed, rows, ...this.#found };
   }
 }
 
-class Counter {
-  #count = 0;
-  #first = 0;
-  readonly #batches = new Set<string>();
-  #by: LedgerBatch | null = null;
-
-  add(row: number, by: LedgerBatch | null): void {
-    if (this.#count++ === 0) this.#first = row + 1;
-    if (by === null) return;
-    this.#batches.add(by.batchId);
-    if (this.#by === null || (by.at ?? Number.POSITIVE_INFINITY) > (this.#by.at ?? Number.POSITIVE_INFINITY))
-      this.#by = by;
-  }
-
-  result(): Found {
-    return { count: this.#count, first: this.#first, by: this.#by, batches: this.#batches.size };
-  }
+function nothing() {
+  return { count: 0, first: 0, by: null as LedgerBatch | null, batches: new Set<string>() };
 }
 
 /** The policy that applies if none is given: a key says that two rows are the same, equal cells only suggest it. */
@@ -127,11 +108,9 @@ function shareOf(count: number, { rows }: Findings, noun: string): string {
 }
 
 function writerOf({ by, batches }: Found, when: (at: number) => string): string {
-  if (by === null) return 'an earlier batch';
-  const time = by.at === null ? 'not ended yet' : when(by.at);
-  const batch = `batch ${shownBatchId(by.batchId)} (${time})`;
-  if (batches <= 1) return batch;
-  return `${batches} batches, the last of them ${batch}`;
+  const { at, batchId } = by!;
+  const batch = `batch ${shownBatchId(batchId)} (${at === null ? 'not ended yet' : when(at)})`;
+  return batches.size === 1 ? batch : `${batches.size} batches, the last of them ${batch}`;
 }
 
 /** Of a row that `--unknown skip` settles. */

@@ -1,7 +1,6 @@
-import { isUtf8 } from 'node:buffer';
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { InputError } from './input-error.js';
-import { sepLine, shownDelimiter } from './input-format.js';
+import { isUtf8Text, sepLine, shownDelimiter } from './input-format.js';
 
 /** A row of the file. */
 export interface CsvRecord {
@@ -74,7 +73,8 @@ export class CsvParser {
       const cells: (ByteString | null)[] = [];
       const end = this.#record(text, at, state === 'end', cells);
       if (end === INCOMPLETE) break;
-      this.#checkText(text, at, end);
+      if (!isUtf8Text(text.slice(at, end)))
+        throw new InputError('the text is not UTF-8', { line: this.#line }, NOT_UTF8_REMEDY);
       if (cells.length > 1 || cells[0] !== null) {
         if (this.#part === 'rows') records.push({ line: this.#line, cells });
         else if (this.#isHeader(text.slice(at, end), cells)) records.push({ line: this.#line, cells });
@@ -172,13 +172,6 @@ export class CsvParser {
       this.#lineStart = at + 1;
     }
     return end + 1;
-  }
-
-  #checkText(text: string, from: number, to: number): void {
-    const record = text.slice(from, to);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
-    if (!/[^\x00-\x7f]/.test(record) || isUtf8(Buffer.from(record, 'latin1'))) return;
-    throw new InputError('the text is not UTF-8', { line: this.#line }, NOT_UTF8_REMEDY);
   }
 
   #quotingRule(): string {

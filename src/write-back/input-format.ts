@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { type ByteString, toByteString } from '../core/brands.js';
 import { INPUT_FORMATS, type InputFormat } from '../core/contract/write-back.js';
 import { InputError } from './input-error.js';
@@ -167,6 +168,12 @@ function decoderOf(encoding: string): (bytes: string, last: boolean) => ByteStri
       );
     }
   };
+}
+
+/** Whether bytes are UTF-8. @param text one character per byte */
+export function isUtf8Text(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds bytes outside ASCII
+  return !/[^\x00-\x7f]/.test(text) || isUtf8(Buffer.from(text, 'latin1'));
 }
 
 /** Text in UTF-16 has a zero byte for each ASCII character. */

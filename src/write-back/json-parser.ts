@@ -1,8 +1,9 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonScanner } from '../json/scanner.js';
 import { MAX_RECORD_BYTES } from './csv-parser.js';
-import { type Field, JsonTextError, readFields } from './fields.js';
+import type { Field } from './fields.js';
 import { InputError } from './input-error.js';
+import { isUtf8Text } from './input-format.js';
 
 /** An object of the file. */
 export interface JsonRecord {
@@ -36,20 +37,32 @@ abstract class JsonText {
   }
 
   /**
-   * Reads the object at the scanner's position; `null` if the scanner's text ends before the object.
+   * Reads the object at the scanner's position, without parsing its values, so that numbers keep their literals. Returns `null`
+   * if the scanner's text ends before the object.
    *
    * @param from offset of the scanner's text in `text`
+   * @throws InputError for a text that is not an object, and for a duplicate field
    */
   protected object(scanner: JsonScanner, from: number): JsonRecord | null {
     this.#countTo(from + scanner.pos);
     const line = this.#line;
+    const { pos: start, breaks } = scanner;
+    const values = new Map<ByteString, ByteString>();
     try {
-      const fields = readFields(scanner);
-      return fields === null ? null : { line, fields };
+      if (scanner.peek() !== 0x7b) scanner.fail('expected an object');
+      for (const [name, at] of scanner.members()) {
+        if (values.has(name)) throw this.error('a duplicate field', from + at);
+        values.set(name, scanner.nested());
+      }
+      scanner.checkControls(start, breaks);
     } catch (error) {
-      if (!(error instanceof JsonTextError)) throw error;
-      throw this.error(error.message, from + error.at);
+      if (!(error instanceof SyntaxError)) throw error;
+      if (scanner.pos >= scanner.text.length) return null;
+      throw this.error(error.message.replace(/ at byte \d+$/, ''), from + scanner.pos);
     }
+    if (!isUtf8Text(scanner.text.slice(start, scanner.pos)))
+      throw this.error('the text is not UTF-8', from + start);
+    return { line, fields: [...values].map(([name, json]) => ({ name, json })) };
   }
 
   /** @param at offset in `text` */

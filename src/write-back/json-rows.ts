@@ -20,7 +20,10 @@ export class JsonRows {
   readonly #context: RowContext;
   readonly #forms: ReadonlyMap<ByteString, PublishedForm>;
   readonly #drop: ReadonlySet<ByteString>;
-  #exported: ExportedRows | null = null;
+  /** The columns of an export, by name. */
+  readonly #columns = new Map<ByteString, InputColumn>();
+  /** Reads rows of an export that have these names. */
+  #cells: { readonly names: string; readonly reader: CellsReader } | null = null;
 
   constructor(format: 'json' | 'ndjson', context: RowContext) {
     this.#parser = format === 'json' ? new JsonArrayParser() : new NdjsonParser();
@@ -43,7 +46,7 @@ export class JsonRows {
 
   finish(): InputRow[] {
     const rows = this.#rows(this.#parser.finish());
-    if (this.#exported !== null) this.#context.onColumns(this.#exported.columns);
+    if (this.#cells !== null) this.#context.onColumns([...this.#columns.values()]);
     return rows;
   }
 
@@ -56,9 +59,29 @@ export class JsonRows {
     return rows;
   }
 
-  #exportedRow(record: JsonRecord): InputRow | null {
-    this.#exported ??= new ExportedRows(this.#context);
-    return this.#exported.row(record);
+  /** A row of `worktrack cat --json`, whose values are the texts of cells. */
+  #exportedRow({ line, fields }: JsonRecord): InputRow | null {
+    const cells = fields.map(({ json }) => cellOf(json));
+    if (!hasValue(cells)) {
+      this.#context.facts.blankLines++;
+      return null;
+    }
+    const header = fields.map(({ name }) => name);
+    const names = JSON.stringify(header);
+    if (this.#cells?.names !== names) this.#cells = { names, reader: this.#readerOf(header, line) };
+    return this.#cells.reader.row(cells, line);
+  }
+
+  #readerOf(header: readonly ByteString[], line: number): CellsReader {
+    const { types, reading, facts } = this.#context;
+    const columns = inputColumns(header, line, types, { ...reading, escaped: NOT_ESCAPED });
+    noteDropped(columns, facts);
+    for (const column of columns) this.#columns.set(column.name, column);
+    const options = { ...this.#context, isEscaped: false };
+    return new CellsReader(
+      columns.map((column) => cellReader(column, options)),
+      this.#context,
+    );
   }
 
   #row({ line, fields }: JsonRecord): InputRow | null {
@@ -112,50 +135,6 @@ function hasForm(json: ByteString, form: PublishedForm): boolean {
   if (form === 'boolean') return json === 'true' || json === 'false';
   if (form === 'number') return first === 0x2d || (first >= 0x30 && first <= 0x39);
   return first === QUOTE && isIso(json.slice(1, -1), form);
-}
-
-/** The rows of `worktrack cat --json`, whose values are the texts of cells. */
-class ExportedRows {
-  readonly #context: RowContext;
-  readonly #indexes = new Map<ByteString, number>();
-  readonly columns: InputColumn[] = [];
-  #reader: CellsReader;
-
-  constructor(context: RowContext) {
-    this.#context = context;
-    this.#reader = new CellsReader([], context);
-  }
-
-  row({ line, fields }: JsonRecord): InputRow | null {
-    const known = this.columns.length;
-    const cells: (ByteString | null)[] = [];
-    for (const { name, json } of fields) cells[this.#indexOf(name, line)] = cellOf(json);
-    for (let at = 0; at < this.columns.length; at++) cells[at] ??= null;
-    if (!hasValue(cells)) {
-      this.#context.facts.blankLines++;
-      return null;
-    }
-    if (this.columns.length > known) {
-      const options = { ...this.#context, isEscaped: false };
-      this.#reader = new CellsReader(
-        this.columns.map((column) => cellReader(column, options)),
-        this.#context,
-      );
-    }
-    return this.#reader.row(cells, line);
-  }
-
-  #indexOf(name: ByteString, line: number): number {
-    const known = this.#indexes.get(name);
-    if (known !== undefined) return known;
-    const { types, reading } = this.#context;
-    // Each name is a separate header, so that a name cannot be repeated.
-    const [column] = inputColumns([name], line, types, { ...reading, escaped: NOT_ESCAPED });
-    noteDropped([column!], this.#context.facts);
-    const at = this.columns.push(column!) - 1;
-    this.#indexes.set(name, at);
-    return at;
-  }
 }
 
 /** `cat --json` writes names and values as they are. */

@@ -37,7 +37,6 @@ import {
 } from '../../../src/lake/store/index.js';
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
-import { JsonTextError } from '../../../src/write-back/fields.js';
 import { InputError } from '../../../src/write-back/input-error.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -55,7 +54,6 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new ConfigurationError('wrong'), 'CONFIGURATION', 2],
   [new SettingsError('worktrack.yaml', []), 'CONFIGURATION', 2],
   [new InputError('wrong', { line: 2 }), 'CONFIGURATION', 2],
-  [new JsonTextError('wrong', 0), 'CONFIGURATION', 2],
   [new TooManyColumnsError(), 'CONFIGURATION', 2],
   [new InvalidArgumentError('since', 'is not a time'), 'INVALID_ARGUMENT', 2],
   [new UsageError('wrong'), 'USAGE', 2],

@@ -14,7 +14,7 @@ import type { InputRow } from './fields.js';
 import { BatchHash } from './idempotency-key.js';
 import { type InputColumn, mixedColumns, publishedSnapshotOf, unpublishedColumns } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { formatOf } from './input-format.js';
+import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
 import { readRows } from './input-rows.js';
 import { type InputSource, openSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
@@ -22,12 +22,7 @@ import { kindOf } from './plan-file.js';
 import { rowKey } from './planner.js';
 import { PublishedChecks, PublishedIds } from './published-checks.js';
 import { InputFacts } from './reading.js';
-import {
-  type LakeCsv,
-  type ReadingOptions,
-  type ResolvedReading,
-  resolveReading,
-} from './resolve-reading.js';
+import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
 
 export interface WriteBackSource extends ReadingOptions {
   readonly resource: string;
@@ -98,32 +93,30 @@ export async function checkWriteBack(
     request.batchId === undefined ? null : await continuedBatch(store, checkBatchId(request.batchId));
   const source = await openSource(request.file, connection.lake);
   try {
-    return await checkSource(connection, store, { ...request, resource, batchId: given }, source);
+    return await checkSource(connection, store, request, { resource, given, source });
   } catch (error) {
     source.close();
     throw error;
   }
 }
 
-type CheckedRequest = Omit<WriteBackSource, 'resource' | 'batchId'> & {
-  readonly resource: WritableResource;
-  readonly batchId: ReturnType<typeof checkBatchId> | null;
-};
-
 async function checkSource(
   connection: ConnectionSettings,
   store: ObjectStore,
-  request: CheckedRequest,
-  source: InputSource,
+  request: WriteBackSource,
+  opened: Pick<CheckedInput, 'resource' | 'source'> & { readonly given: string | null },
 ): Promise<CheckedInput> {
-  const { resource, batchId: given, keyColumn = null } = request;
+  const { resource, source, given } = opened;
+  const { keyColumn = null } = request;
   const format = request.format ?? formatOf(source.name);
   const published = await publishedSnapshotOf(store, resource);
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
   const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
-  const resolved = await resolveReading(source, request, { format, types: known, csv, keyColumn });
-  const { reading } = resolved;
-  const hashed = await hashOf(source, resource, resolved);
+  const hash = new BatchHash(resource);
+  const bytes = await hashInput(source, hash);
+  const resolve = { format, types: known, csv, keyColumn, bytes };
+  const { reading, settings } = await resolveReading(source, request, resolve);
+  const hashed = hash.finish(settings);
   const batchId = given ?? hashed.batchId;
   const existing = await readBatch(store, batchId);
   const { name, baseUrl } = connection;
@@ -167,7 +160,7 @@ async function checkSource(
     mixed: mixedColumns(columns, types.published),
     unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
     sha256: hashed.contentSha256,
-    settings: hashed.settings,
+    settings,
     source,
     eachRow: () => readRows(source.open(), { format, types, reading, keyColumn }),
   };
@@ -212,17 +205,13 @@ function checkColumns(
   );
 }
 
-async function hashOf(
-  source: InputSource,
-  resource: WritableResource,
-  { reading, settingsOf }: ResolvedReading,
-) {
-  const hash = new BatchHash(resource);
+async function hashInput(source: InputSource, hash: BatchHash): Promise<InputBytes> {
   let isAscii = true;
+  let head = '';
   for await (const chunk of source.open()) {
     hash.update(chunk);
-    if (reading.encoding !== null) isAscii &&= bufferIsAscii(chunk);
+    isAscii &&= bufferIsAscii(chunk);
+    if (head.length < HEAD_BYTES) head += Buffer.from(chunk).toString('latin1', 0, HEAD_BYTES);
   }
-  const settings = settingsOf({ isAscii });
-  return { ...hash.finish(settings), settings };
+  return { isAscii, hasMark: markOf(head) !== null };
 }

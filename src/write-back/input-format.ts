@@ -71,8 +71,8 @@ const MARKS: readonly (readonly [mark: string, encoding: string | null])[] = [
   ['\xfe\xff', 'utf-16be'],
 ];
 
-/** Bytes that are needed to recognize an encoding. */
-const HEAD_BYTES = 4;
+/** Bytes that are needed to recognize an encoding, and the longest byte order mark. */
+export const HEAD_BYTES = 4;
 
 /**
  * The standard name of an encoding, such as `windows-1252` for `latin1` (WHATWG Encoding Standard, "Names and labels").
@@ -222,15 +222,13 @@ export function sepLine(line: string): string | null {
  * any delimiter has one column.
  *
  * @param more a further delimiter, that of the lake
- * @returns `null` if the header is not complete yet
  * @throws InputError if the header has several of them
  */
-export function findDelimiter(text: string, more: string, state: 'open' | 'end'): string | null {
+export function findDelimiter(text: string, more: string): string {
   let line = 1;
   let at = 0;
   for (let end = 0; ; at = end) {
     end = lineEnd(text, at);
-    if (end === text.length && state === 'open') return null;
     const first = text.slice(at, end);
     const sep = sepLine(first.trim() === '' ? first : first.replace(/[\r\n]+$/, ''));
     if (sep !== null) return checkedSep(sep, more, line);
@@ -247,7 +245,6 @@ export function findDelimiter(text: string, more: string, state: 'open' | 'end')
     else if (character === more || (DELIMITERS as readonly string[]).includes(character))
       found.add(character);
   }
-  if (at === text.length && state === 'open') return null;
   const [only = ',', ...others] = found;
   if (others.length === 0) return only;
   throw new InputError(

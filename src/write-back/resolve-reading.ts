@@ -4,7 +4,7 @@ import type { CsvSettings } from '../core/settings.js';
 import { META_COLUMNS } from '../lake/rows/data-columns.js';
 import { formOf, type InputColumn, isIsoForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { decodeInput, delimiterOf, encodingOf, findDelimiter, markOf } from './input-format.js';
+import { decodeInput, delimiterOf, encodingOf, findDelimiter } from './input-format.js';
 import { readRows } from './input-rows.js';
 import type { InputSource } from './input-source.js';
 import { InputFacts, PLAIN_READING } from './reading.js';
@@ -27,11 +27,17 @@ export interface ReadingOptions {
   readonly textColumns?: readonly string[] | undefined;
 }
 
-/** A reading, and which of the user's settings change what is sent. */
-export interface ResolvedReading {
+/** A reading, and the user's settings that change what is sent, as text: they are part of the batch's identity. */
+interface ResolvedReading {
   readonly reading: InputReading;
-  /** Settings that are part of the batch's identity; those of the encoding depend on whether the input is ASCII. */
-  settingsOf(input: { readonly isAscii: boolean }): string;
+  readonly settings: string;
+}
+
+/** What the bytes of an input say about its encoding. */
+export interface InputBytes {
+  readonly isAscii: boolean;
+  /** Whether a byte order mark names the encoding. */
+  readonly hasMark: boolean;
 }
 
 /** The settings of the lake's files that an export depends on. */
@@ -45,6 +51,7 @@ interface ResolveOptions {
   readonly types: TypeSources;
   readonly csv: LakeCsv;
   readonly keyColumn: string | null;
+  readonly bytes: InputBytes;
 }
 
 /**
@@ -56,12 +63,16 @@ interface ResolveOptions {
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
-  { format, types, csv, keyColumn }: ResolveOptions,
+  { format, types, csv, keyColumn, bytes }: ResolveOptions,
 ): Promise<ResolvedReading> {
   checkOptions(given, format);
   const declared = given.encoding === undefined ? null : encodingOf(given.encoding);
-  const head = await readHead(source, format, declared, csv.delimiter);
-  const delimiter = given.delimiter === undefined ? head.delimiter() : delimiterOf(given.delimiter);
+  const wanted = given.delimiter === undefined ? null : delimiterOf(given.delimiter);
+  const clear = await delimiterIn(source, format, declared, csv.delimiter).catch((error: unknown) => {
+    if (wanted === null || !(error instanceof InputError)) throw error;
+    return null;
+  });
+  const delimiter = wanted ?? clear!;
   const base: InputReading = {
     ...PLAIN_READING,
     encoding: declared,
@@ -76,8 +87,10 @@ export async function resolveReading(
   const seen = await survey(source, base, { format, types, keyColumn });
   const { facts } = seen;
   const reading = { ...base, dates: usedDates(base, facts, seen.rows) };
+  const isDecoded =
+    declared !== null && declared !== 'utf-8' && !bytes.hasMark && !(bytes.isAscii && hasAscii(declared));
   const settings = {
-    ...(given.delimiter !== undefined && delimiter !== head.clearDelimiter ? { delimiter } : {}),
+    ...(delimiter === clear ? {} : { delimiter }),
     ...(facts.decimalCommas > 0 ? { decimalComma: true } : {}),
     ...(reading.dates === null ? {} : { formats: reading.dates.formats, timezone: reading.dates.timezone }),
     ...listOf('drop', sentColumns(facts.dropped)),
@@ -85,16 +98,9 @@ export async function resolveReading(
       'text',
       base.text.filter((name) => seen.columns.has(name)),
     ),
+    ...(isDecoded ? { encoding: declared } : {}),
   };
-  return {
-    reading,
-    settingsOf: ({ isAscii }) => {
-      const isUsed =
-        declared !== null && declared !== 'utf-8' && !head.hasMark && !(isAscii && hasAscii(declared));
-      const all = isUsed ? { ...settings, encoding: declared } : settings;
-      return Object.keys(all).length === 0 ? '' : JSON.stringify(all);
-    },
-  };
+  return { reading, settings: Object.keys(settings).length === 0 ? '' : JSON.stringify(settings) };
 }
 
 function listOf(name: string, values: readonly string[]): Record<string, readonly string[]> {
@@ -124,51 +130,22 @@ function checkOptions(given: ReadingOptions, format: InputFormat): void {
     );
 }
 
-interface InputHead {
-  /** @throws InputError if it is not clear */
-  delimiter(): string;
-  /** `null` if it is not clear. */
-  readonly clearDelimiter: string | null;
-  /** Whether a byte order mark names the encoding. */
-  readonly hasMark: boolean;
-}
-
-async function readHead(
+/** The delimiter that the header of a CSV shows. @throws InputError if it is not clear */
+async function delimiterIn(
   source: InputSource,
   format: InputFormat,
   declared: string | null,
   lakeDelimiter: string,
-): Promise<InputHead> {
-  let first = '';
-  async function* noted(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of source.open()) {
-      if (first.length < MARK_BYTES) first += Buffer.from(chunk).toString('latin1', 0, MARK_BYTES);
-      yield chunk;
-    }
-  }
-  let found: string | null = format === 'csv' ? null : ',';
-  let error: unknown = null;
+): Promise<string> {
+  if (format !== 'csv') return ',';
   let text = '';
-  try {
-    for await (const some of decodeInput(noted(), declared)) {
-      text += some;
-      found ??= findDelimiter(text, lakeDelimiter, 'open');
-      if (found !== null || text.length > MAX_HEADER_BYTES) break;
-    }
-    found ??= findDelimiter(text, lakeDelimiter, 'end');
-  } catch (thrown) {
-    if (!(thrown instanceof InputError) || text === '') throw thrown;
-    error = thrown;
+  for await (const some of decodeInput(source.open(), declared)) {
+    text += some;
+    if (text.length > MAX_HEADER_BYTES) break;
   }
-  const delimiter = (): string => {
-    if (found === null) throw error;
-    return found;
-  };
-  return { delimiter, clearDelimiter: found, hasMark: markOf(first) !== null };
+  return findDelimiter(text, lakeDelimiter);
 }
 
-/** The longest byte order mark. */
-const MARK_BYTES = 4;
 /** A header that is longer has no end, and the parser says so. */
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 
@@ -188,7 +165,7 @@ interface Survey {
 async function survey(
   source: InputSource,
   reading: InputReading,
-  { format, types, keyColumn }: Omit<ResolveOptions, 'csv'>,
+  { format, types, keyColumn }: Pick<ResolveOptions, 'format' | 'types' | 'keyColumn'>,
 ): Promise<Survey> {
   const facts = new InputFacts();
   let columns: readonly InputColumn[] = [];

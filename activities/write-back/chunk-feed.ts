@@ -1,6 +1,6 @@
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/turn.js';
-import { type ChunkRow, isPending, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
+import { type ChunkRow, knownOf, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
 import { OpenChunk, type RowTask } from './open-chunk.js';
@@ -17,6 +17,8 @@ export interface SendAttemptOptions {
   readonly token: string;
   /** The attempt starts no further row after this time, in milliseconds since 1970. */
   readonly endBefore: number;
+  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
+  readonly limitedSince: number | null;
 }
 
 interface FeedEvents {
@@ -147,7 +149,7 @@ export class ChunkFeed {
         chunk.settle(index, { outcome: 'skipped', status: null, id: null, message: NOT_SENT_AGAIN });
         this.#events.onSettled(null);
       } else if (selected === 'settled')
-        this.#events.onSettled(row.receipt ?? loaded.states.get(index)?.receipt ?? null);
+        this.#events.onSettled(knownOf(row, loaded.states.get(index)).receipt);
     }
     if (tasks.length === 0) {
       await chunk.conclude();
@@ -175,10 +177,8 @@ export class ChunkFeed {
   #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
     const { connection, input, turn } = this.#options;
     const { unknown } = input;
-    if (!isPending(row) || (state?.receipt ?? null) !== null || turn.verdictOf(row.row) !== null)
-      return 'settled';
-    const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
-    const firstSent = times.length === 0 ? null : Math.min(...times);
+    const { receipt, sentAt: firstSent } = knownOf(row, state);
+    if (row.verdict !== null || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
     const isForgotten = firstSent !== null && this.#isForgotten(firstSent);
     if (isForgotten && unknown === 'skip') return 'skipped';
     if (isForgotten && unknown !== 'resend') return 'unclear';

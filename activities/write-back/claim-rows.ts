@@ -3,13 +3,11 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Activities } from '../../src/core/contract/index.js';
 import {
   type UnknownPolicy,
-  type WritableResource,
   type WrittenPolicy,
   writeBackWorkflowId,
 } from '../../src/core/contract/write-back.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
 import { hashesKey, turnKey } from '../../src/write-back/batch-layout.js';
-import { addClaim, type Claim, type ClaimedState, ClaimRecords } from '../../src/write-back/ledger/claim.js';
+import { addClaim, type Claim, ClaimRecords } from '../../src/write-back/ledger/claim.js';
 import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.js';
 import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
@@ -46,10 +44,10 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
         let mine: Claim | null = null;
         const stateOf = async (claim: Claim) => {
           if (claim.token === token) mine = claim;
-          return statesOfOpenClaim(store, resource, claim, {
-            isEnded: () => isEnded(claim, { token, batchId, namespace }),
-            now: deps.now(),
-          });
+          if (!(await isEnded(claim, { token, batchId, namespace })))
+            return readClaimedStates(store, claim, 'running');
+          await endClaim(store, resource, claim, deps.now());
+          return null;
         };
         const { listing, tally } = await lookUpRows(store, hashes, {
           ...{ resource, batchId, stateOf, signal },
@@ -96,18 +94,6 @@ function mustSend({ finding, by }: FoundRow, policy: WrittenPolicy, unknown: Unk
   // The logs that said when it was sent are gone.
   if (finding === 'doubtful' && by === null) return unknown === 'resend';
   return finding === 'new' || policy === 'again';
-}
-
-/** The states of a claim that its batch has not closed; `null` after it was closed here, because its batch has ended. */
-async function statesOfOpenClaim(
-  store: ObjectStore,
-  resource: WritableResource,
-  claim: Claim,
-  { isEnded, now }: { readonly isEnded: () => Promise<boolean>; readonly now: number },
-): Promise<((row: number) => ClaimedState) | null> {
-  if (!(await isEnded())) return readClaimedStates(store, claim, 'running');
-  await endClaim(store, resource, claim, now);
-  return null;
 }
 
 /**

@@ -2,7 +2,7 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
-import type { ChunkRow, RowReceipt } from '../../src/write-back/plan-file.js';
+import { type ChunkRow, knownOf } from '../../src/write-back/plan-file.js';
 import type { PlannedRow } from '../../src/write-back/planner.js';
 import {
   type LoadedChunk,
@@ -14,12 +14,7 @@ import {
 } from './stored-batch.js';
 
 /** The result of a row in earlier plans of its batch. */
-interface EarlierRow {
-  readonly content: string;
-  readonly receipt: RowReceipt | null;
-  /** When the row was sent without a known outcome; `null`: it was not sent. */
-  readonly sentAt: number | null;
-}
+type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt'>;
 
 /** Number of cached chunks. A few are enough, because the rows of two inputs are mostly in the same order. */
 const CACHED_CHUNKS = 8;
@@ -66,11 +61,7 @@ export class EarlierRows {
     const { rows, states } = await this.#chunk(this.#positions.get(entry, 0) - 1);
     const at = this.#positions.get(entry, 1);
     const row = rows[at]!;
-    const state = states.get(at);
-    const receipt = row.receipt ?? state?.receipt ?? null;
-    const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
-    const sentAt = receipt !== null || times.length === 0 ? null : Math.min(...times);
-    return { content: row.content, receipt, sentAt };
+    return { content: row.content, ...knownOf(row, states.get(at)) };
   }
 
   /** The newest plan wins, but a row that it does not send must not hide the row of an earlier plan that was sent. */

@@ -31,14 +31,14 @@ interface OpenChunkOptions {
 }
 
 /** What the service said about a row without an outcome. */
-interface Said {
+export interface Said {
   readonly status: number | null;
   readonly message: string | null;
 }
 
 /**
  * One attempt's log of a chunk, stored in the lake. From `sending` on, a row counts as possibly sent, until `settle`,
- * `hold` or `unsent` is called. So the log is correct whenever it is closed.
+ * `unsent`, or `note` with `held` is called. So the log is correct whenever it is closed.
  */
 export class OpenChunk {
   readonly number: number;
@@ -67,7 +67,7 @@ export class OpenChunk {
 
   /** Call this before the row's request. @param index the row's index in the chunk */
   sending(index: number): void {
-    this.tried(index, { status: null, message: null });
+    this.note(index, 'tried', { status: null, message: null });
   }
 
   /** Records that this attempt certainly did not write the row. */
@@ -84,19 +84,10 @@ export class OpenChunk {
     this.#dirty = true;
   }
 
-  /** Records that a row may have been sent and has no outcome. */
-  tried(index: number, said: Said): void {
-    this.#note(index, 'tried', said);
-  }
-
-  /** As `tried`, for a row that this run must not send again. */
-  unclear(index: number, said: Said): void {
-    this.#note(index, 'unclear', said);
-  }
-
-  /** Records that the service refused the row and so did not write it. */
-  hold(index: number, said: Said): void {
-    this.#note(index, 'held', said);
+  /** Records a row that has no outcome (`LoggedRow`). */
+  note(index: number, what: 'tried' | 'unclear' | 'held', { status, message }: Said): void {
+    this.#rows.set(index, [index, what, status, null, message]);
+    this.#dirty = true;
   }
 
   /** Writes the log if it has changed since the last write. */
@@ -116,11 +107,6 @@ export class OpenChunk {
     const rows = this.#receipts();
     if (rows !== null) return this.#write('done', true, rows);
     return this.#write('open', true, [...this.#rows.values()]);
-  }
-
-  #note(index: number, what: 'tried' | 'unclear' | 'held', { status, message }: Said): void {
-    this.#rows.set(index, [index, what, status, null, message]);
-    this.#dirty = true;
   }
 
   /** The receipts of all rows of the chunk, from all attempts; `null` while one is missing. */

@@ -3,26 +3,20 @@ import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import type { OpenConnection } from '../shared/deps.js';
-import type { ChunkFeed } from './chunk-feed.js';
-import type { RowTask } from './open-chunk.js';
+import type { ChunkFeed, SendAttemptOptions } from './chunk-feed.js';
+import type { RowTask, Said } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
 import { refusedFailure } from './stop-reasons.js';
+import { hasAcceptedRow } from './stored-batch.js';
 
 /** A row that the service has refused. */
 interface RefusedRow extends Refusal {
   readonly task: RowTask;
 }
 
-interface RefusalsOptions {
-  readonly connection: OpenConnection;
-  readonly resource: WritableResource;
-  readonly feed: ChunkFeed;
+/** What the attempt does for its refused rows. */
+interface RefusalActions {
   readonly signal: AbortSignal;
-  readonly now: () => number;
-  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
-  readonly limitedSince: number | null;
-  /** Whether an earlier attempt of this run has had a row accepted. Called only if it matters. */
-  readonly acceptedBefore: () => Promise<boolean>;
   /** Sends a row and records the result. */
   readonly send: (task: RowTask) => Promise<void>;
   /** Waits until no request is in flight. */
@@ -30,7 +24,7 @@ interface RefusalsOptions {
   /** Records the outcome of a row. */
   readonly settle: (task: RowTask, receipt: RowReceipt) => void;
   /** Records that the outcome of a row stays unknown in this run. */
-  readonly unclear: (task: RowTask, status: number | null, message: string) => void;
+  readonly unclear: (task: RowTask, said: Said) => void;
   readonly halt: (error: unknown) => void;
 }
 
@@ -39,15 +33,19 @@ interface RefusalsOptions {
  * the service does not accept any more, or a limit.
  */
 export class Refusals {
-  readonly #options: RefusalsOptions;
+  readonly #options: SendAttemptOptions;
+  readonly #feed: ChunkFeed;
+  readonly #actions: RefusalActions;
   readonly #held = new HeldRows<RefusedRow>();
   readonly limited: LimitedRows<RowTask>;
   #accepted = false;
   /** The check whether the service refuses every row. Meanwhile, no other row is sent. */
   probing: Promise<void> | null = null;
 
-  constructor(options: RefusalsOptions) {
+  constructor(options: SendAttemptOptions, feed: ChunkFeed, actions: RefusalActions) {
     this.#options = options;
+    this.#feed = feed;
+    this.#actions = actions;
     this.limited = new LimitedRows(options.limitedSince);
   }
 
@@ -72,15 +70,13 @@ export class Refusals {
   hold(task: RowTask, refusal: Refusal): void {
     this.limited.forget(task);
     const { chunk, index } = task;
-    const { status, message } = said(refusal);
-    if (refusal.inDoubt) chunk.tried(index, { status, message });
-    else chunk.hold(index, { status, message });
+    chunk.note(index, refusal.inDoubt ? 'tried' : 'held', said(refusal));
     // Without this entry, a killed worker would leave it in doubt whether the row was written.
-    chunk.flush().catch(this.#options.halt);
+    chunk.flush().catch(this.#actions.halt);
     this.#held.hold({ ...refusal, task });
     if (this.#held.size < MAX_HELD || this.probing !== null) return;
     this.probing = this.#probe()
-      .catch(this.#options.halt)
+      .catch(this.#actions.halt)
       .finally(() => {
         this.probing = null;
       });
@@ -88,20 +84,21 @@ export class Refusals {
 
   /** Lets a row wait for the end of a limit. @returns whether it waits; otherwise its refusal is held */
   limit(task: RowTask, refusal: Refusal): boolean {
-    const waits = this.limited.wait(task, this.#options.now());
+    const waits = this.limited.wait(task, this.#options.deps.now());
     if (!waits) this.hold(task, refusal);
     return waits;
   }
 
   /** Decides about the held rows once every row was sent. */
   async conclude(): Promise<void> {
-    const { connection, resource, signal, acceptedBefore } = this.#options;
+    const { connection, input, logs } = this.#options;
     const { last, size } = this.#held;
     if (last === null) return;
-    const isAnyAccepted = this.#accepted || (await acceptedBefore());
+    const isAnyAccepted = this.#accepted || (await hasAcceptedRow(connection.store, logs, input.run));
     // No later row shows whether the key was revoked meanwhile. A read may.
     const isAboutRows = isAnyAccepted && size < MAX_HELD;
-    if (!isAboutRows || (await isKeyRefused(connection, resource, last.error, signal))) this.#refuse();
+    if (!isAboutRows || (await isKeyRefused(connection, input.resource, last.error, this.#actions.signal)))
+      this.#refuse();
     else for (const refused of this.#held.release()) this.#reject(refused);
   }
 
@@ -110,15 +107,16 @@ export class Refusals {
    * early if they run into a limit: the check begins again with the next refusal.
    */
   async #probe(): Promise<void> {
-    const { feed, send, idle, now } = this.#options;
+    const { send, idle } = this.#actions;
+    const { deps } = this.#options;
     await idle();
     let refused = 0;
     for (let probe = 0; refused < MAX_PROBES && this.#held.size >= MAX_HELD; probe++) {
-      if (!this.limited.mayTakeNew(now())) return;
+      if (!this.limited.mayTakeNew(deps.now())) return;
       const { size } = this.#held;
-      const task = await feed.takeAt(((probe % MAX_PROBES) + 0.5) / MAX_PROBES);
+      const task = await this.#feed.takeAt(((probe % MAX_PROBES) + 0.5) / MAX_PROBES);
       if (task === null) return;
-      this.limited.tookNew(now());
+      this.limited.tookNew(deps.now());
       await send(task);
       if (this.#held.size > size) refused++;
     }
@@ -127,19 +125,19 @@ export class Refusals {
 
   #refuse(): void {
     const { last, size } = this.#held;
-    if (last !== null) this.#options.halt(refusedFailure(this.#options.resource, last.error, size));
+    if (last !== null) this.#actions.halt(refusedFailure(this.#options.input.resource, last.error, size));
   }
 
   /** The refusal has become the outcome of its row, unless an earlier request may have written the row. */
   #reject({ task, ...refusal }: RefusedRow): void {
-    const { status, message } = said(refusal);
-    if (refusal.inDoubt) this.#options.unclear(task, status, message);
-    else this.#options.settle(task, { outcome: 'rejected', status, id: null, message });
+    const { settle, unclear } = this.#actions;
+    if (refusal.inDoubt) unclear(task, said(refusal));
+    else settle(task, { outcome: 'rejected', id: null, ...said(refusal) });
   }
 }
 
 /** What the service said. */
-function said({ error }: Refusal): { readonly status: number | null; readonly message: string } {
+function said({ error }: Refusal): Said {
   return { status: error.status, message: error.serviceMessage ?? error.message };
 }
 

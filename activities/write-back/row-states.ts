@@ -15,14 +15,14 @@ import {
 import { fenceKey, tidyLedger } from '../../src/write-back/ledger/entries.js';
 import type { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
-import { type ChunkRow, isWritten, type RowState } from '../../src/write-back/plan-file.js';
+import { isWritten } from '../../src/write-back/plan-file.js';
 import { loadChunk, readLogIndex, readPlan, readStates, type StoredPlan } from './stored-batch.js';
 
 /** Number of chunks that are read at the same time. */
 const WIDTH = 8;
 
 /** What became of each row of a plan, as far as a claim is concerned: a byte per row in memory. */
-class ClaimedStates {
+export class ClaimedStates {
   readonly #rows: Uint8Array;
 
   constructor(rows: number) {
@@ -151,44 +151,29 @@ export async function readClaimedStates(
   }
 }
 
-/** The claim of a batch that has ended, while the outcomes of its rows are collected. */
-interface ClosingClaim {
-  add(row: ChunkRow, state: RowState | undefined): void;
-  /** Call it when all rows were added. @param at milliseconds since 1970 @throws StoreError */
-  close(at: number): Promise<void>;
-}
-
 /**
- * Ends the claim of a batch. Call it before the logs of the plan are read.
+ * Ends the claim of a batch for whoever sends its rows. Call it before the logs of the plan are read.
  *
- * @returns `null` if there is no open claim
+ * @returns the claim to close; `null` if there is no open claim
  * @throws StoreError
  */
-export async function beginClosing(
+export async function fenceClaim(
   store: ObjectStore,
   resource: WritableResource,
-  { claim: number }: Turn,
-  { file }: StoredPlan,
-): Promise<ClosingClaim | null> {
-  if (number === null) return null;
-  await writeFence(store, resource, number);
-  const claim = await readClaim(store, resource, number).catch((error: unknown) => {
+  { claim }: Turn,
+): Promise<Claim | null> {
+  if (claim === null) return null;
+  await writeFence(store, resource, claim);
+  return readClaim(store, resource, claim).catch((error: unknown) => {
     // An earlier attempt has closed it.
     if (error instanceof ObjectNotFoundError) return null;
     throw error;
   });
-  if (claim === null) return null;
-  const states = new ClaimedStates(file.rows);
-  return {
-    add: (row, state) => states.set(row.row - 1, claimedState(row, state, false)),
-    close: async (at) => {
-      await closeClaim(store, resource, claim, at, (row) => states.of(row));
-      try {
-        await tidyLedger(store, resource);
-      } catch (error) {
-        // The next batch tries again.
-        log.warn('the record of written rows could not be tidied', { error: errorMessage(error) });
-      }
-    },
-  };
+}
+
+/** Merges what the ledger has too many of, after a claim was closed. Never throws: the next batch tries again. */
+export async function tryToTidy(store: ObjectStore, resource: WritableResource): Promise<void> {
+  await tidyLedger(store, resource).catch((error: unknown) => {
+    log.warn('the record of written rows could not be tidied', { error: errorMessage(error) });
+  });
 }

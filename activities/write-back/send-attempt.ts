@@ -1,35 +1,33 @@
 import { setMaxListeners } from 'node:events';
-import type { RowOutcome } from '../../src/core/contract/write-back.js';
+import type { RowOutcome, SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { isWritten, type RowReceipt } from '../../src/write-back/plan-file.js';
 import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
-import type { OpenChunk, RowTask } from './open-chunk.js';
+import type { OpenChunk, RowTask, Said } from './open-chunk.js';
 import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
-import { endpointMissing, NotFoundRows, stopFailure, unsettledFailure } from './stop-reasons.js';
+import { endpointMissing, stopFailure, unsettledFailure } from './stop-reasons.js';
 
 /** After this many consecutive failed rows, the attempt ends, so that Temporal retries it after a pause. */
 const MAX_CONSECUTIVE_FAILURES = 16;
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
 const GRACE_MS = 5_000;
 const FLUSH_EVERY_MS = 2_000;
-
-interface SendOptions extends SendAttemptOptions {
-  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
-  readonly limitedSince: number | null;
-  /** Whether an earlier attempt of this run has had a row accepted. Called only if it matters. */
-  readonly acceptedBefore: () => Promise<boolean>;
-}
+/** Rows answered with 404 or 405, with no other answer, until the endpoint counts as missing. */
+const MAX_NOT_FOUND = 20;
 
 /** One attempt at sending the rows of a plan: chunk by chunk, many requests at the same time. */
 export class SendAttempt {
-  readonly #options: SendOptions;
+  readonly #options: SendAttemptOptions;
   readonly #feed: ChunkFeed;
   readonly #abort = new AbortController();
   /** Open chunks, with the number of their unfinished rows. */
   readonly #open = new Map<OpenChunk, number>();
   readonly #closing: Promise<void>[] = [];
   readonly #refusals: Refusals;
-  readonly #notFound: NotFoundRows;
+  /** Rows that the service answered with 404 or 405. */
+  #notFound: { readonly task: RowTask; readonly receipt: RowReceipt }[] = [];
+  /** Whether the service has accepted or rejected a row. */
+  #answered: boolean;
   /** Tells the senders that a request has ended, or that the attempt must end. */
   readonly #changed = new Signal();
   #inFlight = 0;
@@ -42,43 +40,39 @@ export class SendAttempt {
   /** Rows that got an outcome in this attempt, by outcome. */
   readonly settled = new Map<RowOutcome, number>();
   /** Rows with an outcome, over all attempts. */
-  rows: number;
+  #rows: number;
   /** The time that the service has asked the connector to wait for, in milliseconds since 1970. */
-  waitingUntil: number | null = null;
+  #waitingUntil: number | null = null;
 
-  constructor(options: SendOptions) {
-    const { plan, deps, connection, input } = options;
+  constructor(options: SendAttemptOptions) {
+    const { plan } = options;
     this.#options = options;
     // Each request in flight adds a listener, and Node warns about more than ten.
     setMaxListeners(0, this.#abort.signal);
     this.#feed = new ChunkFeed(options, {
       onOpen: (chunk, tasks) => void this.#open.set(chunk, tasks),
       onSettled: (receipt) => {
-        this.rows++;
+        this.#rows++;
         // The endpoint has answered in an earlier attempt.
-        if (receipt !== null && receipt.status !== null) this.#notFound.answered = true;
+        if (receipt !== null && receipt.status !== null) this.#answered = true;
       },
       mustEnd: () => this.#mustEnd(),
     });
-    this.#notFound = new NotFoundRows(
-      plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0),
-    );
-    this.#refusals = new Refusals({
-      ...{ connection, resource: input.resource, feed: this.#feed, signal: this.#abort.signal },
-      ...{ limitedSince: options.limitedSince, acceptedBefore: options.acceptedBefore },
-      now: () => deps.now(),
+    this.#answered = plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0);
+    this.#refusals = new Refusals(options, this.#feed, {
+      signal: this.#abort.signal,
       send: (task) => this.#send(task),
       idle: () => this.#idle(),
       settle: (task, receipt) => this.#settle(task, receipt),
-      unclear: (task, status, message) => this.#unclear(task, { status, message }),
+      unclear: (task, said) => this.#unclear(task, said),
       halt: (error) => this.halt(error),
     });
-    this.rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
+    this.#rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
   }
 
-  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
-  get limitedSince(): number | null {
-    return this.#refusals.limited.since;
+  get progress(): SendHeartbeat {
+    const limitedSince = this.#refusals.limited.since;
+    return { rows: this.#rows, waitingUntil: this.#waitingUntil, limitedSince };
   }
 
   /** Starts no further row. Requests in flight get a short time to finish. Only the first reason counts. */
@@ -164,7 +158,7 @@ export class SendAttempt {
       if (limited.mayTakeNew(deps.now()) && (await this.#feed.advance())) continue;
       const due = limited.nextDue;
       if (due !== null) {
-        this.waitingUntil = due;
+        this.#waitingUntil = due;
         await change.orAfter(Math.min(due - deps.now(), FLUSH_EVERY_MS));
       } else if (this.#inFlight > 0) await change.orAfter(FLUSH_EVERY_MS);
       else if (this.#refusals.probing === null) return null;
@@ -188,7 +182,7 @@ export class SendAttempt {
   async #send(task: RowTask): Promise<void> {
     const { connection, input } = this.#options;
     const onWait = (untilMs: number): void => {
-      this.waitingUntil = untilMs;
+      this.#waitingUntil = untilMs;
     };
     const { resource } = input;
     const begun = this.#refusals.begin();
@@ -210,8 +204,8 @@ export class SendAttempt {
     if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt') this.#failures = 0;
     switch (sent.kind) {
       case 'settled':
-        this.waitingUntil = null;
-        this.#notFound.answered = true;
+        this.#waitingUntil = null;
+        this.#answered = true;
         this.#settle(task, sent.receipt);
         this.#judgeNotFound('more');
         if (isWritten(sent.receipt)) this.#refusals.accepted(task, begun);
@@ -225,12 +219,12 @@ export class SendAttempt {
       case 'limited':
         if (sent.refusal.inDoubt && task.before === 'never') {
           // Its next request must not count as its first one.
-          chunk.tried(index, { status: null, message: null });
+          chunk.sending(index);
           this.#failed(task, null);
         } else if (this.#refusals.limit(task, sent.refusal) && !sent.refusal.inDoubt) chunk.unsent(index);
         return;
       case 'endpoint-missing':
-        this.#notFound.add({ task, receipt: sent.receipt });
+        this.#notFound.push({ task, receipt: sent.receipt });
         this.#judgeNotFound('more');
         return;
       case 'unsent':
@@ -238,7 +232,7 @@ export class SendAttempt {
         this.#failed(task, sent.stop);
         return;
       case 'in-doubt':
-        chunk.tried(index, sent);
+        chunk.note(index, 'tried', sent);
         this.#failed(task, sent.stop);
     }
   }
@@ -252,27 +246,35 @@ export class SendAttempt {
     this.#finished(task);
   }
 
+  /**
+   * A 404 or 405 concerns the row if the service has accepted or rejected other rows. Otherwise it concerns the endpoint.
+   *
+   * @param when `end`: no other row follows
+   */
   #judgeNotFound(when: 'more' | 'end'): void {
     const { input, connection } = this.#options;
-    const { about, rows } = this.#notFound.decide(when);
-    if (about === 'rows') {
+    const rows = this.#notFound;
+    if (rows.length === 0) return;
+    if (!this.#answered && when === 'more' && rows.length < MAX_NOT_FOUND) return;
+    this.#notFound = [];
+    if (this.#answered) {
       for (const { task, receipt } of rows) this.#settle(task, receipt);
-    } else if (rows.length > 0) {
-      const { path } = connection.settings.writeBack[input.resource];
-      this.halt(endpointMissing(input.resource, path, rows.length));
-      for (const { task } of rows) {
-        // A 404 or 405 says that the service did not write the row.
-        task.chunk.unsent(task.index);
-        this.#finished(task);
-      }
+      return;
+    }
+    const { path } = connection.settings.writeBack[input.resource];
+    this.halt(endpointMissing(input.resource, path, rows.length));
+    for (const { task } of rows) {
+      // A 404 or 405 says that the service did not write the row.
+      task.chunk.unsent(task.index);
+      this.#finished(task);
     }
   }
 
   /** The outcome of the row stays unknown in this run. */
-  #unclear(task: RowTask, said: { readonly status: number | null; readonly message: string }): void {
-    task.chunk.unclear(task.index, said);
+  #unclear(task: RowTask, said: Said): void {
+    task.chunk.note(task.index, 'unclear', said);
     this.#settled++;
-    this.rows++;
+    this.#rows++;
     this.#finished(task);
   }
 
@@ -280,7 +282,7 @@ export class SendAttempt {
     task.chunk.settle(task.index, receipt);
     this.#settled++;
     this.settled.set(receipt.outcome, (this.settled.get(receipt.outcome) ?? 0) + 1);
-    this.rows++;
+    this.#rows++;
     this.#finished(task);
   }
 

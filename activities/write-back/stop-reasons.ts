@@ -1,8 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/activity';
 import { REFUSAL_REMEDY, type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
-import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
-import type { RowTask } from './open-chunk.js';
 
 /**
  * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor
@@ -52,38 +50,4 @@ export function endpointMissing(resource: string, path: string, rows: number): A
     `${resource}: the service has no endpoint for writes at "${path}": it answered 404 or 405 to ${rows === 1 ? 'the first row' : `each of the first ${rows} rows`} and ` +
       `accepted none. Correct writeBack.${resource} (path, style) in the configuration, and run the same command again.`,
   );
-}
-
-/** Rows answered with 404 or 405, with no other answer, until the endpoint counts as missing. */
-const MAX_NOT_FOUND = 20;
-
-interface NotFoundRow {
-  readonly task: RowTask;
-  readonly receipt: RowReceipt;
-}
-
-/** A 404 concerns the row if the service has accepted or rejected other rows. Otherwise it concerns the endpoint. */
-export class NotFoundRows {
-  #rows: NotFoundRow[] = [];
-  /** Whether the service has accepted or rejected a row. */
-  answered: boolean;
-
-  constructor(answered: boolean) {
-    this.answered = answered;
-  }
-
-  add(row: NotFoundRow): void {
-    this.#rows.push(row);
-  }
-
-  /** Takes the rows about which a decision is possible. @param when `end`: no other row follows */
-  decide(when: 'more' | 'end'): {
-    readonly about: 'rows' | 'endpoint';
-    readonly rows: readonly NotFoundRow[];
-  } {
-    const rows = this.#rows;
-    const isDecided = this.answered || when === 'end' || rows.length >= MAX_NOT_FOUND;
-    if (isDecided) this.#rows = [];
-    return { about: this.answered ? 'rows' : 'endpoint', rows: isDecided ? rows : [] };
-  }
 }

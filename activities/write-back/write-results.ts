@@ -3,6 +3,7 @@ import type { Activities } from '../../src/core/contract/index.js';
 import { noRows } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { refusalsKey, resultsKey, summaryKey } from '../../src/write-back/batch-layout.js';
+import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import {
   RefusalTexts,
   resultLines,
@@ -13,7 +14,7 @@ import {
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { beginClosing } from './row-states.js';
+import { ClaimedStates, fenceClaim, tryToTidy } from './row-states.js';
 import { loadChunk, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 /** Number of chunks that are read at the same time. */
@@ -34,7 +35,8 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const { cancellationSignal: signal } = Context.current();
       const plan = await readPlan(store, input.plan);
       const turn = await readTurn(store, input);
-      const closing = await beginClosing(store, input.resource, turn, plan);
+      const claim = await fenceClaim(store, input.resource, turn);
+      const claimed = new ClaimedStates(plan.file.rows);
       const logs = await readLogIndex(store, input.plan);
       const key = resultsKey(input.batchId);
       const writer = store.openWriter(key, { signal });
@@ -55,7 +57,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
               const found = turn.verdictOf(row.row);
               const state = states.get(index);
               const result = resultOf(row, state, found);
-              closing?.add(row, state);
+              claimed.set(row.row - 1, claimedState(row, state, false));
               if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
               if (result !== null) return [{ row, result }];
               if (state?.held?.run === input.run) refused.add(row.row, state.held);
@@ -71,7 +73,10 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
         await writer.abort();
         throw error;
       }
-      await closing?.close(deps.now());
+      if (claim !== null) {
+        await closeClaim(store, input.resource, claim, deps.now(), (row) => claimed.of(row));
+        await tryToTidy(store, input.resource);
+      }
       const labels = { connection: input.connection, resource: input.resource };
       for (const outcome of NOT_ANSWERED)
         deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });

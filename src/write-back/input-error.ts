@@ -7,12 +7,6 @@ interface InputPosition {
   readonly column?: number | null;
 }
 
-/** What an error says in addition to its message. */
-interface InputErrorDetails {
-  /** The text of a cell. */
-  readonly value?: string;
-}
-
 /**
  * An input with an error; no row of it was sent. The message never quotes a value, because it may be stored in a workflow
  * history. `value` has it, for a person at a terminal.
@@ -23,15 +17,18 @@ export class InputError extends ConfigurationError {
   /** Private, so that an error that is logged as an object does not show it. */
   readonly #value: string | null;
 
+  /** @param details `value`: the text of the cell with the error */
   constructor(
     problem: string,
     position: InputPosition | null = null,
     remedy: string | null = null,
-    details: InputErrorDetails = {},
+    details: { readonly value?: string } = {},
   ) {
-    super(position === null ? problem : `${where(position)}: ${problem}`, { remedy });
-    this.line = position?.line ?? null;
-    this.column = position?.column ?? null;
+    const { line = null, column = null } = position ?? {};
+    const where = column === null ? `line ${line}` : `line ${line}, column ${column}`;
+    super(line === null ? problem : `${where}: ${problem}`, { remedy });
+    this.line = line;
+    this.column = column;
     this.#value = details.value ?? null;
   }
 
@@ -39,8 +36,4 @@ export class InputError extends ConfigurationError {
   get value(): string | null {
     return this.#value;
   }
-}
-
-function where({ line, column }: InputPosition): string {
-  return column === undefined || column === null ? `line ${line}` : `line ${line}, column ${column}`;
 }

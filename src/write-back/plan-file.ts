@@ -177,6 +177,16 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   return states;
 }
 
+/** A row's outcome, or when it may have been sent: from an earlier plan of its batch, and the logs of this one. */
+export function knownOf(
+  row: Pick<ChunkRow, 'receipt' | 'sentAt'>,
+  state: RowState | undefined,
+): Pick<ChunkRow, 'receipt' | 'sentAt'> {
+  const receipt = row.receipt ?? state?.receipt ?? null;
+  const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
+  return { receipt, sentAt: receipt !== null || times.length === 0 ? null : Math.min(...times) };
+}
+
 /** Whether the service has confirmed the record. The result of another attempt does not change that. */
 export function isWritten(receipt: Pick<RowReceipt, 'outcome'> | null): boolean {
   return receipt?.outcome === 'created' || receipt?.outcome === 'updated';

@@ -16,6 +16,7 @@ import {
   type ChunkRow,
   decodeChunk,
   type HeldRefusal,
+  knownOf,
   type PlanFile,
   type RowReceipt,
   type RowState,
@@ -35,13 +36,12 @@ export function resultOf(
   state: RowState | undefined,
   found: TurnVerdict | null = null,
 ): RowReceipt | null {
-  const receipt = row.receipt ?? state?.receipt ?? null;
+  const { receipt, sentAt } = knownOf(row, state);
   if (receipt !== null) return receipt;
   if (row.verdict !== null) return { ...row.verdict, status: null, id: null };
   if (found !== null) return { ...found, status: null, id: null };
-  const sentAt = state?.sentAt ?? row.sentAt;
   if (sentAt === null) return null;
-  const since = new Date(Math.min(sentAt, row.sentAt ?? sentAt)).toISOString();
+  const since = new Date(sentAt).toISOString();
   const last = state?.message ?? null;
   const message = `sent at ${since} or later; the outcome is unknown${last === null ? '' : `: ${last}`}`;
   return { outcome: 'unknown', status: state?.status ?? null, id: null, message };
@@ -120,7 +120,7 @@ export async function* readReceipts(
       null,
       'Receipts are written when the batch ends. To follow it, run its write-back command again.',
     );
-  const lines = await RowLines.open(store, batchId);
+  const lineOf = await findLines(store, batchId);
   const decode = cellDecoder({ lineBreaks: 'keep', escapeFormulas });
   const text = (cell: ByteString | null | undefined): string | null =>
     cell == null ? null : fromByteString(decode === null ? cell : decode(cell));
@@ -129,7 +129,7 @@ export async function* readReceipts(
     if (outcomes !== undefined && !outcomes.includes(outcome as RowOutcome)) continue;
     yield {
       row: Number(row),
-      line: await lines.lineOf(Number(row)),
+      line: await lineOf(Number(row)),
       key: rowKey ?? '',
       idempotencyKey: idempotencyKey ?? '',
       outcome: outcome as RowOutcome,
@@ -155,42 +155,36 @@ async function* resultRows(
   }
 }
 
-/** Finds the line of a row in the batch's last plan. Rows are asked for in order, so one chunk is held in memory. */
-class RowLines {
-  readonly #store: ObjectStore;
-  readonly #plan: { readonly key: ObjectKey; readonly file: PlanFile } | null;
-  #chunk = -1;
+/**
+ * Finds the line of a row in the batch's last plan; `null` if it was removed. Ask for rows in order: one chunk is held in
+ * memory.
+ */
+async function findLines(
+  store: ObjectStore,
+  batchId: string,
+): Promise<(row: number) => Promise<number | null>> {
+  const key = summaryKey(batchId);
+  const summary = await store.readIfExists(key);
+  if (summary === null) return async () => null;
+  const { plan } = decodeSealed<Summary>(key, summary.body);
+  const found = await store.readIfExists(plan);
+  if (found === null) return async () => null;
+  const { chunks, writer } = decodeSealed<PlanFile>(plan, found.body);
+  let chunk = -1;
   /** Number of the first row after the chunk. */
-  #end = 1;
-  #lines: ReadonlyMap<number, number> = new Map();
-
-  private constructor(store: ObjectStore, plan: { key: ObjectKey; file: PlanFile } | null) {
-    this.#store = store;
-    this.#plan = plan;
-  }
-
-  static async open(store: ObjectStore, batchId: string): Promise<RowLines> {
-    const key = summaryKey(batchId);
-    const summary = await store.readIfExists(key);
-    if (summary === null) return new RowLines(store, null);
-    const { plan } = decodeSealed<Summary>(key, summary.body);
-    const found = await store.readIfExists(plan);
-    return new RowLines(store, found && { key: plan, file: decodeSealed<PlanFile>(plan, found.body) });
-  }
-
-  async lineOf(row: number): Promise<number | null> {
-    if (this.#plan === null) return null;
-    const { key, file } = this.#plan;
-    const before = this.#chunk;
-    while (row >= this.#end && this.#chunk + 1 < file.chunks.length) this.#end += file.chunks[++this.#chunk]!;
-    if (this.#chunk !== before) {
-      const at = chunkKey(key, file.writer, this.#chunk);
-      const found = await this.#store.readIfExists(at);
-      const rows = found === null ? [] : decodeChunk(at, found.body, file.chunks[this.#chunk]!);
-      this.#lines = new Map(rows.map((one) => [one.row, one.line]));
+  let end = 1;
+  let lines: ReadonlyMap<number, number> = new Map();
+  return async (row) => {
+    const before = chunk;
+    while (row >= end && chunk + 1 < chunks.length) end += chunks[++chunk]!;
+    if (chunk !== before) {
+      const at = chunkKey(plan, writer, chunk);
+      const body = await store.readIfExists(at);
+      const rows = body === null ? [] : decodeChunk(at, body.body, chunks[chunk]!);
+      lines = new Map(rows.map((one) => [one.row, one.line]));
     }
-    return this.#lines.get(row) ?? null;
-  }
+    return lines.get(row) ?? null;
+  };
 }
 
 /** The service's text for refused rows that have no outcome. */

@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { writeIfUnchanged } from '../../lake/published/conditional-write.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { type ChunkRow, isWritten, type RowState } from '../plan-file.js';
+import { type ChunkRow, isWritten, knownOf, type RowState } from '../plan-file.js';
 import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
 import {
@@ -131,12 +131,12 @@ export function claimedState(
   state: RowState | undefined,
   mayBeSent: boolean,
 ): ClaimedState {
-  const receipt = row.receipt ?? state?.receipt ?? null;
+  const { receipt, sentAt } = knownOf(row, state);
   if (isWritten(receipt)) return 'written';
   if (receipt?.outcome === 'rejected') return 'unsent';
   // A skipped row was in doubt: `--unknown skip` only ends the search for its outcome.
   if (receipt !== null) return 'doubtful';
-  return mayBeSent || (state?.sentAt ?? row.sentAt) !== null ? 'doubtful' : 'unsent';
+  return mayBeSent || sentAt !== null ? 'doubtful' : 'unsent';
 }
 
 /**

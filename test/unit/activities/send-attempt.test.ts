@@ -80,7 +80,6 @@ describe('an attempt at sending rows', () => {
       token: 't',
       endBefore: Date.now() + HOUR_MS,
       limitedSince: null,
-      acceptedBefore: async () => false,
     };
   }
 

@@ -9,7 +9,7 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
 import { chunkKey, hashesKey, inputSha256, planKey, planName } from '../../src/write-back/batch-layout.js';
 import type { InputRow } from '../../src/write-back/fields.js';
-import { type InputColumn, publishedColumns, typesOf } from '../../src/write-back/input-columns.js';
+import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
 import { readRows } from '../../src/write-back/input-rows.js';
 import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import {
@@ -121,7 +121,7 @@ async function eachRow(
 ): Promise<readonly InputColumn[]> {
   let columns: readonly InputColumn[] = [];
   const types = {
-    published: await publishedColumns(store, resource),
+    published: (await publishedSnapshotOf(store, resource))?.columns ?? [],
     fixed: (await readBatch(store, batchId))?.file.types ?? {},
     text: textColumns(resource),
   };

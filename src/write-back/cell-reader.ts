@@ -4,14 +4,20 @@ import { JsonScanner } from '../json/scanner.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { DateReader } from './dates.js';
 import { pathOf } from './fields.js';
-import { FORM_NAMES, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
+import {
+  type CellType,
+  FORM_NAMES,
+  type InputColumn,
+  type IsoForm,
+  isIso,
+  isIsoForm,
+} from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
 
 /** Reads the cells of one column. */
 export interface CellReader {
   readonly column: InputColumn;
-  readonly name: ByteString;
   /** The field's name after those of the objects around it. */
   readonly path: readonly ByteString[];
   /** The value in requests, as JSON. @throws InputError for a cell that does not match its column */
@@ -34,12 +40,15 @@ type Conversion = (cell: ByteString, line: number) => ByteString;
 /** Compiles the reader of a column once, because a file has millions of cells. */
 export function cellReader(column: InputColumn, options: CellReaderOptions): CellReader {
   const conversions = conversionsOf(column, options);
+  const [wanted, toJson] = CELLS[column.type];
   const read = (cell: ByteString, line: number): ByteString => {
     let text = cell;
     for (const convert of conversions) text = convert(text, line);
-    return typedCell(text, column, line, cell);
+    const json = toJson(text);
+    if (json === null) throw mistyped(text, column, line, wanted, cell);
+    return json;
   };
-  return { column, name: column.name, path: pathOf(column.name, options.reading.flattened), read };
+  return { column, path: pathOf(column.name, options.reading.flattened), read };
 }
 
 function conversionsOf(column: InputColumn, options: CellReaderOptions): Conversion[] {
@@ -67,7 +76,7 @@ function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conver
     if (number === null)
       throw isUnclear(text)
         ? unclear(text, column, line)
-        : mistyped(cell, column, line, 'a number with a decimal comma');
+        : mistyped(cell, column, line, 'a number with a decimal comma', cell);
     if (number === text) return cell;
     facts.decimalCommas++;
     return number as ByteString;
@@ -131,36 +140,21 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Converts a cell to JSON. Numbers keep their original literal and are never converted to a double.
- *
- * @param given the cell as the file has it, for the error
- * @throws InputError for a cell that does not match its column's type
+ * How the cells of each type become JSON, and their name for messages. A cell that does not match the type gives `null`. Numbers
+ * keep their original literal and are never converted to a double.
  */
-function typedCell(
-  cell: ByteString,
-  column: InputColumn,
-  line: number,
-  given: ByteString = cell,
-): ByteString {
-  switch (column.type) {
-    case 'string':
-      return JSON.stringify(cell) as ByteString;
-    case 'integer':
-      if (INTEGER.test(cell)) return cell;
-      throw mistyped(cell, column, line, 'an integer', given);
-    case 'number':
-      if (NUMBER.test(cell)) return cell;
-      throw mistyped(cell, column, line, 'a JSON number', given);
-    case 'boolean': {
-      // Spreadsheets write TRUE and FALSE.
-      const word = cell.toLowerCase();
-      if (word === 'true' || word === 'false') return word as ByteString;
-      throw mistyped(cell, column, line, 'true or false', given);
-    }
-    case 'json':
-      return compactJson(cell) ?? fail(mistyped(cell, column, line, 'JSON', given));
-  }
-}
+const CELLS: Readonly<Record<CellType, readonly [wanted: string, (cell: ByteString) => ByteString | null]>> =
+  {
+    string: ['a text', (cell) => JSON.stringify(cell) as ByteString],
+    integer: ['an integer', (cell) => (INTEGER.test(cell) ? cell : null)],
+    number: ['a JSON number', (cell) => (NUMBER.test(cell) ? cell : null)],
+    // Spreadsheets write TRUE and FALSE.
+    boolean: [
+      'true or false',
+      (cell) => (/^(?:true|false)$/i.test(cell) ? (cell.toLowerCase() as ByteString) : null),
+    ],
+    json: ['JSON', compactJson],
+  };
 
 function compactJson(cell: ByteString): ByteString | null {
   const scanner = new JsonScanner(cell);
@@ -189,7 +183,7 @@ function mistyped(
   { name, type, from }: Pick<InputColumn, 'name' | 'type' | 'from'>,
   line: number,
   wanted: string,
-  given: ByteString = cell,
+  given: ByteString,
 ): InputError {
   const text = fromByteString(name);
   const value = fromByteString(cell);
@@ -204,10 +198,6 @@ function mistyped(
     `${remedy} An empty unquoted cell omits the field.`,
     { value: fromByteString(given) },
   );
-}
-
-function fail(error: Error): never {
-  throw error;
 }
 
 /** The forms that are clear: grouped in threes by one kind of mark, and a comma before the fraction. */

@@ -1,5 +1,5 @@
 import { isAscii as bufferIsAscii } from 'node:buffer';
-import { fromByteString, toByteString } from '../core/brands.js';
+import { toByteString } from '../core/brands.js';
 import {
   type InputFormat,
   type InputReading,
@@ -12,7 +12,13 @@ import { checkBatch, continuedBatch, readBatch, textColumns } from './batch-file
 import { checkBatchId } from './batch-layout.js';
 import type { InputRow } from './fields.js';
 import { BatchHash } from './idempotency-key.js';
-import { type InputColumn, mixedColumns, publishedSnapshotOf, unpublishedColumns } from './input-columns.js';
+import {
+  type InputColumn,
+  mixedColumns,
+  publishedSnapshotOf,
+  sentNames,
+  unpublishedColumns,
+} from './input-columns.js';
 import { InputError } from './input-error.js';
 import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
 import { readRows } from './input-rows.js';
@@ -20,7 +26,7 @@ import { type InputSource, openSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
 import { kindOf } from './plan-file.js';
 import { rowKey } from './planner.js';
-import { PublishedChecks, PublishedIds } from './published-checks.js';
+import { checkForms, checkMasks, PublishedIds } from './published-checks.js';
 import { InputFacts } from './reading.js';
 import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
 
@@ -124,13 +130,14 @@ async function checkSource(
   if (existing !== null) checkBatch(batchId, existing.file, identity);
   const types = { ...known, fixed: existing?.file.types ?? {} };
   const facts = new InputFacts();
-  const checks = published === null ? null : new PublishedChecks(store, published, facts);
+  /** Columns with too few published values to judge a cell. */
+  const waived = new Set<string>();
   const ids = published === null || resource !== 'time-entries' ? null : new PublishedIds(store, published);
   let columns: readonly InputColumn[] = [];
   const onColumns = (found: readonly InputColumn[]): void => {
     columns = found;
     checkColumns(found, resource, keyColumn, reading.drop);
-    checks?.checkMasks(found);
+    if (published !== null) checkMasks(published, found);
   };
   const options = { format, types, reading, keyColumn, onColumns, facts };
   let rows = 0;
@@ -141,7 +148,7 @@ async function checkSource(
     rows += some.length;
     for (const row of some) fileRows?.add(row.fields, keyField === null ? null : rowKey(row, keyField));
     ids?.add(some);
-    if (facts.unlike.size > 0) await checks?.checkForms();
+    if (published !== null) await checkForms(store, published, facts, waived);
   }
   const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
   if (notFound !== undefined) throw noColumnToDrop(notFound);
@@ -190,7 +197,7 @@ function checkColumns(
   keyColumn: string | null,
   drop: readonly string[],
 ): void {
-  const names = columns.filter(({ role }) => role === 'field').map(({ name }) => fromByteString(name));
+  const names = sentNames(columns);
   // A key column can be left out of what is sent.
   const needed = [
     ...textColumns(resource),

@@ -2,7 +2,7 @@ import { type ByteString, fromByteString } from '../core/brands.js';
 import { type CellReader, type CellReaderOptions, cellReader } from './cell-reader.js';
 import { CsvParser, type CsvRecord } from './csv-parser.js';
 import { type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
-import { type InputColumn, inputColumns, isExportOf, type TypeSources } from './input-columns.js';
+import { type InputColumn, inputColumns, isExport, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
 
@@ -50,7 +50,7 @@ export class CsvRows {
   #header({ cells, line }: CsvRecord): CellsReader {
     const { types, reading, onColumns } = this.#context;
     const columns = inputColumns(cells, line, types, reading);
-    const isEscaped = isExportOf(columns);
+    const isEscaped = isExport(columns.map(({ name }) => name));
     const reader = new CellsReader(
       columns.map((column) => cellReader(column, { ...this.#context, isEscaped })),
       this.#context,

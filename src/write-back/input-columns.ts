@@ -12,7 +12,7 @@ import { PLAIN_READING } from './reading.js';
 
 /** The JSON type of a CSV column's cells in requests. */
 const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
-type CellType = (typeof CELL_TYPES)[number];
+export type CellType = (typeof CELL_TYPES)[number];
 
 /** Column types by field name. */
 export type CellTypes = Readonly<Record<string, CellType>>;
@@ -58,14 +58,14 @@ export function inputColumns(
 ): InputColumn[] {
   const published = new Map(sources.published.map((column) => [column.name, column]));
   const raw = header.map((cell) => (cell === null ? null : fromByteString(cell)));
-  const isExport = isExported(raw.map((cell) => cell?.trim() ?? ''));
+  const isExported = isExport(raw.map((cell) => cell?.trim() ?? ''));
   // An export has the names of the service, also an empty one and those with spaces around them.
-  const isOwn = (cell: string | null): boolean => isExport && cell !== null && published.has(cell);
+  const isOwn = (cell: string | null): boolean => isExported && cell !== null && published.has(cell);
   const cells = raw.map((cell) => (isOwn(cell) ? cell! : (cell?.trim() ?? '')));
   const named = cells.findLastIndex((text, at) => text !== '' || isOwn(raw[at]!)) + 1;
   const columns = cells.map((cell, at): InputColumn => {
     if (at >= named) return { ...UNNAMED, role: 'unnamed' };
-    const text = isExport ? restoredName(cell, reading) : cell;
+    const text = isExported ? restoredName(cell, reading) : cell;
     if ((META_COLUMNS as readonly string[]).includes(text))
       return {
         ...UNNAMED,
@@ -93,14 +93,9 @@ function restoredName(cell: string, { escaped }: ColumnReading): string {
   return decode === null ? cell : fromByteString(decode(toByteString(cell)));
 }
 
-/** Whether a header is that of an export of the lake, which has metadata columns. */
-function isExported(names: readonly string[]): boolean {
+/** Whether columns are those of an export of the lake, which has metadata columns. */
+export function isExport(names: readonly string[]): boolean {
   return names.includes(META_COLUMNS[0]);
-}
-
-/** Whether columns are those of an export of the lake. */
-export function isExportOf(columns: readonly InputColumn[]): boolean {
-  return isExported(columns.map(({ name }) => name));
 }
 
 function typeOf(
@@ -184,16 +179,19 @@ export function typesOf(columns: readonly InputColumn[]): CellTypes {
   return Object.fromEntries(fields.map(({ name, type }) => [fromByteString(name), type]));
 }
 
+/** The names of the columns that are sent. */
+export function sentNames(columns: readonly InputColumn[]): string[] {
+  return columns.filter(({ role }) => role === 'field').map(({ name }) => fromByteString(name));
+}
+
 /** Columns whose published values have several types, so that the type of a cell is not known. They are sent as text. */
 export function mixedColumns(
   columns: readonly InputColumn[],
   published: readonly Column[],
 ): readonly string[] {
   const mixed = new Set(published.filter(isMixed).map(({ name }) => name));
-  return columns
-    .filter(({ role, from }) => role === 'field' && from === 'published')
-    .map(({ name }) => fromByteString(name))
-    .filter((name) => mixed.has(columnName(name)));
+  const typed = columns.filter(({ from }) => from === 'published');
+  return sentNames(typed).filter((name) => mixed.has(columnName(name)));
 }
 
 function isMixed({ types }: Column): boolean {
@@ -209,21 +207,13 @@ export function unpublishedColumns(
 ): readonly string[] {
   if (published.length === 0) return [];
   const known = new Set(published.map(({ name }) => name));
-  return columns
-    .filter(({ role }) => role === 'field')
-    .map(({ name }) => fromByteString(name))
-    .filter((name) => !known.has(columnName(name)));
+  return sentNames(columns).filter((name) => !known.has(columnName(name)));
 }
 
 /** The published snapshot of a resource; `null` if nothing is published. */
 export async function publishedSnapshotOf(store: ObjectStore, resource: string): Promise<Manifest | null> {
   const pointer = await readPointer(store, resource);
   return pointer && readManifest(store, pointer.snapshot);
-}
-
-/** Columns of a resource's published snapshot with the JSON types of their values; empty without a snapshot. */
-export async function publishedColumns(store: ObjectStore, resource: string): Promise<readonly Column[]> {
-  return (await publishedSnapshotOf(store, resource))?.columns ?? [];
 }
 
 /** What all published values of a column are, as far as a cell must be the same. */

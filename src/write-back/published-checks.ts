@@ -7,7 +7,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { textHash } from './idempotency-key.js';
-import { type InputColumn, isExportOf } from './input-columns.js';
+import { type InputColumn, isExport, sentNames } from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
 
@@ -15,63 +15,53 @@ import type { InputFacts } from './reading.js';
 const ENOUGH_VALUES = 20;
 
 /**
- * Compares an input with the published snapshot of its resource. Rows of the snapshot are only read if a cell differs from the
- * published form, or if the input has ids, so that a common input costs nothing.
+ * Compares cells with the published values of their columns. Rows of the snapshot are only read if a cell differs from the
+ * published form, so that a common input costs nothing.
+ *
+ * @param waived columns that have too few published values to judge a cell; more are added
+ * @throws InputError for a cell that has another form than all of at least 20 published values of its column
  */
-export class PublishedChecks {
-  readonly #store: ObjectStore;
-  readonly #published: Manifest;
-  readonly #facts: InputFacts;
-  /** Columns with too few published values to judge a cell. */
-  readonly #waived = new Set<string>();
-
-  constructor(store: ObjectStore, published: Manifest, facts: InputFacts) {
-    this.#store = store;
-    this.#published = published;
-    this.#facts = facts;
-  }
-
-  /** @throws InputError for a cell that has another form than all of at least 20 published values of its column */
-  async checkForms(): Promise<void> {
-    for (const [column, { line, value, wanted }] of this.#facts.unlike) {
-      if (this.#waived.has(column)) continue;
-      if (await this.#hasEnoughValues(column)) {
-        const other = wanted.includes('ISO') ? ' For another date format, set --date-format.' : '';
-        throw new InputError(
-          `the cell of ${column} is not ${wanted}, as all published values of the column are`,
-          { line },
-          `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
-          { value },
-        );
-      }
-      this.#waived.add(column);
+export async function checkForms(
+  store: ObjectStore,
+  published: Manifest,
+  { unlike }: InputFacts,
+  waived: Set<string>,
+): Promise<void> {
+  for (const [column, { line, value, wanted }] of unlike) {
+    if (waived.has(column)) continue;
+    if (await hasEnoughValues(store, published, column)) {
+      const other = wanted.includes('ISO') ? ' For another date format, set --date-format.' : '';
+      throw new InputError(
+        `the cell of ${column} is not ${wanted}, as all published values of the column are`,
+        { line },
+        `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
+        { value },
+      );
     }
+    waived.add(column);
   }
+}
 
-  async #hasEnoughValues(column: string): Promise<boolean> {
-    const index = this.#published.columns.findIndex(({ name }) => name === columnName(column));
-    if (index === -1) return false;
-    let values = 0;
-    for await (const cells of readPublishedRows(this.#store, this.#published))
-      if (cells[META_COLUMNS.length + index] !== null && ++values >= ENOUGH_VALUES) return true;
-    return false;
-  }
+async function hasEnoughValues(store: ObjectStore, published: Manifest, column: string): Promise<boolean> {
+  const index = published.columns.findIndex(({ name }) => name === columnName(column));
+  if (index === -1) return false;
+  let values = 0;
+  for await (const cells of readPublishedRows(store, published))
+    if (cells[META_COLUMNS.length + index] !== null && ++values >= ENOUGH_VALUES) return true;
+  return false;
+}
 
-  /** @throws InputError for an export with masked columns: their cells are not the service's values */
-  checkMasks(columns: readonly InputColumn[]): void {
-    if (!isExportOf(columns)) return;
-    const { key, csv, selection } = this.#published;
-    const sent = columns
-      .filter(({ role }) => role === 'field')
-      .map(({ name }) => columnName(fromByteString(name)));
-    const [masked] = maskedColumns({ key, csv, columns: selection }, sent);
-    if (masked === undefined) return;
-    throw new InputError(
-      `the column ${JSON.stringify(masked)} of this export is masked, so its cells are not the values of the service`,
-      { line: 1 },
-      `Leave it out: --drop-column ${masked}`,
-    );
-  }
+/** @throws InputError for an export with masked columns: their cells are not the service's values */
+export function checkMasks({ key, csv, selection }: Manifest, columns: readonly InputColumn[]): void {
+  if (!isExport(columns.map(({ name }) => name))) return;
+  const sent = sentNames(columns).map(columnName);
+  const [masked] = maskedColumns({ key, csv, columns: selection }, sent);
+  if (masked === undefined) return;
+  throw new InputError(
+    `the column ${JSON.stringify(masked)} of this export is masked, so its cells are not the values of the service`,
+    { line: 1 },
+    `Leave it out: --drop-column ${masked}`,
+  );
 }
 
 /** Finds rows of a file of creates whose ids are those of published records, as in an export that was edited. */

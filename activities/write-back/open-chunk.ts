@@ -22,7 +22,6 @@ interface OpenChunkOptions {
   readonly store: ObjectStore;
   readonly plan: StoredPlan;
   readonly chunk: LoadedChunk;
-  /** The run of the batch. */
   readonly run: string;
   /** Makes the log name of this attempt unique. */
   readonly token: string;
@@ -140,7 +139,6 @@ function isReceipt([, outcome]: LoggedRow): boolean {
   return outcome !== 'tried' && outcome !== 'unclear' && outcome !== 'held';
 }
 
-/** A row to send. */
 export interface RowTask {
   readonly chunk: OpenChunk;
   /** The row's index in the chunk. */

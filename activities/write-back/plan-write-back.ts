@@ -154,7 +154,6 @@ async function* unchanged(
     throw damagedObject(input, 'its content does not match the checksum in its name');
 }
 
-/** Number of chunks that are written at the same time. */
 const CONCURRENCY = 4;
 
 /** Writes the rows of a plan, chunk by chunk. */

@@ -1,15 +1,15 @@
-import { RefusedError, refusalScope } from '../../src/api/index.js';
+import type { ApplicationFailure } from '@temporalio/activity';
+import { REFUSAL_REMEDY, RefusedError, refusalScope } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import type { OpenConnection } from '../shared/deps.js';
+import { finalFailure } from '../shared/failures.js';
 import type { ChunkFeed, SendAttemptOptions } from './chunk-feed.js';
 import type { RowTask, Said } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
-import { refusedFailure } from './stop-reasons.js';
 import { hasAcceptedRow } from './stored-batch.js';
 
-/** A row that the service has refused. */
 interface RefusedRow extends Refusal {
   readonly task: RowTask;
 }
@@ -136,9 +136,20 @@ export class Refusals {
   }
 }
 
-/** What the service said. */
 function said({ error }: Refusal): Said {
   return { status: error.status, message: error.serviceMessage ?? error.message };
+}
+
+/** The failure of a batch whose rows the service refuses. @param rows refused rows without an outcome */
+function refusedFailure(resource: string, { scope, status }: RefusedError, rows: number): ApplicationFailure {
+  const which = rows === 1 ? 'a row' : `${rows} rows in a row`;
+  return finalFailure(
+    'Refused',
+    `${resource}: the service refused ${which} with ${status}, and accepted none after that. ${REFUSAL_REMEDY[scope]} ` +
+      'If only these rows are not allowed, correct them or take them out. ' +
+      'Then run the same command again: it sends only rows that have no outcome yet.',
+    { scope, status, resource },
+  );
 }
 
 /** After this many refused rows in a row, the attempt checks whether the service refuses every row. */
@@ -197,7 +208,6 @@ const MAX_WAIT_MS = MINUTE_MS;
 /** Rows that wait at the same time before new rows follow slowly. */
 const MAX_AT_ONCE = 4;
 
-/** A row that waits for the end of a limit. */
 interface Limited<Row> {
   readonly row: Row;
   /** Milliseconds since 1970. */

@@ -16,14 +16,12 @@ import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-bac
 import type { OpenConnection } from '../shared/deps.js';
 import type { RowTask } from './open-chunk.js';
 
-/** A refusal of a row. */
 export interface Refusal {
   readonly error: RefusedError;
   /** Whether an earlier request may have written the row. The refusal does not show that. */
   readonly inDoubt: boolean;
 }
 
-/** How the request for a row ended. */
 export type RequestOutcome =
   | { readonly kind: 'settled'; readonly receipt: RowReceipt }
   /** A complete response leaves the outcome unknown. Another request in this run would get the same response. */

@@ -18,7 +18,6 @@ import type { Turn } from '../../src/write-back/ledger/turn.js';
 import { isWritten } from '../../src/write-back/plan-file.js';
 import { loadChunk, readLogIndex, readPlan, readStates, type StoredPlan } from './stored-batch.js';
 
-/** Number of chunks that are read at the same time. */
 const WIDTH = 8;
 
 /** What became of each row of a plan, as far as a claim is concerned: a byte per row in memory. */

@@ -1,5 +1,5 @@
 import type { ApplicationFailure } from '@temporalio/activity';
-import { REFUSAL_REMEDY, type RefusedError, ServiceError, TransientError } from '../../src/api/index.js';
+import { ServiceError, TransientError } from '../../src/api/index.js';
 import { finalFailure, transientFailure } from '../shared/failures.js';
 
 /**
@@ -9,22 +9,6 @@ import { finalFailure, transientFailure } from '../shared/failures.js';
 export function stopFailure(error: unknown, resource: string): unknown {
   if (!(error instanceof ServiceError)) return error;
   return transientFailure(`${resource}: ${describeCause(error)}`, error.retryAfterMs);
-}
-
-/** The failure of a batch whose rows the service refuses. @param rows refused rows without an outcome */
-export function refusedFailure(
-  resource: string,
-  { scope, status }: RefusedError,
-  rows: number,
-): ApplicationFailure {
-  const which = rows === 1 ? 'a row' : `${rows} rows in a row`;
-  return finalFailure(
-    'Refused',
-    `${resource}: the service refused ${which} with ${status}, and accepted none after that. ${REFUSAL_REMEDY[scope]} ` +
-      'If only these rows are not allowed, correct them or take them out. ' +
-      'Then run the same command again: it sends only rows that have no outcome yet.',
-    { scope, status, resource },
-  );
 }
 
 function describeCause(error: ServiceError): string {

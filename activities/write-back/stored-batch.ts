@@ -98,7 +98,6 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
   );
 }
 
-/** The keys of one chunk's logs. */
 interface ChunkLogKeys {
   /** Logs with a receipt for every row. There is more than one if a replaced attempt completed the chunk as well. */
   readonly done: readonly ObjectKey[];

@@ -17,7 +17,6 @@ import type { ActivityDeps } from '../shared/deps.js';
 import { ClaimedStates, fenceClaim, tryToTidy } from './row-states.js';
 import { loadChunk, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
-/** Number of chunks that are read at the same time. */
 const CONCURRENCY = 8;
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */

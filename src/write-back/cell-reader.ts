@@ -15,7 +15,6 @@ import {
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
 
-/** Reads the cells of one column. */
 export interface CellReader {
   readonly column: InputColumn;
   /** The field's name after those of the objects around it. */

@@ -2,7 +2,6 @@ import { type ByteString, fromByteString } from '../core/brands.js';
 import { InputError } from './input-error.js';
 import { isUtf8Text, sepLine, shownDelimiter } from './input-format.js';
 
-/** A row of the file. */
 export interface CsvRecord {
   /** Its first line, from 1. */
   readonly line: number;

@@ -1,7 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { InputError } from './input-error.js';
 
-/** A field of a row. */
 export interface Field {
   readonly name: ByteString;
   /** The value as JSON, with its original literals. */

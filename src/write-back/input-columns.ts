@@ -18,7 +18,6 @@ export type CellType = (typeof CELL_TYPES)[number];
 export type CellTypes = Readonly<Record<string, CellType>>;
 
 export interface InputColumn {
-  /** The field's name. */
   readonly name: ByteString;
   readonly type: CellType;
   /** Where the type comes from, for messages. */

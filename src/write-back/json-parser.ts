@@ -5,7 +5,6 @@ import type { Field } from './fields.js';
 import { InputError } from './input-error.js';
 import { isUtf8Text } from './input-format.js';
 
-/** An object of the file. */
 export interface JsonRecord {
   readonly line: number;
   readonly fields: readonly Field[];

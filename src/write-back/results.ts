@@ -191,13 +191,11 @@ async function findLines(
 export interface RefusalText {
   readonly status: number | null;
   readonly message: string | null;
-  /** Number of rows. */
   readonly rows: number;
   /** The number of the first of these rows in the input. */
   readonly first: number;
 }
 
-/** Different texts that are kept. */
 const MAX_TEXTS = 20;
 
 /** Collects what the service said about refused rows. */

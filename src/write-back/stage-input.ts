@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { WriteBackInput, WrittenPolicy } from '../core/contract/write-back.js';
+import type { WriteBackInput } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
 import { inputKey } from './batch-layout.js';
@@ -7,7 +7,6 @@ import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check
 import { BatchHash } from './idempotency-key.js';
 import { InputError } from './input-error.js';
 import { withTemporaryFile } from './input-source.js';
-import { writtenBatch } from './results.js';
 
 /**
  * Copies a checked input into the lake, where every worker can read it, and returns the workflow's input. An input that
@@ -40,15 +39,6 @@ export async function copyInput(
     }
   }
   return { connection, resource, batchId, input: key, format, reading, keyColumn };
-}
-
-/** The results of a checked input if all of its rows already have a final outcome; otherwise `null`. */
-export function alreadyWritten(
-  store: ObjectStore,
-  input: CheckedInput,
-  policy?: WrittenPolicy,
-): ReturnType<typeof writtenBatch> {
-  return writtenBatch(store, input.batchId, inputKey(input.batchId, input), policy);
 }
 
 /**

@@ -46,7 +46,6 @@ export function batchDiagnostics({
   return lines;
 }
 
-/** Texts of refusals that are printed. */
 const MAX_TEXTS = 5;
 
 /** What the service said when it refused rows that have no outcome, for stderr. */

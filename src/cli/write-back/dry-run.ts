@@ -9,7 +9,6 @@ import { toRequest } from '../../write-back/write-request.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { counted, output, printJson } from '../shared/output.js';
 
-/** Number of rows that are printed in full. */
 const SHOWN = 5;
 
 /**

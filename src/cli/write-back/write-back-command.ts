@@ -14,6 +14,7 @@ import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { inputKey } from '../../write-back/batch-layout.js';
 import {
   type CheckedInput,
   checkWriteBack,
@@ -21,8 +22,8 @@ import {
   writableResource,
 } from '../../write-back/check-write-back.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
-import { readRefusals, type WrittenBatch } from '../../write-back/results.js';
-import { alreadyWritten, copyInput } from '../../write-back/stage-input.js';
+import { readRefusals, type WrittenBatch, writtenBatch } from '../../write-back/results.js';
+import { copyInput } from '../../write-back/stage-input.js';
 import { batchProgressOn } from '../progress/progress-views.js';
 import { openFollowSession } from '../runs/follow-session.js';
 import { type ExitCode, UsageError, writeBackExitCode } from '../shared/choose-exit-code.js';
@@ -78,7 +79,7 @@ export async function runWriteBack(
         const source = { resource, file: path, ...sourceOptions(options) };
         const input = await checkWriteBack(connection, store, source);
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
-        const before = await alreadyWritten(store, input, asked);
+        const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), asked);
         if (before !== null && options.dryRun !== true)
           return finishWritten(input, before, { connection, store }, options);
         const earlier = await findEarlierRows(store, input);

@@ -18,7 +18,6 @@ import {
 
 /** The intent of a batch to send rows. It is in the ledger before the first of them is sent. */
 export interface Claim extends ClaimInfo {
-  /** The number of its entry. */
   readonly number: number;
   readonly records: ClaimRecords;
 }
@@ -39,7 +38,6 @@ interface ClaimInfo {
 /** A record: the row's number from 0, with the highest bit set if the ledger counts the row as doubtful; its hashes. */
 const DOUBTFUL = 0x8000_0000;
 
-/** Collects the rows of a claim. */
 export class ClaimRecords {
   readonly isKeyed: boolean;
   readonly #bytes: number;
@@ -76,7 +74,6 @@ export class ClaimRecords {
     return { row: (word & ~DOUBTFUL) >>> 0, wasDoubtful: (word & DOUBTFUL) !== 0 };
   }
 
-  /** The hashes of a record. */
   hashesAt(index: number): Buffer {
     return this.#buffer.subarray(index * this.#bytes + 4, (index + 1) * this.#bytes);
   }

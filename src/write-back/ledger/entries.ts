@@ -18,7 +18,6 @@ import { checksum, encodeSections, readRows, readSections } from './rows-object.
 export interface LedgerEntry {
   readonly key: ObjectKey;
   readonly kind: 'claim' | 'rows';
-  /** The numbers of its entries. */
   readonly first: number;
   readonly last: number;
 }
@@ -121,7 +120,6 @@ export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry
   return null;
 }
 
-/** Headers that are read at the same time. */
 const WIDTH = 16;
 
 /**

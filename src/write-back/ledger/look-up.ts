@@ -7,7 +7,6 @@ import { type LedgerListing, listLedger } from './entries.js';
 import { HASH_BYTES, type RowHashes } from './row-hashes.js';
 import { type Change, type LedgerBatch, readRows, recordBytes, type Section, timeOf } from './rows-object.js';
 
-/** Objects that are read at the same time. */
 const WIDTH = 16;
 
 /** How often the look-up begins again because objects were replaced meanwhile. */
@@ -100,7 +99,6 @@ async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOpti
  */
 type Finding = 'new' | 'written' | 'changed' | 'doubtful' | 'own';
 
-/** A row with what was found. */
 export interface FoundRow {
   /** From 0. */
   readonly row: number;

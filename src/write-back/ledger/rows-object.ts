@@ -12,9 +12,7 @@ import { HASH_BYTES } from './row-hashes.js';
 export const CHANGES = ['created', 'doubtful', 'confirmed', 'cleared'] as const;
 export type Change = (typeof CHANGES)[number];
 
-/** A batch in the ledger. */
 export interface LedgerBatch {
-  /** The number of the entry. */
   readonly number: number;
   readonly batchId: string;
   /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
@@ -39,7 +37,6 @@ export interface Section extends LedgerBatch {
   /** Whether each record begins with the hash of a key. The hash of the cells follows. */
   readonly isKeyed: boolean;
   readonly change: Change;
-  /** How many records it has. */
   readonly rows: number;
 }
 

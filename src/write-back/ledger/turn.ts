@@ -12,7 +12,6 @@ import { type LedgerBatch, timeOf } from './rows-object.js';
 /** How many rows of a file earlier batches have written, or may have written. */
 export interface Findings {
   readonly isKeyed: boolean;
-  /** Rows of the file. */
   readonly rows: number;
   readonly written: Found;
   /** Rows whose key was written with other cells. */

@@ -1,6 +1,6 @@
 import type { AlertGroup, AlertMessage } from '../contract/alerts.js';
 import { cutText } from '../text-budget.js';
-import { alertText, titleOf } from './texts.js';
+import { alertText, EVENTS, titleOf } from './texts.js';
 
 /** How a target wants its messages. */
 export const ALERT_FORMATS = ['json', 'slack', 'teams', 'pagerduty'] as const;
@@ -82,18 +82,6 @@ const TEAMS_LINES = 20;
 const TEAMS_LINE = 300;
 const TEAMS_LINE_BYTES = 1000;
 
-const COLORS: Readonly<Record<AlertMessage['event'], string>> = {
-  failure: 'Attention',
-  check: 'Attention',
-  'deletes-held': 'Attention',
-  behind: 'Attention',
-  stale: 'Attention',
-  'rows-not-written': 'Attention',
-  'schema-change': 'Warning',
-  warning: 'Warning',
-  recovery: 'Good',
-};
-
 /**
  * The body for the Teams workflow "Send webhook alerts to a channel": a message with one Adaptive Card
  * (https://learn.microsoft.com/connectors/teams/#microsoft-teams-webhook). The texts are `TextRun`s, which Teams shows as they are:
@@ -107,7 +95,7 @@ function teamsBody(message: AlertMessage): object {
   ]);
   const left = all.length - TEAMS_LINES;
   const shown = [...all.slice(0, TEAMS_LINES), ...(left > 0 ? [{ text: `and ${left} more lines` }] : [])];
-  const head = { text: title, weight: 'Bolder', size: 'Medium', color: COLORS[message.event] };
+  const head = { text: title, weight: 'Bolder', size: 'Medium', color: EVENTS[message.event].color };
   return {
     type: 'message',
     attachments: [
@@ -142,18 +130,6 @@ const PAGERDUTY_SUMMARY = 1024;
 const PAGERDUTY_DEDUP_KEY = 255;
 const PAGERDUTY_DETAIL = 1024;
 
-const SEVERITY: Readonly<Record<AlertMessage['event'], 'critical' | 'error' | 'warning' | 'info'>> = {
-  failure: 'error',
-  check: 'error',
-  'deletes-held': 'error',
-  behind: 'error',
-  stale: 'error',
-  'rows-not-written': 'error',
-  'schema-change': 'info',
-  warning: 'warning',
-  recovery: 'info',
-};
-
 /**
  * One event of the Events API v2. A connection and a kind of problem have one deduplication key forever, so that a repeated
  * event changes nothing, and the end of the problem resolves its incident.
@@ -175,7 +151,7 @@ function pagerDutyBody(message: AlertMessage, key: string): object {
     payload: {
       summary: cutCharacters([title, ...lines].join('. '), PAGERDUTY_SUMMARY),
       source: connection,
-      severity: SEVERITY[event],
+      severity: EVENTS[event].severity,
       timestamp: new Date(group?.since ?? message.at).toISOString(),
       component: connection,
       class: event,

@@ -1,6 +1,5 @@
 /** Alerts: events, the rules that lead to messages, and the formats of the vendors (docs/how-to/alerts.md). */
 export { ALERT_EVENTS, type AlertEvent, DEFAULT_ALERT_EVENTS, type ProblemKind } from '../alert-events.js';
-export { exampleAlert } from './example.js';
 export {
   HAS_STARTED,
   longestGap,
@@ -12,3 +11,4 @@ export {
   withinBudget,
 } from './find-problems.js';
 export { ALERT_FORMATS, type AlertFormat, PAGERDUTY_URL, renderAlert } from './formats.js';
+export { exampleAlert } from './texts.js';

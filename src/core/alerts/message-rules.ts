@@ -288,23 +288,17 @@ function nextIncident(
   const later: number[] = [];
   for (const [connection, entry] of entries) {
     for (const { event, all, news, isTold, isEnded } of viewsOf(entry, id).incidents) {
-      const common = { target: id, event, at: now };
-      if (!isTold && news.length > 0) {
-        const until = Math.max(...news.map((one) => heldUntil(state, one)));
-        if (until > now) later.push(until);
-        else
-          return {
-            connections: [connection],
-            tells: news.map(({ problem }) => problem),
-            message: { ...common, kind: 'alert', news: groupsOf(news), over: NO_GROUPS, still: NO_GROUPS },
-          };
-      }
-      if (isEnded)
-        return {
-          connections: [connection],
-          tells: all.map(({ problem }) => problem),
-          message: { ...common, kind: 'resolve', news: NO_GROUPS, over: groupsOf(all), still: NO_GROUPS },
-        };
+      const until = Math.max(...news.map((one) => heldUntil(state, one)));
+      const isNew = !isTold && news.length > 0 && until <= now;
+      if (!isTold && news.length > 0 && !isNew) later.push(until);
+      if (!isNew && !isEnded) continue;
+      const groups = groupsOf(isNew ? news : all);
+      const parts = { news: isNew ? groups : NO_GROUPS, over: isNew ? NO_GROUPS : groups, still: NO_GROUPS };
+      return {
+        connections: [connection],
+        tells: (isNew ? news : all).map(({ problem }) => problem),
+        message: { target: id, kind: isNew ? 'alert' : 'resolve', event, at: now, ...parts },
+      };
     }
   }
   return later.length === 0 ? null : Math.min(...later);

@@ -1,6 +1,72 @@
 /** The words of alerts, the same in every format (docs/how-to/alerts.md#what-the-messages-say). */
+import type { AlertEvent } from '../alert-events.js';
 import type { AlertGroup, AlertGroups, AlertMessage } from '../contract/alerts.js';
+import { HOUR_MS } from '../duration.js';
 import { alertTime } from './find-problems.js';
+import { NO_GROUPS } from './groups.js';
+
+/** What is said of an event: what has happened to what, after what it is well again, and an example. */
+interface EventWords {
+  readonly happened: (what: string, count: number) => string;
+  readonly after: string;
+  readonly example: string;
+  /** The color of a card in Teams. */
+  readonly color: 'Attention' | 'Warning' | 'Good';
+  /** The severity in PagerDuty. */
+  readonly severity: 'error' | 'warning' | 'info';
+}
+
+const SERIOUS = { color: 'Attention', severity: 'error' } as const;
+
+export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
+  failure: {
+    ...{ ...SERIOUS, happened: (what) => `the run of ${what} failed`, after: 'a failure' },
+    example: 'GET tasks: status 503. The service did not answer for 6h; gave up.',
+  },
+  check: {
+    ...{ ...SERIOUS, happened: (what) => `a check stopped ${what}`, after: 'a failed check' },
+    example: 'rows: allowed at least 1000, found 12',
+  },
+  'deletes-held': {
+    ...{
+      ...SERIOUS,
+      happened: (what) => `the delete limit stopped ${what}`,
+      after: 'a stop by the delete limit',
+    },
+    example:
+      '212 of 900 rows, more than 10%, have been deleted in the service. Nothing was published. If this is correct, run `worktrack export --resource tasks --allow-deletes`.',
+  },
+  behind: {
+    ...{ ...SERIOUS, happened: () => 'the scheduled run did not start', after: 'a missed start' },
+    example: 'no run has started since 2026-11-21 02:00 UTC, when one was due',
+  },
+  stale: {
+    ...{ ...SERIOUS, happened: (what) => `the data of ${what} are too old`, after: 'old data' },
+    example: 'nothing newer than 2026-11-19 01:55 UTC is published',
+  },
+  'rows-not-written': {
+    ...{
+      ...SERIOUS,
+      happened: (what) => `rows were not written to ${what}`,
+      after: 'rows that were not written',
+    },
+    example: 'batch example: 2 rejected, 1 unknown',
+  },
+  'schema-change': {
+    ...{ color: 'Warning', severity: 'info', after: 'a change of the schema' },
+    happened: (what) => `the schema of ${what} has changed`,
+    example: 'new column "billable" (boolean)',
+  },
+  warning: {
+    ...{ color: 'Warning', severity: 'warning', after: 'warnings' },
+    happened: (what, count) => `${what} ${count === 1 ? 'was' : 'were'} published with warnings`,
+    example: 'gap: changes fell out of the window of the service before a run read them',
+  },
+  recovery: {
+    ...{ color: 'Good', severity: 'info', after: 'problems', example: '' },
+    happened: () => 'all is well again',
+  },
+};
 
 /** A message as words: a heading, lines by heading, and a command for the details. */
 export interface AlertText {
@@ -60,29 +126,8 @@ function singleOf({ news, over, still }: AlertMessage): AlertGroup | null {
 }
 
 /** What has happened to a connection, in one line. */
-export function headline(group: AlertGroup): string {
-  const { connection, event } = group;
-  const what = subjectOf(group);
-  switch (event) {
-    case 'failure':
-      return `${connection}: the run of ${what} failed`;
-    case 'check':
-      return `${connection}: a check stopped ${what}`;
-    case 'deletes-held':
-      return `${connection}: the delete limit stopped ${what}`;
-    case 'behind':
-      return `${connection}: the scheduled run did not start`;
-    case 'stale':
-      return `${connection}: the data of ${what} are too old`;
-    case 'rows-not-written':
-      return `${connection}: rows were not written to ${what}`;
-    case 'schema-change':
-      return `${connection}: the schema of ${what} has changed`;
-    case 'warning':
-      return `${connection}: ${what} ${group.count === 1 ? 'was' : 'were'} published with warnings`;
-    case 'recovery':
-      return `${connection}: all is well again`;
-  }
+function headline(group: AlertGroup): string {
+  return `${group.connection}: ${EVENTS[group.event].happened(subjectOf(group), group.count)}`;
 }
 
 function subjectOf({ event, resources, count }: AlertGroup): string {
@@ -103,7 +148,7 @@ function linesOf(groups: AlertGroups, form: LineForm): string[] {
 function groupLines(group: AlertGroup, form: LineForm, isSeveral: boolean): string[] {
   const since = `since ${alertTime(group.since)}`;
   if (form === 'over')
-    return [`${group.connection}: ${subjectOf(group)}, after ${AFTER[group.event]} ${since}`];
+    return [`${group.connection}: ${subjectOf(group)}, after ${EVENTS[group.event].after} ${since}`];
   if (form === 'still' || (form === 'since' && isSeveral)) return [`${headline(group)}, ${since}`];
   const texts = group.causes.map(({ resources, text }) =>
     group.count === 1 ? text : `${named(resources, group)}: ${text}`,
@@ -112,19 +157,26 @@ function groupLines(group: AlertGroup, form: LineForm, isSeveral: boolean): stri
   return isSeveral ? [[headline(group), ...of].join('. ')] : of;
 }
 
-const AFTER: Readonly<Record<AlertGroup['event'], string>> = {
-  failure: 'a failure',
-  check: 'a failed check',
-  'deletes-held': 'a stop by the delete limit',
-  behind: 'a missed start',
-  stale: 'old data',
-  'rows-not-written': 'rows that were not written',
-  'schema-change': 'a change of the schema',
-  warning: 'warnings',
-  recovery: 'problems',
-};
-
 function named(resources: readonly string[], { count }: AlertGroup): string {
   const more = resources.length === 10 && count > 10 ? ` and ${count - 10} more` : '';
   return `${resources.join(', ')}${more}`;
+}
+
+/** An example of a message, to try a target. @param at milliseconds since 1970 */
+export function exampleAlert(connection: string, event: AlertEvent, at: number): AlertMessage {
+  const resource = event === 'behind' ? '' : event === 'rows-not-written' ? 'time-entries' : 'tasks';
+  const causes = [{ resources: [resource], text: `This is a test. ${EVENTS[event].example}`.trim() }];
+  const group: AlertGroup = {
+    ...{ connection, resources: [resource], count: 1, causes },
+    event: event === 'recovery' ? 'failure' : event,
+    since: event === 'recovery' ? at - HOUR_MS : at,
+  };
+  const groups = { groups: [group], more: 0, connections: 1 };
+  const isEnd = event === 'recovery';
+  return {
+    ...{ target: 'test', kind: 'alert', event, at },
+    news: isEnd ? NO_GROUPS : groups,
+    over: isEnd ? groups : NO_GROUPS,
+    still: NO_GROUPS,
+  };
 }

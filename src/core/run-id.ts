@@ -62,8 +62,8 @@ const MAX_WAIT_MS = 5000;
  * @param now milliseconds since 1970
  * @param before earlier runs of the mirror
  */
-export function untilOwnSecond(now: number, before: readonly RunId[]): number {
-  const waits = before.map((run) => parseRunDate(run) + 1000 - now);
+export function untilOwnSecond(now: number, before: readonly (RunId | null | undefined)[]): number {
+  const waits = before.flatMap((run) => (run ? [parseRunDate(run) + 1000 - now] : []));
   return Math.max(0, ...waits.filter((ms) => ms <= MAX_WAIT_MS));
 }
 

@@ -124,7 +124,8 @@ class ResourceMirror implements Mirror {
       if (sweepIn === null) await condition(isAwake);
       else if (!(await condition(isAwake, sweepIn))) await this.#sweepAfterPurge();
       if (this.#mustContinue()) break;
-      const wait = this.#untilNextRun();
+      const { published, lastRun } = this.#state;
+      const wait = untilOwnSecond(Date.now(), [published?.runId, lastRun?.runId]);
       if (wait > 0) {
         await sleep(wait);
         continue;
@@ -214,13 +215,6 @@ class ResourceMirror implements Mirror {
   #alertedBy(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
     const wanted = all.filter(({ requestId }) => this.#current?.wanted.has(requestId));
     return alertedBy(wanted.length > 0 ? wanted : all);
-  }
-
-  /** Milliseconds to wait so that no two runs start in the same second. */
-  #untilNextRun(): number {
-    const { published, lastRun } = this.#state;
-    const earlier = [published?.runId, lastRun?.runId].filter((runId) => runId != null);
-    return untilOwnSecond(Date.now(), earlier);
   }
 
   /**

@@ -49,13 +49,9 @@ export interface AlertReport {
 }
 
 /** A problem, or one that has ended without some target knowing it. Times are milliseconds since 1970. */
-export interface AlertProblem {
+export interface AlertProblem extends Omit<FoundProblem, 'dueAt'> {
   readonly connection: string;
   readonly resource: string;
-  readonly kind: ProblemKind;
-  readonly mark: string;
-  readonly text: string;
-  readonly only?: readonly string[];
   readonly since: number;
   /** When it ended; absent: it has not. */
   readonly overAt?: number;

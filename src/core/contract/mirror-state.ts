@@ -100,15 +100,12 @@ export interface Published {
   readonly checks?: CheckSummary;
 }
 
-export interface MirrorStatus {
-  readonly connection: string;
-  readonly resource: string;
+export interface MirrorStatus
+  extends Pick<MirrorState, 'connection' | 'resource' | 'checkpoint' | 'lastRun'> {
   readonly writer: Writer;
-  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   readonly published: Published | null;
   readonly active: ActiveRun | null;
   readonly waiting: number;
-  readonly lastRun: RunReport | null;
   /** `null` if the configured page size is in use. */
   readonly pageSize: LearnedPageSize | null;
   /** Why the table does not show the published run yet; absent: it does, or there is no table. */

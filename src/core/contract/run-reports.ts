@@ -199,8 +199,7 @@ export type DeletesProblem =
   | { readonly kind: 'empty-list'; readonly rows: number };
 
 /** The report of a published run. Its strings have no brand, so that a test can write one. */
-export interface PublishedReport {
-  readonly resource: string;
+export interface PublishedReport extends Pick<RunReport, 'resource' | 'warnings' | 'deletes' | 'checks'> {
   readonly outcome: 'published';
   readonly runId: string;
   /** In the published snapshot, including tombstones. */
@@ -208,11 +207,6 @@ export interface PublishedReport {
   readonly counts: RunCounts;
   /** Key of the snapshot's `_datapackage.json`, for `readSnapshotAt`. */
   readonly snapshot: string;
-  readonly warnings: readonly string[];
-  /** What is known about deletes of the resource; absent: as in `RunReport`. */
-  readonly deletes?: DeleteDetection;
-  /** The results of the checks; absent: the resource has none. */
-  readonly checks?: CheckSummary;
   /** Of a rollback: the run whose rows it published. */
   readonly rolledBackTo?: string;
 }

@@ -123,10 +123,7 @@ export interface BatchRef {
   readonly batchId: string;
 }
 
-export type PlanWriteBackInput = Pick<
-  WriteBackInput,
-  keyof BatchRef | 'input' | 'format' | 'reading' | 'keyColumn' | 'written'
->;
+export type PlanWriteBackInput = Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume'>;
 
 export interface WriteBackPlanned {
   /** The document that lists the plan's chunks. */
@@ -141,9 +138,8 @@ export interface WriteBackPlanned {
   readonly giveUpAfterMs: number;
 }
 
-interface ClaimRowsInput extends BatchRef {
+interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
   readonly plan: ObjectKey;
-  readonly keyColumn: string | null;
   readonly written: WrittenPolicy | undefined;
   readonly unknown: UnknownPolicy;
 }
@@ -177,20 +173,11 @@ export interface SendHeartbeat {
   readonly limitedSince: number | null;
 }
 
-interface WriteResultsInput extends BatchRef {
-  readonly plan: ObjectKey;
-  /** As for `sendRows`. `null` even if the batch ended before its turn came. */
-  readonly turn: ObjectKey | null;
-  /** As in `SendRowsInput`. */
-  readonly run: string;
-}
+/** `turn` is `null` even if the batch ended before its turn came. */
+type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
 
-export interface WrittenResults {
+export interface WrittenResults extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'> {
   readonly results: ObjectKey;
-  readonly counts: RowCounts;
-  readonly unsent: number;
-  /** As in `WriteBackResult`. */
-  readonly refusals: ObjectKey | null;
 }
 
 /** Activities of the write-back, by name. */

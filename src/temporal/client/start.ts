@@ -142,7 +142,7 @@ export async function startPurge(
 export async function requestSync(
   temporal: TemporalClient,
   { connection, resource, ...wanted }: SyncInput & { readonly connection: string; readonly resource: string },
-  { taskQueue = DEFAULT_TASK_QUEUE }: Pick<StartOptions, 'taskQueue'> = {},
+  { taskQueue = DEFAULT_TASK_QUEUE }: StartWriteBackOptions = {},
 ): Promise<SyncAccepted> {
   const input = withCheckedSince(wanted);
   return temporal.client.workflow.executeUpdateWithStart<Workflow, SyncAccepted, [SyncInput]>('sync', {
@@ -242,10 +242,7 @@ export function checkPurge({ key }: PurgeInput): void {
     );
 }
 
-export interface StartWriteBackOptions {
-  /** Default: `worktrack`. */
-  readonly taskQueue?: string | undefined;
-}
+export type StartWriteBackOptions = Pick<StartOptions, 'taskQueue'>;
 
 export interface StartedWriteBack {
   readonly workflowId: string;
@@ -263,15 +260,13 @@ export interface StartedWriteBack {
 export async function startWriteBack(
   temporal: TemporalClient,
   input: WriteBackInput,
-  options: StartWriteBackOptions = {},
+  { taskQueue = DEFAULT_TASK_QUEUE }: StartWriteBackOptions = {},
 ): Promise<StartedWriteBack> {
   const workflowId = writeBackWorkflowId(input);
   const { connection, resource, batchId } = input;
   const request = JSON.stringify([input.input, input.unknown ?? 'report', input.written ?? null]);
   const handle = await temporal.client.workflow.start(WRITE_BACK_WORKFLOW, {
-    workflowId,
-    taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,
-    args: [input],
+    ...{ workflowId, taskQueue, args: [input] },
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
     staticSummary: `Write-back of ${resource} (${connection}), batch ${shownBatchId(batchId)}`,
     memo: { connection, resource, batchId, request, startedAt: Date.now() },

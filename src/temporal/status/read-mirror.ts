@@ -14,10 +14,11 @@ export interface MirrorRead {
   readonly status: MirrorStatus | null;
   /** Whether a step of a run is pending, even if the mirror did not answer. */
   readonly isBusy: boolean;
+  /** `null`: the last attempt of its current step did not fail. */
   readonly retrying: Retrying | null;
   /** The service asked not to send requests before this time, milliseconds since 1970. */
   readonly waitingUntil: number | null;
-  /** Whether the store limits the requests of the current step. */
+  /** Since when the store limits requests, and its words; `null`: it does not. */
   readonly storeLimit: StoreLimitNote | null;
 }
 

@@ -106,27 +106,20 @@ function withRolledBack(runs: readonly Manifest[]): (Manifest & { readonly isUnd
 }
 
 function fromManifest(resource: string, run: Manifest & { readonly isUndone: boolean }): LoggedRun {
-  const { runId, mode, counts, warnings } = run;
-  const [startedAt, endedAt] = [Date.parse(run.startedAt), Date.parse(run.publishedAt)];
-  const outcome = 'published';
-  const nothing = { error: null, retrying: null };
-  const checks = run.checks === undefined ? {} : { checks: run.checks };
-  const rolledBack = run.isUndone ? { rolledBack: true as const } : {};
-  const ended = { outcome, runId, mode, startedAt, endedAt, counts, warnings } as const;
-  const published = { checkpoint: run.checkpoint.updatedSince, rolledBack: run.rolledBack !== null };
-  return { resource, ...ended, ...checks, ...nothing, ...rolledBack, published };
+  const { runId, mode, counts, warnings, checks, isUndone } = run;
+  return {
+    ...{ resource, outcome: 'published', runId, mode, counts, warnings, error: null, retrying: null },
+    ...{ startedAt: Date.parse(run.startedAt), endedAt: Date.parse(run.publishedAt) },
+    ...(checks && { checks }),
+    ...(isUndone && { rolledBack: true }),
+    published: { checkpoint: run.checkpoint.updatedSince, rolledBack: run.rolledBack !== null },
+  };
 }
 
 /** Removes duplicate runs and sorts. The lake takes precedence, then the export, then the mirror, which has no end time. */
 function newestFirst(runs: readonly LoggedRun[]): LoggedRun[] {
-  const seen = new Set<RunId>();
-  const unique = runs.filter(({ runId }) => {
-    if (runId === null) return true;
-    const isNew = !seen.has(runId);
-    seen.add(runId);
-    return isNew;
-  });
-  return unique.sort((a, b) => b.startedAt - a.startedAt);
+  const isFirst = (run: LoggedRun): boolean => runs.find(({ runId }) => runId === run.runId) === run;
+  return runs.filter((run) => run.runId === null || isFirst(run)).sort((a, b) => b.startedAt - a.startedAt);
 }
 
 export interface TemporalRuns {

@@ -1,14 +1,12 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
+  ActiveRun,
   CheckSummary,
   DeleteDetection,
   LearnedPageSize,
   MirrorStatus,
-  PublishedMode,
   RunError,
   RunOutcome,
-  RunPhase,
-  StoreLimitNote,
 } from '../../core/contract/index.js';
 import { behindSince, DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
 import { judgeResource, type Verdict } from '../../core/resource-state.js';
@@ -18,27 +16,14 @@ import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
 import { ownerProblem, publishedFacts, readOwnPointer } from './read-lake.js';
-import { type MirrorRead, type Retrying, readMirror } from './read-mirror.js';
+import { type MirrorRead, readMirror } from './read-mirror.js';
 import { readUnsuccessfulRuns, type UnsuccessfulRun } from './run-log.js';
 
-/** A run in progress. Its fields are `null` if the server knows it but its mirror does not answer. */
-export interface StatusRun {
-  readonly runId: RunId | null;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number | null;
-  readonly phase: RunPhase | null;
-  readonly mode: PublishedMode | null;
-  readonly pages: number | null;
-  readonly rows: number | null;
-  /** The failed run whose staged pages this run resumes from. */
-  readonly resumed: RunId | null;
-  /** `null`: the last attempt of its current step did not fail. */
-  readonly retrying: Retrying | null;
-  /** The service asked not to send requests before this time, milliseconds since 1970. */
-  readonly waitingUntil: number | null;
-  /** Since when the store limits requests, and its words; `null`: it does not. */
-  readonly storeLimit: StoreLimitNote | null;
-}
+/** A run in progress. What only its mirror knows is `null` if the mirror does not answer. */
+export type StatusRun = { readonly [Field in keyof ActiveRun]: ActiveRun[Field] | null } & Pick<
+  MirrorRead,
+  'retrying' | 'waitingUntil' | 'storeLimit'
+>;
 
 /** The status of a mirrored resource, and what it amounts to. */
 export interface ResourceStatus extends Verdict {
@@ -192,18 +177,9 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
   return { lake, mirror, displaced };
 }
 
-type Known = Pick<
+type Known = Omit<
   ResourceStatus,
-  | 'checkpoint'
-  | 'rows'
-  | 'lastRun'
-  | 'snapshotAt'
-  | 'dataAsOf'
-  | 'warnings'
-  | 'deletes'
-  | 'checks'
-  | 'error'
-  | 'pageSize'
+  keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'owner' | 'source'
 >;
 
 function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
@@ -221,15 +197,14 @@ function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
   };
   // The run that the table does not show may not be the last one.
   const table = tableWarning === undefined ? [] : [tableWarning];
-  if (pointer !== null && lastRun === null)
-    return { ...common, lastRun: publishedRun(pointer), warnings: table, error: null };
-  const isPublished = lastRun?.outcome === 'published' && lastRun.runId === current?.runId;
+  const last = lastRun ?? (pointer && { ...publishedRun(pointer), warnings: [], error: null });
+  const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
   const publishedAt = isPublished ? snapshotAt : null;
   return {
     ...common,
-    lastRun: lastRun && { runId: lastRun.runId, outcome: lastRun.outcome, publishedAt },
-    warnings: [...new Set([...(lastRun?.warnings ?? []), ...table])],
-    error: lastRun?.error ?? null,
+    lastRun: last && { runId: last.runId, outcome: last.outcome, publishedAt },
+    warnings: [...new Set([...(last?.warnings ?? []), ...table])],
+    error: last?.error ?? null,
   };
 }
 

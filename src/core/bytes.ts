@@ -1,3 +1,5 @@
+import { quoted } from './short-text.js';
+
 const UNITS: Readonly<Record<string, number>> = {
   B: 1,
   kB: 1e3,
@@ -25,12 +27,12 @@ export function parseBytes(text: string): number {
   const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
   if (!match || unit === undefined) {
     throw new RangeError(
-      `${shown(text)} is not a size; allowed: a number with a unit, such as 64MiB, 8MB or 512B`,
+      `${quoted(text)} is not a size; allowed: a number with a unit, such as 64MiB, 8MB or 512B`,
     );
   }
   const bytes = Number(match[1]) * unit;
   if (!Number.isSafeInteger(bytes)) {
-    throw new RangeError(`the size ${shown(text)} is not a whole number of bytes below 2^53`);
+    throw new RangeError(`the size ${quoted(text)} is not a whole number of bytes below 2^53`);
   }
   return bytes;
 }
@@ -42,8 +44,4 @@ export function formatBytes(bytes: number): string {
     if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`;
   }
   return `${bytes}B`;
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

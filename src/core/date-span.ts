@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './duration.js';
-import { daysIn, momentOf, readIsoTime } from './utc-time.js';
+import { daysIn, momentOf, parseIsoTime, readIsoTime } from './utc-time.js';
 
 /** The instants that a date can mean, both inclusive, in milliseconds since 1970. A time with a zone is a single one. */
 export interface DateSpan {
@@ -18,9 +18,8 @@ const MAX_EPOCH = Date.UTC(2100, 0) / 1000;
 /** A JSON number. A service may also write its digits as a string. */
 const NUMBER = /^\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
 
-const DAY = /^(?<year>\d{4})(?:(?<dash>-?)(?<month>\d\d)\k<dash>(?<day>\d\d)|-(?<ordinal>\d{3}))$/;
-const MONTH = /^(?<year>\d{4})-(?<month>\d\d)$/;
-const WEEK = /^(?<year>\d{4})-?W(?<week>\d\d)(?:-?(?<weekday>[1-7]))?$/;
+const DATE =
+  /^(?<year>\d{4})(?:(?<dash>-?)(?<month>\d\d)\k<dash>(?<day>\d\d)|-(?<whole>\d\d)|-(?<ordinal>\d{3})|-?W(?<week>\d\d)(?:-?(?<weekday>[1-7]))?)$/;
 const TIME =
   /^(?<hour>\d\d)(?::?(?<minute>\d\d)(?::?(?<second>\d\d)(?<fraction>[.,]\d+)?)?)?(?<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 
@@ -42,18 +41,14 @@ export function dateSpan(text: string): DateSpan | null {
     const at = epochMs(Number(text));
     if (at !== null) return { from: at, to: at };
   }
-  const split = /^([^Tt ]+)[Tt ](.+)$/.exec(text);
-  if (split === null) {
-    const days = daySpan(text);
-    return days && { from: days.from - EARLIEST_ZONE_MS, to: days.to + LATEST_ZONE_MS };
-  }
-  const [, date = '', clock = ''] = split;
+  const [, date = text, clock] = /^([^Tt ]+)[Tt ](.+)$/.exec(text) ?? [];
   const days = daySpan(date);
-  const time = timeOfDay(clock);
+  const time = clock === undefined ? { from: 0, to: DAY_MS - 1, zoneMs: null } : timeOfDay(clock);
   // Only a whole day can have a time of day.
-  if (days === null || time === null || days.to - days.from >= DAY_MS) return null;
+  const isLong = days !== null && days.to - days.from >= DAY_MS;
+  if (days === null || time === null || (isLong && clock !== undefined)) return null;
   const from = days.from + time.from;
-  const to = days.from + time.to;
+  const to = isLong ? days.to : days.from + time.to;
   if (time.zoneMs !== null) return { from: from - time.zoneMs, to: to - time.zoneMs };
   return { from: from - EARLIEST_ZONE_MS, to: to + LATEST_ZONE_MS };
 }
@@ -65,49 +60,26 @@ function epochMs(number: number): number | null {
 
 /** The days in a text, in UTC. */
 function daySpan(text: string): DateSpan | null {
-  const day = DAY.exec(text)?.groups;
-  if (day !== undefined) {
-    const year = Number(day.year);
-    if (day.ordinal !== undefined) return days(ordinal(year, Number(day.ordinal)), 1);
-    return days(calendarDay(year, Number(day.month), Number(day.day)), 1);
+  const { year, month, day, whole, ordinal, week, weekday } = DATE.exec(text)?.groups ?? {};
+  if (year === undefined) return null;
+  if (day !== undefined) return days(parseIsoTime(`${year}-${month}-${day}`), 1);
+  if (whole !== undefined)
+    return days(parseIsoTime(`${year}-${whole}-01`), daysIn(Number(year), Number(whole)));
+  const isInYear = (at: number): boolean => new Date(at).getUTCFullYear() === Number(year);
+  if (ordinal !== undefined) {
+    const at = parseIsoTime(`${year}-01-01`)! + (Number(ordinal) - 1) * DAY_MS;
+    return isInYear(at) ? days(at, 1) : null;
   }
-  const month = MONTH.exec(text)?.groups;
-  if (month !== undefined) {
-    const [year, number] = [Number(month.year), Number(month.month)];
-    return days(calendarDay(year, number, 1), daysIn(year, number));
-  }
-  const week = WEEK.exec(text)?.groups;
-  if (week === undefined) return null;
-  const monday = mondayOf(Number(week.year), Number(week.week));
-  if (monday === null || week.weekday === undefined) return days(monday, 7);
-  return days(monday + (Number(week.weekday) - 1) * DAY_MS, 1);
+  // The first ISO week of a year has its 4 January, and a week belongs to the year of its Thursday.
+  const january4 = parseIsoTime(`${year}-01-04`)!;
+  const week1 = january4 - ((new Date(january4).getUTCDay() + 6) % 7) * DAY_MS;
+  const monday = week1 + (Number(week) - 1) * 7 * DAY_MS;
+  if (!isInYear(monday + 3 * DAY_MS)) return null;
+  return weekday === undefined ? days(monday, 7) : days(monday + (Number(weekday) - 1) * DAY_MS, 1);
 }
 
 function days(first: number | null, number: number): DateSpan | null {
   return first === null ? null : { from: first, to: first + number * DAY_MS - 1 };
-}
-
-function calendarDay(year: number, month: number, day: number): number | null {
-  if (day < 1 || day > daysIn(year, month)) return null;
-  const date = new Date(0);
-  return date.setUTCFullYear(year, month - 1, day);
-}
-
-function ordinal(year: number, day: number): number | null {
-  const first = calendarDay(year, 1, 1)!;
-  return day >= 1 && day <= 337 + daysIn(year, 2) ? first + (day - 1) * DAY_MS : null;
-}
-
-/** The Monday of an ISO week. The first week of a year is the one that has its 4 January. */
-function mondayOf(year: number, week: number): number | null {
-  const first = mondayOfWeek1(year);
-  const monday = first + (week - 1) * 7 * DAY_MS;
-  return week >= 1 && monday < mondayOfWeek1(year + 1) ? monday : null;
-}
-
-function mondayOfWeek1(year: number): number {
-  const january4 = calendarDay(year, 1, 4)!;
-  return january4 - ((new Date(january4).getUTCDay() + 6) % 7) * DAY_MS;
 }
 
 /** A time of day as the span that its precision leaves open, and its zone's offset in ms; `null` for no zone. */

@@ -1,3 +1,5 @@
+import { quoted } from './short-text.js';
+
 /** A day is 24 hours. */
 export const SECOND_MS = 1000;
 export const MINUTE_MS = 60 * SECOND_MS;
@@ -36,7 +38,7 @@ export function parseDuration(text: string): number {
     total += Number(step[1]) * unit[1];
   }
   if (last === -1) throw notADuration(text);
-  if (!Number.isSafeInteger(total)) throw new RangeError(`the duration ${shown(text)} is too long`);
+  if (!Number.isSafeInteger(total)) throw new RangeError(`the duration ${quoted(text)} is too long`);
   return total;
 }
 
@@ -87,12 +89,8 @@ function meantDuration(text: string): string | null {
 
 function notADuration(text: string): RangeError {
   const meant = meantDuration(text);
-  if (meant !== null) return new RangeError(`${shown(text)} is not a duration; write ${meant}`);
+  if (meant !== null) return new RangeError(`${quoted(text)} is not a duration; write ${meant}`);
   return new RangeError(
-    `${shown(text)} is not a duration; allowed: whole numbers with units, such as 90d, 6h, 5m, 30s, 500ms, 2w or 1h30m`,
+    `${quoted(text)} is not a duration; allowed: whole numbers with units, such as 90d, 6h, 5m, 30s, 500ms, 2w or 1h30m`,
   );
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

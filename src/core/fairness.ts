@@ -11,13 +11,16 @@ interface Busy {
   resumedAt: number;
 }
 
-interface FairnessOptions {
-  /** A connection that has been busy for so long makes pauses; ms. Default: 2 s. */
-  readonly longMs?: number;
-  /** A connection has short work until it has been busy for so long; ms. Default: 10 s. */
-  readonly shortMs?: number;
-  /** A connection whose step has ended gets so long to start the next one; ms. Default: 150. */
-  readonly graceMs?: number;
+const TIMES = {
+  /** A connection that has been busy for so long makes pauses; ms. */
+  longMs: 2_000,
+  /** A connection has short work until it has been busy for so long; ms. */
+  shortMs: 10_000,
+  /** A connection whose step has ended gets so long to start the next one; ms. */
+  graceMs: 150,
+};
+
+interface FairnessOptions extends Partial<typeof TIMES> {
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }
@@ -38,16 +41,12 @@ const GAP_MS = 1_000;
 export class Fairness {
   readonly #current = new AsyncLocalStorage<Busy>();
   readonly #busy = new Map<string, Busy>();
-  readonly #longMs: number;
-  readonly #shortMs: number;
-  readonly #graceMs: number;
+  readonly #times: typeof TIMES;
   readonly #now: () => number;
 
-  constructor({ longMs = 2_000, shortMs = 10_000, graceMs = 150, now }: FairnessOptions = {}) {
-    this.#longMs = longMs;
-    this.#shortMs = shortMs;
-    this.#graceMs = graceMs;
-    this.#now = now ?? (() => performance.now());
+  constructor({ now = () => performance.now(), ...times }: FairnessOptions = {}) {
+    this.#times = { ...TIMES, ...times };
+    this.#now = now;
   }
 
   /** Runs a step of a connection. Only work inside gives way, and only to work inside. */
@@ -68,7 +67,7 @@ export class Fairness {
     if (own === undefined) return;
     const begun = this.#now();
     const pieceMs = begun - own.resumedAt;
-    if (begun - own.since < this.#longMs || pieceMs < PIECE_MS) return;
+    if (begun - own.since < this.#times.longMs || pieceMs < PIECE_MS) return;
     const pauseMs = Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * pieceMs);
     while (this.#othersWait(own) && this.#now() - begun < pauseMs) await delay(CHECK_MS);
     own.resumedAt = this.#now();
@@ -87,8 +86,8 @@ export class Fairness {
     const now = this.#now();
     for (const other of this.#busy.values()) {
       if (this.#isOver(other, now)) this.#busy.delete(other.connection);
-      else if (other !== own && now - other.since < this.#shortMs) {
-        if (other.running > 0 || now - other.endedAt < this.#graceMs) return true;
+      else if (other !== own && now - other.since < this.#times.shortMs) {
+        if (other.running > 0 || now - other.endedAt < this.#times.graceMs) return true;
       }
     }
     return false;

@@ -17,10 +17,8 @@ interface ResolveOptions {
   readonly path?: string;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** `header`: a whole header value, such as `Bearer …`, which may contain spaces. Default: `token`. */
-  readonly form?: SecretForm;
+  readonly form?: 'token' | 'header';
 }
-
-type SecretForm = 'token' | 'header';
 
 /**
  * Reads a secret from the configured variable or file. Trims surrounding white space, because files end in a line break.
@@ -31,19 +29,18 @@ type SecretForm = 'token' | 'header';
  */
 export async function resolveSecret(ref: SecretRef, options: ResolveOptions = {}): Promise<Secret> {
   if ('env' in ref) return readVariable(ref.env, options);
-  const { path = null, form = 'token' } = options;
-  const { text, worldReadable } = await readSecretFile(ref.file, path);
-  return { value: checked(text, `The file ${ref.file}`, path, form), worldReadable };
+  const { text, worldReadable } = await readSecretFile(ref.file, options.path ?? null);
+  return { value: checked(text, `The file ${ref.file}`, options), worldReadable };
 }
 
 function readVariable(name: string, options: ResolveOptions): Secret {
-  const { path = null, env = process.env, form = 'token' } = options;
+  const { path = null, env = process.env } = options;
   const text = env[name];
   if (text === undefined) {
     const remedy = `Set ${name} in the environment of the worker or command that reports this.`;
     throw new ConfigurationError(`The environment variable ${name} is not set.`, { path, remedy });
   }
-  return { value: checked(text, `The environment variable ${name}`, path, form), worldReadable: false };
+  return { value: checked(text, `The environment variable ${name}`, options), worldReadable: false };
 }
 
 async function readSecretFile(
@@ -69,7 +66,7 @@ async function readSecretFile(
   }
 }
 
-function checked(text: string, subject: string, path: string | null, form: SecretForm): string {
+function checked(text: string, subject: string, { path, form }: ResolveOptions): string {
   const value = text.trim();
   if (value === '') throw new ConfigurationError(`${subject} is empty.`, { path });
   if (!(form === 'header' ? /^[\x20-\x7e]+$/ : /^[\x21-\x7e]+$/).test(value)) {

@@ -18,3 +18,8 @@ export function age(ms: number): string {
 export function cut(line: string, width: number): string {
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
+
+/** A text from outside, for a message: quoted, and its first 40 characters. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+}

@@ -8,17 +8,11 @@ const code = {
   unauthenticated: 16,
 } as const;
 
-/** The gRPC status in the cause chain of an SDK error; `null` if there is none. */
-function grpcCode(error: unknown): number | null {
-  return grpcCause(error)?.code ?? null;
-}
-
 /** Whether the server could not be reached, so that the same call may succeed later. */
 export function isUnreachable(error: unknown): boolean {
-  const found = grpcCode(error);
-  if (found !== null) {
+  const found = grpcCause(error)?.code;
+  if (found !== undefined)
     return found === code.unavailable || found === code.deadlineExceeded || found === code.resourceExhausted;
-  }
   return messages(error).some((text) =>
     /Failed to connect|before the deadline|transport error|tonic/i.test(text),
   );
@@ -26,8 +20,8 @@ export function isUnreachable(error: unknown): boolean {
 
 /** Whether the server rejected the credentials. */
 export function isDenied(error: unknown): boolean {
-  const found = grpcCode(error);
-  if (found !== null) return found === code.permissionDenied || found === code.unauthenticated;
+  const found = grpcCause(error)?.code;
+  if (found !== undefined) return found === code.permissionDenied || found === code.unauthenticated;
   // The native client describes the status in words when it connects.
   return messages(error).some((text) =>
     /code: 'The (?:request does not have valid authentication|caller does not have permission)/.test(text),
@@ -36,7 +30,7 @@ export function isDenied(error: unknown): boolean {
 
 /** Whether the server answered a poll with a refusal, and did not only keep it waiting. */
 export function isRefusedPoll(error: unknown): boolean {
-  return grpcCode(error) === code.notFound || isDenied(error);
+  return grpcCause(error)?.code === code.notFound || isDenied(error);
 }
 
 export function isNamespaceMissing(error: unknown): boolean {
@@ -79,6 +73,7 @@ function nativeCause(text: string): string {
   return text;
 }
 
+/** The gRPC status in the cause chain of an SDK error; `null` if there is none. */
 function grpcCause(error: unknown): { code: number; details: string } | null {
   for (const one of chain(error)) {
     const { code, details } = one as { code?: unknown; details?: unknown };

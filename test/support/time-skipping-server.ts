@@ -2,8 +2,6 @@ import { Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ServerSpec } from '../../src/servers/install/server-spec.js';
 import {
-  freePort,
-  logFileOr,
   loopback,
   type RunningServer,
   type ServerOptions,
@@ -68,21 +66,14 @@ export interface TimeSkippingServer extends RunningServer {
 
 /** Starts the test server of `resolveServer(TEST_SERVER)` and waits until it answers. @throws ServerStartError */
 export async function startTimeSkippingServer(options: ServerOptions): Promise<TimeSkippingServer> {
-  const logFile = logFileOr(options.logFile, 'test-server');
-  return startServer<TimeSkippingServer>({
-    title: TEST_SERVER.title,
-    fixedPort: options.port,
-    signal: options.signal,
-    logFile,
-    async plan() {
-      const port = options.port ?? (await freePort());
-      const address = `${loopback}:${port}`;
-      return {
-        command: { executable: options.executable, args: [String(port)], env: process.env, logFile },
-        checkReady: () => checkConnection(address),
-        result: ({ pid, stop, kill }) => ({ address, pid, logFile, stop, kill }),
-      };
-    },
+  return startServer(TEST_SERVER, options, (port) => {
+    const address = `${loopback}:${port}`;
+    return {
+      args: [String(port)],
+      env: process.env,
+      checkReady: () => checkConnection(address),
+      details: { address },
+    };
   });
 }
 

@@ -4,6 +4,9 @@ import { findExecutable, pathFolders, runCommand } from '../run-command.js';
 import { usableHome } from './cache.js';
 import type { BuildInstaller, InstallContext, ServerKind, ServerSpec } from './server-spec.js';
 
+/** Minimum Go version in the `go.mod` of all commands. */
+const NEEDS_GO = '1.25';
+
 const specs: Readonly<Record<ServerKind, ServerSpec>> = {
   temporal: {
     title: 'Temporal dev server',
@@ -19,7 +22,6 @@ const specs: Readonly<Record<ServerKind, ServerSpec>> = {
       package: 'github.com/temporalio/cli/cmd/temporal',
       // Same as the official builds. Without it, the CLI reports version 0.0.0-DEV.
       versionVariable: 'github.com/temporalio/cli/temporalcli.Version',
-      needsGo: '1.25',
     }),
   },
   versitygw: {
@@ -36,7 +38,6 @@ const specs: Readonly<Record<ServerKind, ServerSpec>> = {
     installer: goInstaller({
       package: 'github.com/versity/versitygw/cmd/versitygw',
       versionVariable: 'main.Version',
-      needsGo: '1.25',
     }),
   },
 };
@@ -59,15 +60,13 @@ interface GoCommand {
   readonly package: string;
   /** The variable of the package that the build sets to the version. */
   readonly versionVariable: string;
-  /** Minimum Go version of its `go.mod`, such as `1.25`. */
-  readonly needsGo: string;
 }
 
 /** Builds a server with the installed Go toolchain. */
 function goInstaller(command: GoCommand): BuildInstaller {
   return {
     source: 'go install',
-    remedy: `install Go ${command.needsGo} or newer (https://go.dev/dl), allow access to proxy.golang.org (or a GOPROXY), and run this again`,
+    remedy: `install Go ${NEEDS_GO} or newer (https://go.dev/dl), allow access to proxy.golang.org (or a GOPROXY), and run this again`,
     run: (spec, context) => goInstall(command, spec.version, context),
   };
 }
@@ -116,19 +115,17 @@ async function goInstall(command: GoCommand, version: string, context: InstallCo
     'go',
     context.env.GOROOT ? [...folders, join(context.env.GOROOT, 'bin')] : folders,
   );
-  if (go === null) throw new Error(`\`go\` is not on PATH (Go ${command.needsGo} or newer is required)`);
+  if (go === null) throw new Error(`\`go\` is not on PATH (Go ${NEEDS_GO} or newer is required)`);
   context.report('go install');
   const base = goEnvironment(context.env, usableHome(context.env), context.root);
   const run = (args: readonly string[], env: Environment) =>
     runCommand(go, args, { env, cwd: context.target, signal: context.signal });
 
   const installed = (await run(['env', 'GOVERSION'], { ...base, GOTOOLCHAIN: 'local' })).trim();
-  const recent = isGoAtLeast(installed, command.needsGo);
+  const recent = isGoAtLeast(installed, NEEDS_GO);
   // Go 1.21 and newer download the toolchain that a module requires, unless GOTOOLCHAIN is `local`.
   if (!recent && !isGoAtLeast(installed, '1.21')) {
-    throw new Error(
-      `${go} is ${installed}, but Go ${command.needsGo} or newer is required (https://go.dev/dl)`,
-    );
+    throw new Error(`${go} is ${installed}, but Go ${NEEDS_GO} or newer is required (https://go.dev/dl)`);
   }
   await run(goInstallArgs(command, version), {
     ...base,

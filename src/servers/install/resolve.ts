@@ -25,17 +25,6 @@ interface ResolveOptions {
   readonly signal?: AbortSignal;
   /** Time limit of the installation, in milliseconds. Default: 20 minutes. */
   readonly timeoutMs?: number;
-  /** Replaces steps of the resolution in tests. */
-  readonly probes?: Partial<ResolveProbes>;
-}
-
-/** The steps of the resolution that access the machine. */
-export interface ResolveProbes {
-  readonly whyNotExecutable: typeof whyNotExecutable;
-  readonly whyNotRunning: typeof whyNotRunning;
-  readonly find: typeof findExecutable;
-  readonly goFolders: (env: Environment) => Promise<string[]>;
-  readonly install: typeof install;
 }
 
 const defaultTimeoutMs = 20 * MINUTE_MS;
@@ -55,37 +44,28 @@ async function goFolders(env: Environment): Promise<string[]> {
   return [...(goBin ? [goBin] : []), ...paths.filter(Boolean).map((path) => join(path, 'bin'))];
 }
 
-const defaultProbes: ResolveProbes = {
-  whyNotExecutable,
-  whyNotRunning,
-  find: findExecutable,
-  goFolders,
-  install,
-};
-
 /** Finds an existing executable. Adds the reasons why others were not used to `attempts`. */
 async function findServer(
   spec: ServerSpec,
   env: Environment,
   root: string,
-  probes: ResolveProbes,
   attempts: FailedAttempt[],
 ): Promise<{ source: string; path: string } | null> {
   const named = env[spec.variable];
   if (named) {
-    const why = await probes.whyNotExecutable(named);
+    const why = await whyNotExecutable(named);
     if (why !== null) throw new ServerEnvironmentError(spec.variable, named, why);
     return { source: 'environment', path: resolve(named) };
   }
   attempts.push({ what: `environment variable ${spec.variable}`, why: 'is not set' });
 
-  const onPath = await probes.find(spec.command, [...pathFolders(env), ...(await probes.goFolders(env))]);
+  const onPath = await findExecutable(spec.command, [...pathFolders(env), ...(await goFolders(env))]);
   const cached = cachedExecutable(root, spec);
   for (const [source, path] of [
     ['PATH', onPath],
     ['cache', cached],
   ] as const) {
-    const why = path === null ? `no \`${spec.command}\` found` : await probes.whyNotRunning(spec, path, env);
+    const why = path === null ? `no \`${spec.command}\` found` : await whyNotRunning(spec, path, env);
     if (path !== null && why === null) return { source, path };
     attempts.push({ what: source, why: path === null ? String(why) : `${path}: ${why}` });
   }
@@ -106,7 +86,6 @@ export async function resolveServer(
   const spec = typeof server === 'string' ? serverSpec(server) : server;
   const env = options.env ?? process.env;
   const output = options.output ?? process.stderr;
-  const probes = { ...defaultProbes, ...options.probes };
   const root = cacheRoot(env);
   const started = performance.now();
   const resolved = (source: string, path: string): ResolvedServer => {
@@ -116,7 +95,7 @@ export async function resolveServer(
   };
 
   const attempts: FailedAttempt[] = [];
-  const found = await findServer(spec, env, root, probes, attempts);
+  const found = await findServer(spec, env, root, attempts);
   if (found !== null) return resolved(found.source, found.path);
 
   if (env.WORKTRACK_OFFLINE === '1')
@@ -124,8 +103,8 @@ export async function resolveServer(
   const timeout = AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs);
   const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
   const progress = startProgress(output, spec.title);
-  const outcome = await probes
-    .install(spec, { env, root, installers: installers(spec, env), signal, report: progress.update })
+  const report = progress.update;
+  const outcome = await install(spec, { env, root, installers: installers(spec, env), signal, report })
     .catch((error: unknown) => {
       options.signal?.throwIfAborted();
       const why = timeout.aborted

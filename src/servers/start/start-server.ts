@@ -34,20 +34,12 @@ export interface RunningServer {
 
 /** One attempt to start a server; each attempt may use other ports. */
 interface StartPlan<T> {
-  readonly command: ServerCommand;
+  readonly args: readonly string[];
+  readonly env: Environment;
   /** Sends a real request. Resolves if the server is ready; after a rejection, it is called again. */
   readonly checkReady: (signal: AbortSignal) => Promise<unknown>;
-  /** Creates the result once the server is ready. */
-  readonly result: (process: ServerProcess) => T;
-}
-
-interface StartOptions<T> {
-  readonly title: string;
-  /** A port chosen by the caller, which must be free; undefined if each attempt chooses a port. */
-  readonly fixedPort: number | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly logFile: string;
-  readonly plan: () => Promise<StartPlan<T>>;
+  /** What the result says about the server. */
+  readonly details: T;
 }
 
 /** Loading an executable of 250 MB for the first time takes some seconds. */
@@ -68,20 +60,23 @@ export function isBindConflict(log: string): boolean {
 }
 
 /** Waits for a port, because a process that was just killed may hold it a moment longer. */
-async function waitForPort(options: StartOptions<unknown>, port: number): Promise<void> {
+async function waitForPort(
+  port: number,
+  { title, logFile, signal }: { title: string; logFile: string; signal: AbortSignal | undefined },
+): Promise<void> {
   const until = performance.now() + portWaitMs;
   while (!(await isPortFree(port))) {
     if (performance.now() > until) {
       const why = `port ${port} is in use by another process; stop that process or choose another port`;
-      throw new ServerStartError(options.title, why, options.logFile, '');
+      throw new ServerStartError(title, why, logFile, '');
     }
-    await delay(checkEveryMs, undefined, { signal: options.signal });
+    await delay(checkEveryMs, undefined, { signal });
   }
 }
 
 /** Waits until the server is ready. Returns the reason if the process ends or the time limit is exceeded, otherwise null. */
-async function waitUntilReady<T>(
-  plan: StartPlan<T>,
+async function waitUntilReady(
+  checkReady: StartPlan<unknown>['checkReady'],
   server: ServerProcess,
   signal: AbortSignal | undefined,
 ): Promise<{ why: string; hasEnded: boolean; cause?: unknown } | null> {
@@ -96,7 +91,7 @@ async function waitUntilReady<T>(
     const timeout = AbortSignal.timeout(checkTimeoutMs);
     try {
       // A server that has ended does not answer, so the check is not awaited after that; its own timeout ends it.
-      const checked = plan.checkReady(signal === undefined ? timeout : AbortSignal.any([timeout, signal]));
+      const checked = checkReady(signal === undefined ? timeout : AbortSignal.any([timeout, signal]));
       await Promise.race([checked, server.ended]);
       // If this server has ended, the answer came from another server on the same port.
       if (end === undefined) return null;
@@ -114,17 +109,24 @@ async function waitUntilReady<T>(
  * Starts a server and waits until it answers a real request. If another process has taken its port, starts it again,
  * with another port unless the caller chose the port.
  *
+ * @param plan receives the port
  * @throws ServerStartError with the last lines of the log
  */
-export async function startServer<T>(options: StartOptions<T>): Promise<T> {
+export async function startServer<T>(
+  { title, command }: { readonly title: string; readonly command: string },
+  options: ServerOptions,
+  plan: (port: number) => StartPlan<T> | Promise<StartPlan<T>>,
+): Promise<T & ServerProcess & { readonly logFile: string }> {
+  const { executable, port, signal } = options;
+  const logFile = options.logFile ?? join(mkdtempSync(join(tmpdir(), 'worktrack-')), `${command}.log`);
   for (let attempt = 1; ; attempt += 1) {
-    options.signal?.throwIfAborted();
-    if (options.fixedPort !== undefined) await waitForPort(options, options.fixedPort);
-    const plan = await options.plan();
-    const server = startProcess(plan.command);
+    signal?.throwIfAborted();
+    if (port !== undefined) await waitForPort(port, { title, logFile, signal });
+    const { args, env, checkReady, details } = await plan(port ?? (await freePort()));
+    const server = startProcess({ executable, args, env, logFile });
     try {
-      const failure = await waitUntilReady(plan, server, options.signal);
-      if (failure === null) return plan.result(server);
+      const failure = await waitUntilReady(checkReady, server, signal);
+      if (failure === null) return { ...details, ...server, logFile };
       const log = server.lastLines(logLines);
       if (attempt < attempts && isBindConflict(log)) {
         await server.kill();
@@ -132,8 +134,8 @@ export async function startServer<T>(options: StartOptions<T>): Promise<T> {
       }
       const { hasEnded, cause } = failure;
       // On a full disk, the log has nothing about it either.
-      const why = isDiskFull(dirname(options.logFile)) ? 'no space left on device' : failure.why;
-      throw new ServerStartError(options.title, why, options.logFile, log, {
+      const why = isDiskFull(dirname(logFile)) ? 'no space left on device' : failure.why;
+      throw new ServerStartError(title, why, logFile, log, {
         ...{ hasEnded, cause },
         log: server.lastLines(LOG_LINES_FOR_CAUSE),
       });
@@ -151,11 +153,6 @@ function isDiskFull(folder: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The given log file, or a new one in the temporary folder. */
-export function logFileOr(given: string | undefined, name: string): string {
-  return given ?? join(mkdtempSync(join(tmpdir(), 'worktrack-')), `${name}.log`);
 }
 
 interface ServerCommand {

@@ -4,14 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { Environment } from '../../core/home-folder.js';
 import { serverSpec } from '../install/known-servers.js';
-import {
-  freePort,
-  logFileOr,
-  loopback,
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-} from './start-server.js';
+import { freePort, loopback, type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
 /** Options of the dev server. The executable is that of `resolveServer('temporal')`. */
 interface TemporalDevServerOptions extends ServerOptions {
@@ -87,36 +80,19 @@ export function temporalEnvironment(env: Environment): Environment {
  * @throws ServerStartError with the last lines of the log
  */
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
-  const { title } = serverSpec('temporal');
-  const namespace = options.namespace ?? 'default';
-  const logFile = logFileOr(options.logFile, 'temporal');
+  const { namespace = 'default', headless, extraArgs = [] } = options;
   const dbFile = options.dbFile === undefined ? null : resolve(options.dbFile);
   if (dbFile !== null) await mkdir(dirname(dbFile), { recursive: true });
-  return startServer<TemporalDevServer>({
-    title,
-    fixedPort: options.port,
-    signal: options.signal,
-    logFile,
-    async plan() {
-      const port = options.port ?? (await freePort());
-      const uiPort = options.headless === true ? null : (options.uiPort ?? (await freePort()));
-      const address = `${loopback}:${port}`;
-      const args = temporalArgs({ port, uiPort, namespace, dbFile, extraArgs: options.extraArgs ?? [] });
-      return {
-        command: { executable: options.executable, args, env: temporalEnvironment(process.env), logFile },
-        checkReady: () => checkNamespace(address, namespace),
-        result: ({ pid, stop, kill }) => ({
-          address,
-          port,
-          namespace,
-          uiUrl: uiPort === null ? null : `http://${loopback}:${uiPort}`,
-          pid,
-          logFile,
-          stop,
-          kill,
-        }),
-      };
-    },
+  return startServer(serverSpec('temporal'), options, async (port) => {
+    const uiPort = headless === true ? null : (options.uiPort ?? (await freePort()));
+    const address = `${loopback}:${port}`;
+    const uiUrl = uiPort === null ? null : `http://${loopback}:${uiPort}`;
+    return {
+      args: temporalArgs({ port, uiPort, namespace, dbFile, extraArgs }),
+      env: temporalEnvironment(process.env),
+      checkReady: () => checkNamespace(address, namespace),
+      details: { address, port, namespace, uiUrl },
+    };
   });
 }
 

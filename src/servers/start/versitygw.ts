@@ -4,14 +4,7 @@ import { resolve } from 'node:path';
 import { CreateBucketCommand, ListBucketsCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import type { Environment } from '../../core/home-folder.js';
 import { serverSpec } from '../install/known-servers.js';
-import {
-  freePort,
-  logFileOr,
-  loopback,
-  type RunningServer,
-  type ServerOptions,
-  startServer,
-} from './start-server.js';
+import { loopback, type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
 /** Options of versitygw. The executable is that of `resolveServer('versitygw')`. */
 interface VersitygwOptions extends ServerOptions {
@@ -74,41 +67,30 @@ export function versitygwEnvironment(env: Environment, accessKey: string, secret
  * @throws ServerStartError with the last lines of the log
  */
 export async function startVersitygw(options: VersitygwOptions): Promise<Versitygw> {
-  const { title } = serverSpec('versitygw');
-  const logFile = logFileOr(options.logFile, 'versitygw');
   const [dataDir, iamDir] = [resolve(options.dataDir), resolve(options.iamDir)];
   await Promise.all([dataDir, iamDir].map((folder) => mkdir(folder, { recursive: true })));
-  const region = options.region ?? 'us-east-1';
-  const accessKeyId = options.accessKey ?? 'worktrack';
+  const { region = 'us-east-1', accessLog, accessKey: accessKeyId = 'worktrack' } = options;
   const secretAccessKey = options.secretKey ?? randomBytes(24).toString('hex');
-  return startServer<Versitygw>({
-    title,
-    fixedPort: options.port,
-    signal: options.signal,
-    logFile,
-    async plan() {
-      const port = options.port ?? (await freePort());
-      const access: S3Access = {
-        endpoint: `http://${loopback}:${port}`,
-        region,
-        accessKeyId,
-        secretAccessKey,
-      };
-      const env = versitygwEnvironment(process.env, accessKeyId, secretAccessKey);
-      const args = versitygwArgs({ port, region, iamDir, dataDir, accessLog: options.accessLog });
-      return {
-        command: { executable: options.executable, args, env, logFile },
-        async checkReady(signal) {
-          const client = new S3Client({ ...s3ClientConfig(access), maxAttempts: 1 });
-          try {
-            await client.send(new ListBucketsCommand({}), { abortSignal: signal });
-          } finally {
-            client.destroy();
-          }
-        },
-        result: ({ pid, stop, kill }) => ({ ...access, port, pid, logFile, stop, kill }),
-      };
-    },
+  return startServer(serverSpec('versitygw'), options, (port) => {
+    const access: S3Access = {
+      endpoint: `http://${loopback}:${port}`,
+      region,
+      accessKeyId,
+      secretAccessKey,
+    };
+    return {
+      args: versitygwArgs({ port, region, iamDir, dataDir, accessLog }),
+      env: versitygwEnvironment(process.env, accessKeyId, secretAccessKey),
+      async checkReady(signal) {
+        const client = new S3Client({ ...s3ClientConfig(access), maxAttempts: 1 });
+        try {
+          await client.send(new ListBucketsCommand({}), { abortSignal: signal });
+        } finally {
+          client.destroy();
+        }
+      },
+      details: { ...access, port },
+    };
   });
 }
 

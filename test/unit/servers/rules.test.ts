@@ -78,7 +78,7 @@ describe('official releases', () => {
 
 describe('building with Go', () => {
   it('requests the exact version', () => {
-    const command = { package: 'example.com/cmd/server', versionVariable: 'main.Version', needsGo: '1.25' };
+    const command = { package: 'example.com/cmd/server', versionVariable: 'main.Version' };
     expect(goInstallArgs(command, '1.8.0')).toEqual([
       ...['install', '-ldflags', '-s -w -X main.Version=1.8.0'],
       'example.com/cmd/server@v1.8.0',

@@ -14,26 +14,21 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 /** Starts one shell script an attempt; a script that stays is "ready" once it was asked `questions` times. */
 function start(scripts: readonly string[], questions = 1, signal?: AbortSignal) {
   const logFile = join(folder, 'server.log');
-  let attempts = 0;
-  let asked = 0;
-  return startServer({
-    title: 'A server',
-    fixedPort: undefined,
-    signal,
-    logFile,
-    async plan() {
-      const script = scripts[attempts] ?? 'exit 9';
-      attempts += 1;
-      return {
-        command: { executable: '/bin/sh', args: ['-c', script], env: process.env, logFile },
-        async checkReady() {
-          asked += 1;
-          if (script.startsWith('exec sleep') && asked >= questions) return;
-          throw new Error('not yet');
-        },
-        result: (server) => ({ server, attempts, asked }),
-      };
-    },
+  const details = { attempts: 0, asked: 0 };
+  const server = { title: 'A server', command: 'server' };
+  return startServer(server, { executable: '/bin/sh', logFile, signal }, () => {
+    const script = scripts[details.attempts] ?? 'exit 9';
+    details.attempts += 1;
+    return {
+      args: ['-c', script],
+      env: process.env,
+      async checkReady() {
+        details.asked += 1;
+        if (script.startsWith('exec sleep') && details.asked >= questions) return;
+        throw new Error('not yet');
+      },
+      details,
+    };
   });
 }
 
@@ -41,16 +36,16 @@ const conflict = 'echo "listen tcp: bind: address already in use" >&2; exit 1';
 
 describe('starting a server', () => {
   it('polls until the server answers', async () => {
-    const { server, asked } = await start(['exec sleep 600'], 3);
+    const server = await start(['exec sleep 600'], 3);
     await server.stop();
-    expect(asked).toBe(3);
+    expect(server.asked).toBe(3);
   });
 
   it('starts again if another process took its port', async () => {
-    const { server, attempts } = await start([conflict, conflict, 'exec sleep 600']);
+    const server = await start([conflict, conflict, 'exec sleep 600']);
     await server.kill();
     expect(await server.ended).toBe('SIGKILL');
-    expect(attempts).toBe(3);
+    expect(server.attempts).toBe(3);
   });
 
   it('gives up if its ports are repeatedly taken', async () => {

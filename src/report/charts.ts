@@ -53,13 +53,13 @@ function rowsChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup
     barOf(slot, ({ counts }) => [`${count(counts.rows)} rows`, [['rows', counts.rows]]]),
   );
   const chart = barChart({ label: `Rows: ${count(last)} in the last run`, bars });
-  return figure('Rows', { slots, chart, most: short(most), foot: '' });
+  return figure('Rows', { slots, chart, most: short(most) });
 }
 
 function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
   const bars = slots.map((slot) => barOf(slot, (run) => [length(duration(run)), [['time', duration(run)]]]));
   const chart = barChart({ label: `Duration: ${length(duration(runs.at(-1)!))} in the last run`, bars });
-  return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))), foot: '' });
+  return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))) });
 }
 
 /** From the start of the run to its publication, ms. */
@@ -67,28 +67,16 @@ export function duration(run: ReportedRun): number {
   return Math.max(0, run.publishedAt - run.startedAt) || 0;
 }
 
-type Drawn = readonly [title: string, pieces: readonly (readonly [PieceKind, number])[]];
-
-function barOf(slot: Slot, draw: (run: ReportedRun) => Drawn): Bar {
-  switch (slot.kind) {
-    case 'published': {
-      const [title, pieces] = draw(slot.run);
-      return {
-        title: `${time(slot.run.publishedAt)}: ${title}`,
-        pieces: pieces.map(([kind, value]) => ({ kind, value })),
-      };
-    }
-    case 'failed': {
-      const { outcome, error } = slot.run;
-      const title = cut(
-        `${time(slot.at)}: ${outcome}${error === null ? '' : `, ${error.message}`}`,
-        LONGEST_TOOLTIP,
-      );
-      return { title, pieces: [], mark: 'failed' };
-    }
-    case 'missed':
-      return { title: missedText(slot), pieces: [], mark: 'missed' };
+/** @param draw what a published run shows: its tooltip, and the pieces of its bar */
+function barOf(slot: Slot, draw: (run: ReportedRun) => [title: string, pieces: Bar['pieces']]): Bar {
+  if (slot.kind === 'missed') return { title: missedText(slot), pieces: [], mark: 'missed' };
+  if (slot.kind === 'published') {
+    const [title, pieces] = draw(slot.run);
+    return { title: `${time(slot.run.publishedAt)}: ${title}`, pieces };
   }
+  const { outcome, error } = slot.run;
+  const title = `${time(slot.at)}: ${outcome}${error === null ? '' : `, ${error.message}`}`;
+  return { title: cut(title, LONGEST_TOOLTIP), pieces: [], mark: 'failed' };
 }
 
 export function missedText({ from, to }: { readonly from: number; readonly to: number }): string {
@@ -99,14 +87,12 @@ interface Figure {
   readonly slots: readonly Slot[];
   readonly chart: Markup;
   readonly most: string;
-  readonly foot: string;
+  readonly foot?: string;
   readonly legend?: Markup;
 }
 
 function figure(name: string, { slots, chart, most, foot, legend = NOTHING }: Figure): Markup {
-  const ends = [slots[0], slots.at(-1)].map((slot) =>
-    slot === undefined ? '' : day(slot.kind === 'missed' ? slot.to : slot.at),
-  );
+  const ends = [slots[0]!, slots.at(-1)!].map((slot) => day(slot.kind === 'missed' ? slot.to : slot.at));
   return html`<figure><figcaption><b>${name}</b><span>0 to ${most}</span></figcaption>${chart}${axisLine(ends[0]!, ends[1]!, foot)}${legend}</figure>`;
 }
 
@@ -118,7 +104,7 @@ function flat(name: string, text: string): Markup {
 interface Bar {
   /** Tooltip. */
   readonly title: string;
-  readonly pieces: readonly { readonly kind: PieceKind; readonly value: number }[];
+  readonly pieces: readonly (readonly [PieceKind, number])[];
   /** `failed`: a run that did not publish; `missed`: a time without a published run. */
   readonly mark?: 'failed' | 'missed' | undefined;
 }
@@ -175,7 +161,7 @@ interface Place {
 
 function drawBar({ title, pieces, mark }: Bar, { x, width, scale }: Place): Markup {
   let y = HEIGHT;
-  const rects = pieces.map(({ kind, value }) => {
+  const rects = pieces.map(([kind, value]) => {
     if (value <= 0) return raw('');
     const height = Math.max(MIN_HEIGHT, value * scale);
     y -= height;
@@ -191,7 +177,7 @@ function rect(kind: string, box: Readonly<Record<'x' | 'y' | 'width' | 'height',
 }
 
 function total({ pieces }: Bar): number {
-  return pieces.reduce((sum, { value }) => sum + value, 0);
+  return pieces.reduce((sum, [, value]) => sum + value, 0);
 }
 
 function unit(value: number): string {
@@ -208,7 +194,7 @@ function drawFigure({ name, values }: FigureGroup['figures'][number], unit: stri
   const sum = values.reduce((all, { value }) => all + value, 0);
   const bars = values.map(({ label, value }) => ({
     title: `${label}: ${count(value)} ${unit}`,
-    pieces: [{ kind: 'rows', value } as const],
+    pieces: [['rows', value] as const],
   }));
   const chart = barChart({ label: `${name}: ${count(sum)} ${unit} in all`, bars, top });
   const [first, last] = [values[0], values.at(-1)].map((one) => one?.label ?? '');

@@ -1,16 +1,8 @@
 import type { RunId, UtcSeconds } from '../core/brands.js';
-import type {
-  CheckOutcome,
-  DeleteDetection,
-  PublishedMode,
-  RunCounts,
-  RunOutcome,
-} from '../core/contract/index.js';
+import type { CheckOutcome, RunOutcome } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
 import { count } from '../core/short-text.js';
-import type { CheckResult } from '../lake/documents/check-record.js';
-import type { Gap } from '../lake/documents/document-schemas.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/data-columns.js';
 
@@ -52,23 +44,18 @@ export interface ResourceReport {
   readonly unpublished: readonly UnpublishedRun[];
 }
 
-/** One published run. Times are milliseconds since 1970. */
-export interface ReportedRun {
-  readonly runId: RunId;
-  readonly mode: PublishedMode;
+/** What a report keeps of the manifest of a published run. Times are milliseconds since 1970. */
+export interface ReportedRun
+  extends Pick<
+    Manifest,
+    'runId' | 'mode' | 'updatedSince' | 'counts' | 'pages' | 'gap' | 'warnings' | 'deletes'
+  > {
   readonly startedAt: number;
   readonly publishedAt: number;
-  readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds;
-  readonly counts: RunCounts;
-  readonly pages: number;
   readonly columns: number;
-  readonly gap: Gap | null;
   /** Whether this is the first run of the lake, which inserts every row. */
   readonly isFirst: boolean;
-  readonly warnings: readonly string[];
-  /** What is known about deletes of the resource. */
-  readonly deletes: DeleteDetection;
   readonly schemaChanges: readonly string[];
   /** The outcome of each check before publish, by its name; absent: there were none. */
   readonly checks?: Readonly<Record<string, CheckOutcome>>;
@@ -134,32 +121,23 @@ function toReportedRun(
   const changes =
     before === undefined ? run.warnings.filter(isSchemaChange) : schemaChanges(before.columns, run.columns);
   const shown = new Set(changes);
+  const { runId, mode, updatedSince, counts, pages, gap, deletes, checks } = run;
   return {
-    runId: run.runId,
-    mode: run.mode,
+    ...{ runId, mode, updatedSince, counts, pages, gap, deletes },
     startedAt: Date.parse(run.startedAt),
     publishedAt: Date.parse(run.publishedAt),
-    updatedSince: run.updatedSince,
     checkpoint: run.checkpoint.updatedSince,
-    counts: run.counts,
-    pages: run.pages,
     columns: run.columns.length,
-    gap: run.gap,
     isFirst: run.previousRunId === null,
     // A gap is shown separately.
-    warnings: run.warnings.filter((warning) => !shown.has(warning) && !isGapWarning(run, warning)),
+    warnings: run.warnings.filter(
+      (warning) => !shown.has(warning) && !(gap !== null && warning.startsWith('gap: ')),
+    ),
     schemaChanges: changes,
-    deletes: run.deletes,
-    ...(run.checks === undefined ? {} : { checks: outcomesOf(run.checks) }),
+    ...(checks === undefined
+      ? {}
+      : { checks: Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome])) }),
   };
-}
-
-function outcomesOf(checks: readonly CheckResult[]): Record<string, CheckOutcome> {
-  return Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome]));
-}
-
-function isGapWarning({ gap }: Manifest, warning: string): boolean {
-  return gap !== null && warning.startsWith('gap: ');
 }
 
 /** The number of rows that a run inserted, updated or deleted. */

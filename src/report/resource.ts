@@ -138,19 +138,9 @@ function checkRow(name: string, slots: readonly Slot[]): Markup {
 }
 
 const LONGEST_CAUSE = 300;
-const RUN_COLUMNS = [
-  ...[
-    'started (UTC)',
-    'outcome',
-    'rows',
-    'inserted',
-    'updated',
-    'deleted',
-    'unchanged',
-    'duration',
-    'warnings',
-  ],
-];
+const RUN_COLUMNS = 'started (UTC)|outcome|rows|inserted|updated|deleted|unchanged|duration|warnings'.split(
+  '|',
+);
 
 /** The runs as a table, newest first; it scrolls sideways on a narrow screen. @param slots oldest first */
 function runsTable(slots: readonly Slot[]): Markup {

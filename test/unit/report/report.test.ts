@@ -156,14 +156,14 @@ describe('a bar chart', () => {
   it('draws proportional stacked bars with a minimum height', () => {
     const bars = [100, 50, 0.01, 0].map((value) => ({
       title: String(value),
-      pieces: [{ kind: 'rows' as const, value }],
+      pieces: [['rows', value] as const],
     }));
     expect(heights(barChart({ label: 'x', bars }).text)).toEqual([72, 36, 1.5]);
     const stacked = {
       title: '',
       pieces: [
-        { kind: 'inserted', value: 30 },
-        { kind: 'updated', value: 10 },
+        ['inserted', 30],
+        ['updated', 10],
       ],
     } as const;
     expect(heights(barChart({ label: 'x', bars: [stacked] }).text)).toEqual([54, 18]);

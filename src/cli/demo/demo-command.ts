@@ -1,6 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import type { ExportResult } from '../../core/contract/index.js';
+import type { ExportResult, RunReport } from '../../core/contract/index.js';
 import type { WriteBackResult } from '../../core/contract/write-back.js';
 import { HOUR_MS } from '../../core/duration.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
@@ -18,7 +19,7 @@ import { count, counted, output, table } from '../shared/output.js';
 import { shellWord } from '../shared/runnable.js';
 import { batchDiagnostics } from '../write-back/batch-lines.js';
 import { type DemoServers, startDemoServers } from './demo-servers.js';
-import { changesText, makeChanges } from './demo-service.js';
+import { makeChanges } from './demo-service.js';
 import { type Hours, hoursFigures, hoursSql, hoursTable, readHours } from './hours.js';
 
 interface DemoOptions extends GlobalOptions {
@@ -58,15 +59,15 @@ async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode>
   const { simulator, lakeFolder } = servers;
   const noted = new Set<string>();
   const first = await exportOnce(servers, noted);
-  const published = `${count(rowsOf(first))} rows of ${first.runs.length} resources`;
+  const published = `${sumOf(first, ({ rows }) => rows ?? 0)} rows of ${first.runs.length} resources`;
   output.out(`1. The first export reads everything: ${published}`);
   if (first.outcome !== 'published') return exitCodeOf(first);
-  output.out(`2. Changes: ${changesText(makeChanges(simulator))}`);
+  output.out(`2. Changes: ${makeChanges(simulator)}`);
   const second = await exportOnce(servers, noted);
   if (second.outcome !== 'published') return exitCodeOf(second);
-  const { inserted, updated } = changesOf(second);
+  const changed = (of: 'inserted' | 'updated') => sumOf(second, ({ counts }) => counts?.[of] ?? 0);
   output.out(
-    `3. The second export reads only what changed: ${count(inserted)} inserted and ${count(updated)} updated rows`,
+    `3. The second export reads only what changed: ${changed('inserted')} inserted and ${changed('updated')} updated rows`,
   );
   const written = await writeBackDemo(servers, folder);
   if (written.outcome !== 'written') return writeBackExitCode(written);
@@ -114,27 +115,20 @@ async function exportOnce(
   return result;
 }
 
-function rowsOf({ runs }: ExportResult): number {
-  return runs.reduce((sum, { rows }) => sum + (rows ?? 0), 0);
-}
-
-function changesOf({ runs }: ExportResult): { readonly inserted: number; readonly updated: number } {
-  const sum = (of: 'inserted' | 'updated') => runs.reduce((all, { counts }) => all + (counts?.[of] ?? 0), 0);
-  return { inserted: sum('inserted'), updated: sum('updated') };
+function sumOf({ runs }: ExportResult, of: (run: RunReport) => number): string {
+  return count(runs.reduce((sum, run) => sum + of(run), 0));
 }
 
 /** Ctrl-C ends the demo with its servers, which are children of this process. */
 function stopOnSignal(servers: DemoServers): () => void {
   const end = (signal: NodeJS.Signals): void => {
     output.note(`\n${signal}: stopping the demo`);
-    const number = signal === 'SIGINT' ? 2 : 15;
-    void servers.stop().finally(() => process.exit(128 + number));
+    void servers.stop().finally(() => process.exit(128 + constants.signals[signal]));
   };
-  process.once('SIGINT', end);
-  process.once('SIGTERM', end);
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of signals) process.once(signal, end);
   return () => {
-    process.off('SIGINT', end);
-    process.off('SIGTERM', end);
+    for (const signal of signals) process.off(signal, end);
   };
 }
 

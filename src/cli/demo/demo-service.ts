@@ -13,14 +13,12 @@ export function demoCounts(timeEntries: number): Readonly<Record<string, number>
   };
 }
 
-/** Records created and changed between the two exports. */
-interface DemoChanges {
-  readonly created: number;
-  readonly changed: number;
-}
-
-/** Changes records as users would: books time, corrects some entries, closes tasks, renames a project. */
-export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoChanges>> {
+/**
+ * Changes records as users would: books time, corrects some entries, closes tasks, renames a project.
+ *
+ * @returns the changes in words
+ */
+export function makeChanges({ admin }: Simulator): string {
   const now = admin.now();
   const [project] = idsOf(admin.records('projects', 'listed'));
   for (let i = 0; i < 25; i++) {
@@ -40,22 +38,8 @@ export function makeChanges({ admin }: Simulator): Readonly<Record<string, DemoC
   const closed = spread(idsOf(admin.records('tasks', 'listed')), 15);
   for (const id of closed) admin.update('tasks', id, { done: true, estimateSeconds: 900 });
   if (project !== undefined) admin.update('projects', project, { name: 'Website relaunch, phase 2' });
-  return {
-    projects: { created: 0, changed: project === undefined ? 0 : 1 },
-    tasks: { created: 0, changed: closed.length },
-    'time-entries': { created: 25, changed: corrected.length },
-  };
-}
-
-/** The changes in words. */
-export function changesText(changes: Readonly<Record<string, DemoChanges>>): string {
-  const of = (name: string) => changes[name] ?? { created: 0, changed: 0 };
-  const [entries, tasks, projects] = [of('time-entries'), of('tasks'), of('projects')];
-  return [
-    `${entries.created} entries booked, ${entries.changed} corrected`,
-    `${tasks.changed} tasks closed`,
-    `${projects.changed} project renamed`,
-  ].join(', ');
+  const renamed = project === undefined ? 0 : 1;
+  return `25 entries booked, ${corrected.length} corrected, ${closed.length} tasks closed, ${renamed} project renamed`;
 }
 
 function idsOf(records: readonly string[]): string[] {

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
 import { errorMessage } from '../../core/errors.js';
 import { folderOf } from '../../lake/documents/lake-layout.js';
 import { readPublished } from '../../lake/published/read-published.js';
@@ -216,12 +214,8 @@ async function findDuckdb(note: (text: string) => void): Promise<Duckdb | { read
 }
 
 async function fromCommand(executable: string): Promise<Duckdb> {
-  const run = async (...args: string[]): Promise<string> => {
-    const running = promisify(execFile)(executable, args, { maxBuffer: 2 ** 26, timeout: COMMAND_MS });
-    // Another program of this name may wait for input.
-    running.child.stdin?.end();
-    return (await running).stdout;
-  };
+  const run = (...args: string[]): Promise<string> =>
+    runCommand(executable, args, { env: process.env, signal: AbortSignal.timeout(COMMAND_MS) });
   const version = /^v?(\d+\.\d+\S*)/.exec((await run('--version')).trim())?.[1];
   if (version === undefined) throw new Error(`${executable} is not DuckDB`);
   return {

@@ -38,38 +38,31 @@ export function runCancel(given: string, options: CancelOptions): Promise<ExitCo
       throw new UsageError(
         `${workflowId} is a ${type}, which the other workflows need. Cancel the export, backfill or write-back that it works for.`,
       );
-    if (status !== 'RUNNING') {
-      print(
-        options,
-        { workflowId, outcome: 'ended' },
-        `The ${what} has already ended (${status.toLowerCase()}).`,
-      );
+    const print = (outcome: string, text: string): ExitCode => {
+      if (options.json === true) printJson({ workflowId, outcome });
+      else output.out(text);
       return EXIT.done;
-    }
+    };
+    if (status !== 'RUNNING')
+      return print('ended', `The ${what} has already ended (${status.toLowerCase()}).`);
     await reachTemporal(temporal, () => temporal.client.workflow.getHandle(workflowId).cancel());
-    if (options.wait === false) {
-      print(options, { workflowId, outcome: 'requested' }, `The ${what} is being cancelled.`);
-      return EXIT.done;
-    }
+    if (options.wait === false) return print('requested', `The ${what} is being cancelled.`);
     const outcome = await endOf(temporal, workflowId, taskQueue);
     const text =
       outcome === 'cancelled'
         ? `The ${what} was cancelled. Published data stays.`
         : `The ${what} ended before it could be cancelled (${outcome}).`;
-    print(options, { workflowId, outcome }, text);
-    return EXIT.done;
+    return print(outcome, text);
   });
 }
 
 /** The id of a write-back whose batch id is shortened, as the command prints it; any other id as it is. */
 async function fullId(temporal: TemporalClient, given: string): Promise<string> {
   if (!/^worktrack\/[^/']+\/write-back\/[a-z-]+\/[0-9a-f]{12,63}$/.test(given)) return given;
+  const query = `WorkflowId STARTS_WITH '${given}'`;
   const ids = await reachTemporal(temporal, async () => {
     const found = new Set<string>();
-    for await (const { workflowId } of temporal.client.workflow.list({
-      query: `WorkflowId STARTS_WITH '${given}'`,
-    }))
-      found.add(workflowId);
+    for await (const { workflowId } of temporal.client.workflow.list({ query })) found.add(workflowId);
     return [...found];
   });
   const [only = given, ...others] = ids;
@@ -108,9 +101,4 @@ async function endOf(
   } finally {
     worker.close();
   }
-}
-
-function print({ json }: CancelOptions, value: object, text: string): void {
-  if (json === true) printJson(value);
-  else output.out(text);
 }

@@ -160,23 +160,22 @@ export function readWait({ timeout, wait }: WaitOptions): number | null {
 /** A missing worker is reported after this time without an answer, in milliseconds. */
 const SILENT_MS = 10_000;
 
-interface WorkerWatch {
-  /** Records that a worker has answered. */
-  answered(): void;
-  close(): void;
-}
-
-/** Reports after ten seconds without an answer that no worker polls, and later that one does. */
+/**
+ * Reports after ten seconds without an answer that no worker polls, and later that one does.
+ *
+ * @returns `answered` records that a worker has answered
+ */
 export function watchForWorker(
   temporal: TemporalClient,
   taskQueue: string,
   note: (line: string) => void,
-): WorkerWatch {
+): { answered(): void; close(): void } {
   let answeredAt = performance.now();
   let missing = false;
   const look = async (): Promise<void> => {
     if (performance.now() - answeredAt < SILENT_MS - 100) return;
-    const polled = await isPolled(temporal, taskQueue);
+    // Other calls report a server that does not answer.
+    const polled = await hasWorker(temporal, taskQueue).catch(() => true);
     const line = workerLine({ worker: 'absent', taskQueue });
     if (!polled && !missing && line !== null) note(line);
     if (polled && missing) note('A worker is polling now.');
@@ -190,11 +189,6 @@ export function watchForWorker(
     },
     close: () => clearInterval(timer),
   };
-}
-
-/** Whether a worker polls the task queue; `true` if the server does not answer, which other calls report. */
-async function isPolled(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
-  return hasWorker(temporal, taskQueue).catch(() => true);
 }
 
 const PROBE_EVERY_MS = 5_000;

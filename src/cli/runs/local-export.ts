@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { z } from 'zod';
 import {
   DEFAULT_TASK_QUEUE,
   type ExportInput,
@@ -68,8 +69,9 @@ export async function runLocalExport(
         const { giveUpAfterMs } = connection.retries;
         const since = (time: number): number => pauses.since(time);
         if (!failedByPause(result, startedAt, Date.now(), giveUpAfterMs, since)) return result;
+        const paused = formatDuration(Math.round(since(startedAt) / 1000) * 1000);
         output.note(
-          `The export was paused for ${formatDuration(wholeSeconds(since(startedAt)))} and failed only because this exceeds ` +
+          `The export was paused for ${paused} and failed only because this exceeds ` +
             `retries.giveUpAfter (${formatDuration(giveUpAfterMs)}). Starting it again.`,
         );
       }
@@ -90,10 +92,6 @@ export async function runLocalExport(
     });
     return { result, startedAt: startTime.getTime() };
   }
-}
-
-function wholeSeconds(ms: number): number {
-  return Math.round(ms / 1000) * 1000;
 }
 
 /** The folder of the state of a configuration file. */
@@ -118,19 +116,10 @@ export function localStateFolder(
   const name = digest(resolve(cwd, configFile));
   const product = 'temporal-worktrack';
   if (env.XDG_STATE_HOME) return { folder: resolve(env.XDG_STATE_HOME, product, name), isTemporary: false };
-  const kept = belowHome({ HOME: env.HOME || registeredHome() }, join('.local', 'state', product));
+  const kept = belowHome({ HOME: env.HOME || homedir() }, join('.local', 'state', product));
   return kept === null
     ? { folder: join(temporaryFolder('XDG_STATE_HOME'), 'state', name), isTemporary: true }
     : { folder: join(kept, name), isTemporary: false };
-}
-
-/** The home of this user in the system's list of users, which a container may not have. */
-function registeredHome(): string | undefined {
-  try {
-    return homedir();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */
@@ -238,19 +227,16 @@ export function failedByPause(
 /** Time limit for planning an export; the worker reads its configuration meanwhile. */
 const PLAN_LIMIT_MS = 10 * MINUTE_MS;
 
+const PAUSES = z.object({
+  aliveAt: z.number(),
+  pauses: z.array(z.tuple([z.number(), z.number()])),
+});
+
 function read(file: string): { aliveAt: number | null; pauses: readonly Pause[] } {
   try {
-    const found = JSON.parse(readFileSync(file, 'utf8')) as { aliveAt?: unknown; pauses?: unknown };
-    const { aliveAt, pauses } = found;
-    if (typeof aliveAt !== 'number' || !Array.isArray(pauses) || !pauses.every(isPause))
-      throw new TypeError();
-    return { aliveAt, pauses };
+    return PAUSES.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     // The first command in this folder, or a damaged file: no pauses are known.
     return { aliveAt: null, pauses: [] };
   }
-}
-
-function isPause(value: unknown): value is Pause {
-  return Array.isArray(value) && value.length === 2 && value.every((time) => typeof time === 'number');
 }

@@ -75,6 +75,7 @@ async function findInService(answers: StarterAnswers): Promise<Record<string, st
 }
 
 type PartialAnswers = Partial<StarterAnswers>;
+type TextAnswer = 'connection' | 'baseUrl' | 'lake' | 'endpoint' | 'region' | 'apiKeyEnv';
 
 /** Valid values for all answers, so that a single answer can be checked on its own. */
 const VALID_ANSWERS: StarterAnswers = {
@@ -86,12 +87,7 @@ const VALID_ANSWERS: StarterAnswers = {
 function answersFromOptions(options: InitOptions): PartialAnswers {
   const { connection, baseUrl, lake, endpoint, region, apiKeyEnv, resources } = options;
   const all = {
-    connection,
-    baseUrl,
-    lake,
-    endpoint,
-    region,
-    apiKeyEnv,
+    ...{ connection, baseUrl, lake, endpoint, region, apiKeyEnv },
     resources: resources && namesIn(resources),
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
@@ -132,25 +128,27 @@ async function promptOnTerminal(given: PartialAnswers): Promise<StarterAnswers> 
 
 /** Prompts for the answers that are not given. */
 export async function promptForMissing(prompter: Prompter, given: PartialAnswers): Promise<StarterAnswers> {
-  const ask = (name: keyof StarterAnswers, text: string, fallback?: string): Promise<string> =>
-    prompter.ask({ text, fallback, check: (answer) => problemWith(name, answer) });
+  const ask = async (name: TextAnswer, text: string, fallback?: string): Promise<string> =>
+    given[name] ?? prompter.ask({ text, fallback, check: (answer) => problemWith(name, answer) });
   const defaults = STARTER_DEFAULTS;
-  const connection =
-    given.connection ?? (await ask('connection', 'Name of the connection', defaults.connection));
-  const baseUrl =
-    given.baseUrl ?? (await ask('baseUrl', 'URL of the service, such as https://tracker.example.com'));
-  const lake = given.lake ?? (await ask('lake', 'Lake URL: s3://bucket/prefix or file:///absolute/folder'));
-  const isS3 = lake.startsWith('s3:');
-  const endpoint =
-    given.endpoint ?? (isS3 ? await ask('endpoint', 'Endpoint of the S3 store; empty for AWS', '') : '');
-  const region =
-    given.region ?? (isS3 ? await ask('region', 'Region of the bucket; empty for AWS_REGION', '') : '');
-  const apiKeyEnv =
-    given.apiKeyEnv ??
-    (await ask('apiKeyEnv', 'NAME of the environment variable that holds the API key', defaults.apiKeyEnv));
+  const connection = await ask('connection', 'Name of the connection', defaults.connection);
+  const baseUrl = await ask('baseUrl', 'URL of the service, such as https://tracker.example.com');
+  const lake = await ask('lake', 'Lake URL: s3://bucket/prefix or file:///absolute/folder');
+  const askS3 = async (name: TextAnswer, text: string): Promise<string> =>
+    lake.startsWith('s3:') ? ask(name, text, '') : (given[name] ?? '');
+  const endpoint = await askS3('endpoint', 'Endpoint of the S3 store; empty for AWS');
+  const region = await askS3('region', 'Region of the bucket; empty for AWS_REGION');
+  const variable = 'NAME of the environment variable that holds the API key';
+  const apiKeyEnv = await ask('apiKeyEnv', variable, defaults.apiKeyEnv);
   const resources =
     given.resources ??
-    namesIn(await ask('resources', 'Resources, separated by commas', defaults.resources.join(', ')));
+    namesIn(
+      await prompter.ask({
+        text: 'Resources, separated by commas',
+        fallback: defaults.resources.join(', '),
+        check: (answer) => problemWith('resources', answer),
+      }),
+    );
   const store = { ...(endpoint === '' ? {} : { endpoint }), ...(region === '' ? {} : { region }) };
   return { connection, baseUrl, lake, ...store, apiKeyEnv, resources };
 }

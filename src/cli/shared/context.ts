@@ -50,7 +50,14 @@ async function openTemporal(
     timeoutMs,
     onOutage,
   });
-  return traces === null ? temporal : closingTraces(temporal, traces);
+  if (traces === null) return temporal;
+  return {
+    ...temporal,
+    async close() {
+      await temporal.close();
+      await traces.close();
+    },
+  };
 }
 
 /** What a client needs apart from address and credentials. */
@@ -72,16 +79,6 @@ function reachFirst<T>(
       throw toUserError(error, target);
     },
   );
-}
-
-function closingTraces(temporal: TemporalClient, traces: Traces): TemporalClient {
-  return {
-    ...temporal,
-    async close() {
-      await temporal.close();
-      await traces.close();
-    },
-  };
 }
 
 /** Time limit for Temporal in a command that also works without it. */
@@ -180,19 +177,17 @@ export function toUserError(error: unknown, target: { address: string; namespace
     return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
   }
   if (isDenied(error)) {
-    return hasTemporalCredentials()
-      ? new ConfigurationError(
-          `Temporal at ${target.address} rejected the credentials: ${grpcMessage(error)}`,
-          {
-            remedy:
-              'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
-            cause: error,
-          },
-        )
-      : new ConfigurationError(
-          `Temporal at ${target.address} requires credentials, and none are configured: ${grpcMessage(error)}`,
-          { remedy: 'Set TEMPORAL_API_KEY, or a TLS certificate, or TEMPORAL_PROFILE.', cause: error },
-        );
+    const [what, remedy] = hasTemporalCredentials()
+      ? [
+          'rejected the credentials',
+          'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
+        ]
+      : [
+          'requires credentials, and none are configured',
+          'Set TEMPORAL_API_KEY, or a TLS certificate, or TEMPORAL_PROFILE.',
+        ];
+    const message = `Temporal at ${target.address} ${what}: ${grpcMessage(error)}`;
+    return new ConfigurationError(message, { remedy, cause: error });
   }
   if (isNamespaceMissing(error)) {
     return new ConfigurationError(`Temporal at ${target.address} has no namespace "${target.namespace}"`, {

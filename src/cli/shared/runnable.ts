@@ -2,14 +2,9 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 /** The global options that say where the configuration and the servers are. */
-interface PlaceOptions {
-  readonly config?: string;
-  readonly address?: string;
-  readonly namespace?: string;
-  readonly taskQueue?: string;
-  readonly dataConverter?: string;
+type PlaceOptions = { readonly [Name in keyof typeof PLACE]?: string } & {
   readonly connection?: readonly string[];
-}
+};
 
 /** How this process was started. */
 export interface Started {

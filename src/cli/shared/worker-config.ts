@@ -12,8 +12,8 @@ import {
 import type { GlobalOptions } from './command-options.js';
 import { age, counted, output } from './output.js';
 
-/** The two files of a difference, for messages. */
-interface Files {
+/** Where and when a command compares its configuration with a worker's. */
+interface Compared {
   /** The command's configuration file. */
   readonly source: string;
   /** Milliseconds since 1970. */
@@ -26,25 +26,25 @@ interface Files {
  * @example
  * // acme: worker 7@host has another configuration (/etc/worktrack.yaml, read 3 h ago): it lacks resource members. …
  */
-export function differenceText(found: WorkerDifference, files: Files): string {
-  const { message, remedy } = describeDifference(found, files);
+export function differenceText(found: WorkerDifference, compared: Compared): string {
+  const { message, remedy } = describeDifference(found, compared);
   return `${message}. ${remedy}`;
 }
 
-/** The same as a message and what to do. */
+/** The same as a message and what to do. A worker's default identity is `<process id>@<host>`. */
 export function describeDifference(
-  found: WorkerDifference,
-  { source, now }: Files,
+  { connection, worker, difference, loadedAt, source: file }: WorkerDifference,
+  { source, now }: Compared,
 ): { readonly message: string; readonly remedy: string } {
-  const { connection, worker, difference, loadedAt } = found;
-  const where = `${found.source}, read ${age(now - loadedAt)} ago`;
   const what = difference === null ? 'it lacks this connection' : partsOf(difference, source).join('; ');
-  const message = `${connection}: worker ${worker} has another configuration than ${source} (${where}): ${what}`;
-  return { message, remedy: remedyOf(found) };
+  const message = `${connection}: worker ${worker} has another configuration than ${source} (${file}, read ${age(now - loadedAt)} ago): ${what}`;
+  const [, pid, host] = /^(\d+)@(.+)$/.exec(worker) ?? [];
+  const reload = pid === undefined ? 'send it SIGHUP' : `run \`kill -HUP ${pid}\` on ${host}`;
+  const remedy = `To load its file again, ${reload}; or restart it. Runs use the worker's configuration.`;
+  return { message, remedy };
 }
 
-function partsOf(difference: NonNullable<WorkerDifference['difference']>, source: string): string[] {
-  const { added, missing, keys } = difference;
+function partsOf({ added, missing, keys }: ConfigDifference, source: string): string[] {
   return [
     ...(added.length === 0 ? [] : [`it lacks ${resources(added)}`]),
     ...(missing.length === 0 ? [] : [`it also has ${resources(missing)}, which ${source} lacks`]),
@@ -54,13 +54,6 @@ function partsOf(difference: NonNullable<WorkerDifference['difference']>, source
 
 function resources(names: readonly string[]): string {
   return `${names.length === 1 ? 'resource' : 'resources'} ${names.join(', ')}`;
-}
-
-/** What to do. A worker's default identity is `<process id>@<host>`. */
-function remedyOf({ worker }: WorkerDifference): string {
-  const [, pid, host] = /^(\d+)@(.+)$/.exec(worker) ?? [];
-  const reload = pid === undefined ? 'send it SIGHUP' : `run \`kill -HUP ${pid}\` on ${host}`;
-  return `To load its file again, ${reload}; or restart it. Runs use the worker's configuration.`;
 }
 
 /** What the workers of a task queue are to a command. */
@@ -100,9 +93,8 @@ export function checkDifferences(
   differences: readonly WorkerDifference[],
   { source, wanted }: { readonly source: string; readonly wanted: readonly string[] },
 ): void {
-  const files = { source, now: Date.now() };
   for (const found of differences) {
-    const text = differenceText(found, files);
+    const text = differenceText(found, { source, now: Date.now() });
     const lacks = found.difference === null || found.difference.added.some((name) => wanted.includes(name));
     if (lacks) throw new ConfigurationError(text, { remedy: 'Nothing was started.' });
     output.note(`warning: ${text}`);

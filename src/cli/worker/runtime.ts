@@ -6,7 +6,6 @@ import {
   makeTelemetryFilterString,
   Runtime,
 } from '@temporalio/worker';
-
 import { prometheusMetrics } from '../../temporal/worker/telemetry.js';
 import { jsonLine, textLine } from '../shared/log-line.js';
 
@@ -36,14 +35,16 @@ export function installRuntime({ format, level, file, metrics }: LogOptions): Lo
     file === undefined && process.stderr.isTTY ? process.stderr.columns : undefined;
   const lineOf = (entry: LogEntry): string =>
     format === 'json' ? jsonLine(entry) : textLine(entry, width());
-  const logger = new DefaultLogger(upper(level), (entry) => void target.write(`${lineOf(entry)}\n`));
+  const logger = new DefaultLogger(
+    level.toUpperCase() as LogEntry['level'],
+    (entry) => void target.write(`${lineOf(entry)}\n`),
+  );
   // Without `forward`, the SDK's core writes to the console itself. It logs each retry of each call while Temporal is out
   // of reach, which the worker logs once a minute.
   const filter = `${makeTelemetryFilterString({ core: 'WARN' })},temporalio_client::retry=ERROR`;
   const logging = { filter, forward: {} };
-  const telemetryOptions =
-    metrics === undefined ? { logging } : { logging, metrics: prometheusMetrics(metrics) };
-  Runtime.install({ logger, shutdownSignals: [], telemetryOptions });
+  const measured = metrics === undefined ? {} : { metrics: prometheusMetrics(metrics) };
+  Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging, ...measured } });
   return logger;
 }
 
@@ -52,8 +53,4 @@ export function silenceRuntime(): void {
   const logging = { filter: makeTelemetryFilterString({ core: 'ERROR' }), forward: {} };
   const logger = new DefaultLogger('ERROR', () => {});
   Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging } });
-}
-
-function upper(level: LogLevelName): LogEntry['level'] {
-  return level.toUpperCase() as LogEntry['level'];
 }

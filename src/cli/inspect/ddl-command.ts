@@ -4,12 +4,11 @@ import { clashingResources, clashingTables, renderDdl, type Statement } from '..
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral } from '../shared/command-options.js';
 import {
-  type ConnectionSummary,
   chooseConnections,
   connectionLines,
   eachConnection,
-  failedSummary,
   readSettings,
+  summariesOf,
   totalLine,
 } from '../shared/each-connection.js';
 import { readDay } from '../shared/open-lake.js';
@@ -55,10 +54,9 @@ async function ddlOfSeveral(
   const ended = await eachConnection(chosen, (connection, timeoutMs) =>
     statementsOf(connection, options, { dt, timeoutMs, isPrefixed: true }),
   );
-  const summaries = ended.map(({ connection: { name }, result, failure }): ConnectionSummary => {
-    if (failure !== null) return failedSummary(name, failure.code, failure.message);
-    const detail = counted(result.resources, 'resource');
-    return { name, code: EXIT.done, problem: false, state: 'printed', detail, lines: [] };
+  const summaries = summariesOf(ended, ({ resources }) => {
+    const detail = counted(resources, 'resource');
+    return { code: EXIT.done, problem: false, state: 'printed', detail, lines: [] };
   });
   const isShown = options.failing !== true;
   const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];

@@ -4,7 +4,6 @@ import { resolveSecret } from '../../core/secrets.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { plainHashWarning } from '../../doctor/check-masking.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readSettings } from '../shared/each-connection.js';
@@ -54,32 +53,31 @@ async function checkSchedules(
   const temporal = await tryTemporal(options, 'It has not checked the schedule.', TEMPORAL_TIMEOUT_MS);
   if (temporal === null) return;
   try {
-    for (const connection of bySchedule.values()) await checkSchedule(temporal, connection, askForTimes);
+    for (const connection of bySchedule.values())
+      checkTimes(connection, await askForTimes(temporal, connection).catch(keepOther));
   } finally {
     await temporal.close();
   }
 }
 
-async function checkSchedule(
-  temporal: TemporalClient,
-  connection: ConnectionSettings,
-  askForTimes: (temporal: TemporalClient, connection: ConnectionSettings) => Promise<readonly Date[]>,
-): Promise<void> {
-  const { cron, timezone } = connection.schedule;
-  const path = `connections.${connection.name}.schedule`;
-  let next: Date | undefined;
-  try {
-    [next] = await askForTimes(temporal, connection);
-  } catch (error) {
-    if (error instanceof ConfigurationError) throw error;
-    output.note(`    Temporal has not checked ${path}: ${errorMessage(error)}`);
-    return;
-  }
-  if (next !== undefined)
-    output.out(`    Temporal accepts ${path}; the next run would start at ${toUtcSeconds(next.getTime())}`);
-  else
+/** Errors other than a schedule that Temporal rejects are only a note. */
+function keepOther(error: unknown): string {
+  if (error instanceof ConfigurationError) throw error;
+  return errorMessage(error);
+}
+
+/** @param times the next runs, or why Temporal has not checked them */
+function checkTimes({ name, schedule }: ConnectionSettings, times: readonly Date[] | string): void {
+  const { cron, timezone } = schedule;
+  const path = `connections.${name}.schedule`;
+  if (typeof times === 'string') output.note(`    Temporal has not checked ${path}: ${times}`);
+  else if (times[0] === undefined)
     throw new ConfigurationError(`${path}: cron ${JSON.stringify(cron)} (${timezone}) never runs`, {
       path,
       remedy: `Correct ${path} in the configuration.`,
     });
+  else {
+    const at = toUtcSeconds(times[0].getTime());
+    output.out(`    Temporal accepts ${path}; the next run would start at ${at}`);
+  }
 }

@@ -58,14 +58,14 @@ export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
     ...environment,
     ...(await runChecks({ connections, temporal, timeoutMs })),
   ];
-  const trials = options.tryService === true ? await tryServices(connections, checked, timeoutMs) : [];
-  const findings = [...checked, ...trials.flatMap((trial) => trial.findings)];
+  const trials =
+    options.tryService === true ? await tryServices(connections, checked, source, timeoutMs) : null;
+  const findings = [...checked, ...(trials ?? []).flatMap((trial) => trial.findings)];
   const cause = worstCause(findings);
-  const settings = trials.map((trial) => ({ ...trial, yaml: yamlOf(source, trial) }));
-  if (options.json === true) printJson(doctorJson(findings, options.tryService === true ? settings : null));
+  if (options.json === true) printJson(doctorJson(findings, trials));
   else {
     for (const line of linesFor(findings, connections.length, options)) output.styled(line);
-    for (const trial of settings) for (const line of settingsLines(trial, source)) output.out(line);
+    for (const trial of trials ?? []) for (const line of settingsLines(trial, source)) output.out(line);
   }
   return cause === null ? EXIT.done : EXIT_OF[cause];
 }
@@ -74,25 +74,22 @@ interface Trial {
   readonly connection: string;
   readonly findings: readonly ConnectionFinding[];
   readonly suggestions: Suggestions;
+  /** The suggestions as YAML, empty if nothing needs to change. */
+  readonly yaml: string;
 }
 
-/** A trial and its settings as YAML, empty if nothing needs to change. */
-type Pasted = Trial & { readonly yaml: string };
-
-/** Tries the services in turn, unless their key or their address does not work. */
+/** Tries the services in turn, unless their key or their address does not work. @param source the configuration file */
 async function tryServices(
   connections: readonly ConnectionSettings[],
   checked: readonly ConnectionFinding[],
+  source: string,
   timeoutMs: number,
 ): Promise<Trial[]> {
   const trials: Trial[] = [];
   for (const connection of connections) {
     const { name } = connection;
     const fails = checked.some(
-      (one) =>
-        one.connection === name &&
-        one.state === 'problem' &&
-        (one.check === 'key' || one.check === 'service'),
+      (one) => one.connection === name && one.state === 'problem' && ['key', 'service'].includes(one.check),
     );
     if (fails) continue;
     output.note(`Trying the service of ${name}; this can take some minutes.`);
@@ -101,21 +98,13 @@ async function tryServices(
       connection: name,
       suggestions,
       findings: findings.map((one) => ({ connection: name, ...one })),
+      yaml: settingsToPaste(readFileSync(source, 'utf8'), name, suggestions),
     });
   }
   return trials;
 }
 
-function yamlOf(source: string, { connection, suggestions }: Trial): string {
-  return settingsToPaste(readFileSync(source, 'utf8'), connection, {
-    sync: { ...suggestions.sync },
-    resources: Object.fromEntries(
-      Object.entries(suggestions.resources).map(([name, more]) => [name, { ...more }]),
-    ),
-  });
-}
-
-function settingsLines({ connection, suggestions, yaml }: Pasted, source: string): string[] {
+function settingsLines({ connection, suggestions, yaml }: Trial, source: string): string[] {
   if (isEmpty(suggestions)) return ['', `${connection}: the settings fit the service.`];
   return [
     '',
@@ -172,24 +161,15 @@ function invalidConfiguration(error: unknown): ConnectionFinding {
   return { connection: null, ...problem('configuration', 'configuration', errorMessage(error).trim(), text) };
 }
 
-/** The object that `doctor --json` prints. @param settings `null` without `--try-service` */
-function doctorJson(findings: readonly ConnectionFinding[], settings: readonly Pasted[] | null): object {
+/** The object that `doctor --json` prints. @param trials `null` without `--try-service` */
+function doctorJson(findings: readonly ConnectionFinding[], trials: readonly Trial[] | null): object {
+  const settings = trials?.map(({ connection, suggestions, yaml }) => [connection, { ...suggestions, yaml }]);
   return {
-    ...(settings === null
-      ? {}
-      : {
-          settings: Object.fromEntries(
-            settings.map(({ connection, suggestions, yaml }) => [connection, { ...suggestions, yaml }]),
-          ),
-        }),
+    ...(settings === undefined ? {} : { settings: Object.fromEntries(settings) }),
     outcome: stateOf(findings),
-    checks: findings.map(({ connection, check, state, message, remedy }) => ({
-      connection,
-      check,
-      state,
-      message,
-      remedy,
-    })),
+    checks: findings.map(({ connection, check, state, message, remedy }) => {
+      return { connection, check, state, message, remedy };
+    }),
   };
 }
 

@@ -119,7 +119,7 @@ const STATES: Readonly<Partial<Record<ExitCode, string>>> = {
 };
 
 /** The summary of a connection where the command itself failed. @param message what happened and what to do next */
-export function failedSummary(name: string, code: ExitCode, message: string): ConnectionSummary {
+function failedSummary(name: string, code: ExitCode, message: string): ConnectionSummary {
   const lines = message.split('\n');
   return { name, code, problem: true, state: STATES[code] ?? 'failed', detail: lines[0]!, lines };
 }

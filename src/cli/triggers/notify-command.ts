@@ -79,24 +79,15 @@ async function send(
   target: NotifyTarget,
   message: AlertMessage,
 ): Promise<Answer> {
-  const common = {
-    connection: connection.name,
-    target: targetPath(connection, target),
-    format: target.format,
-    sent: message.kind,
-  };
+  const path = targetPath(connection, target);
+  const common = { connection: connection.name, target: path, format: target.format, sent: message.kind };
   try {
     const { status, text } = await postAlert({ connection, target, message, named: [] });
     return { ...common, outcome: isSuccess(status) ? 'accepted' : 'rejected', status, text };
   } catch (error) {
     if (!(error instanceof WorktrackError)) throw error;
     const outcome = error instanceof ConfigurationError ? 'not sent' : 'rejected';
-    return {
-      ...common,
-      outcome,
-      status: null,
-      text: error.describe(),
-    };
+    return { ...common, outcome, status: null, text: error.describe() };
   }
 }
 

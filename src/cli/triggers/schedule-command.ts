@@ -1,5 +1,6 @@
+import { DateTime } from 'luxon';
 import { scheduleId } from '../../core/contract/index.js';
-import { DAY_MS, MINUTE_MS } from '../../core/duration.js';
+import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
@@ -54,11 +55,9 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
         throw toUserError(error, temporal);
       });
     return printEnded(await eachConnection(chosen, actWithReason), options, {
-      summary: ({ state, detail, lines, warnings = [] }) => ({
-        ...{ code: EXIT.done, problem: false, state, detail },
-        lines,
-        notes: warnings,
-      }),
+      summary: ({ state, detail, lines, warnings: notes = [] }) => {
+        return { code: EXIT.done, problem: false, state, detail, lines, notes };
+      },
       json: ({ value }) => value,
     });
   });
@@ -201,20 +200,11 @@ export function nextSkippedNight(
   const [minute, hour] = /^(\d{1,2}) (\d{1,2}) \S+ \S+ \S+$/.exec(cron.replace(/\s+/g, ' '))?.slice(1) ?? [];
   if (minute === undefined || hour === undefined) return null;
   const time = `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;
-  const format = new Intl.DateTimeFormat('en-CA', {
-    timeZone: timezone,
-    dateStyle: 'short',
-    timeStyle: 'short',
-    hourCycle: 'h23',
-  });
-  const local = (at: number): string => format.format(at).replace(', ', 'T');
-  const today = Math.floor(from / DAY_MS) * DAY_MS;
   for (let day = 1; day <= DAYS_AHEAD; day++) {
-    const asUtc = today + day * DAY_MS + (Number(hour) * 60 + Number(minute)) * MINUTE_MS;
-    const date = new Date(asUtc).toISOString().slice(0, 10);
-    // The time exists if one of the zone's offsets around it leads to this local time.
-    const offsets = [asUtc - DAY_MS, asUtc + DAY_MS].map((at) => Date.parse(`${local(at)}:00Z`) - at);
-    if (!offsets.some((offset) => local(asUtc - offset) === `${date}T${time}`)) return { date, time };
+    const date = new Date(from + day * DAY_MS).toISOString().slice(0, 10);
+    // Luxon moves a time that does not exist to the end of the gap.
+    const local = DateTime.fromISO(`${date}T${time}`, { zone: timezone });
+    if (local.toFormat('HH:mm') !== time) return { date, time };
   }
   return null;
 }

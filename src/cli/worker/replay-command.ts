@@ -45,13 +45,12 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
     if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
     return printEnded(ended, options, {
       summary(done) {
-        const diverged = done.filter(isDiverged);
-        const state = done.length === 0 ? 'no workflows' : diverged.length > 0 ? 'diverged' : 'replayed';
+        const { code, problem, outcome, diverged } = judge(done);
+        const state = done.length === 0 ? 'no workflows' : outcome;
         const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
-        const code = codeOf(done);
-        return { code, problem: diverged.length > 0, state, detail, lines: diverged.flatMap(linesOf) };
+        return { code, problem, state, detail, lines: diverged.flatMap(linesOf) };
       },
-      json: (histories) => ({ outcome: outcomeOf(histories), histories }),
+      json: (histories) => ({ outcome: judge(histories).outcome, histories }),
     });
   });
 }
@@ -76,8 +75,7 @@ async function replayerOf(options: GlobalOptions) {
   silenceRuntime();
   return async (histories: Histories, onEnd: (one: ReplayedHistory) => void = () => {}) => {
     const done: ReplayedHistory[] = [];
-    const converter = dataConverter === undefined ? {} : { dataConverter };
-    for await (const replayed of replayHistories(histories, converter)) {
+    for await (const replayed of replayHistories(histories, dataConverter && { dataConverter })) {
       done.push(replayed);
       onEnd(replayed);
     }
@@ -92,29 +90,24 @@ async function replay(histories: Histories, options: ReplayCommandOptions): Prom
   });
   // Replaying nothing must not look like success.
   if (done.length === 0) throw nothingFound();
-  if (options.json === true) printJson({ outcome: outcomeOf(done), histories: done });
-  const diverged = done.filter(isDiverged).length;
-  output.note(`Histories checked: ${done.length}; diverged: ${diverged}.`);
-  if (diverged > 0) output.note(ADVICE);
-  return codeOf(done);
+  const { code, outcome, diverged } = judge(done);
+  if (options.json === true) printJson({ outcome, histories: done });
+  output.note(`Histories checked: ${done.length}; diverged: ${diverged.length}.`);
+  if (diverged.length > 0) output.note(ADVICE);
+  return code;
+}
+
+function judge(done: readonly ReplayedHistory[]) {
+  const diverged = done.filter(({ outcome }) => outcome === 'diverged');
+  const problem = diverged.length > 0;
+  const code: ExitCode = problem ? EXIT.failed : EXIT.done;
+  return { diverged, problem, code, outcome: problem ? 'diverged' : 'replayed' };
 }
 
 function nothingFound(): UsageError {
   return new UsageError(
     'found no workflows of this package to replay; check --namespace, --task-queue, --connection and --workflow-id',
   );
-}
-
-function isDiverged({ outcome }: ReplayedHistory): boolean {
-  return outcome === 'diverged';
-}
-
-function outcomeOf(done: readonly ReplayedHistory[]): 'replayed' | 'diverged' {
-  return done.some(isDiverged) ? 'diverged' : 'replayed';
-}
-
-function codeOf(done: readonly ReplayedHistory[]): ExitCode {
-  return done.some(isDiverged) ? EXIT.failed : EXIT.done;
 }
 
 function linesOf({ name, workflowType, events, outcome, error }: ReplayedHistory): string[] {

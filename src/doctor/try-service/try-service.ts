@@ -15,10 +15,7 @@ import { findWindowField, type WindowInput } from './window-field.js';
 const RETRY_DELAY_MS = 5_000;
 
 /** Settings of one resource that follow from what the service does. */
-interface ResourceSuggestions {
-  readonly fetchById?: boolean;
-  readonly windowField?: string;
-}
+type ResourceSuggestions = { readonly fetchById?: boolean; readonly windowField?: string };
 
 /** Settings of a connection that follow from what the service does. Empty: nothing needs to change. */
 export interface Suggestions {

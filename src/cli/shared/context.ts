@@ -179,15 +179,14 @@ export function toUserError(error: unknown, target: { address: string; namespace
   if (isDenied(error)) {
     const [what, remedy] = hasTemporalCredentials()
       ? [
-          'rejected the credentials',
+          `Temporal at ${target.address} rejected the credentials`,
           'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',
         ]
       : [
-          'requires credentials, and none are configured',
+          `Temporal at ${target.address} requires credentials, and none are configured`,
           'Set TEMPORAL_API_KEY, or a TLS certificate, or TEMPORAL_PROFILE.',
         ];
-    const message = `Temporal at ${target.address} ${what}: ${grpcMessage(error)}`;
-    return new ConfigurationError(message, { remedy, cause: error });
+    return new ConfigurationError(`${what}: ${grpcMessage(error)}`, { remedy, cause: error });
   }
   if (isNamespaceMissing(error)) {
     return new ConfigurationError(`Temporal at ${target.address} has no namespace "${target.namespace}"`, {

@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { quarantineKey } from '../../src/lake/documents/lake-layout.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
-import { HeldStore, type ObjectStore } from '../../src/lake/store/index.js';
+import { type HeldStore, holdObjects, type ObjectStore } from '../../src/lake/store/index.js';
 import { fixRun, stagedKey, writeStaged } from './lake-staging.js';
 import type { Staging } from './staging.js';
 
@@ -48,7 +48,7 @@ export class MemoryStaging implements Staging {
     this.#run = run;
     this.#request = request;
     const staged = this.key('');
-    this.store = new HeldStore(lake, {
+    this.store = holdObjects(lake, {
       isHeld: (key) => !this.#isInLake && (key.startsWith(staged) || this.#isQuarantined(key)),
       onHeld: (bytes) => this.#take(bytes),
     });

@@ -30,23 +30,14 @@ export function crc32ToHex(crc: number): string {
   return (crc >>> 0).toString(16).padStart(8, '0');
 }
 
-/** Parses eight hexadecimal digits. @throws RangeError for any other text */
-export function crc32FromHex(hex: string): number {
-  if (!/^[0-9a-f]{8}$/i.test(hex)) throw new RangeError(`Not a CRC32 in eight hexadecimal digits: ${hex}`);
-  return Number.parseInt(hex, 16);
+/** Converts eight hexadecimal digits for S3's `x-amz-checksum-crc32`: Base64 of the four bytes, most significant first. */
+export function crc32ToBase64(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64');
 }
 
-/** Formats a CRC32 for S3's `x-amz-checksum-crc32`: Base64 of the four bytes, most significant first. */
-export function crc32ToBase64(crc: number): string {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc >>> 0);
-  return bytes.toString('base64');
-}
-
-/** Parses S3's format; null for any other text, such as a composite checksum of parts (`0n1OSA==-2`). */
-export function crc32FromBase64(base64: string): number | null {
-  if (!/^[A-Za-z0-9+/]{6}==$/.test(base64)) return null;
-  return Buffer.from(base64, 'base64').readUInt32BE(0);
+/** Reverse of `crc32ToBase64`; null for any other text, such as a composite checksum of parts (`0n1OSA==-2`). */
+export function crc32FromBase64(base64: string): string | null {
+  return /^[A-Za-z0-9+/]{6}==$/.test(base64) ? Buffer.from(base64, 'base64').toString('hex') : null;
 }
 
 /** a * b modulo the polynomial, over GF(2). */

@@ -20,7 +20,7 @@ const CODES = {
 
 export type StoreErrorKind = keyof typeof CODES;
 
-interface StoreErrorDetails {
+export interface StoreErrorDetails {
   readonly kind: StoreErrorKind;
   /** Name of the `ObjectStore` operation: `read`, `write`, `swap`, ... */
   readonly operation: string;

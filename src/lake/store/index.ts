@@ -1,6 +1,6 @@
 export { ALL_REMOVED, addRemovals, type Removal, removalWarning } from '../../core/removal.js';
 export { ObjectNotFoundError, StoreError, type StoreErrorKind, StoreUnclearError } from './errors.js';
-export { HeldStore } from './held-store.js';
+export { type HeldStore, holdObjects } from './held-store.js';
 export { toObjectKey } from './key.js';
 export { openStore } from './open.js';
 export type {

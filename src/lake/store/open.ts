@@ -2,10 +2,10 @@ import { isAbsolute, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { StoreError } from './errors.js';
-import { FileStore } from './file/store.js';
+import { fileStore } from './file/store.js';
 import { keyProblem } from './key.js';
 import type { ObjectStore, StoreLogger } from './port.js';
-import { S3Store } from './s3/store.js';
+import { s3Store } from './s3/store.js';
 
 interface OpenStoreOptions {
   /** Default: warnings are dropped. */
@@ -26,10 +26,9 @@ interface OpenStoreOptions {
  */
 export function openStore(lake: LakeSettings, options: OpenStoreOptions = {}): ObjectStore {
   const location = parseLocation(lake.url);
-  const logger = options.logger ?? { warn: () => {} };
   return location.type === 's3'
-    ? new S3Store(lake, location, { logger })
-    : new FileStore(location.folder, { logger });
+    ? s3Store(lake, location, options.logger ?? { warn: () => {} })
+    : fileStore(location.folder);
 }
 
 export type Location =

@@ -86,6 +86,13 @@ export interface StoreLogger {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+/** All chunks of a stream as one buffer. */
+export async function joined(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return Buffer.concat(all);
+}
+
 /**
  * The interface to the object store of a lake. Keys are relative to the lake's root and are checked (`toObjectKey`), so
  * no key can point outside the lake. Failures are `StoreError`s; an aborted signal throws its reason.

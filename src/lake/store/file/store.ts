@@ -2,23 +2,11 @@ import { copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promi
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
-import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
+import { ALL_REMOVED, addRemovals } from '../../../core/removal.js';
 import { RunningDigest } from '../digest.js';
 import { ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
-import type {
-  AbortedUploads,
-  Expected,
-  ListedObject,
-  ObjectInfo,
-  ObjectStore,
-  ObjectWriter,
-  ReadOptions,
-  StoreLogger,
-  SwapResult,
-  WriteOptions,
-  WrittenObject,
-} from '../port.js';
+import { joined, type ObjectStore, type ReadOptions } from '../port.js';
 import { isAbsent, toFileStoreError } from './file-errors.js';
 import { isTemporaryName, LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
 import { etagOf, swapFile } from './swap.js';
@@ -32,151 +20,115 @@ const MAX_DIGESTS = 10_000;
  * A lake in a local folder. Network file systems are not supported, and content types are not stored. The first write
  * creates the folder.
  */
-export class FileStore implements ObjectStore {
-  readonly url: string;
-  readonly #folder: LakeFolder;
+export function fileStore(root: string): ObjectStore {
+  const folder = new LakeFolder(root);
   /** Digests of files by path, valid while inode, size and modification time are unchanged. */
-  readonly #digests = new Map<string, { stamp: string; crc32: string; sha256: string }>();
-
-  constructor(root: string, _options: { logger: StoreLogger }) {
-    this.url = pathToFileURL(root).href;
-    this.#folder = new LakeFolder(root);
-  }
-
-  async read(key: ObjectKey, options: ReadOptions = {}): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of streamFile(this.#folder, key, options)) chunks.push(chunk);
-    return Buffer.concat(chunks);
-  }
-
-  async readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null> {
-    try {
-      const body = await this.read(key);
-      return { body, etag: etagOf(body) };
-    } catch (error) {
-      if (error instanceof ObjectNotFoundError) return null;
-      throw error;
-    }
-  }
-
-  stream(key: ObjectKey, options: ReadOptions = {}): AsyncIterable<Buffer> {
-    return streamFile(this.#folder, key, options);
-  }
-
-  async write(
-    key: ObjectKey,
-    body: Uint8Array | readonly Uint8Array[],
-    options: WriteOptions = {},
-  ): Promise<WrittenObject> {
-    const writer = new FileWriter(this.#folder, key, { signal: options.signal });
-    for (const piece of body instanceof Uint8Array ? [body] : body) await writer.write(piece);
-    return writer.finish();
-  }
-
-  openWriter(key: ObjectKey, options: WriteOptions = {}): ObjectWriter {
-    return new FileWriter(this.#folder, key, { signal: options.signal });
-  }
-
-  async swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult> {
-    return swapFile(this.#folder, key, body, expected);
-  }
-
-  async head(key: ObjectKey): Promise<ObjectInfo | null> {
-    const path = this.#folder.pathOf(key);
-    return this.#folder.run('head', key, async () => {
-      try {
-        const info = await stat(path, { bigint: true });
-        if (!info.isFile()) return null;
-        const { crc32, sha256 } = await this.#digestOf(key, path, `${info.ino} ${info.size} ${info.mtimeNs}`);
-        return { key, bytes: Number(info.size), etag: sha256, crc32, modifiedAt: Number(info.mtimeMs) };
-      } catch (error) {
-        if (isAbsent(error) || error instanceof ObjectNotFoundError) return null;
-        throw error;
-      }
-    });
-  }
-
-  async *list(prefix: string): AsyncGenerator<ListedObject, void, undefined> {
-    try {
-      yield* walk(this.#folder.root, checkPrefix(prefix));
-    } catch (error) {
-      throw toFileStoreError(error, { operation: 'list', key: null, folder: this.#folder.root });
-    }
-  }
-
-  async listFolders(prefix: string): Promise<string[]> {
-    return this.#folder.run('listFolders', null, () => foldersOf(this.#folder.root, checkFolder(prefix)));
-  }
-
-  async copy(from: ObjectKey, to: ObjectKey): Promise<void> {
-    const source = this.#folder.pathOf(from);
-    const target = this.#folder.pathOf(to);
-    const temporary = join(dirname(target), temporaryName());
-    await this.#folder.run('copy', from, async () => {
-      if (!(await stat(source)).isFile())
-        throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: this.#folder.root });
-      try {
-        await this.#folder.withFolder(temporary, () => copyFile(source, temporary));
-        const handle = await open(temporary, 'r+');
-        await handle.sync().finally(() => handle.close());
-        await rename(temporary, target);
-        await syncFolder(dirname(target));
-      } finally {
-        await rm(temporary, { force: true });
-      }
-    });
-  }
-
-  async remove(keys: readonly ObjectKey[]): Promise<Removal> {
-    // All keys are checked before the first file is removed.
-    const paths = keys.map((key) => ({ key, path: this.#folder.pathOf(key) }));
-    let refused = ALL_REMOVED;
-    for (const { key, path } of paths) {
-      this.#digests.delete(path);
-      const removing = this.#folder.run('remove', key, async () => {
-        await refuseLinks(this.#folder.root, key);
-        // A key whose parent is a file, or that is itself a folder, is not an object either.
-        const info = await stat(path).catch((error: unknown) =>
-          isAbsent(error) ? null : Promise.reject(error),
-        );
-        if (!info?.isFile()) return;
-        await rm(path, { force: true });
-        await this.#folder.prune(path);
-      });
-      await removing.catch((error: unknown) => {
-        if (!(error instanceof StoreError) || error.kind !== 'access-denied') throw error;
-        refused = addRemovals(refused, { refused: 1, said: error.said });
-      });
-    }
-    return refused;
-  }
-
-  async abortUploads(
-    prefix: string,
-    isAbandoned: (key: ObjectKey, startedAt: number) => boolean = () => true,
-  ): Promise<AbortedUploads> {
-    checkFolder(prefix);
-    const remove = () => removeUnfinished(this.#folder, prefix, isAbandoned);
-    return { aborted: await this.#folder.run('abortUploads', null, remove), refused: null };
-  }
-
-  /** A file has no uploads. */
-  async probeUploads(): Promise<void> {}
-
-  close(): void {
-    this.#digests.clear();
-  }
-
-  async #digestOf(key: ObjectKey, path: string, stamp: string): Promise<{ crc32: string; sha256: string }> {
-    const known = this.#digests.get(path);
+  const digests = new Map<string, { stamp: string; crc32: string; sha256: string }>();
+  const digestOf = async (key: ObjectKey, path: string, stamp: string) => {
+    const known = digests.get(path);
     if (known?.stamp === stamp) return known;
     const digest = new RunningDigest();
-    for await (const chunk of streamFile(this.#folder, key)) digest.update(chunk);
+    for await (const chunk of streamFile(folder, key)) digest.update(chunk);
     const found = { stamp, ...digest.finish(key) };
-    if (this.#digests.size >= MAX_DIGESTS) this.#digests.clear();
-    this.#digests.set(path, found);
+    if (digests.size >= MAX_DIGESTS) digests.clear();
+    digests.set(path, found);
     return found;
-  }
+  };
+  return {
+    url: pathToFileURL(root).href,
+    read: (key, options) => joined(streamFile(folder, key, options)),
+    async readIfExists(key) {
+      try {
+        const body = await joined(streamFile(folder, key));
+        return { body, etag: etagOf(body) };
+      } catch (error) {
+        if (error instanceof ObjectNotFoundError) return null;
+        throw error;
+      }
+    },
+    stream: (key, options) => streamFile(folder, key, options),
+    async write(key, body, options) {
+      const writer = new FileWriter(folder, key, options);
+      for (const piece of body instanceof Uint8Array ? [body] : body) await writer.write(piece);
+      return writer.finish();
+    },
+    openWriter: (key, options) => new FileWriter(folder, key, options),
+    swap: (key, body, expected) => swapFile(folder, key, body, expected),
+    async head(key) {
+      const path = folder.pathOf(key);
+      return folder.run('head', key, async () => {
+        try {
+          const info = await stat(path, { bigint: true });
+          if (!info.isFile()) return null;
+          const { crc32, sha256 } = await digestOf(key, path, `${info.ino} ${info.size} ${info.mtimeNs}`);
+          return { key, bytes: Number(info.size), etag: sha256, crc32, modifiedAt: Number(info.mtimeMs) };
+        } catch (error) {
+          if (isAbsent(error) || error instanceof ObjectNotFoundError) return null;
+          throw error;
+        }
+      });
+    },
+    async *list(prefix) {
+      try {
+        yield* walk(root, checkPrefix(prefix));
+      } catch (error) {
+        throw toFileStoreError(error, { operation: 'list', key: null, folder: root });
+      }
+    },
+    listFolders: (prefix) => folder.run('listFolders', null, () => foldersOf(root, checkFolder(prefix))),
+    copy: (from, to) => copyWithin(folder, from, to),
+    async remove(keys) {
+      // All keys are checked before the first file is removed.
+      const paths = keys.map((key) => ({ key, path: folder.pathOf(key) }));
+      let refused = ALL_REMOVED;
+      for (const { key, path } of paths) {
+        digests.delete(path);
+        await folder
+          .run('remove', key, () => removeFile(folder, key, path))
+          .catch((error: unknown) => {
+            if (!(error instanceof StoreError) || error.kind !== 'access-denied') throw error;
+            refused = addRemovals(refused, { refused: 1, said: error.said });
+          });
+      }
+      return refused;
+    },
+    async abortUploads(prefix, isAbandoned = () => true) {
+      checkFolder(prefix);
+      const remove = () => removeUnfinished(folder, prefix, isAbandoned);
+      return { aborted: await folder.run('abortUploads', null, remove), refused: null };
+    },
+    /** A file has no uploads. */
+    async probeUploads() {},
+    close: () => digests.clear(),
+  };
+}
+
+async function copyWithin(folder: LakeFolder, from: ObjectKey, to: ObjectKey): Promise<void> {
+  const source = folder.pathOf(from);
+  const target = folder.pathOf(to);
+  const temporary = join(dirname(target), temporaryName());
+  await folder.run('copy', from, async () => {
+    if (!(await stat(source)).isFile())
+      throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: folder.root });
+    try {
+      await folder.withFolder(temporary, () => copyFile(source, temporary));
+      const handle = await open(temporary, 'r+');
+      await handle.sync().finally(() => handle.close());
+      await rename(temporary, target);
+      await syncFolder(dirname(target));
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  });
+}
+
+async function removeFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<void> {
+  await refuseLinks(folder.root, key);
+  // A key whose parent is a file, or that is itself a folder, is not an object either.
+  const info = await stat(path).catch((error: unknown) => (isAbsent(error) ? null : Promise.reject(error)));
+  if (!info?.isFile()) return;
+  await rm(path, { force: true });
+  await folder.prune(path);
 }
 
 const CHUNK_BYTES = 256 * 1024;

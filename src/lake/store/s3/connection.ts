@@ -1,16 +1,15 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { StoreError } from '../errors.js';
+import { StoreError, type StoreErrorDetails, type StoreErrorKind } from '../errors.js';
 import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
-import { logMissing, type StoreFeatures } from './features.js';
-import { type S3Clients, shareS3Clients } from './s3-client.js';
+import { type S3Clients, type StoreFeatures, shareS3Clients } from './s3-client.js';
 import { toStoreError } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** The store may also no longer know credentials without an expiry time, such as those of a `credential_process`. */
-const RENEWED_FOR: readonly StoreError['kind'][] = ['expired-credentials', 'bad-credentials'];
+const RENEWED_FOR: readonly StoreErrorKind[] = ['expired-credentials', 'bad-credentials'];
 
 /** One bucket and prefix with its clients. All operations of the S3 store use it. */
 export class S3Connection {
@@ -45,23 +44,29 @@ export class S3Connection {
 
   /** Logs once what the store does not do, and what is done instead. @param error the refusal */
   missing(what: string, error: unknown): void {
-    logMissing(this.features, this.logger, what, error instanceof StoreError ? error.said : null);
+    const { logged } = this.features;
+    if (logged.has(what)) return;
+    logged.add(what);
+    const said = error instanceof StoreError ? error.said : null;
+    this.logger.warn(said === null ? what : `${what}. The store said: ${said}`);
   }
 
   /** The key in the bucket. Throws `invalid-key` for a key outside the lake, or one that is too long with the prefix. */
   keyOf(key: ObjectKey): string {
     const full = this.#root + toObjectKey(key);
     if (Buffer.byteLength(full) > MAX_KEY_BYTES) {
-      throw new StoreError({
+      throw this.failure('use', key, {
         kind: 'invalid-key',
-        operation: 'use',
-        key,
-        bucket: `s3://${this.bucket}`,
         problem: `the key is longer than ${MAX_KEY_BYTES} bytes with the lake's prefix`,
         remedy: 'Shorten the prefix in lake.url.',
       });
     }
     return full;
+  }
+
+  /** The parameters of a request that name an object. */
+  target(key: ObjectKey): { Bucket: string; Key: string } {
+    return { Bucket: this.bucket, Key: this.keyOf(key) };
   }
 
   /** The prefix in the bucket; the caller has checked it. */
@@ -97,6 +102,15 @@ export class S3Connection {
     const found = toStoreError(error, { operation, key, bucket: this.bucket, endpoint: this.#endpoint });
     if (RENEWED_FOR.includes(found.kind)) this.#clients.renewCredentials();
     return found;
+  }
+
+  /** An error that no answer of the store shows by itself. */
+  failure(
+    operation: string,
+    key: string | null,
+    details: Pick<StoreErrorDetails, 'problem' | 'remedy'> & Partial<StoreErrorDetails>,
+  ): StoreError {
+    return new StoreError({ kind: 'other', operation, key, bucket: `s3://${this.bucket}`, ...details });
   }
 
   /** Checks once that the bucket exists. A 404 of HEAD does not show whether the object or the bucket is missing. */

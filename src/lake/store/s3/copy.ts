@@ -1,5 +1,4 @@
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32FromHex } from '../crc32.js';
 import { ObjectNotFoundError, StoreError } from '../errors.js';
 import type { ObjectInfo } from '../port.js';
 import type { S3Connection } from './connection.js';
@@ -40,8 +39,7 @@ export async function copyObject(
 /** @param etag version that must be copied; absent: any */
 async function copySmall(s3: S3Connection, from: ObjectKey, to: ObjectKey, etag?: string): Promise<void> {
   const command = new (sdk().CopyObjectCommand)({
-    Bucket: s3.bucket,
-    Key: s3.keyOf(to),
+    ...s3.target(to),
     CopySource: copySource(s3, from),
     ...(etag === undefined ? {} : { CopySourceIfMatch: etag }),
     ChecksumAlgorithm: 'CRC32',
@@ -68,17 +66,15 @@ async function copyLarge(
   to: ObjectKey,
   partBytes: number,
 ): Promise<void> {
-  if (source.crc32 !== null && s3.features.uploadChecksums === 'whole') {
+  const { crc32 } = source;
+  if (crc32 !== null && s3.features.uploadChecksums === 'whole') {
     try {
-      return await copyByParts(s3, source, crc32FromHex(source.crc32), to, partBytes);
+      return await copyByParts(s3, { ...source, crc32 }, to, partBytes);
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'checksum') throw error;
       s3.logger.warn(
         'The store does not confirm the checksum of a multipart copy. The object is copied through this process',
-        {
-          from: source.key,
-          to,
-        },
+        { from: source.key, to },
       );
     }
   }
@@ -98,8 +94,7 @@ async function copyThroughHere(s3: S3Connection, from: ObjectKey, to: ObjectKey)
 
 async function copyByParts(
   s3: S3Connection,
-  source: ObjectInfo,
-  crc: number,
+  source: ObjectInfo & { readonly crc32: string },
   to: ObjectKey,
   partBytes: number,
 ): Promise<void> {
@@ -118,7 +113,7 @@ async function copyByParts(
       const part = answer.CopyPartResult;
       upload.addPart({ PartNumber: partNumber, ETag: part?.ETag, ChecksumCRC32: part?.ChecksumCRC32 });
     }
-    await upload.complete({ crc32: crc, bytes: source.bytes });
+    await upload.complete(source);
   } catch (error) {
     await upload.abort();
     throw error;

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32FromBase64, crc32ToHex } from '../crc32.js';
+import { crc32FromBase64 } from '../crc32.js';
 import type { ObjectInfo } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { isMissingObject, readAnswer } from './s3-errors.js';
@@ -11,7 +11,7 @@ export async function headObject(
   key: ObjectKey,
   signal?: AbortSignal,
 ): Promise<ObjectInfo | null> {
-  const target = { Bucket: s3.bucket, Key: s3.keyOf(key) };
+  const target = s3.target(key);
   const answer = await s3.run('head', key, signal, async () => {
     try {
       return await s3.client.send(
@@ -50,9 +50,7 @@ export function strongEtag(etag: string | undefined): string {
 
 /** The CRC32 of the whole object in hex; null if there is none, or only a composite of the parts' checksums. */
 export function fullCrc32(base64: string | undefined, type: string | undefined): string | null {
-  if (base64 === undefined || type === 'COMPOSITE') return null;
-  const crc = crc32FromBase64(base64);
-  return crc === null ? null : crc32ToHex(crc);
+  return base64 === undefined || type === 'COMPOSITE' ? null : crc32FromBase64(base64);
 }
 
 /** SDK options for an abort signal. */

@@ -1,5 +1,4 @@
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
-import { StoreError } from '../errors.js';
 import { checkFolder, checkPrefix } from '../key.js';
 import type { ListedObject, ListOptions } from '../port.js';
 import type { S3Connection } from './connection.js';
@@ -12,12 +11,7 @@ export async function* listObjects(
   { pageSize }: ListOptions = {},
 ): AsyncGenerator<ListedObject, void, undefined> {
   checkPrefix(prefix);
-  for await (const page of listPages(
-    s3,
-    'list',
-    prefix,
-    pageSize === undefined ? {} : { MaxKeys: pageSize },
-  )) {
+  for await (const page of listPages(s3, 'list', prefix, { MaxKeys: pageSize })) {
     for (const entry of page.Contents ?? []) {
       const key = s3.relative(decoded(entry.Key, page));
       // A store that ignores the prefix lists other objects too, and callers remove what is listed.
@@ -56,7 +50,7 @@ async function* listPages(
   s3: S3Connection,
   operation: string,
   prefix: string,
-  options: { Delimiter?: string; MaxKeys?: number },
+  options: { Delimiter?: string; MaxKeys?: number | undefined },
 ): AsyncGenerator<ListObjectsV2CommandOutput, void, undefined> {
   let from: { ContinuationToken?: string; StartAfter?: string } | null = {};
   while (from !== null) {
@@ -74,7 +68,10 @@ async function* listPages(
     yield page;
     from = page.IsTruncated ? nextPosition(page) : null;
     if (from !== null && JSON.stringify(from) === JSON.stringify(position))
-      throw endless(s3, operation, prefix);
+      throw s3.failure(operation, prefix, {
+        problem: 'the store returns the same page of the listing again, instead of the next one',
+        remedy: 'Use a store, or a proxy, that supports ListObjectsV2 with continuation tokens.',
+      });
   }
 }
 
@@ -89,15 +86,4 @@ function nextPosition(
     ...(page.CommonPrefixes ?? []).map(({ Prefix }) => `${decoded(Prefix, page)}\u{10ffff}`),
   ];
   return { StartAfter: keys.reduce((last, key) => (key > last ? key : last), '') };
-}
-
-function endless(s3: S3Connection, operation: string, prefix: string): StoreError {
-  return new StoreError({
-    kind: 'other',
-    operation,
-    key: prefix,
-    bucket: `s3://${s3.bucket}`,
-    problem: 'the store returns the same page of the listing again, instead of the next one',
-    remedy: 'Use a store, or a proxy, that supports ListObjectsV2 with continuation tokens.',
-  });
 }

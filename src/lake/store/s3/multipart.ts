@@ -1,12 +1,13 @@
 import type { CompletedPart, CompleteMultipartUploadCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32FromHex, crc32ToBase64, crc32ToHex } from '../crc32.js';
+import { crc32, crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { StoreError } from '../errors.js';
 import { contentTypeOf } from '../key.js';
+import type { WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
-import type { UploadChecksums } from './features.js';
 import { fullCrc32, headObject, sendOptions } from './head.js';
 import { streamObject } from './read.js';
+import type { UploadChecksums } from './s3-client.js';
 import { isRefusal, readAnswer, statusOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
@@ -38,6 +39,9 @@ export function giveBack(buffer: Buffer): void {
   timer.unref();
 }
 
+/** What the stored object must be. `crc32`: 8 lower-case hex digits. */
+type Whole = Pick<WrittenObject, 'crc32' | 'bytes'>;
+
 interface UploadOptions {
   readonly checksums: UploadChecksums;
   /** Finds the checksums that the store accepts, after it may have refused these; `null`: a refusal is thrown as it is. */
@@ -66,7 +70,7 @@ export class MultipartUpload {
     this.#s3 = s3;
     this.#key = key;
     this.#operation = operation;
-    this.#target = { Bucket: s3.bucket, Key: s3.keyOf(key), UploadId: id };
+    this.#target = { ...s3.target(key), UploadId: id };
     this.#checksums = checksums;
     this.#learn = learn;
   }
@@ -79,8 +83,7 @@ export class MultipartUpload {
   ): Promise<MultipartUpload> {
     const { checksums, learn } = options;
     const command = new (sdk().CreateMultipartUploadCommand)({
-      Bucket: s3.bucket,
-      Key: s3.keyOf(key),
+      ...s3.target(key),
       ContentType: contentTypeOf(key),
       ...(checksums === 'none' ? {} : { ChecksumAlgorithm: 'CRC32' }),
       ...(checksums === 'whole' ? { ChecksumType: 'FULL_OBJECT' } : {}),
@@ -115,7 +118,7 @@ export class MultipartUpload {
    * @returns whether the body is free. After a retry, Node may still be sending the first request, which the store has refused.
    */
   async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<boolean> {
-    const checksum = this.#checksums === 'none' ? {} : { ChecksumCRC32: crc32ToBase64(crc) };
+    const checksum = this.#checksums === 'none' ? {} : { ChecksumCRC32: crc32ToBase64(crc32ToHex(crc)) };
     const command = new (sdk().UploadPartCommand)({
       ...this.#target,
       PartNumber: partNumber,
@@ -135,7 +138,7 @@ export class MultipartUpload {
   }
 
   /** Completes the upload. The CRC32 of the stored object is compared with ours, by the store or by reading it again. */
-  async complete(whole: { crc32: number; bytes: number }, signal?: AbortSignal): Promise<void> {
+  async complete(whole: Whole, signal?: AbortSignal): Promise<void> {
     const command = new (sdk().CompleteMultipartUploadCommand)({
       ...this.#target,
       MultipartUpload: { Parts: this.#parts },
@@ -152,9 +155,7 @@ export class MultipartUpload {
           if (readAnswer(error).name !== 'NoSuchUpload') throw error;
           const found = await headObject(this.#s3, this.#key, signal);
           if (found?.bytes !== whole.bytes) throw error;
-          return {
-            ChecksumCRC32: found.crc32 === null ? undefined : crc32ToBase64(crc32FromHex(found.crc32)),
-          };
+          return { ChecksumCRC32: found.crc32 === null ? undefined : crc32ToBase64(found.crc32) };
         }
       });
       await this.#verify(answer, whole, signal);
@@ -180,11 +181,10 @@ export class MultipartUpload {
   /** Compares the checksum that the store reports with ours. If it reports none, the object is read again. */
   async #verify(
     answer: Pick<CompleteMultipartUploadCommandOutput, 'ChecksumCRC32' | 'ChecksumType'>,
-    whole: { crc32: number; bytes: number },
+    { crc32: expected }: Whole,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { ChecksumCRC32: reported, ChecksumType: type } = answer;
-    const expected = crc32ToHex(whole.crc32);
     const found = fullCrc32(reported, type);
     if (found !== null && found === expected) return;
     if (found === null && reported !== undefined && reported === this.#composite()) return;
@@ -204,7 +204,7 @@ export class MultipartUpload {
   /** The checksum of the parts' checksums, as S3 reports it for an upload without one of the whole object. */
   #composite(): string {
     const all = this.#parts.map(({ ChecksumCRC32: one = '' }) => Buffer.from(one, 'base64'));
-    return `${crc32ToBase64(crc32(Buffer.concat(all)))}-${this.#parts.length}`;
+    return `${crc32ToBase64(crc32ToHex(crc32(Buffer.concat(all))))}-${this.#parts.length}`;
   }
 
   /** If the store does not accept these checksums, the error says that the next attempt sends others. */
@@ -212,11 +212,8 @@ export class MultipartUpload {
     if (this.#learn === null || !mayBeChecksums(error)) return error;
     const accepted = await this.#learn(error).catch(() => this.#checksums);
     if (accepted === this.#checksums) return error;
-    return new StoreError({
+    return this.#s3.failure(this.#operation, this.#key, {
       kind: 'checksum',
-      operation: this.#operation,
-      key: this.#key,
-      bucket: `s3://${this.#s3.bucket}`,
       problem: `the store does not accept the checksums of a large upload (${error.said})`,
       remedy: 'The next attempt sends the checksums that it accepts.',
       ...(error.said === null ? {} : { said: error.said }),

@@ -30,7 +30,7 @@ export async function* streamObject(
 ): AsyncGenerator<Buffer, void, undefined> {
   const { range, signal, operation = 'read' } = options;
   if (range !== undefined) checkRange(range);
-  const target = { Bucket: s3.bucket, Key: s3.keyOf(key) };
+  const target = s3.target(key);
   const end = range === undefined ? null : range.offset + range.length - 1;
   const start = range?.offset ?? 0;
   let position = start;
@@ -41,6 +41,14 @@ export async function* streamObject(
   let crc = 0;
   let idleBreaks = 0;
   let isComplete = false;
+  /** Requests the number of bytes to return; `null` if the store does not report it. */
+  const askLength = async (): Promise<number | null> => {
+    const { ContentLength: bytes } = await s3.client.send(
+      new (sdk().HeadObjectCommand)({ ...target, ...(etag ? { IfMatch: etag } : {}) }),
+      sendOptions(signal),
+    );
+    return bytes === undefined ? null : lengthWithin(bytes, start, end);
+  };
   while (!isComplete) {
     try {
       signal?.throwIfAborted();
@@ -64,15 +72,27 @@ export async function* streamObject(
       }
       // A body that ends early without an error counts as a break. If the response has no length, a proxy may have cut it,
       // so the length of the object decides.
-      total ??= await askLength(s3, { key, etag, signal, start, end });
+      total ??= await askLength();
       isComplete = total === null || position - start >= total;
-      if (!isComplete) idleBreaks = countBreak(idleBreaks, endedEarly(s3, operation, key));
+      if (!isComplete)
+        idleBreaks = countBreak(
+          idleBreaks,
+          s3.failure(operation, key, {
+            kind: 'unreachable',
+            problem: 'the response ended before the end of the object',
+            remedy: 'Check the network and any proxy in front of the store.',
+          }),
+        );
     } catch (error) {
       const said = readAnswer(error);
       // The position is at the end of the object: the resumed read was already complete.
       if (said.status === 416 && position > start) break;
       if (said.status === 416) return;
-      if (said.status === 412) throw replacedWhileReading(s3, operation, key);
+      if (said.status === 412)
+        throw s3.failure(operation, key, {
+          problem: 'the object was replaced while it was being read',
+          remedy: 'Read it again, and find out which other process writes to this lake.',
+        });
       const failure = s3.error(operation, key, signal, error);
       if (failure instanceof StoreError && failure.kind === 'checksum')
         throw await confirmDamage(s3, { key, operation, signal }, failure);
@@ -91,17 +111,6 @@ export async function* streamObject(
 function countBreak(breaks: number, error: unknown): number {
   if (breaks + 1 >= MAX_IDLE_BREAKS) throw error;
   return breaks + 1;
-}
-
-function replacedWhileReading(s3: S3Connection, operation: string, key: ObjectKey): StoreError {
-  return new StoreError({
-    kind: 'other',
-    operation,
-    key,
-    bucket: `s3://${s3.bucket}`,
-    problem: 'the object was replaced while it was being read',
-    remedy: 'Read it again, and find out which other process writes to this lake.',
-  });
 }
 
 /** Whether the response is the whole object although a range was requested: the store or a proxy ignores `Range`. */
@@ -133,33 +142,14 @@ async function* bodyOf(
 function lengthOf(answer: GetObjectCommandOutput, start: number, end: number | null): number | null {
   const { ContentLength, ContentRange } = answer;
   if (ContentLength !== undefined)
-    return isWhole(answer)
-      ? Math.max(0, Math.min(ContentLength, (end ?? ContentLength) + 1) - start)
-      : ContentLength;
+    return isWhole(answer) ? lengthWithin(ContentLength, start, end) : ContentLength;
   const range = /^bytes (\d+)-(\d+)\//.exec(ContentRange ?? '');
   return range === null ? null : Number(range[2]) - Number(range[1]) + 1;
 }
 
-/** Requests the number of bytes that the read should return; `null` if the store does not report it. */
-async function askLength(
-  s3: S3Connection,
-  read: {
-    readonly key: ObjectKey;
-    readonly etag: string | undefined;
-    readonly signal: AbortSignal | undefined;
-    readonly start: number;
-    readonly end: number | null;
-  },
-): Promise<number | null> {
-  const target = { Bucket: s3.bucket, Key: s3.keyOf(read.key) };
-  const condition = read.etag === undefined || read.etag === '' ? {} : { IfMatch: read.etag };
-  const { ContentLength: bytes } = await s3.client.send(
-    new (sdk().HeadObjectCommand)({ ...target, ...condition }),
-    sendOptions(read.signal),
-  );
-  if (bytes === undefined) return null;
-  const end = read.end === null ? bytes : Math.min(bytes, read.end + 1);
-  return Math.max(0, end - read.start);
+/** Length of a range of an object of `bytes` bytes. @param end last byte; `null`: the last one of the object */
+function lengthWithin(bytes: number, start: number, end: number | null): number {
+  return Math.max(0, Math.min(bytes, (end ?? bytes) + 1) - start);
 }
 
 /**
@@ -175,11 +165,8 @@ async function confirmDamage(
   if (first === null || first.found === first.expected) return failure;
   const second = await checksumInStore(s3, key, signal).catch(() => null);
   if (second === null || second.found !== first.found) return failure;
-  return new StoreError({
+  return s3.failure(operation, key, {
     kind: 'damaged',
-    operation,
-    key,
-    bucket: `s3://${s3.bucket}`,
     problem: `the object is damaged in the store: every read gives CRC32 ${first.found} instead of ${first.expected}`,
     remedy: recoveryOf(key),
     cause: failure,
@@ -198,26 +185,12 @@ async function checksumInStore(
   let bytes = 0;
   // The SDK checks only whole objects, and would throw the same error at the end. It does not check ranges.
   for (const Range of head.bytes > 1 ? ['bytes=0-0', 'bytes=1-'] : []) {
-    const target = { Bucket: s3.bucket, Key: s3.keyOf(key), IfMatch: head.etag };
-    const answer = await s3.client.send(
-      new (sdk().GetObjectCommand)({ ...target, Range }),
-      sendOptions(signal),
-    );
+    const command = new (sdk().GetObjectCommand)({ ...s3.target(key), IfMatch: head.etag, Range });
+    const answer = await s3.client.send(command, sendOptions(signal));
     for await (const chunk of answer.Body as AsyncIterable<Buffer>) {
       crc = crc32(chunk, crc);
       bytes += chunk.length;
     }
   }
   return bytes === head.bytes ? { found: crc32ToHex(crc), expected: head.crc32 } : null;
-}
-
-function endedEarly(s3: S3Connection, operation: string, key: string): StoreError {
-  return new StoreError({
-    kind: 'unreachable',
-    operation,
-    key,
-    bucket: `s3://${s3.bucket}`,
-    problem: 'the response ended before the end of the object',
-    remedy: 'Check the network and any proxy in front of the store.',
-  });
 }

@@ -76,7 +76,7 @@ async function removeEach(s3: S3Connection, keys: readonly ObjectKey[]): Promise
 }
 
 async function removeOne(s3: S3Connection, key: ObjectKey): Promise<Removal> {
-  const command = new (sdk().DeleteObjectCommand)({ Bucket: s3.bucket, Key: s3.keyOf(key) });
+  const command = new (sdk().DeleteObjectCommand)(s3.target(key));
   try {
     await s3.run('remove', key, undefined, async () => {
       try {

@@ -6,9 +6,34 @@ import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { allFeatures, type StoreFeatures } from './features.js';
 import { sdk } from './sdk.js';
 import { reportLimits } from './store-limits.js';
+
+/**
+ * How large uploads are checked. `whole`: the store compares a CRC32 of the whole object. `parts`: it compares one for each
+ * part. `none`: it accepts no checksums, so this process reads the object again.
+ */
+export type UploadChecksums = 'whole' | 'parts' | 'none';
+
+/**
+ * What a store has turned out not to do, so that each request is refused only once. All stores that share a client share
+ * this. It begins with what AWS S3 does.
+ */
+export interface StoreFeatures {
+  uploadChecksums: UploadChecksums;
+  /** The search for the checksums that the store accepts, while it is in progress or after it has ended. */
+  learning: Promise<UploadChecksums> | null;
+  /** Whether it removes many objects with one request. */
+  removesBatches: boolean;
+  /** Whether it copies objects. */
+  copies: boolean;
+  /** Warnings that were logged. */
+  readonly logged: Set<string>;
+}
+
+export function allFeatures(): StoreFeatures {
+  return { uploadChecksums: 'whole', learning: null, removesBatches: true, copies: true, logged: new Set() };
+}
 
 const require = createRequire(import.meta.url);
 

@@ -76,76 +76,59 @@ export function isMissingObject(answer: S3Answer): boolean {
   return answer.name === 'NoSuchKey' || (answer.name === 'NotFound' && answer.status === 404);
 }
 
-function judge(answer: S3Answer, context: S3Context): Verdict {
+/** What a failure means and what to do about it, by its kind. The store's words follow the problem in parentheses. */
+const VERDICTS: Readonly<Partial<Record<StoreErrorKind, readonly [problem: string, remedy: string]>>> = {
+  'bad-credentials': ['the credentials are not accepted', CREDENTIALS_REMEDY],
+  'expired-credentials': [
+    'the credentials have expired',
+    'They are read again before the next attempt. If they do not come from a role, give the worker new ones.',
+  ],
+  'clock-skew': ['the clocks differ too much', "Set this machine's clock (NTP)."],
+  throttled: ['the store limits requests', 'Try again later.'],
+  checksum: [
+    'the bytes were damaged in transit',
+    'Try again. If the error persists, check the network and the memory of this machine.',
+  ],
+  'upload-gone': [
+    'the upload was aborted before it was complete',
+    'The next attempt writes the object again. If the error persists, check whether a lifecycle rule of the bucket or another clean-up aborts unfinished uploads.',
+  ],
+  'invalid-key': [
+    'the store does not accept this key',
+    'This store cannot hold an object and a folder with the same name. Move the one that is in the way.',
+  ],
+};
+
+function judge(answer: S3Answer, { endpoint, operation }: S3Context): Verdict {
   const kind = kindOf(answer);
   const said = wordsOf(answer);
-  switch (kind) {
-    case 'missing-bucket':
-      return {
-        kind,
-        problem: `there is no such bucket${answer.status === null ? '' : ` (${said})`}`,
-        remedy: `Create it at ${context.endpoint}, or correct lake.url.`,
-      };
-    case 'bad-credentials':
-      if (answer.status === null && NO_CREDENTIALS.has(answer.name))
-        return { kind, problem: `no credentials were found (${said})`, remedy: CREDENTIALS_REMEDY };
-      return { kind, problem: `the credentials are not accepted (${said})`, remedy: CREDENTIALS_REMEDY };
-    case 'expired-credentials':
-      return {
-        kind,
-        problem: `the credentials have expired (${said})`,
-        remedy:
-          'They are read again before the next attempt. If they do not come from a role, give the worker new ones.',
-      };
-    case 'access-denied':
-      return {
-        kind,
-        problem: `access is denied (${said})`,
-        remedy: accessRemedy(answer, context.operation),
-      };
-    case 'clock-skew':
-      return {
-        kind,
-        problem: `the clocks differ too much (${said})`,
-        remedy: "Set this machine's clock (NTP).",
-      };
-    case 'throttled':
-      return { kind, problem: `the store limits requests (${said})`, remedy: 'Try again later.' };
-    case 'checksum':
-      return {
-        kind,
-        problem: `the bytes were damaged in transit (${said})`,
-        remedy: 'Try again. If the error persists, check the network and the memory of this machine.',
-      };
-    case 'unreachable':
-      return {
-        kind,
-        problem: `${context.endpoint} cannot be reached or does not answer properly (${said})`,
-        remedy: 'Check lake.endpoint, the network and that the store is running.',
-      };
-    case 'upload-gone':
-      return {
-        kind,
-        problem: `the upload was aborted before it was complete (${said})`,
-        remedy:
-          'The next attempt writes the object again. If the error persists, check whether a lifecycle rule of the bucket or another clean-up aborts unfinished uploads.',
-      };
-    case 'invalid-key':
-      return {
-        kind,
-        problem: `the store does not accept this key (${said})`,
-        remedy:
-          'This store cannot hold an object and a folder with the same name. Move the one that is in the way.',
-      };
-    default:
-      return {
-        kind: 'other',
-        problem: `the store answered ${said}`,
-        remedy: isRegionProblem(answer)
-          ? "Set lake.region (or AWS_REGION) to the bucket's region."
-          : 'Check whether the store, and any proxy in front of it, supports this request.',
-      };
+  const verdict = (problem: string, remedy: string): Verdict => ({
+    kind,
+    problem: `${problem} (${said})`,
+    remedy,
+  });
+  const known = VERDICTS[kind];
+  if (kind === 'bad-credentials' && answer.status === null && NO_CREDENTIALS.has(answer.name))
+    return verdict('no credentials were found', CREDENTIALS_REMEDY);
+  if (known !== undefined) return verdict(...known);
+  if (kind === 'access-denied') return verdict('access is denied', accessRemedy(answer, operation));
+  if (kind === 'unreachable')
+    return verdict(
+      `${endpoint} cannot be reached or does not answer properly`,
+      'Check lake.endpoint, the network and that the store is running.',
+    );
+  if (kind === 'missing-bucket') {
+    const problem = 'there is no such bucket';
+    const remedy = `Create it at ${endpoint}, or correct lake.url.`;
+    return answer.status === null ? { kind, problem, remedy } : verdict(problem, remedy);
   }
+  return {
+    kind: 'other',
+    problem: `the store answered ${said}`,
+    remedy: isRegionProblem(answer)
+      ? "Set lake.region (or AWS_REGION) to the bucket's region."
+      : 'Check whether the store, and any proxy in front of it, supports this request.',
+  };
 }
 
 /** What to change, by what AWS says about the denied request, and otherwise by the operation. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32Combine } from '../crc32.js';
-import { StoreError } from '../errors.js';
+import { crc32 } from '../crc32.js';
+import { RunningDigest } from '../digest.js';
 import { toObjectKey } from '../key.js';
 import { PROBES } from '../probe-conditions.js';
 import type { S3Connection } from './connection.js';
-import type { UploadChecksums } from './features.js';
 import { headObject } from './head.js';
 import { MultipartUpload, mayBeChecksums, PART_BYTES } from './multipart.js';
 import { abortUploads, removeObjects } from './remove.js';
+import type { UploadChecksums } from './s3-client.js';
 
 /** From the safest to the one that every store accepts. */
 const KINDS: readonly UploadChecksums[] = ['whole', 'parts', 'none'];
@@ -71,37 +71,26 @@ async function uploadProbe(s3: S3Connection, checksums: UploadChecksums): Promis
   const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
   const parts = [Buffer.alloc(PART_BYTES), Buffer.from('\n')];
   const bytes = PART_BYTES + 1;
-  const upload = await MultipartUpload.create(s3, key, 'write', {
-    checksums,
-    learn: null,
-  });
+  const upload = await MultipartUpload.create(s3, key, 'write', { checksums, learn: null });
   try {
-    let whole = 0;
+    const digest = new RunningDigest();
     for (const [at, part] of parts.entries()) {
-      const crc = crc32(part);
-      whole = crc32Combine(whole, crc, part.length);
-      await upload.upload(at + 1, part, crc, new AbortController().signal);
+      digest.update(part);
+      await upload.upload(at + 1, part, crc32(part), new AbortController().signal);
     }
-    await upload.complete({ crc32: whole, bytes });
+    await upload.complete(digest.finish(key));
     const found = await headObject(s3, key);
-    if (found?.bytes !== bytes) throw wrongSize(s3, key, found?.bytes ?? null);
+    if (found?.bytes !== bytes)
+      throw s3.failure('write', key, {
+        problem: `an upload in parts gave ${found === null ? 'no object' : `an object of ${found.bytes} bytes`} instead of ${bytes}`,
+        remedy: 'Use a store, or a proxy, that supports multipart uploads.',
+      });
   } catch (error) {
     await upload.abort();
     throw error;
   } finally {
     await removeObjects(s3, [key]).catch(() => {});
   }
-}
-
-function wrongSize(s3: S3Connection, key: string, bytes: number | null): StoreError {
-  return new StoreError({
-    kind: 'other',
-    operation: 'write',
-    key,
-    bucket: `s3://${s3.bucket}`,
-    problem: `an upload in parts gave ${bytes === null ? 'no object' : `an object of ${bytes} bytes`} instead of ${PART_BYTES + 1}`,
-    remedy: 'Use a store, or a proxy, that supports multipart uploads.',
-  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../../core/brands.js';
-import { crc32, crc32ToBase64 } from '../crc32.js';
+import { crc32, crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { StoreError, StoreUnclearError } from '../errors.js';
 import type { Expected, SwapResult } from '../port.js';
 import type { S3Connection } from './connection.js';
@@ -24,14 +24,17 @@ export async function swapObject(
   expected: Expected,
 ): Promise<SwapResult> {
   // Without an ETag, the SDK would send no condition.
-  if (expected !== 'absent' && expected.etag === '') throw withoutEtag(s3, key);
+  if (expected !== 'absent' && expected.etag === '')
+    throw s3.failure('swap', key, {
+      problem: 'the store showed no ETag when the object was read, so a conditional write is not possible',
+      remedy: 'Use a store that shows ETags, and a proxy that passes them on.',
+    });
   const command = new (sdk().PutObjectCommand)({
-    Bucket: s3.bucket,
-    Key: s3.keyOf(key),
+    ...s3.target(key),
     Body: body,
     ContentLength: body.length,
     ContentType: 'application/json',
-    ChecksumCRC32: crc32ToBase64(crc32(body)),
+    ChecksumCRC32: crc32ToBase64(crc32ToHex(crc32(body))),
     ...(expected === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: expected.etag }),
   });
   try {
@@ -50,17 +53,6 @@ export async function swapObject(
       cause: toCause(error),
     });
   }
-}
-
-function withoutEtag(s3: S3Connection, key: ObjectKey): StoreError {
-  return new StoreError({
-    kind: 'other',
-    operation: 'swap',
-    key,
-    bucket: `s3://${s3.bucket}`,
-    problem: 'the store showed no ETag when the object was read, so a conditional write is not possible',
-    remedy: 'Use a store that shows ETags, and a proxy that passes them on.',
-  });
 }
 
 /** Whether the condition failed: 412, 409 of a concurrent write, or 404 for `If-Match` on a missing object. */

@@ -4,7 +4,6 @@ import {
   crc32,
   crc32Combine,
   crc32FromBase64,
-  crc32FromHex,
   crc32ToBase64,
   crc32ToHex,
 } from '../../../../src/lake/store/crc32.js';
@@ -77,13 +76,13 @@ describe('CRC32', () => {
   it('round-trips through its text formats', () => {
     fc.assert(
       fc.property(word, (crc) => {
-        expect(crc32FromHex(crc32ToHex(crc))).toBe(crc);
-        expect(crc32FromBase64(crc32ToBase64(crc))).toBe(crc);
+        const hex = crc32ToHex(crc);
+        expect(Number.parseInt(hex, 16)).toBe(crc);
+        expect(crc32FromBase64(crc32ToBase64(hex))).toBe(hex);
       }),
     );
-    expect(crc32ToBase64(0x3610a686)).toBe('NhCmhg==');
+    expect(crc32ToBase64('3610a686')).toBe('NhCmhg==');
     expect(crc32ToHex(1)).toBe('00000001');
-    expect(() => crc32FromHex('123')).toThrow(RangeError);
     expect(crc32FromBase64('0n1OSA==-2')).toBeNull();
   });
 });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
-import { FileStore } from '../../../../src/lake/store/file/store.js';
-import { HeldStore, type ObjectStore } from '../../../../src/lake/store/index.js';
+import { fileStore } from '../../../../src/lake/store/file/store.js';
+import { type HeldStore, holdObjects, type ObjectStore } from '../../../../src/lake/store/index.js';
 
 const FOLDER = '_staging/tasks/run/';
 const STAGED = `${FOLDER}chunk.csv` as ObjectKey;
@@ -19,8 +19,8 @@ describe('a store whose staged objects are in memory', () => {
   beforeEach(async () => {
     held = 0;
     folder = await mkdtemp(join(tmpdir(), 'worktrack-held-'));
-    real = new FileStore(folder, { logger: { warn() {} } });
-    store = new HeldStore(real, {
+    real = fileStore(folder);
+    store = holdObjects(real, {
       isHeld: (key) => key.startsWith(FOLDER),
       onHeld: (bytes) => {
         held += bytes;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { S3Connection } from '../../../../src/lake/store/s3/connection.js';
-import { allFeatures } from '../../../../src/lake/store/s3/features.js';
 import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/multipart.js';
+import { allFeatures } from '../../../../src/lake/store/s3/s3-client.js';
 import { startUpload } from '../../../../src/lake/store/s3/start-upload.js';
 
 // The buffers are compared by identity outside `expect`, which would print all of their bytes.
@@ -46,7 +46,7 @@ describe('Buffers for uploads', () => {
     const answer = () => ({ UploadId: 'u', ETag: '"e"', $metadata: { attempts } });
     const connection = {
       features: allFeatures(),
-      keyOf: (key: string) => key,
+      target: (key: string) => ({ Bucket: 'lake', Key: key }),
       run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
       client: { send: async () => answer() },
     } as unknown as S3Connection;

@@ -13,7 +13,7 @@ import {
 import { continuedUniques } from '../../src/lake/checks/uniques.js';
 import { indexKey } from '../../src/lake/documents/block-index.js';
 import { folderOf, inFolder, nameOf, partName, type Tree } from '../../src/lake/documents/lake-layout.js';
-import { type PublishedPart, toPublished } from '../../src/lake/documents/manifest.js';
+import type { PublishedPart } from '../../src/lake/documents/manifest.js';
 import {
   countsUnlisted,
   countsUnrestored,
@@ -203,9 +203,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
         input.signal.throwIfAborted();
       },
     });
-    const parts = (await snapshot.finish()).map(toPublished);
-    const changed =
-      changes === null ? await copyParts(store, run, parts) : (await changes.finish()).map(toPublished);
+    const parts = await snapshot.finish();
+    const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
     if (measuring === null || meter === null) return { counts, parts, changes: changed };
     const { before } = input.task;
     const measured = await measureMerged(store, measuring, meter, { before, parts });

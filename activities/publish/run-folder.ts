@@ -7,7 +7,6 @@ import {
   type Manifest,
   type ManifestFields,
   type PublishedPart,
-  toPublished,
 } from '../../src/lake/documents/manifest.js';
 import { folderIn, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
@@ -90,5 +89,5 @@ export async function headerOnlyPart(
     columns: plan.columns.length,
     index: tree === 'snapshots' ? 'beside' : 'none',
   });
-  return toPublished(await writer.finish());
+  return writer.finish();
 }

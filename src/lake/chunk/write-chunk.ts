@@ -1,7 +1,8 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import type { PublishedPart } from '../documents/manifest.js';
 import type { StagedChunk } from '../documents/stage-file.js';
 import { framingOfChunk } from '../part/framing.js';
-import { BLOCK_BYTES, PartWriter, type WrittenPart } from '../part/part-writer.js';
+import { BLOCK_BYTES, PartWriter } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
@@ -61,7 +62,7 @@ export async function writeChunk(
 
 /** The staged chunk of a part that has rows and an index. @param columns number of data columns in its header */
 export function toChunk(
-  { key, rows, bytes, rawBytes, first, last, indexCrc32 }: WrittenPart,
+  { key, rows, bytes, rawBytes, first, last, indexCrc32 }: PublishedPart,
   columns: number,
 ): StagedChunk {
   return {

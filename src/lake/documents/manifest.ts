@@ -28,16 +28,6 @@ export interface PublishedPart extends Omit<StoredPart, 'path'> {
   readonly key: ObjectKey;
 }
 
-/** The fields of a written part that the manifest records. */
-export function toPublished(written: PublishedPart): PublishedPart {
-  const { key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks, indexCrc32, checks } = written;
-  return {
-    ...{ key, bytes, rawBytes, rows, crc32, sha256, first, last, lineBreaks },
-    ...(indexCrc32 === undefined ? {} : { indexCrc32 }),
-    ...(checks === undefined ? {} : { checks }),
-  };
-}
-
 /** Adds the line breaks of parts to a number. */
 export function addLineBreaks(before: number, parts: readonly Pick<PublishedPart, 'lineBreaks'>[]): number {
   return parts.reduce((total, part) => total + part.lineBreaks, before);

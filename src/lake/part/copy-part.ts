@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { damagedObject } from '../damaged-error.js';
-import { type PublishedPart, toPublished } from '../documents/manifest.js';
+import type { PublishedPart } from '../documents/manifest.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
@@ -47,7 +47,7 @@ export async function copyPart(
       }
     }
     const [copy] = await series.finish();
-    return toPublished(copy ?? (await new PartWriter(store, to, options).finish()));
+    return copy ?? (await new PartWriter(store, to, options).finish());
   } catch (error) {
     await series.abort();
     throw error;

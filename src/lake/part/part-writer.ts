@@ -3,6 +3,7 @@ import { fairness } from '../../core/fairness.js';
 import { allDone } from '../../core/in-parallel.js';
 import { DamagedError } from '../damaged-error.js';
 import { type Block, encodeIndex, indexKey } from '../documents/block-index.js';
+import type { PublishedPart } from '../documents/manifest.js';
 import { detached, type SortKey } from '../rows/row.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
@@ -13,20 +14,6 @@ export const BLOCK_BYTES = 64 * 1024;
 
 /** The most blocks that wait for compression or upload. It bounds memory and keeps zlib's threads busy. */
 const IN_FLIGHT = 6;
-
-/** A part as stored. */
-export interface WrittenPart extends WrittenObject {
-  readonly rows: number;
-  /** Bytes before compression, including the header. */
-  readonly rawBytes: number;
-  /** `null` for a part that has only a header. */
-  readonly first: SortKey | null;
-  readonly last: SortKey | null;
-  /** Line breaks inside cells, including the header's. */
-  readonly lineBreaks: number;
-  /** CRC-32 of the part's block index, 8 lower-case hex digits; absent if the part has no index. */
-  readonly indexCrc32?: string;
-}
 
 export interface PartOptions {
   readonly framing: Framing;
@@ -78,9 +65,7 @@ export class PartWriter {
     this.key = key;
     this.#store = store;
     this.#options = options;
-    this.#writer = store.openWriter(key, {
-      signal: options.signal,
-    });
+    this.#writer = store.openWriter(key, { signal: options.signal });
   }
 
   /** Bytes received so far, before compression, without the header. */
@@ -183,7 +168,7 @@ export class PartWriter {
   }
 
   /** Completes the object and writes its block index. */
-  async finish(): Promise<WrittenPart> {
+  async finish(): Promise<PublishedPart> {
     const { framing, header } = this.#options;
     do await this.#drain();
     while (this.#pending.length > 0);
@@ -192,8 +177,10 @@ export class PartWriter {
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
     // Waits for both even if one fails, because a failed attempt must not keep writing.
     const [written, index] = await allDone([this.#writer.finish(), this.#writeIndex()]);
+    const { key, bytes, crc32: crc, sha256 } = written;
     return {
-      ...{ ...written, rows: this.#rows, rawBytes, first: this.#first, last: this.#last, lineBreaks },
+      ...{ key, bytes, rawBytes, rows: this.#rows, crc32: crc, sha256 },
+      ...{ first: this.#first, last: this.#last, lineBreaks },
       ...(index === null ? {} : { indexCrc32: index.crc32 }),
     };
   }

@@ -1,9 +1,9 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import type { PublishedPart } from '../documents/manifest.js';
 import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import { type PackedBlocks, sliceBlocks } from './framing.js';
-import type { PartOptions, WrittenPart } from './part-writer.js';
-import { BLOCK_BYTES, PartWriter } from './part-writer.js';
+import { BLOCK_BYTES, type PartOptions, PartWriter } from './part-writer.js';
 
 /** Receives sorted rows, one by one or as compressed blocks. */
 export interface RowOutput {
@@ -37,7 +37,7 @@ interface RowBatch {
 export class PartSeries implements RowOutput {
   readonly #store: ObjectStore;
   readonly #options: SeriesOptions;
-  readonly #finished: WrittenPart[] = [];
+  readonly #finished: PublishedPart[] = [];
   #part: PartWriter | null = null;
   #full: RowBatch[] = [];
   #open: RowBatch | null = null;
@@ -113,7 +113,7 @@ export class PartSeries implements RowOutput {
   }
 
   /** Completes the last part and returns all parts; none if there were no rows. */
-  async finish(): Promise<WrittenPart[]> {
+  async finish(): Promise<PublishedPart[]> {
     this.#closeBlock();
     await this.flush();
     if (this.#part !== null) this.#finished.push(await this.#part.finish());

@@ -13,8 +13,9 @@ import {
   type UtcSeconds,
 } from '../../../src/core/brands.js';
 import { decodeIndex, indexKey, type PartIndex } from '../../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
-import { PartWriter, type WrittenPart } from '../../../src/lake/part/part-writer.js';
+import { PartWriter } from '../../../src/lake/part/part-writer.js';
 import { BlockReader } from '../../../src/lake/part/reader.js';
 import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/rows/csv.js';
 import { headerCells } from '../../../src/lake/rows/data-columns.js';
@@ -112,7 +113,7 @@ export async function writePart(
     readonly compression?: 'gzip' | 'none';
     readonly delimiter?: string;
   },
-): Promise<WrittenPart> {
+): Promise<PublishedPart> {
   const { columns, keyColumns = 1, blockRows = [3], compression = 'gzip', delimiter = ',' } = options;
   const writer = new PartWriter(store, key, {
     framing: framingOf({ compression }),

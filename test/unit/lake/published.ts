@@ -15,7 +15,6 @@ import {
   encodeManifest,
   type ManifestFields,
   type PublishedPart,
-  toPublished,
 } from '../../../src/lake/documents/manifest.js';
 import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import { framingOf } from '../../../src/lake/part/framing.js';
@@ -168,7 +167,7 @@ async function writeTree(
         last: keyOf(block.at(-1)!),
       });
     }
-    published.push(toPublished(await writer.finish()));
+    published.push(await writer.finish());
   }
   return published;
 }

@@ -5,6 +5,7 @@ import { ConfigurationError } from '../../../../src/core/errors.js';
 import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import { findAbsent } from '../../../../src/lake/merge/absent-rows.js';
 import { adaptRows } from '../../../../src/lake/merge/convert-rows.js';
 import { blocksIn, type KeyRange } from '../../../../src/lake/merge/key-ranges.js';
@@ -12,7 +13,6 @@ import { MergeCounts } from '../../../../src/lake/merge/merge-result.js';
 import { mergeRows } from '../../../../src/lake/merge/merge-rows.js';
 import { MergeSource } from '../../../../src/lake/merge/merge-source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
-import type { WrittenPart } from '../../../../src/lake/part/part-writer.js';
 import { BlockReader, ReadAhead } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
 import { writeRows } from '../../../../src/lake/rows/csv.js';
@@ -174,7 +174,7 @@ function model(given: Scenario): Merged {
 }
 
 interface Run extends Merged {
-  readonly parts: readonly WrittenPart[];
+  readonly parts: readonly PublishedPart[];
   readonly unpacked: number;
 }
 

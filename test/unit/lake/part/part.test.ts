@@ -12,13 +12,9 @@ import {
   indexKey,
   type PartIndex,
 } from '../../../../src/lake/documents/block-index.js';
+import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import { framingOf } from '../../../../src/lake/part/framing.js';
-import {
-  BLOCK_BYTES,
-  PartWriter,
-  type RowRun,
-  type WrittenPart,
-} from '../../../../src/lake/part/part-writer.js';
+import { BLOCK_BYTES, PartWriter, type RowRun } from '../../../../src/lake/part/part-writer.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
 import { type Cell, writeRows } from '../../../../src/lake/rows/csv.js';
@@ -394,7 +390,7 @@ describe('A series of parts', () => {
         expect(taken.blocks.length).toBe(to - from);
         await moved.take(taken);
       }
-      const unnamed = (parts: WrittenPart[]) => parts.map((part) => ({ ...part, key: null }));
+      const unnamed = (parts: PublishedPart[]) => parts.map((part) => ({ ...part, key: null }));
       const parts = await moved.finish();
       expect(unnamed(parts)).toEqual(unnamed(await packed.finish()));
       expect(parts.length).toBe(Math.min(maxParts, 7));
@@ -419,8 +415,8 @@ describe('A series of parts', () => {
   it('compresses blocks that are copied from an uncompressed chunk', async () => {
     const texts = Array.from({ length: 40 }, (_, at) => `${at},"${'v'.repeat(100 + at)}\n"\n`);
     const [source, chunk] = await Promise.all([write(runsOf(texts)), write(runsOf(texts), plain)]);
-    const unnamed = (parts: WrittenPart[]) => parts.map((part) => ({ ...part, key: null }));
-    const copied = async ({ key }: WrittenPart, framing: typeof gzip) => {
+    const unnamed = (parts: PublishedPart[]) => parts.map((part) => ({ ...part, key: null }));
+    const copied = async ({ key }: PublishedPart, framing: typeof gzip) => {
       const { blocks } = await readIndex(lake.store, key);
       const reader = new BlockReader(lake.store, { key, blocks, framing }, { batchBytes: 1_000_000 });
       const out = series(1, 1e9);

@@ -125,8 +125,8 @@ export {
   type StoreErrorKind,
   toObjectKey,
 } from './lake/store/index.js';
-export type { EarlierRuns } from './lake/verify/earlier-runs.js';
-export type { VerifyOptions, VerifyReport } from './lake/verify/verify-lake.js';
+export type { EarlierRuns, VerifyOptions } from './lake/verify/read-runs.js';
+export type { VerifyReport } from './lake/verify/verify-lake.js';
 export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';
 export { verifyResource } from './table/verify-table.js';
 export {

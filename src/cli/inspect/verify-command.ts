@@ -3,7 +3,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { summaryOf, summaryText } from '../../lake/documents/check-record.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
-import type { EarlierRuns } from '../../lake/verify/earlier-runs.js';
+import type { EarlierRuns } from '../../lake/verify/read-runs.js';
 import type { VerifyReport } from '../../lake/verify/verify-lake.js';
 import { verifyResource } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';

@@ -28,13 +28,27 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'checksum',
 ]);
 
-export type Decoded<T> = { readonly value: T; readonly problems: string[] } | { readonly problems: string[] };
+/** `value`: absent if the document cannot be used. */
+export interface Decoded<T> {
+  readonly value?: T;
+  readonly problems: string[];
+}
+
+/** A manifest of a run with its expected values. */
+export interface NamedManifest {
+  readonly key: ObjectKey;
+  readonly resource: string;
+  readonly tree: 'snapshot' | 'changes';
+  readonly runId: RunId;
+  /** The SHA-256 in `latest.json`, if it names this manifest. */
+  readonly sha256?: string | null | undefined;
+}
 
 /** Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`. */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
   checkPointerLayout(body, at);
   const read = parse(body, pointerSchema, at);
-  if (!('value' in read)) return read;
+  if (read.value === undefined) return { problems: read.problems };
   const { checksum: _, layout: __, ...pointer } = read.value as StoredPointer;
   const seal = checksumFieldProblems(body, at);
   const problems: string[] = [];
@@ -80,18 +94,11 @@ function isManifestOf(key: ObjectKey, resource: string, tree: Tree, run: RunId):
  */
 export function checkManifest(
   body: Buffer,
-  at: ObjectKey,
-  expected: {
-    readonly resource: string;
-    readonly tree: 'snapshot' | 'changes';
-    readonly runId: RunId;
-    /** The SHA-256 in `latest.json`, if it has one. */
-    readonly sha256?: string | null | undefined;
-  },
+  { key: at, sha256, ...expected }: NamedManifest,
 ): Decoded<CheckedManifest> {
-  const checksums = checksumProblems(body, at, expected.sha256);
+  const checksums = checksumProblems(body, at, sha256);
   const read = parse(body, manifestSchema, at);
-  if (!('value' in read)) return { problems: [...checksums, ...read.problems] };
+  if (read.value === undefined) return { problems: [...checksums, ...read.problems] };
   const { resources, worktrack } = read.value;
   const problems = checksums;
   for (const name of ['resource', 'tree', 'runId'] as const) {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { ByteString, ObjectKey } from '../../core/brands.js';
+import type { ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { knownFigures, type Measure } from '../checks/check-plan.js';
-import { type RowForm, RowMeter } from '../checks/row-meter.js';
+import { RowMeter } from '../checks/row-meter.js';
 import { type Block, decodeIndex, indexKey, type PartIndex } from '../documents/block-index.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import { type Framing, framingOf } from '../part/framing.js';
@@ -13,25 +13,18 @@ import type { SortKey } from '../rows/row.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import { checkObject } from '../store/digest.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
-import { Findings, type Problem } from './problem-list.js';
+import { ObjectProblems, type Problem } from './problem-list.js';
 import { isOutage, readBody } from './read-body.js';
-import { RowCheck } from './row-check.js';
+import { RowCheck, type RowLayout } from './row-check.js';
 
 export interface PartRules {
-  /** The header row, with its LF. */
-  readonly header: ByteString;
-  /** Number of data columns. */
-  readonly columns: number;
-  readonly cells: number;
-  readonly keyColumns: number;
-  readonly delimiter: string;
-  readonly compression: 'gzip' | 'none';
+  /** The manifest that lists the part. */
+  readonly manifest: RowLayout;
   /** Change logs have no block index. */
   readonly index: 'beside' | 'none';
   readonly signal?: AbortSignal | undefined;
-  /** What the checks of the resource measure, and how rows are written. */
+  /** What the checks of the resource measure. */
   readonly measures: readonly Measure[];
-  readonly form: RowForm;
 }
 
 /** The result of reading a part. */
@@ -55,18 +48,21 @@ const OF_INDEX: ReadonlySet<string> = new Set(['index', 'block', 'no index', 'ba
 export async function verifyPart(
   store: ObjectStore,
   part: PublishedPart,
-  rules: PartRules,
+  { manifest, index: place, signal, measures }: PartRules,
 ): Promise<ReadPart> {
-  const findings = new Findings();
+  const { columns, csv } = manifest;
+  const findings = new ObjectProblems();
   const at = part.key;
   const asStored = await checkObject(store, part);
   if (asStored !== null) findings.add('stored', asStored);
-  const index = rules.index === 'beside' ? await readIndex(store, part, rules, findings) : null;
-  const rows = new RowCheck({ ...rules, at, blocks: index?.blocks ?? null }, findings);
-  const blocks = index === null ? null : new BlockCheck(at, index.blocks, framingOf(rules), findings);
-  const known = knownFigures(rules.measures, part.checks);
-  const meter = known === null ? null : new RowMeter(rules.measures, [], rules.form);
-  const { bytes, sha256 } = await readObject(store, part, rules, { rows, blocks, findings, meter });
+  const index = place === 'beside' ? await readIndex(store, part, columns.length, findings) : null;
+  const rows = new RowCheck(at, manifest, index?.blocks ?? null, findings);
+  const blocks = index === null ? null : new BlockCheck(at, index.blocks, framingOf(csv), findings);
+  const known = knownFigures(measures, part.checks);
+  const form = { names: columns.map(({ name }) => name), csv };
+  const meter = known === null ? null : new RowMeter(measures, [], form);
+  const checks = { rows, blocks, findings, meter };
+  const { bytes, sha256 } = await readObject(store, part, csv.compression, signal, checks);
   const keyOf = (kind: string): ObjectKey =>
     OF_INDEX.has(kind) && (sha256 === part.sha256 || kind === 'no index') ? indexKey(at) : at;
   if (bytes === 0) {
@@ -87,7 +83,7 @@ export async function verifyPart(
 interface Checks {
   readonly rows: RowCheck;
   readonly blocks: BlockCheck | null;
-  readonly findings: Findings;
+  readonly findings: ObjectProblems;
   /** `null`: nothing is known that it could be compared with. */
   readonly meter: RowMeter | null;
 }
@@ -96,7 +92,8 @@ interface Checks {
 async function readObject(
   store: ObjectStore,
   part: PublishedPart,
-  { compression, signal }: PartRules,
+  compression: 'gzip' | 'none',
+  signal: AbortSignal | undefined,
   { rows, blocks, findings, meter }: Checks,
 ): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256');
@@ -157,8 +154,8 @@ async function readObject(
 async function readIndex(
   store: ObjectStore,
   part: PublishedPart,
-  { columns }: PartRules,
-  findings: Findings,
+  columns: number,
+  findings: ObjectProblems,
 ): Promise<PartIndex | null> {
   const key = indexKey(part.key);
   const found = await readBody(store, key);
@@ -171,7 +168,7 @@ async function readIndex(
     findings.add('bad index', `${key}: its CRC32 does not match the manifest`);
   try {
     const index = decodeIndex(found.body);
-    const problem = indexProblem(index, { bytes: part.bytes, rows: part.rows, columns });
+    const problem = indexProblem(index, part, columns);
     if (problem === null) return index;
     findings.add('bad index', `${key} does not match its part: ${problem}`);
   } catch (error) {
@@ -180,17 +177,13 @@ async function readIndex(
   return null;
 }
 
-/** The manifest values that a block index must match. */
-interface IndexedPart {
-  readonly bytes: number;
-  readonly rows: number;
-  /** Data columns of the header. */
-  readonly columns: number;
-}
-
 /** The problem of a block index; `null` for none. Its blocks must be consecutive and cover the part. */
-function indexProblem({ columns, blocks }: PartIndex, part: IndexedPart): string | null {
-  if (columns !== part.columns) return `it has ${columns} columns, but the manifest has ${part.columns}`;
+function indexProblem(
+  { columns, blocks }: PartIndex,
+  part: Pick<PublishedPart, 'bytes' | 'rows'>,
+  expected: number,
+): string | null {
+  if (columns !== expected) return `it has ${columns} columns, but the manifest has ${expected}`;
   let end = blocks[0]?.offset ?? 0;
   let rows = 0;
   for (const [n, block] of blocks.entries()) {
@@ -216,12 +209,12 @@ class BlockCheck {
   readonly #at: string;
   readonly #blocks: readonly Block[];
   readonly #framing: Framing;
-  readonly #findings: Findings;
+  readonly #findings: ObjectProblems;
   #block = 0;
   #position = 0;
   #pieces: Buffer[] = [];
 
-  constructor(at: string, blocks: readonly Block[], framing: Framing, findings: Findings) {
+  constructor(at: string, blocks: readonly Block[], framing: Framing, findings: ObjectProblems) {
     this.#at = at;
     this.#blocks = blocks;
     this.#framing = framing;

@@ -8,11 +8,18 @@ export interface Problem {
   readonly text: string;
 }
 
+/** What `verify` has found so far. */
+export interface Findings {
+  readonly problems: Problem[];
+  /** Objects that were damaged in transit and are intact in the store. */
+  readonly notes: string[];
+}
+
 /**
  * Collects the problems of one object, and reports the first problem and the count for each kind. A damaged part can
  * have a million bad rows.
  */
-export class Findings {
+export class ObjectProblems {
   readonly #byKind = new Map<string, { readonly first: string; more: number }>();
 
   /** @param kind groups similar problems  @param text the full message, including the object's key */

@@ -1,25 +1,20 @@
 import type { ByteString } from '../../core/brands.js';
 import type { Block } from '../documents/block-index.js';
+import type { Manifest } from '../documents/manifest.js';
 import { cellEnd } from '../rows/csv.js';
+import { headerRow, META_COLUMNS } from '../rows/data-columns.js';
 import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
-import type { Findings } from './problem-list.js';
+import type { ObjectProblems } from './problem-list.js';
 
-interface RowRules {
-  /** The part's key, for messages. */
-  readonly at: string;
-  /** The header's text with its LF. */
-  readonly header: ByteString;
-  readonly cells: number;
-  readonly keyColumns: number;
-  readonly delimiter: string;
-  /** Blocks of the index, to compare with the rows; `null` for none. */
-  readonly blocks: readonly Block[] | null;
-}
+/** How the rows of a part are written, as in its manifest. */
+export type RowLayout = Pick<Manifest, 'columns' | 'csv' | 'key'>;
 
 /** Checks a part's rows, one by one, against the manifest and the block index. It does no I/O. */
 export class RowCheck {
-  readonly #rules: RowRules;
-  readonly #findings: Findings;
+  readonly #at: string;
+  readonly #layout: RowLayout;
+  readonly #blocks: readonly Block[] | null;
+  readonly #findings: ObjectProblems;
   readonly #prefix: RegExp;
   sawHeader = false;
   #block = 0;
@@ -30,10 +25,16 @@ export class RowCheck {
   first: SortKey | null = null;
   last: SortKey | null = null;
 
-  constructor(rules: RowRules, findings: Findings) {
-    this.#rules = rules;
+  /**
+   * @param at the part's key, for messages
+   * @param blocks of the index, to compare with the rows; `null` for none
+   */
+  constructor(at: string, layout: RowLayout, blocks: readonly Block[] | null, findings: ObjectProblems) {
+    this.#at = at;
+    this.#layout = layout;
+    this.#blocks = blocks;
     this.#findings = findings;
-    this.#prefix = prefixPattern(rules.delimiter);
+    this.#prefix = prefixPattern(layout.csv.delimiter);
   }
 
   row(text: ByteString): void {
@@ -49,23 +50,23 @@ export class RowCheck {
 
   /** Call it after the last row. @param rest text after the last LF */
   end(rest: string): void {
-    const { at, blocks } = this.#rules;
-    if (rest !== '') this.#findings.add('end', `${at} ends in the middle of row ${this.rows + 1}`);
-    if (!this.sawHeader) this.#findings.add('header', `${at} has no header`);
-    if (blocks !== null && this.#block < blocks.length) {
-      this.#findings.add('index', `${at}: its index lists rows after the last row`);
-    }
+    if (rest !== '') this.#findings.add('end', `${this.#at} ends in the middle of row ${this.rows + 1}`);
+    if (!this.sawHeader) this.#findings.add('header', `${this.#at} has no header`);
+    if (this.#blocks !== null && this.#block < this.#blocks.length)
+      this.#findings.add('index', `${this.#at}: its index lists rows after the last row`);
   }
 
   #header(text: ByteString): void {
     this.sawHeader = true;
-    const { at, header } = this.#rules;
-    if (text !== header)
-      this.#findings.add('header', `${at}: its header does not match the manifest's columns`);
+    if (text !== headerRow(this.#layout.columns, this.#layout.csv))
+      this.#findings.add('header', `${this.#at}: its header does not match the manifest's columns`);
   }
 
   #keyOf(text: ByteString): SortKey | null {
-    const { at, cells, keyColumns, delimiter } = this.#rules;
+    const { columns, csv, key } = this.#layout;
+    const { delimiter } = csv;
+    const at = this.#at;
+    const cells = META_COLUMNS.length + columns.length;
     const found = cellsOf(text, delimiter);
     if (typeof found === 'string') {
       this.#findings.add('shape', `${at}: row ${this.rows} is not valid CSV: ${found}`);
@@ -78,15 +79,20 @@ export class RowCheck {
       this.#findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and times`);
       return null;
     }
-    return rowKey(text, payloadAt(text), keyColumns, delimiter);
+    return rowKey(text, payloadAt(text), key.length, delimiter);
   }
 
   #order(key: SortKey): void {
-    const { at } = this.#rules;
     if (this.last !== null && key === this.last) {
-      this.#findings.add('twice', `${at}: the key of row ${this.rows} is the same as in the previous row`);
+      this.#findings.add(
+        'twice',
+        `${this.#at}: the key of row ${this.rows} is the same as in the previous row`,
+      );
     } else if (this.last !== null && key < this.last) {
-      this.#findings.add('order', `${at}: the key of row ${this.rows} is less than in the previous row`);
+      this.#findings.add(
+        'order',
+        `${this.#at}: the key of row ${this.rows} is less than in the previous row`,
+      );
     }
     this.first ??= key;
     this.last = key;
@@ -94,11 +100,10 @@ export class RowCheck {
 
   /** Assigns the row to a block. The first block begins after the header, and there are no gaps between blocks. */
   #inBlock(length: number, key: SortKey | null): void {
-    const { at, blocks } = this.#rules;
-    if (blocks === null) return;
-    const block = blocks[this.#block];
+    if (this.#blocks === null) return;
+    const block = this.#blocks[this.#block];
     if (block === undefined) {
-      this.#findings.add('index', `${at}: its index ends before row ${this.rows}`);
+      this.#findings.add('index', `${this.#at}: its index ends before row ${this.rows}`);
       return;
     }
     this.#blockFirst ??= key;
@@ -111,7 +116,7 @@ export class RowCheck {
       this.#blockFirst === block.first &&
       key === block.last;
     if (!agrees) {
-      this.#findings.add('index', `${at}: the rows of block ${this.#block} do not match its index`);
+      this.#findings.add('index', `${this.#at}: the rows of block ${this.#block} do not match its index`);
     }
     this.#block++;
     this.#blockRows = 0;

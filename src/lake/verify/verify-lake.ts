@@ -1,5 +1,4 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import type { CheckSettings } from '../../core/settings.js';
 import type { CheckResult } from '../documents/check-record.js';
 import { pointerKey, treePrefix } from '../documents/lake-layout.js';
 import type { Pointer } from '../documents/pointer.js';
@@ -7,19 +6,15 @@ import { findMissingChangeLogs } from '../published/change-logs.js';
 import { purgedRows } from '../published/purge-rules.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckedManifest, checkPointer } from './document-checks.js';
-import { type EarlierRuns, verifyEarlierRuns } from './earlier-runs.js';
-import { readDocument, readNamedManifest, readParts, type TreeOptions } from './one-run.js';
-import type { Problem } from './problem-list.js';
-
-export interface VerifyOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Number of parts that are read at the same time. Each needs a few MiB. Default: 2. */
-  readonly partsAtOnce?: number | undefined;
-  /** Called after each part with its size in bytes. */
-  readonly onPart?: ((bytes: number) => void) | undefined;
-  /** The checks of the resource, whose counts are compared with the rows as far as their definition is the same. Default: none. */
-  readonly checks?: readonly CheckSettings[] | undefined;
-}
+import type { Findings, Problem } from './problem-list.js';
+import {
+  type EarlierRuns,
+  readDocument,
+  readNamedManifest,
+  readParts,
+  type VerifyOptions,
+  verifyEarlierRuns,
+} from './read-runs.js';
 
 /** The result of verifying a resource's published snapshot. */
 export interface VerifyReport {
@@ -61,70 +56,48 @@ export async function verifySnapshot(
   options: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const at = pointerKey(resource);
-  const found = await readDocument(store, at, (body) => checkPointer(body, resource, at));
-  const pointer = found?.value ?? null;
-  if (found === null || pointer === null) {
-    const nothing = {
-      resource,
-      runId: null,
-      ok: false,
-      parts: 0,
-      rows: 0,
-      bytes: 0,
-      checks: null,
-      earlier: null,
-    };
-    if (found === null) {
-      const problems = [`${at} is missing: nothing is published`];
-      return { ...nothing, problems, damaged: [], notes: [], recovery: [] };
-    }
-    const recovery = recoverySteps(resource, [at], null);
-    return { ...nothing, ...toReportFields(found.problems), notes: found.notes, recovery };
+  const findings: Findings = { problems: [], notes: [] };
+  const { problems } = findings;
+  const pointer = await readDocument(store, at, (body) => checkPointer(body, resource, at), findings);
+  const nothing = { resource, runId: null, ok: false, parts: 0, rows: 0, bytes: 0, checks: null };
+  if (pointer === undefined) {
+    const missing = [`${at} is missing: nothing is published`];
+    return { ...nothing, problems: missing, damaged: [], notes: [], earlier: null, recovery: [] };
   }
-
+  if (pointer === null) return { ...nothing, ...outcomeOf(resource, findings, null) };
   const { runId, manifests } = pointer;
-  const problems: Problem[] = [...found.problems];
-  const notes: string[] = [...found.notes];
   const manifestAt = async (tree: 'snapshot' | 'changes'): Promise<CheckedManifest | null> => {
     const key = pointer[tree];
-    if (key === null) return null;
-    const named = { key, resource, tree, runId, namedBy: at, sha256: manifests?.[tree] };
-    const read = await readNamedManifest(store, named);
-    problems.push(...read.problems);
-    notes.push(...read.notes);
-    return read.value;
+    const named = { resource, tree, runId, sha256: manifests?.[tree] };
+    return key === null ? null : readNamedManifest(store, { key, ...named }, findings);
   };
   const snapshot = await manifestAt('snapshot');
   const changes = await manifestAt('changes');
   if (snapshot !== null) problems.push(...checkTotals({ pointerKey: at, pointer, snapshot, changes }));
-
-  const rules = { ...options, partsAtOnce: options.partsAtOnce ?? 2 };
-  const inSnapshot: TreeOptions = { ...rules, index: 'beside' };
-  const read = await readParts(store, snapshot, inSnapshot);
-  const log = await readParts(store, changes, { ...rules, index: 'none' });
-  problems.push(...read.problems, ...log.problems);
-  notes.push(...read.notes, ...log.notes);
+  const { rows, bytes } = await readParts(store, snapshot, { ...options, index: 'beside' }, findings);
+  await readParts(store, changes, { ...options, index: 'none' }, findings);
   // The change log of the last run was just read.
   const missing = await findMissingChangeLogs(store, pointer);
   for (const { runId: of, key, problem } of missing) if (of !== runId) problems.push({ key, text: problem });
   const isSnapshotDamaged = problems.some(
     ({ key }) => key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),
   );
-  const earlier = isSnapshotDamaged ? await verifyEarlierRuns(store, pointer, inSnapshot) : null;
-  const { rows, bytes } = read;
-  const outcome = toReportFields(problems);
+  const earlier = isSnapshotDamaged ? await verifyEarlierRuns(store, pointer, options) : null;
   return {
     ...{ resource, runId, ok: problems.length === 0, parts: snapshot?.parts.length ?? 0, rows, bytes },
     checks: snapshot?.checks ?? null,
-    ...{ ...outcome, notes, earlier, recovery: recoverySteps(resource, outcome.damaged, earlier) },
+    ...outcomeOf(resource, findings, earlier),
   };
 }
 
-function toReportFields(problems: readonly Problem[]): Pick<VerifyReport, 'problems' | 'damaged'> {
-  return {
-    problems: problems.map(({ text }) => text),
-    damaged: [...new Set(problems.map(({ key }) => key))],
-  };
+function outcomeOf(
+  resource: string,
+  { problems, notes }: Findings,
+  earlier: EarlierRuns | null,
+): Pick<VerifyReport, 'problems' | 'damaged' | 'notes' | 'earlier' | 'recovery'> {
+  const damaged = [...new Set(problems.map(({ key }) => key))];
+  const texts = problems.map(({ text }) => text);
+  return { problems: texts, damaged, notes, earlier, recovery: recoverySteps(resource, damaged, earlier) };
 }
 
 const FROM_BACKUP = 'from a backup or an earlier version of the object';
@@ -173,7 +146,7 @@ function isIndex(key: ObjectKey): boolean {
   return key.endsWith('.index.json');
 }
 
-export interface Published {
+interface Published {
   readonly pointerKey: ObjectKey;
   readonly pointer: Pointer;
   readonly snapshot: CheckedManifest;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import { verifyEarlierRuns } from '../../../src/lake/verify/earlier-runs.js';
+import { verifyEarlierRuns } from '../../../src/lake/verify/read-runs.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -59,7 +59,7 @@ describe('a rollback', () => {
       await night();
       const pointer = await readPointer(mirror.store, 'tasks');
       await damage(pointer.changes!);
-      const earlier = await verifyEarlierRuns(mirror.store, pointer, { index: 'beside', partsAtOnce: 1 });
+      const earlier = await verifyEarlierRuns(mirror.store, pointer, { partsAtOnce: 1 });
       expect(earlier.intact).toEqual([second, first]);
       await rollBack(second);
       expect((await rows()).get(ids()[0]!)!.title).toBe('second');

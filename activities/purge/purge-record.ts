@@ -13,8 +13,8 @@ import {
   type FoundPointer,
   type Pointer,
 } from '../../src/lake/documents/pointer.js';
+import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
-import { type Listed, readKnownRuns } from '../../src/lake/published/known-runs.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
 import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';

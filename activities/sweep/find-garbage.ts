@@ -12,7 +12,7 @@ import {
   treePrefix,
 } from '../../src/lake/documents/lake-layout.js';
 import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
-import { type Listed, readKnownRuns } from '../../src/lake/published/known-runs.js';
+import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
 import {
   needsMore,
   planSweep,

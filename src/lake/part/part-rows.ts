@@ -24,12 +24,11 @@ export async function* readPartRows(
 ): AsyncGenerator<ByteString[]> {
   const unpacker = compression === 'gzip' ? gunzipper() : plainUnpacker;
   const splitter = new RowSplitter();
-  let rows = -1;
+  let [rows, sawHeader] = [0, false];
   const taken = (piece: Buffer): ByteString[] => {
     const found = [...splitter.push(piece.toString('latin1'))];
-    if (rows === -1 && found.length > 0) found.shift();
-    else if (rows === -1) return found;
-    rows = Math.max(rows, 0) + found.length;
+    if (!sawHeader) sawHeader = found.shift() !== undefined;
+    rows += found.length;
     return found;
   };
   try {
@@ -41,7 +40,7 @@ export async function* readPartRows(
     unpacker.close();
   }
   if (splitter.rest() !== '') throw new DamagedError(`${part.key} ends within a row`);
-  if (Math.max(rows, 0) !== part.rows)
+  if (rows !== part.rows)
     throw new DamagedError(`${part.key} does not contain the ${part.rows} rows that its manifest lists`);
 }
 

@@ -5,14 +5,8 @@ import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
 import { blockBytes, type Framing, type PackedBlocks, plainFraming, sliceBlocks } from './framing.js';
 
-/** A reader that can request blocks before they are needed. */
-export interface AheadReader {
-  /** Whether blocks that were requested ahead have not been taken yet. */
-  readonly isAhead: boolean;
-  /** The first block that has not been requested; `null` if there is none, or if the reader is ahead. */
-  readonly nextAhead: Block | null;
-  requestAhead(): void;
-}
+/** What makes a reader request blocks before they are needed. */
+export type AheadReader = Pick<BlockReader, 'isAhead' | 'nextAhead' | 'requestAhead'>;
 
 /** The most readers that are ahead. It hides the latency of the store without a second buffer for each reader. */
 export const READ_AHEAD = 8;
@@ -66,7 +60,7 @@ interface ReaderOptions {
  * Reads blocks of one part in order, a few in each request: a request for each block would cost more than the transfer.
  * Holds at most two requests' blocks.
  */
-export class BlockReader implements AheadReader {
+export class BlockReader {
   readonly blocks: readonly Block[];
   readonly #store: ObjectStore;
   readonly #key: ObjectKey;
@@ -90,10 +84,12 @@ export class BlockReader implements AheadReader {
     options.readAhead?.add(this);
   }
 
+  /** Whether blocks that were requested ahead have not been taken yet. */
   get isAhead(): boolean {
     return this.#next !== null;
   }
 
+  /** The first block that has not been requested; `null` if there is none, or if the reader is ahead. */
   get nextAhead(): Block | null {
     return this.isAhead ? null : (this.blocks[this.#requested] ?? null);
   }

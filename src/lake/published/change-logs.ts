@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
-import { isRunId, parseRunDate } from '../../core/run-id.js';
+import { parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import {
   dateOf,
@@ -13,7 +13,8 @@ import {
 } from '../documents/lake-layout.js';
 import { readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
-import type { ObjectStore } from '../store/index.js';
+import type { ListedObject, ObjectStore } from '../store/index.js';
+import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
 /** Manifests that are read at the same time. */
 const READS_AT_ONCE = 16;
@@ -25,13 +26,6 @@ export interface MissingChangeLog {
   readonly key: ObjectKey;
   /** What is wrong, without a period at the end. */
   readonly problem: string;
-}
-
-/** What the folder of a change log holds. */
-interface Log {
-  readonly manifest: ObjectKey | null;
-  /** Size of each object, in bytes. */
-  readonly sizes: ReadonlyMap<ObjectKey, number>;
 }
 
 /**
@@ -47,12 +41,14 @@ export async function findMissingChangeLogs(
   { resource, runId: newest, changes }: Pick<Pointer, 'resource' | 'runId' | 'changes'>,
 ): Promise<readonly MissingChangeLog[]> {
   if (changes === null) return [];
-  const logs = await listLogs(store, resource);
+  const objects: ListedObject[] = [];
+  for await (const object of store.list(treePrefix(resource, 'changes'))) objects.push(object);
+  const logs = new Map(toRunFolders(resource, objects).map((folder) => [folder.runId, folder]));
   const problems = new Map<RunId, MissingChangeLog>();
   const previous = new Map<RunId, RunId | null>();
-  await inParallel([...logs], READS_AT_ONCE, async ([runId, log]) => {
-    const { problem, runIds } = await readLog(store, runId, log);
-    if (problem !== null) problems.set(runId, problem);
+  await inParallel([...logs.values()], READS_AT_ONCE, async (log) => {
+    const { problem, runIds } = await readLog(store, log);
+    if (problem !== null) problems.set(log.runId, problem);
     // Each manifest lists the runs before it, so a missing one does not hide those.
     for (const [at, id] of runIds.entries()) {
       const next = runIds[at + 1];
@@ -90,36 +86,22 @@ function unknownBefore(resource: string, runId: RunId, problem: MissingChangeLog
   ];
 }
 
-async function listLogs(store: ObjectStore, resource: string): Promise<ReadonlyMap<RunId, Log>> {
-  const logs = new Map<RunId, { manifest: ObjectKey | null; sizes: Map<ObjectKey, number> }>();
-  for await (const { key, bytes } of store.list(treePrefix(resource, 'changes'))) {
-    const [, runId = '', name] = /\/dt=[^/]+\/run=([^/]+)\/([^/]+)$/.exec(key) ?? [];
-    if (!isRunId(runId)) continue;
-    const log = logs.get(runId) ?? { manifest: null, sizes: new Map<ObjectKey, number>() };
-    logs.set(runId, log);
-    log.sizes.set(key, bytes);
-    if (name === MANIFEST) log.manifest = key;
-  }
-  return logs;
-}
-
 /** `runIds`: the run and those before it, newest first, as far as its manifest lists them; empty if it cannot be read. */
 async function readLog(
   store: ObjectStore,
-  runId: RunId,
-  { manifest: key, sizes }: Log,
+  { runId, objects }: RunFolder,
 ): Promise<{ readonly problem: MissingChangeLog | null; readonly runIds: readonly RunId[] }> {
+  const key = inFolder(folderOf(objects[0]!.key), MANIFEST);
   const lost = (at: ObjectKey, problem: string) => ({ runId, key: at, problem });
   try {
-    const manifest = key === null ? null : await readManifest(store, key);
-    if (key === null || manifest === null) {
-      const at = key ?? inFolder(folderOf([...sizes.keys()][0]!), MANIFEST);
+    const manifest = await readManifest(store, key);
+    if (manifest === null)
       return {
-        problem: lost(at, `${at} is missing, so the change log of run ${runId} is not complete`),
+        problem: lost(key, `${key} is missing, so the change log of run ${runId} is not complete`),
         runIds: [],
       };
-    }
     const runIds = [runId, ...manifest.previousRuns.map((run) => run.runId)];
+    const sizes = new Map(objects.map((object) => [object.key, object.bytes]));
     const part = manifest.parts.find((one) => sizes.get(one.key) !== one.bytes);
     if (part === undefined) return { problem: null, runIds };
     const bytes = sizes.get(part.key);
@@ -129,7 +111,7 @@ async function readLog(
       runIds,
     };
   } catch (error) {
-    if (key === null || !(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
+    if (!(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
     return { problem: lost(key, error.message), runIds: [] };
   }
 }

@@ -65,15 +65,19 @@ export function idOf(key: SortKey, csv: Escaping): string {
 
 /** Returns a function that tests whether a column is written to the lake. Settings of a nested field also apply to its flattened columns. */
 export function isWanted(profile: Profile): (name: string) => boolean {
-  const { key, columns } = profile;
-  const keys = new Set(key.map(columnName));
-  const excluded = new Set(columns.exclude);
-  const included = columns.include === null ? null : new Set(columns.include);
-  return (name) => {
-    const names = nameAndAncestors(profile.csv, name);
-    const kept = included === null || names.some((one) => included.has(one));
-    return keys.has(name) || (kept && !names.some((one) => excluded.has(one)));
-  };
+  const keys = new Set(profile.key.map(columnName));
+  const isKept = selectionOf(profile.columns);
+  return (name) => keys.has(name) || isKept(nameAndAncestors(profile.csv, name));
+}
+
+/** Returns a function that tests whether a column is kept. It takes the column's name and those of the enclosing fields. */
+export function selectionOf({
+  include,
+  exclude,
+}: Pick<ColumnSettings, 'include' | 'exclude'>): (names: readonly string[]) => boolean {
+  const [included, excluded] = [include && new Set(include), new Set(exclude)];
+  return (names) =>
+    (included === null || names.some((one) => included.has(one))) && !names.some((one) => excluded.has(one));
 }
 
 /** A column's name and, if nested values are flattened, the names of the enclosing fields: `a.b` and `a`. */

@@ -1,7 +1,7 @@
 import type { UtcSeconds } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { type Column, columnName, typeNames } from './data-columns.js';
-import { maskOf, nameAndAncestors, type Profile } from './profile.js';
+import { maskOf, nameAndAncestors, type Profile, selectionOf } from './profile.js';
 
 /**
  * Settings that shaped cells, from a time on. A row's `_synced_at` is the time of the run that fetched its cells, so it
@@ -216,22 +216,13 @@ export class Reshaping {
   }
 }
 
-/** The names that a shape includes and excludes, for the many columns that it is asked about. */
-const selections = new WeakMap<
-  Shape,
-  { readonly include: ReadonlySet<string> | null; readonly exclude: ReadonlySet<string> }
->();
+/** What a shape keeps, for the many columns that it is asked about. */
+const selections = new WeakMap<Shape, ReturnType<typeof selectionOf>>();
 
 function isKept(shape: Shape, names: readonly string[]): boolean {
-  let known = selections.get(shape);
-  if (known === undefined) {
-    known = { include: shape.include && new Set(shape.include), exclude: new Set(shape.exclude) };
-    selections.set(shape, known);
-  }
-  const { include, exclude } = known;
-  return (
-    (include === null || names.some((one) => include.has(one))) && !names.some((one) => exclude.has(one))
-  );
+  const known = selections.get(shape) ?? selectionOf(shape);
+  selections.set(shape, known);
+  return known(names);
 }
 
 /** What cannot be restored of rows. All are names of columns or of fields. */

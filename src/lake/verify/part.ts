@@ -57,7 +57,7 @@ export async function verifyPart(
   if (asStored !== null) findings.add('stored', asStored);
   const index = place === 'beside' ? await readIndex(store, part, columns.length, findings) : null;
   const rows = new RowCheck(at, manifest, index?.blocks ?? null, findings);
-  const blocks = index === null ? null : new BlockCheck(at, index.blocks, framingOf(csv), findings);
+  const blocks = index === null ? null : blockCheck(at, index.blocks, framingOf(csv), findings);
   const known = knownFigures(measures, part.checks);
   const form = { names: columns.map(({ name }) => name), csv };
   const meter = known === null ? null : new RowMeter(measures, [], form);
@@ -82,7 +82,7 @@ export async function verifyPart(
 
 interface Checks {
   readonly rows: RowCheck;
-  readonly blocks: BlockCheck | null;
+  readonly blocks: ReturnType<typeof blockCheck> | null;
   readonly findings: ObjectProblems;
   /** `null`: nothing is known that it could be compared with. */
   readonly meter: RowMeter | null;
@@ -126,7 +126,7 @@ async function readObject(
       hash.update(chunk);
       crc = crc32(chunk, crc);
       bytes += chunk.length;
-      await Promise.all([unpack(unpacker.push(chunk)), blocks?.push(chunk)]);
+      await Promise.all([unpack(unpacker.push(chunk)), blocks?.(chunk)]);
     }
     await unpack(unpacker.end());
   } catch (error) {
@@ -205,52 +205,34 @@ function indexProblem(
  * Decompresses every block separately while the object is streamed, as a merge does, and checks it against the index. It
  * holds one compressed block in memory. The blocks must have passed `indexProblem`.
  */
-class BlockCheck {
-  readonly #at: string;
-  readonly #blocks: readonly Block[];
-  readonly #framing: Framing;
-  readonly #findings: ObjectProblems;
-  #block = 0;
-  #position = 0;
-  #pieces: Buffer[] = [];
-
-  constructor(at: string, blocks: readonly Block[], framing: Framing, findings: ObjectProblems) {
-    this.#at = at;
-    this.#blocks = blocks;
-    this.#framing = framing;
-    this.#findings = findings;
-  }
-
-  async push(chunk: Buffer): Promise<void> {
-    const start = this.#position;
-    const end = start + chunk.length;
-    this.#position = end;
-    for (
-      let block = this.#blocks[this.#block];
-      block !== undefined && block.offset < end;
-      block = this.#blocks[this.#block]
-    ) {
-      const blockEnd = block.offset + block.bytes;
-      this.#pieces.push(
-        chunk.subarray(Math.max(0, block.offset - start), Math.min(chunk.length, blockEnd - start)),
-      );
-      if (blockEnd > end) return;
-      const packed = Buffer.concat(this.#pieces);
-      this.#pieces = [];
-      if (!(await this.#isWhole(packed, block))) {
-        this.#findings.add('block', `${this.#at}: block ${this.#block} does not match its index`);
-      }
-      this.#block++;
-    }
-  }
-
-  async #isWhole(packed: Buffer, block: Block): Promise<boolean> {
+function blockCheck(at: string, blocks: readonly Block[], framing: Framing, findings: ObjectProblems) {
+  let number = 0;
+  let position = 0;
+  let pieces: Buffer[] = [];
+  const isWhole = async (packed: Buffer, block: Block): Promise<boolean> => {
     try {
-      const raw = await this.#framing.unpack(packed, block.rawBytes);
+      const raw = await framing.unpack(packed, block.rawBytes);
       return raw.length === block.rawBytes && crc32(raw) === block.rawCrc32;
     } catch {
       // zlib's message (such as `invalid distance code`) is less useful than the number of the block.
       return false;
     }
-  }
+  };
+  return async (chunk: Buffer): Promise<void> => {
+    const start = position;
+    const end = start + chunk.length;
+    position = end;
+    for (let block = blocks[number]; block !== undefined && block.offset < end; block = blocks[number]) {
+      const blockEnd = block.offset + block.bytes;
+      pieces.push(
+        chunk.subarray(Math.max(0, block.offset - start), Math.min(chunk.length, blockEnd - start)),
+      );
+      if (blockEnd > end) return;
+      const packed = Buffer.concat(pieces);
+      pieces = [];
+      if (!(await isWhole(packed, block)))
+        findings.add('block', `${at}: block ${number} does not match its index`);
+      number++;
+    }
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { type Listed, readKnownRuns } from '../../../src/lake/published/known-runs.js';
+import { type Listed, readKnownRuns } from '../../../src/lake/published/chain.js';
 import {
   needsMore,
   planSweep,

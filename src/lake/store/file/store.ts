@@ -7,8 +7,14 @@ import { RunningDigest } from '../digest.js';
 import { ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
 import { joined, type ObjectStore, type ReadOptions } from '../port.js';
-import { isAbsent, toFileStoreError } from './file-errors.js';
-import { isTemporaryName, LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
+import {
+  isAbsent,
+  isTemporaryName,
+  LakeFolder,
+  syncFolder,
+  temporaryName,
+  toFileStoreError,
+} from './lake-folder.js';
 import { etagOf, swapFile } from './swap.js';
 import { entriesOf, foldersOf, refuseLinks, walk } from './walk.js';
 import { FileWriter } from './writer.js';

@@ -6,8 +6,7 @@ import { withFileLock } from '../../../core/file-lock.js';
 import type { ProcessIdentity } from '../../../core/process-identity.js';
 import { StoreError, StoreUnclearError } from '../errors.js';
 import type { Expected, SwapResult } from '../port.js';
-import { isAbsent } from './file-errors.js';
-import { type LakeFolder, lockName, syncFolder, temporaryName } from './lake-folder.js';
+import { isAbsent, type LakeFolder, lockName, syncFolder, temporaryName } from './lake-folder.js';
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {

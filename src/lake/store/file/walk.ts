@@ -5,8 +5,7 @@ import type { ObjectKey } from '../../../core/brands.js';
 import { StoreError } from '../errors.js';
 import { keyProblem } from '../key.js';
 import type { ListedObject } from '../port.js';
-import { isAbsent } from './file-errors.js';
-import { isReservedName } from './lake-folder.js';
+import { isAbsent, isReservedName } from './lake-folder.js';
 
 /** A file, a folder or a symbolic link below the lake's folder. */
 interface Entry {

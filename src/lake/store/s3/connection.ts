@@ -4,7 +4,7 @@ import type { LakeSettings } from '../../../core/settings.js';
 import { StoreError, type StoreErrorDetails, type StoreErrorKind } from '../errors.js';
 import { keyProblem, MAX_KEY_BYTES, toObjectKey } from '../key.js';
 import type { StoreLogger } from '../port.js';
-import { type S3Clients, type StoreFeatures, shareS3Clients } from './s3-client.js';
+import { type S3Clients, type StoreFeatures, shareS3Clients, type UploadChecksums } from './s3-client.js';
 import { toStoreError } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
@@ -36,6 +36,11 @@ export class S3Connection {
 
   get singleAttemptClient(): S3Client {
     return this.#clients.singleAttemptClient;
+  }
+
+  /** The client for the requests of an upload. */
+  clientFor(checksums: UploadChecksums): S3Client {
+    return checksums === 'none' ? this.#clients.unchecked() : this.client;
   }
 
   get features(): StoreFeatures {

@@ -89,9 +89,7 @@ export class MultipartUpload {
       ...(checksums === 'whole' ? { ChecksumType: 'FULL_OBJECT' } : {}),
     });
     try {
-      const answer = await s3.run(operation, key, undefined, () =>
-        s3.client.send(withoutChecksums(command, checksums)),
-      );
+      const answer = await s3.run(operation, key, undefined, () => s3.clientFor(checksums).send(command));
       if (answer.UploadId === undefined)
         throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
       return new MultipartUpload(s3, key, operation, { ...options, id: answer.UploadId });
@@ -128,7 +126,7 @@ export class MultipartUpload {
     });
     try {
       const answer = await this.#s3.run(this.#operation, this.#key, signal, () =>
-        this.#s3.client.send(withoutChecksums(command, this.#checksums), sendOptions(signal)),
+        this.#s3.clientFor(this.#checksums).send(command, sendOptions(signal)),
       );
       this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ...checksum });
       return answer.$metadata.attempts === 1;
@@ -149,7 +147,7 @@ export class MultipartUpload {
     try {
       const answer = await this.#s3.run(this.#operation, this.#key, signal, async () => {
         try {
-          return await this.#s3.client.send(withoutChecksums(command, this.#checksums), sendOptions(signal));
+          return await this.#s3.clientFor(this.#checksums).send(command, sendOptions(signal));
         } catch (error) {
           // If the response of the first completion was lost, a retry finds no upload, but the object exists.
           if (readAnswer(error).name !== 'NoSuchUpload') throw error;
@@ -233,35 +231,4 @@ export function mayBeChecksums(error: unknown): error is StoreError {
   if (error.kind === 'throttled')
     return /^(?:Invalid|NotImplemented|Malformed|MissingContent)/.test(name ?? '');
   return error.kind === 'checksum' || (error.kind === 'unreachable' && statusOf(error)! >= 500);
-}
-
-interface Request {
-  readonly headers: Record<string, string>;
-}
-
-interface Command {
-  readonly middlewareStack: {
-    add(
-      middleware: (next: (args: never) => Promise<never>) => (args: { request: unknown }) => Promise<never>,
-      options: { step: 'build'; priority: 'low'; name: string; override: true },
-    ): void;
-  };
-}
-
-/**
- * Removes the checksum headers that the SDK adds to a request by itself, for a store that accepts none. The middleware is after
- * the SDK has added them, and before the request is signed.
- */
-function withoutChecksums<C>(command: C, checksums: UploadChecksums): C {
-  if (checksums !== 'none') return command;
-  (command as unknown as Command).middlewareStack.add(
-    (next) => (args) => {
-      const { headers } = args.request as Request;
-      for (const name of Object.keys(headers))
-        if (/^x-amz-(?:checksum-|sdk-checksum-)/.test(name.toLowerCase())) delete headers[name];
-      return next(args as never);
-    },
-    { step: 'build', priority: 'low', name: 'worktrackWithoutChecksums', override: true },
-  );
-  return command;
 }

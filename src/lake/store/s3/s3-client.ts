@@ -50,6 +50,8 @@ export interface S3Clients {
   readonly client: S3Client;
   /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */
   readonly singleAttemptClient: S3Client;
+  /** A client that adds no checksums by itself, for a store that accepts none. */
+  unchecked(): S3Client;
   /** What the store has turned out not to do. */
   readonly features: StoreFeatures;
   /** Makes the SDK read the credentials again. It otherwise keeps them until their expiry time, or forever without one. */
@@ -58,7 +60,7 @@ export interface S3Clients {
 }
 
 /**
- * Creates the AWS SDK clients. The SDK finds credentials and region (environment, profile, container, instance). Both
+ * Creates the AWS SDK clients. The SDK finds credentials and region (environment, profile, container, instance). All
  * clients share keep-alive connections and timeouts, and use CRC32 for requests and responses.
  *
  * @param features what earlier clients have found out about the store
@@ -83,22 +85,26 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
       socketTimeout: SOCKET_TIMEOUT_MS,
     },
   } satisfies S3ClientConfig;
-  const client = new (sdk().S3Client)({ ...common, maxAttempts: MAX_ATTEMPTS });
-  const singleAttemptClient = new (sdk().S3Client)({
-    ...common,
-    maxAttempts: 1,
-    credentials: client.config.credentials,
-  });
-  // This middleware prepares log entries, and there is no logger.
-  for (const one of [client, singleAttemptClient]) {
+  const create = (options: S3ClientConfig): S3Client => {
+    const one = new (sdk().S3Client)({ ...common, maxAttempts: MAX_ATTEMPTS, ...options });
+    // This middleware prepares log entries, and there is no logger.
     one.middlewareStack.remove('loggerMiddleware');
     addAccountParameters(one, lake);
     reportLimits(one);
-  }
+    return one;
+  };
+  const client = create({});
+  const { credentials } = client.config;
+  const singleAttemptClient = create({ maxAttempts: 1, credentials });
+  let uncheckedClient: S3Client | null = null;
   return {
     client,
     singleAttemptClient,
     features,
+    unchecked() {
+      uncheckedClient ??= create({ credentials, requestChecksumCalculation: 'WHEN_REQUIRED' });
+      return uncheckedClient;
+    },
     renewCredentials() {
       // The next request fails with the reason.
       client.config.credentials({ forceRefresh: true }).catch(() => {});
@@ -106,6 +112,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     close() {
       client.destroy();
       singleAttemptClient.destroy();
+      uncheckedClient?.destroy();
       httpAgent.destroy();
       httpsAgent.destroy();
     },

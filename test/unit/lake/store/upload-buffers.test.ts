@@ -48,7 +48,7 @@ describe('Buffers for uploads', () => {
       features: allFeatures(),
       target: (key: string) => ({ Bucket: 'lake', Key: key }),
       run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
-      client: { send: async () => answer() },
+      clientFor: () => ({ send: async () => answer() }),
     } as unknown as S3Connection;
     const upload = await startUpload(connection, 'tasks/a.csv.gz' as ObjectKey, 'write');
     const { signal } = new AbortController();

@@ -9,6 +9,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type Scalar,
   visit,
 } from 'yaml';
 import type { PathPart, RawProblem } from './problems.js';
@@ -58,12 +59,16 @@ export function readDocument(text: string): ConfigDocument {
   };
   const problems = [...doc.errors, ...doc.warnings].map((fault) => ({
     code: fault.code,
-    path: fault.code === 'DUPLICATE_KEY' ? pathOfKey(doc, fault.pos[0]) : [],
+    path:
+      fault.code === 'DUPLICATE_KEY'
+        ? (findKeys(doc, (_, offset) => offset === fault.pos[0])[0]?.path ?? [])
+        : [],
     message: syntaxMessage(fault.code, fault.message),
     place: placeOf(fault.pos[0]),
   }));
   problems.push(
-    ...protoKeys(doc).map(({ path, offset }) => ({
+    // `__proto__` is valid YAML, but would change the prototype of the resulting object.
+    ...findKeys(doc, ({ value }) => value === '__proto__').map(({ path, offset }) => ({
       code: 'DUPLICATE_KEY' as const,
       path,
       message: 'found the key "__proto__", which is not allowed',
@@ -75,9 +80,7 @@ export function readDocument(text: string): ConfigDocument {
     return offset === null ? null : placeOf(offset);
   };
   const broken = problems.some(({ code }) => code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED');
-  const listed = problems
-    .slice(0, MAX_SYNTAX_PROBLEMS)
-    .map(({ path, message, place }) => ({ path, message, place }));
+  const listed = problems.slice(0, MAX_SYNTAX_PROBLEMS).map(({ code: _, ...problem }) => problem);
   if (broken) return { tree: undefined, problems: listed, locate };
   if (doc.contents === null) return unreadable('the file is empty');
   try {
@@ -159,26 +162,17 @@ function offsetOf(doc: Document.Parsed, path: readonly PathPart[], at: 'key' | '
   return offset;
 }
 
-/** The path of the key at an offset. */
-function pathOfKey(doc: Document.Parsed, offset: number): PathPart[] {
-  let found: PathPart[] = [];
-  visit(doc, {
-    Pair(_, pair, parents) {
-      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined;
-      found = pathTo(pair, parents);
-      return visit.BREAK;
-    },
-  });
-  return found;
-}
-
-/** Finds `__proto__` keys, which are valid YAML but would change the prototype of the resulting object. */
-function protoKeys(doc: Document.Parsed): { path: PathPart[]; offset: number }[] {
+/** The paths and offsets of the keys that match. */
+function findKeys(
+  doc: Document.Parsed,
+  matches: (key: Scalar, offset: number) => boolean,
+): { path: PathPart[]; offset: number }[] {
   const found: { path: PathPart[]; offset: number }[] = [];
   visit(doc, {
     Pair(_, pair, parents) {
-      if (!isScalar(pair.key) || pair.key.value !== '__proto__') return;
-      found.push({ path: pathTo(pair, parents), offset: pair.key.range?.[0] ?? 0 });
+      if (!isScalar(pair.key)) return;
+      const offset = pair.key.range?.[0] ?? 0;
+      if (matches(pair.key, offset)) found.push({ path: pathTo(pair, parents), offset });
     },
   });
   return found;

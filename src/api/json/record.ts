@@ -160,22 +160,15 @@ export class RecordReader {
     const scanner = this.#scanner;
     const { pos: start, breaks } = scanner;
     if (level === MAX_FLATTENED_LEVELS) return false;
-    scanner.pos++;
-    if (scanner.peek() === 0x7d) {
+    let isEmpty = true;
+    for (const [name] of scanner.members()) {
+      isEmpty = false;
+      this.#value(cells, `${field}${this.#flatten}${name}` as ByteString, level + 1);
+    }
+    if (isEmpty) {
       scanner.pos = start;
       scanner.breaks = breaks;
-      return false;
     }
-    for (;;) {
-      scanner.peek();
-      const name = `${field}${this.#flatten}${scanner.string()}` as ByteString;
-      scanner.expect(0x3a);
-      this.#value(cells, name, level + 1);
-      if (scanner.peek() === 0x7d) {
-        scanner.pos++;
-        return true;
-      }
-      scanner.expect(0x2c);
-    }
+    return !isEmpty;
   }
 }

@@ -168,13 +168,22 @@ export function count(min: number, max: number) {
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
+/**
+ * A string of a form.
+ *
+ * @param allowed what is allowed, for the message about an invalid string
+ * @param what the same for a value that is not a string. Default: `allowed`
+ */
+export function formed(allowed: string, form: RegExp, what = allowed) {
+  return parsedString(what, (text) => {
+    if (form.test(text)) return text;
+    throw new RangeError(invalidValue(text, allowed));
+  });
+}
+
 /** A non-empty string without control characters. */
 export function singleLine(what: string, maxLength = 1024) {
-  return parsedString(what, (text) => {
-    if (text.length === 0 || text.length > maxLength || hasControls(text))
-      throw new RangeError(invalidValue(text, what));
-    return text;
-  });
+  return formed(what, new RegExp(`^[^\\u0000-\\u001f\\u007f]{1,${maxLength}}$`));
 }
 
 /** The name of a field of the service's records. */

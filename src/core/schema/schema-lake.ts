@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, flag, parsedString, parsedValue, section } from './building-blocks.js';
+import { choice, flag, formed, parsedValue, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 /** Storage classes of S3 whose objects can be read immediately. */
@@ -20,14 +20,6 @@ const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 const MAX_TAGS = 10;
 const MAX_TAG_NAME = 128;
 const MAX_TAG_VALUE = 256;
-
-/** A string of a form. */
-function formed(what: string, form: RegExp) {
-  return parsedString(what, (text) => {
-    if (form.test(text)) return text;
-    throw new RangeError(invalidValue(text, what));
-  });
-}
 
 const encryption = parsedValue(
   (value): 'sse-s3' | { kmsKey: string } => {

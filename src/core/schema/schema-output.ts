@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { byteSize, choice, flag, parsedString, renamed, section } from './building-blocks.js';
+import { byteSize, choice, flag, formed, parsedString, renamed, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 const KiB = 1024;
@@ -16,9 +16,11 @@ const csv = {
   nested: choice(['json', 'flatten']).describe(
     'Objects within a record: `json` writes JSON text, `flatten` a column for each field. Lists are always JSON text.',
   ),
-  separator: parsedString('one to eight characters such as "."', readSeparator).describe(
-    'Separator in the names of flattened columns: one to eight characters.',
-  ),
+  separator: formed(
+    'one to eight characters such as ".", without quotes or line breaks',
+    /^[^"\r\n\0]{1,8}$/,
+    'one to eight characters such as "."',
+  ).describe('Separator in the names of flattened columns: one to eight characters.'),
   lineBreaks: choice(['keep', 'escape']).describe(
     '`escape` writes a line feed, carriage return or backslash as two characters, for engines that cannot read line breaks in values.',
   ),
@@ -72,13 +74,6 @@ function readDelimiter(text: string): string {
       text,
       'one ASCII character that is not a letter, digit, quote, hyphen, colon or line break, such as "," or "\\t"',
     ) + hint,
-  );
-}
-
-function readSeparator(text: string): string {
-  if (/^[^"\r\n\0]{1,8}$/.test(text)) return text;
-  throw new RangeError(
-    invalidValue(text, 'one to eight characters such as ".", without quotes or line breaks'),
   );
 }
 

@@ -4,7 +4,7 @@ import {
   byteSize,
   choice,
   duration,
-  hasControls,
+  formed,
   parsedString,
   section,
   withoutPrototype,
@@ -16,7 +16,11 @@ import { invalidValue } from './values.js';
 const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
 
 const header = (standard: string) =>
-  parsedString('the name of an HTTP header', readHeader).prefault(standard);
+  formed(
+    'the name of an HTTP header such as X-Webhook-Signature',
+    /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/,
+    'the name of an HTTP header',
+  ).prefault(standard);
 
 const timestamp = section({
   header: header('X-Webhook-Timestamp').describe(
@@ -36,7 +40,12 @@ const signature = section({
     .prefault('hmac-sha256')
     .describe('Algorithm. With `token`, the header contains the secret itself.'),
   encoding: choice(['hex', 'base64']).prefault('hex').describe('Encoding of the digest.'),
-  prefix: parsedString('a prefix of the digest such as sha256=', readPrefix)
+  prefix: formed(
+    'up to 64 characters such as sha256=',
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression excludes control characters
+    /^[^\u0000-\u001f\u007f]{0,64}$/,
+    'a prefix of the digest such as sha256=',
+  )
     .prefault('')
     .describe('Text before the digest or token, such as `sha256=` or `Bearer ` with its space.'),
   secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }).describe('Source of the secret.'),
@@ -119,16 +128,6 @@ export const webhook = section({
   kinds: withoutPrototype(kinds),
   maxBodyBytes: maxBody,
 }));
-
-function readHeader(text: string): string {
-  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text)) return text;
-  throw new RangeError(invalidValue(text, 'the name of an HTTP header such as X-Webhook-Signature'));
-}
-
-function readPrefix(text: string): string {
-  if (text.length <= 64 && !hasControls(text)) return text;
-  throw new RangeError(invalidValue(text, 'up to 64 characters such as sha256='));
-}
 
 /** Parses a listen address. @throws RangeError with a message for the user */
 export function readListen(text: string): { host: string; port: number } {

@@ -6,12 +6,10 @@ import { countControls } from '../../../src/json/string.js';
 const plain = (text: string): number => [...text].filter((char) => char < ' ').length;
 
 describe('the number of control characters', () => {
-  it('is correct for every byte at every position in a word', () => {
+  it('is correct for every byte', () => {
     for (let code = 0; code < 256; code++) {
-      for (let at = 0; at < 8; at++) {
-        const text = `${'x'.repeat(at)}${String.fromCharCode(code)}yz` as ByteString;
-        expect(countControls(text)).toBe(code < 0x20 ? 1 : 0);
-      }
+      const text = `x${String.fromCharCode(code)}yz` as ByteString;
+      expect(countControls(text)).toBe(code < 0x20 ? 1 : 0);
     }
   });
 
@@ -24,11 +22,8 @@ describe('the number of control characters', () => {
     );
   });
 
-  it.each([1, 1007, 1008, 1009, 32_256, 32_257, 100_000])(
-    'is correct for a text of %i control characters',
-    (length) => {
-      expect(countControls('\n'.repeat(length) as ByteString)).toBe(length);
-      expect(countControls('a'.repeat(length) as ByteString)).toBe(0);
-    },
-  );
+  it.each([1, 1007, 100_000])('is correct for a text of %i control characters', (length) => {
+    expect(countControls('\n'.repeat(length) as ByteString)).toBe(length);
+    expect(countControls('a'.repeat(length) as ByteString)).toBe(0);
+  });
 });

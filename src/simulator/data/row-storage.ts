@@ -13,19 +13,21 @@ export class TextStore {
   readonly #start: number[] = [];
   readonly #end: number[] = [];
 
-  /** Adds the text of a row. Row numbers start at 0. */
-  push(text: string): void {
-    const [block, start, end] = this.#write(text);
-    this.#block.push(block);
-    this.#start.push(start);
-    this.#end.push(end);
-  }
-
-  replace(row: number, text: string): void {
-    const [block, start, end] = this.#write(text);
-    this.#block[row] = block;
-    this.#start[row] = start;
+  /** Sets the text of a row: of one that exists, or of the next one. Row numbers start at 0. */
+  write(row: number, text: string): void {
+    const maxBytes = text.length * 3 + 1;
+    let block = this.#blocks[this.#blocks.length - 1] as Buffer;
+    if (this.#used + maxBytes > block.length) {
+      block = Buffer.allocUnsafeSlow(Math.max(Math.min(block.length * 2, MAX_BLOCK_BYTES), maxBytes));
+      this.#blocks.push(block);
+      this.#used = 0;
+    }
+    const end = this.#used + block.write(text, this.#used, 'utf8');
+    block[end] = COMMA;
+    this.#block[row] = this.#blocks.length - 1;
+    this.#start[row] = this.#used;
     this.#end[row] = end;
+    this.#used = end + 1;
   }
 
   read(row: number): string {
@@ -51,21 +53,6 @@ export class TextStore {
     }
     return slices;
   }
-
-  #write(text: string): [block: number, start: number, end: number] {
-    const maxBytes = text.length * 3 + 1;
-    let block = this.#blocks[this.#blocks.length - 1] as Buffer;
-    if (this.#used + maxBytes > block.length) {
-      block = Buffer.allocUnsafeSlow(Math.max(Math.min(block.length * 2, MAX_BLOCK_BYTES), maxBytes));
-      this.#blocks.push(block);
-      this.#used = 0;
-    }
-    const start = this.#used;
-    const end = start + block.write(text, start, 'utf8');
-    block[end] = COMMA;
-    this.#used = end + 1;
-    return [this.#blocks.length - 1, start, end];
-  }
 }
 
 /** The sort key of a row: a number, and the id for ties. */
@@ -74,44 +61,34 @@ export interface Position {
   readonly id: string;
 }
 
-/** The rows of a table in list order. Inserting and removing move at most four bytes per row. */
+/** The rows of a table in list order. */
 export class OrderIndex {
-  #rows = new Uint32Array(64);
-  length = 0;
+  #rows: number[] = [];
 
   /** @param position returns the current sort key of a row; remove a row before its sort key changes */
   constructor(readonly position: (row: number) => Position) {}
 
-  at(rank: number): number {
-    return this.#rows[rank] as number;
+  get length(): number {
+    return this.#rows.length;
+  }
+
+  at(rank: number): number | undefined {
+    return this.#rows[rank];
   }
 
   insert(row: number): void {
-    if (this.length === this.#rows.length) {
-      const wider = new Uint32Array(this.length * 2);
-      wider.set(this.#rows);
-      this.#rows = wider;
-    }
-    const rank = this.rankAfter(this.position(row));
-    this.#rows.copyWithin(rank + 1, rank, this.length);
-    this.#rows[rank] = row;
-    this.length++;
+    this.#rows.splice(this.rankAfter(this.position(row)), 0, row);
   }
 
   remove(row: number): void {
     const rank = this.rankAfter(this.position(row)) - 1;
-    if (rank < 0 || this.#rows[rank] !== row) return;
-    this.#rows.copyWithin(rank, rank + 1, this.length);
-    this.length--;
+    if (this.#rows[rank] === row) this.#rows.splice(rank, 1);
   }
 
   /** Replaces the content with rows 0 to `count` - 1. `sorted`: they are already in order. */
   fill(count: number, sorted: boolean): void {
-    this.#rows = new Uint32Array(Math.max(64, count));
-    for (let row = 0; row < count; row++) this.#rows[row] = row;
-    this.length = count;
-    if (sorted) return;
-    this.#rows.subarray(0, count).sort((a, b) => comparePositions(this.position(a), this.position(b)));
+    this.#rows = Array.from({ length: count }, (_, row) => row);
+    if (!sorted) this.#rows.sort((a, b) => comparePositions(this.position(a), this.position(b)));
   }
 
   /** The rank of the first row after `position`. */
@@ -120,7 +97,7 @@ export class OrderIndex {
     let high = this.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (comparePositions(this.position(this.at(middle)), position) <= 0) low = middle + 1;
+      if (comparePositions(this.position(this.#rows[middle]!), position) <= 0) low = middle + 1;
       else high = middle;
     }
     return low;

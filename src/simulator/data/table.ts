@@ -40,7 +40,7 @@ export class Table {
   readonly #updatedAt: number[] = [];
   readonly #date: number[] = [];
   readonly #deleted: number[] = [];
-  #texts = new TextStore();
+  readonly #texts = new TextStore();
   #byId = new OrderIndex((row) => ({ key: 0, id: this.id(row) }));
   #order = this.#byId;
   #delayed: DelayedChange[] = [];
@@ -77,7 +77,7 @@ export class Table {
   /** The row of a record, deleted or not; -1 if it never existed. */
   find(id: string): number {
     const row = this.#byId.at(this.#byId.rankAfter({ key: 0, id }) - 1);
-    return row !== undefined && this.size > 0 && this.id(row) === id ? row : -1;
+    return row !== undefined && this.id(row) === id ? row : -1;
   }
 
   /** The latest version of a record, even if lists do not show it yet. */
@@ -136,7 +136,7 @@ export class Table {
     let skip = query.skip;
     const from = query.after === null ? 0 : this.#order.rankAfter(query.after);
     for (let rank = from; rank < this.#order.length; rank++) {
-      const row = this.#order.at(rank);
+      const row = this.#order.at(rank)!;
       if (this.#deleted[row]! === 1 || this.#updatedAt[row]! <= query.changedAfter) continue;
       if (this.#date[row]! < query.windowFrom) continue;
       if (skip-- > 0) continue;
@@ -158,7 +158,7 @@ export class Table {
 
   /** All rows in ascending order of their ids, including deleted ones. */
   *rowsById(): Generator<number> {
-    for (let rank = 0; rank < this.#byId.length; rank++) yield this.#byId.at(rank);
+    for (let rank = 0; rank < this.#byId.length; rank++) yield this.#byId.at(rank)!;
   }
 
   #push(id: string, version: RowVersion): void {
@@ -168,7 +168,7 @@ export class Table {
     this.#updatedAt.push(version.updatedAt);
     this.#date.push(version.date);
     this.#deleted.push(version.deleted ? 1 : 0);
-    this.#texts.push(version.text);
+    this.#texts.write(this.size - 1, version.text);
   }
 
   #apply(row: number, version: RowVersion): void {
@@ -177,7 +177,7 @@ export class Table {
     this.#updatedAt[row] = version.updatedAt;
     this.#date[row] = version.date;
     this.#deleted[row] = version.deleted ? 1 : 0;
-    this.#texts.replace(row, version.text);
+    this.#texts.write(row, version.text);
     if (moves) this.#order.insert(row);
   }
 }

@@ -1,13 +1,4 @@
-import {
-  iso,
-  pick,
-  reference,
-  type SeedFacts,
-  type SeedReferences,
-  type SeedRow,
-  stamps,
-  undated,
-} from './seed-rows.js';
+import { iso, pick, reference, type SeedWriter, stamps, undated } from './seed-rows.js';
 import { DAY_MS, HOUR_MS } from './service-clock.js';
 
 const PROJECTS =
@@ -40,55 +31,40 @@ function workingTime(before: number, random: number): number {
   return day + 8 * HOUR_MS + (random % 32) * (HOUR_MS / 4);
 }
 
-/**
- * The function that writes rows as a small agency would have them; `null` for a resource without such rows. The fields
- * are those of the generic rows.
- */
-export function realisticWriter(
-  resource: string,
-  ids: SeedReferences,
-): ((facts: SeedFacts) => SeedRow) | null {
-  switch (resource) {
-    case 'projects':
-      return (facts) => {
-        const name = numbered(pick(PROJECTS, facts.n), facts.n, PROJECTS.length);
-        return undated(
-          `{"id":"${facts.id}","name":"${name}","clientId":${reference(ids.clients, facts.random)},"budgetHours":${100 + (facts.random % 40) * 20},"archived":false,${stamps(facts)}`,
-        );
-      };
-    case 'members':
-      return (facts) => {
-        const name = numbered(`${pick(FIRST, facts.n)} ${pick(LAST, facts.n)}`, facts.n, 60);
-        return undated(`{"id":"${facts.id}","name":"${name}",${stamps(facts)}`);
-      };
-    case 'tasks':
-      return (facts) => {
-        const { random } = facts;
-        const title = `${pick(STEPS, random >>> 3)} ${pick(PARTS, random >>> 7)}`;
-        return undated(
-          `{"id":"${facts.id}","projectId":${weighted(ids.projects, random >>> 4)},"title":"${title}","assigneeId":${reference(ids.members, random >>> 5)},"done":${(random & 1) === 1},"estimateSeconds":${(1 + (random % 16)) * 1800},${stamps(facts)}`,
-        );
-      };
-    case 'time-entries':
-      return (facts) => {
-        const { random } = facts;
-        const seconds = pick(MINUTES, random >>> 6) * 60;
-        const start = workingTime(facts.created, random >>> 10);
-        return {
-          date: start,
-          text: `{"id":"${facts.id}","projectId":${weighted(ids.projects, random >>> 4)},"taskId":${reference(ids.tasks, random >>> 2)},"memberId":${reference(ids.members, random >>> 5)},"description":"${pick(WORK, random >>> 3)}","startedAt":"${iso(start)}","endedAt":"${iso(start + seconds * 1000)}","durationSeconds":${seconds},"billable":${(random & 12) !== 0},"hourlyRate":${60 + (random % 8) * 5},"currency":"EUR","tags":[],"source":"web",${stamps(facts)}`,
-        };
-      };
-    case 'calendar-entries':
-      return (facts) => {
-        const { random } = facts;
-        const start = workingTime(facts.created, random >>> 10);
-        return {
-          date: start,
-          text: `{"id":"${facts.id}","source":"google","sourceKey":"event-${facts.n + 1}","title":"${pick(WORK, random >>> 3)}","memberId":${reference(ids.members, random >>> 5)},"startsAt":"${iso(start)}","endsAt":"${iso(start + HOUR_MS / 2)}","allDay":false,${stamps(facts)}`,
-        };
-      };
-    default:
-      return null;
-  }
-}
+/** Writers of rows as a small agency would have them, by resource. The fields are those of the generic rows. */
+export const REALISTIC: Readonly<Record<string, SeedWriter>> = {
+  projects(facts, ids) {
+    const name = numbered(pick(PROJECTS, facts.n), facts.n, PROJECTS.length);
+    return undated(
+      `{"id":"${facts.id}","name":"${name}","clientId":${reference(ids.clients, facts.random)},"budgetHours":${100 + (facts.random % 40) * 20},"archived":false,${stamps(facts)}`,
+    );
+  },
+  members(facts) {
+    const name = numbered(`${pick(FIRST, facts.n)} ${pick(LAST, facts.n)}`, facts.n, 60);
+    return undated(`{"id":"${facts.id}","name":"${name}",${stamps(facts)}`);
+  },
+  tasks(facts, ids) {
+    const { random } = facts;
+    const title = `${pick(STEPS, random >>> 3)} ${pick(PARTS, random >>> 7)}`;
+    return undated(
+      `{"id":"${facts.id}","projectId":${weighted(ids.projects, random >>> 4)},"title":"${title}","assigneeId":${reference(ids.members, random >>> 5)},"done":${(random & 1) === 1},"estimateSeconds":${(1 + (random % 16)) * 1800},${stamps(facts)}`,
+    );
+  },
+  'time-entries'(facts, ids) {
+    const { random } = facts;
+    const seconds = pick(MINUTES, random >>> 6) * 60;
+    const start = workingTime(facts.created, random >>> 10);
+    return {
+      date: start,
+      text: `{"id":"${facts.id}","projectId":${weighted(ids.projects, random >>> 4)},"taskId":${reference(ids.tasks, random >>> 2)},"memberId":${reference(ids.members, random >>> 5)},"description":"${pick(WORK, random >>> 3)}","startedAt":"${iso(start)}","endedAt":"${iso(start + seconds * 1000)}","durationSeconds":${seconds},"billable":${(random & 12) !== 0},"hourlyRate":${60 + (random % 8) * 5},"currency":"EUR","tags":[],"source":"web",${stamps(facts)}`,
+    };
+  },
+  'calendar-entries'(facts, ids) {
+    const { random } = facts;
+    const start = workingTime(facts.created, random >>> 10);
+    return {
+      date: start,
+      text: `{"id":"${facts.id}","source":"google","sourceKey":"event-${facts.n + 1}","title":"${pick(WORK, random >>> 3)}","memberId":${reference(ids.members, random >>> 5)},"startsAt":"${iso(start)}","endsAt":"${iso(start + HOUR_MS / 2)}","allDay":false,${stamps(facts)}`,
+    };
+  },
+};

@@ -30,6 +30,8 @@ export interface SeedRow {
   readonly date: number;
 }
 
+export type SeedWriter = (facts: SeedFacts, ids: SeedReferences) => SeedRow;
+
 const WORK = 'Review, Planning, Implementation, Call with client, Testing, Research, Support, Writing'.split(
   ', ',
 );
@@ -50,30 +52,30 @@ export const reference = (ids: readonly string[], random: number): string =>
 export const stamps = (facts: SeedFacts): string =>
   `"createdAt":"${iso(facts.created)}","updatedAt":"${iso(facts.updated)}"${facts.extra}}`;
 
-/** The function that writes the rows of a resource. Rows of an unknown resource have `id`, `name`, `createdAt` and `updatedAt`. */
-export function seedWriter(resource: string, ids: SeedReferences): (facts: SeedFacts) => SeedRow {
-  switch (resource) {
-    case 'time-entries':
-      return (facts) => timeEntry(facts, ids);
-    case 'calendar-entries':
-      return (facts) => calendarEntry(facts, ids);
-    case 'projects':
-      return (facts) =>
-        undated(
-          `{"id":"${facts.id}","name":${facts.text ?? `"Project ${facts.n + 1}"`},"clientId":${reference(ids.clients, facts.random)},"budgetHours":${facts.random % 400}.50,"archived":${facts.n % 9 === 8},${stamps(facts)}`,
-        );
-    case 'tasks':
-      return (facts) =>
-        undated(
-          `{"id":"${facts.id}","projectId":${reference(ids.projects, facts.random)},"title":${facts.text ?? `"${pick(WORK, facts.random >>> 3)}: ${pick(ABOUT, facts.random >>> 7)}"`},"assigneeId":${reference(ids.members, facts.random >>> 5)},"done":${(facts.random & 1) === 1},"estimateSeconds":${(facts.random % 40) * 900},${stamps(facts)}`,
-        );
-    default: {
-      const label = resource.replace(/[^A-Za-z0-9]/g, ' ').replace(/s$/, '');
-      return (facts) =>
+/** The writer of a resource's rows. Rows of an unknown resource have `id`, `name`, `createdAt` and `updatedAt`. */
+export function seedWriter(resource: string): SeedWriter {
+  const label = resource.replace(/[^A-Za-z0-9]/g, ' ').replace(/s$/, '');
+  return Object.hasOwn(WRITERS, resource)
+    ? WRITERS[resource]!
+    : (facts) =>
         undated(`{"id":"${facts.id}","name":${facts.text ?? `"${label} ${facts.n + 1}"`},${stamps(facts)}`);
-    }
-  }
 }
+
+const WRITERS: Readonly<Record<string, SeedWriter>> = {
+  'time-entries': timeEntry,
+  'calendar-entries': calendarEntry,
+  projects: (facts, ids) =>
+    undated(
+      `{"id":"${facts.id}","name":${facts.text ?? `"Project ${facts.n + 1}"`},"clientId":${reference(ids.clients, facts.random)},"budgetHours":${facts.random % 400}.50,"archived":${facts.n % 9 === 8},${stamps(facts)}`,
+    ),
+  tasks: (facts, ids) =>
+    undated(
+      `{"id":"${facts.id}","projectId":${reference(ids.projects, facts.random)},"title":${facts.text ?? work(facts.random)},"assigneeId":${reference(ids.members, facts.random >>> 5)},"done":${(facts.random & 1) === 1},"estimateSeconds":${(facts.random % 40) * 900},${stamps(facts)}`,
+    ),
+};
+
+/** A text about work, as JSON. */
+const work = (random: number): string => `"${pick(WORK, random >>> 3)}: ${pick(ABOUT, random >>> 7)}"`;
 
 export const undated = (text: string): SeedRow => ({ text, date: Number.NaN });
 
@@ -81,7 +83,7 @@ function timeEntry(facts: SeedFacts, ids: SeedReferences): SeedRow {
   const { random } = facts;
   const seconds = ((random % 32) + 1) * 900;
   const start = facts.created - seconds * 1000;
-  const text = facts.text ?? `"${pick(WORK, random >>> 3)}: ${pick(ABOUT, random >>> 7)}"`;
+  const text = facts.text ?? work(random);
   return {
     date: start,
     text: `{"id":"${facts.id}","projectId":${reference(ids.projects, random)},"taskId":${reference(ids.tasks, random >>> 2)},"memberId":${reference(ids.members, random >>> 5)},"description":${text},"startedAt":"${iso(start)}","endedAt":"${iso(facts.created)}","durationSeconds":${seconds},"billable":${(random & 4) !== 0},"hourlyRate":${40 + (random % 90)}.50,"currency":"${pick(CURRENCIES, random >>> 9)}","tags":${pick(TAGS, random >>> 11)},"source":"${pick(SOURCES, random >>> 13)}",${stamps(facts)}`,
@@ -92,7 +94,7 @@ function calendarEntry(facts: SeedFacts, ids: SeedReferences): SeedRow {
   const { random } = facts;
   const start = facts.created;
   const key = JSON.stringify(facts.awkward ? awkwardSourceKey(facts.n) : `event-${facts.n + 1}`);
-  const text = facts.text ?? `"${pick(WORK, random >>> 3)}: ${pick(ABOUT, random >>> 7)}"`;
+  const text = facts.text ?? work(random);
   return {
     date: start,
     text: `{"id":"${facts.id}","source":"${pick(CALENDARS, random)}","sourceKey":${key},"title":${text},"memberId":${reference(ids.members, random >>> 5)},"startsAt":"${iso(start)}","endsAt":"${iso(start + HOUR_MS)}","allDay":${random % 10 === 0},${stamps(facts)}`,

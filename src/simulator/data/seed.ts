@@ -1,6 +1,6 @@
 import { awkwardness } from './awkward.js';
 import { hashText, mix, sentence, ulid } from './deterministic.js';
-import { realisticWriter } from './realistic.js';
+import { REALISTIC } from './realistic.js';
 import { type SeedFacts, seedWriter } from './seed-rows.js';
 import { DAY_MS } from './service-clock.js';
 import type { Table } from './table.js';
@@ -52,7 +52,8 @@ export function seedTable(table: Table, resource: string, plan: SeedPlan): void 
     members: references(plan, 'members'),
     clients: references(plan, 'clients'),
   };
-  const write = (plan.realistic ? realisticWriter(resource, ids) : null) ?? seedWriter(resource, ids);
+  const isRealistic = plan.realistic && Object.hasOwn(REALISTIC, resource);
+  const write = isRealistic ? REALISTIC[resource]! : seedWriter(resource);
   for (let n = 0; n < count; n++) {
     const created = createdAt(plan, resource, n);
     const changedLater = (mix(salt, n) & 3) === 0 ? mix(salt + 7, n) % (5 * DAY_MS) : 0;
@@ -70,7 +71,7 @@ export function seedTable(table: Table, resource: string, plan: SeedPlan): void 
       text: odd?.text ?? (plan.worded ? `"${sentence(salt, n)}"` : undefined),
       extra: (odd?.extra ?? '') + last,
     };
-    const row = write(facts);
+    const row = write(facts, ids);
     table.seed(facts.id, { text: row.text, updatedAt: facts.updated, date: row.date, deleted: false });
   }
 }

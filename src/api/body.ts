@@ -11,18 +11,11 @@ export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding
 export class BodyError extends WorktrackError {
   readonly code: ErrorCode;
   readonly fault: BodyFault;
-  /** The limit for `too-large`; otherwise 0. */
-  readonly maxBytes: number;
 
-  constructor(
-    fault: BodyFault,
-    message: string,
-    options: { readonly cause?: unknown; readonly maxBytes?: number } = {},
-  ) {
+  constructor(fault: BodyFault, message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.code = fault === 'too-large' ? 'SERVICE_BODY_TOO_LARGE' : 'SERVICE_TRANSIENT';
     this.fault = fault;
-    this.maxBytes = options.maxBytes ?? 0;
   }
 }
 
@@ -160,7 +153,7 @@ function checkSize(encoded: readonly Buffer[], contentLength: string | null, max
 
 /** The error for a body that is larger than `http.maxBody`. */
 export function tooLarge(maxBytes: number): BodyError {
-  return new BodyError('too-large', `The body is larger than ${maxBytes} bytes.`, { maxBytes });
+  return new BodyError('too-large', `The body is larger than ${maxBytes} bytes.`);
 }
 
 /** The error for a response that is not complete within `http.responseTimeout`, although bytes keep arriving. */

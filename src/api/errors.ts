@@ -162,12 +162,6 @@ export class BrokenPromiseError extends ServiceError {
 /** One response is larger than `http.maxBody`. A smaller page may fit; a retry does not help. */
 export class BodyTooLargeError extends BrokenPromiseError {
   override readonly code = 'SERVICE_BODY_TOO_LARGE';
-  readonly maxBodyBytes: number;
-
-  constructor(message: string, options: ServiceErrorOptions & { readonly maxBodyBytes: number }) {
-    super(message, options);
-    this.maxBodyBytes = options.maxBodyBytes;
-  }
 }
 
 /** Statuses of a gateway or server that gave up on a request: RFC 9110, and 520, 522 and 524 of Cloudflare. */

@@ -24,9 +24,9 @@ import type {
 import {
   type ErrorRules,
   exchangeError,
+  type FailedRequest,
   notJsonError,
   parseError,
-  type RequestContext,
   statusError,
   strictJsonError,
 } from './service-failure.js';
@@ -51,8 +51,8 @@ export interface Operation
 
 /** The result of one attempt; a failure has the wait before the next one. */
 type AttemptResult<T> =
-  | { readonly kind: 'received'; readonly received: Received<T> }
-  | { readonly kind: 'failed'; readonly error: ServiceError; readonly delayMs: number };
+  | { readonly received: Received<T> }
+  | { readonly error: ServiceError; readonly delayMs: number };
 
 const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 
@@ -91,7 +91,7 @@ export class RequestExecutor {
     for (let attempt = 1; ; attempt += 1) {
       const result = await this.#attempt(operation, attempt, parse);
       const { resource } = operation;
-      if (result.kind === 'received') {
+      if ('received' in result) {
         this.#onEvent({ kind: 'request', resource, outcome: 'ok' });
         return result.received;
       }
@@ -117,23 +117,20 @@ export class RequestExecutor {
     const startedAt = performance.now();
     let response: HttpResponse;
     let failure: ServiceError | null = null;
-    let redact: Redactor;
+    let request: FailedRequest;
     try {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
-      redact = withRecordRedaction(this.#redact(key), operation.records);
+      request = failedRequest(operation, withRecordRedaction(this.#redact(key), operation.records));
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
         response = await this.#exchange(operation, key);
       } catch (error) {
         operation.signal?.throwIfAborted();
-        const failed = exchangeError(error, requestContext(operation, redact), redact);
-        return { kind: 'failed', error: failed, delayMs: backoff };
+        return { error: exchangeError(error, request), delayMs: backoff };
       }
-      if (response.kind === 'failure') {
-        const request = requestContext(operation, redact);
-        failure = statusError(response, request, this.#rules, redact, operation.wasRead === true);
-      }
+      if (response.kind === 'failure')
+        failure = statusError(response, request, this.#rules, operation.wasRead === true);
       outcome = leaseOutcome(response, failure, backoff, this.#rules.giveUpAfterMs);
     } finally {
       // Released before parsing, so that the next request does not wait for the parser.
@@ -145,36 +142,34 @@ export class RequestExecutor {
       const delay = isShort
         ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#rules.giveUpAfterMs, this.#random)
         : backoff;
-      return { kind: 'failed', error, delayMs: Math.max(requiredMs, delay) };
+      return { error, delayMs: Math.max(requiredMs, delay) };
     };
-    const context = (): RequestContext => requestContext(operation, redact);
     if (response.kind === 'failure') return failed(failure!, response.retryAfterMs ?? 0);
     const { status, serviceDate, headers } = response;
     const { text, bytes, replaced } = response.body;
     const retries = attempt - 1;
     const received = (value: T, repaired: number): AttemptResult<T> => ({
-      kind: 'received',
       received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
     });
     const facts = {
       ...{ status, location: headerOf(headers, 'location'), url: operation.origin + operation.path },
-      message: () => serviceMessage(fromByteString(text), redact)?.shown ?? null,
+      message: () => serviceMessage(fromByteString(text), request.redact)?.shown ?? null,
     };
     // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
-    const notJson = operation.method === 'GET' ? notJsonError(response, context, redact) : null;
+    const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;
     if (notJson !== null) return failed(notJson);
     try {
       return received(await parse(text, facts), 0);
     } catch (thrown) {
       const repaired = thrown instanceof SyntaxError ? repairJson(text) : null;
       if (repaired !== null && this.#json === 'strict')
-        return failed(strictJsonError(thrown as SyntaxError, context(), status, redact));
+        return failed(strictJsonError(thrown as SyntaxError, request, status));
       try {
         if (repaired === null) throw thrown;
         return received(await parse(repaired.text, facts), repaired.repairs);
       } catch (rethrown) {
-        const page = rethrown instanceof SyntaxError ? notJsonError(response, context, redact) : null;
-        const error = page ?? parseError(rethrown, context(), status, redact);
+        const page = rethrown instanceof SyntaxError ? notJsonError(response, request) : null;
+        const error = page ?? parseError(rethrown, request, status);
         if (error === null) throw rethrown;
         return failed(error);
       }
@@ -229,8 +224,8 @@ export class RequestExecutor {
   }
 }
 
-function requestContext({ method, resource, displayUrl }: Operation, redact: Redactor): RequestContext {
-  return { method, resource, url: redact(displayUrl) };
+function failedRequest({ method, resource, displayUrl }: Operation, redact: Redactor): FailedRequest {
+  return { method, resource, redact, url: () => redact(displayUrl) };
 }
 
 function isExpired({ notAfter }: Operation, atMs: number): boolean {

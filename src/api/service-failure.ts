@@ -24,12 +24,14 @@ import { ReportedError, serviceMessage } from './service-message.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
 
-/** The request that failed. All texts are redacted. */
-export interface RequestContext {
+/** A request as far as the message about its failure needs it. */
+export interface FailedRequest {
   readonly method: string;
   readonly resource: string;
-  /** Origin, path and query; never a credential. */
-  readonly url: string;
+  /** Origin, path and query, redacted. Computed only for a message. */
+  readonly url: () => string;
+  /** For everything that the service sent. */
+  readonly redact: Redactor;
 }
 
 /** What a refusal means and what the user can do. */
@@ -59,11 +61,11 @@ export interface ErrorRules {
 /** The error for a response other than 2xx (docs/explanation/guarantees.md#errors). @param wasRead as in `ListRequest` */
 export function statusError(
   response: Failure,
-  request: RequestContext,
+  request: FailedRequest,
   { mapping, giveUpAfterMs }: ErrorRules,
-  redact: Redactor,
   wasRead: boolean,
 ): ServiceError {
+  const { redact } = request;
   const { status, retryAfterMs, headers, text } = response;
   const purpose = request.method === 'GET' ? 'read' : 'write';
   const { kind, byStatus, evidence } = classifyResponse(response, mapping, purpose);
@@ -110,7 +112,7 @@ export function statusError(
       return new RejectedError(what, { ...options, isCut: !response.isWhole });
     case 'redirect':
       return new TransientError(
-        `${subject(request)} answered ${status}, ${redirectText(headerOf(headers, 'location'), request, redact)}`,
+        `${subject(request)} answered ${status}, ${redirectText(headerOf(headers, 'location'), request)}`,
         { ...options, reason: 'redirect', patience: 'short' },
       );
     default:
@@ -139,26 +141,26 @@ function roughly(ms: number): string {
 }
 
 /** Names only the host: the rest of a Location may contain tokens. */
-function redirectText(location: string | null, request: RequestContext, redact: Redactor): string {
-  const target =
-    location !== null && URL.canParse(location, request.url) ? new URL(location, request.url) : null;
+function redirectText(location: string | null, request: FailedRequest): string {
+  const url = request.url();
+  const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : null;
   if (target === null) return `a redirect to an unknown host. ${REDIRECT_REMEDY}`;
-  if (request.method === 'GET' && target.origin === new URL(request.url).origin)
+  if (request.method === 'GET' && target.origin === new URL(url).origin)
     return `a redirect to itself or the last of more than ${MAX_REDIRECTS} redirects. Check baseUrl and the resource's \`path\`.`;
-  return `a redirect to ${redact(target.host)}. ${REDIRECT_REMEDY}`;
+  return `a redirect to ${request.redact(target.host)}. ${REDIRECT_REMEDY}`;
 }
 
 const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'timeout', truncated: 'cut' };
 
 /** The error for a failed connection or an unreadable body. */
-export function exchangeError(error: unknown, request: RequestContext, redact: Redactor): ServiceError {
+export function exchangeError(error: unknown, request: FailedRequest): ServiceError {
+  const { resource, redact } = request;
   const cause = safeCause(error, redact);
-  const { resource } = request;
   if (error instanceof BodyError) {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
         `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
-        { resource, cause, maxBodyBytes: error.maxBytes },
+        { resource, cause },
       );
     }
     const reason = REASONS[error.fault] ?? 'body';
@@ -187,17 +189,13 @@ function codeOf(error: unknown): string | null {
 }
 
 /** The error for an exception of the body's parser; null for a defect of the parser itself. */
-export function parseError(
-  error: unknown,
-  request: RequestContext,
-  status: number,
-  redact: Redactor,
-): ServiceError | null {
+export function parseError(error: unknown, request: FailedRequest, status: number): ServiceError | null {
+  const { resource, redact } = request;
   const isKnown =
     error instanceof BrokenPromiseError || error instanceof ReportedError || error instanceof SyntaxError;
   if (!isKnown) return null;
   const cause = safeCause(error, redact);
-  const options = { resource: request.resource, status, cause };
+  const options = { resource, status, cause };
   if (error instanceof BrokenPromiseError) {
     const { row } = error;
     return new BrokenPromiseError(`${subject(request)}: ${redact(error.message)}`, { ...options, row });
@@ -222,13 +220,8 @@ export function parseError(
 }
 
 /** The error for a body that is JSON apart from what `json: lenient` accepts. */
-export function strictJsonError(
-  error: SyntaxError,
-  request: RequestContext,
-  status: number,
-  redact: Redactor,
-): ServiceError {
-  const cause = safeCause(error, redact);
+export function strictJsonError(error: SyntaxError, request: FailedRequest, status: number): ServiceError {
+  const cause = safeCause(error, request.redact);
   return new TransientError(
     `${subject(request)} answered ${status} with invalid JSON: ${cause.message}. The body is complete, and has raw control ` +
       'characters in strings, or NaN or Infinity. To read it nevertheless, set `json: lenient` for the connection.',
@@ -245,12 +238,10 @@ const MAX_PLAIN_TEXT = 200;
  */
 export function notJsonError(
   { status, headers, reason, body }: Extract<HttpResponse, { kind: 'success' }>,
-  context: () => RequestContext,
-  redact: Redactor,
+  request: FailedRequest,
 ): ServiceError | null {
   const first = /\S/.exec(body.text)?.[0];
   if (first !== undefined && /[[{"\d\-tfnNI]/.test(first)) return null;
-  const request = context();
   const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
   const what = `${subject(request)} answered ${status} with`;
   const options = { resource: request.resource, status, reason: 'body' } as const;
@@ -268,7 +259,7 @@ export function notJsonError(
   // With these characters, it may be the rest of JSON whose beginning was lost, and so records.
   const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n"{}]/.test(text.trim());
   return new TransientError(
-    `${what} text instead of JSON${isQuoted ? `: ${boundMessage(redact(text))}` : ''}`,
+    `${what} text instead of JSON${isQuoted ? `: ${boundMessage(request.redact(text))}` : ''}`,
     options,
   );
 }
@@ -279,6 +270,6 @@ const MAX_SIGNS_CHARS = 64 * 1024;
 /** A cursor can have any length. What the service answered comes after the URL, and must not be cut. */
 const MAX_URL_BYTES = 600;
 
-function subject(request: RequestContext): string {
-  return `${request.resource}: ${request.method} ${cutText(request.url, MAX_URL_BYTES)}`;
+function subject(request: FailedRequest): string {
+  return `${request.resource}: ${request.method} ${cutText(request.url(), MAX_URL_BYTES)}`;
 }

@@ -44,11 +44,6 @@ function messageIn(text: string, names: readonly string[] = ALL_NAMES): string |
   }
 }
 
-/** As `messageIn`, for a body that may also be a record, whose fields must not get into a message. */
-function errorMessageIn(text: string): string | null {
-  return messageIn(text, ERROR_NAMES);
-}
-
 function find(value: unknown, names: readonly string[], depth: number): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value;
   if (depth === 0 || typeof value !== 'object' || value === null) return null;
@@ -105,6 +100,7 @@ function holdsNothing(value: unknown): boolean {
  * @param body JSON text
  */
 export function reportedError(body: string): ReportedError | null {
-  const message = errorMessageIn(body);
+  // The body may also be a record, whose fields must not get into a message.
+  const message = messageIn(body, ERROR_NAMES);
   return message === null || GOOD_NEWS.test(message.trim()) ? null : new ReportedError(message);
 }

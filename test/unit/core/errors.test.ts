@@ -67,7 +67,7 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new TransientError('later', { reason: 'status' }), 'SERVICE_TRANSIENT', 1],
   [new BodyError('truncated', 'short'), 'SERVICE_TRANSIENT', 1],
   [new BodyError('too-large', 'long'), 'SERVICE_BODY_TOO_LARGE', 1],
-  [new BodyTooLargeError('long', { maxBodyBytes: 1 }), 'SERVICE_BODY_TOO_LARGE', 1],
+  [new BodyTooLargeError('long'), 'SERVICE_BODY_TOO_LARGE', 1],
   [new BrokenPromiseError('odd'), 'SERVICE_BROKEN_PROMISE', 1],
   [new NotFoundError('none'), 'SERVICE_NOT_FOUND', 1],
   [new RejectedError('no'), 'SERVICE_REJECTED', 1],

@@ -1,5 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { toByteString } from '../core/brands.js';
+import { ConfigurationError } from '../core/errors.js';
+import { isLoopback } from '../core/notify-url.js';
 import { dispatcherFor } from './dispatcher.js';
 import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
@@ -28,11 +30,21 @@ import {
 
 /**
  * Creates a client for one connection, with its own pool of keep-alive connections. It sends no request and reads no
- * key yet. Throws ConfigurationError for an invalid proxy.
+ * key yet. Throws ConfigurationError for an invalid proxy, and if the key would be sent unencrypted to another machine.
  */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const { http } = options;
   const root = apiRoot(options.baseUrl);
+  const { protocol, hostname, host } = new URL(root);
+  // The configuration has the same rule. This is the last place before the key leaves the process.
+  if (protocol === 'http:' && !http.allowPlainHttp && !isLoopback(hostname))
+    throw new ConfigurationError(
+      `baseUrl is plain http:// to ${host}: the API key would be sent unencrypted.`,
+      {
+        path: 'baseUrl',
+        remedy: 'Use https://, or set http.allowPlainHttp if you trust the network.',
+      },
+    );
   const dispatcher = dispatcherFor(root, {
     connections: http.concurrency,
     connect: { timeout: http.connectTimeoutMs },

@@ -26,34 +26,32 @@ const MAX_FAILURES = 3;
 /** Attempts at a check that gets no answer. */
 const MAX_ATTEMPTS = 3;
 
+interface CheckOptions {
+  readonly signal: AbortSignal;
+  /** The attempt of the activity, from 1. */
+  readonly attempt: number;
+  /** The previous address of the service; `null`: it has not changed. */
+  readonly movedFrom: string | null;
+  /** The previous name of the connection; `null`: it has not changed. */
+  readonly renamedFrom: string | null;
+}
+
 /**
  * Detects an API key of another organization before anything is merged (docs/explanation/guarantees.md#organization-check).
  * The key decides which organization's data the service returns, and no response names the organization. So several
  * projects of the lake are requested by id. If the service knows none of them, they belong to another organization. Any
  * other answer proves nothing, because the API does not define the status of a deleted or forbidden record.
  *
- * @param attempt the attempt of the activity, from 1
- * @param movedFrom the previous address of the service, if it has changed
- * @param renamedFrom the previous name of the connection, if it has changed
  * @returns warnings for the run
  */
 export async function checkOrganization(
-  { settings, client, store }: OpenConnection,
-  {
-    signal,
-    attempt,
-    movedFrom = null,
-    renamedFrom = null,
-  }: {
-    readonly signal: AbortSignal;
-    readonly attempt: number;
-    readonly movedFrom?: string | null;
-    readonly renamedFrom?: string | null;
-  },
+  connection: OpenConnection,
+  { signal, attempt, movedFrom, renamedFrom }: CheckOptions,
 ): Promise<string[]> {
+  const { settings, client, store } = connection;
   const projects = settings.resources.find((resource) => resource.fetchById && hasId(resource));
   if (projects === undefined) return [];
-  const known = await knownIds(store, projects);
+  const known = await knownIds(connection, projects);
   if (known.length < MIN_UNKNOWN) return [];
   const failures: TransientError[] = [];
   let unknown = 0;
@@ -74,12 +72,9 @@ export async function checkOrganization(
     }
   }
   if (unknown >= MIN_UNKNOWN) {
-    const about = { unknown, baseUrl: settings.baseUrl, lake: store.url };
-    if (movedFrom !== null) throw isAnotherService(projects.name, { ...about, was: `was at ${movedFrom}` });
-    if (renamedFrom !== null) {
-      const was = `belongs to connection "${renamedFrom}"`;
-      throw isAnotherService(projects.name, { ...about, was });
-    }
+    const was = renamedFrom === null ? null : `belongs to connection "${renamedFrom}"`;
+    const former = movedFrom === null ? was : `was at ${movedFrom}`;
+    if (former !== null) throw isAnotherService(connection, { projects: projects.name, unknown, former });
     if (await knowsNoListedRecord(client, projects, signal)) return [noEndpoint(projects.name)];
     throw belongsToAnother(projects.name, unknown, store);
   }
@@ -123,25 +118,19 @@ function noEndpoint(resource: string): string {
   );
 }
 
+/** @param former how the lake knows the service */
 function isAnotherService(
-  projects: string,
+  { settings: { baseUrl }, store }: OpenConnection,
   {
+    projects,
     unknown,
-    baseUrl,
-    was,
-    lake,
-  }: {
-    readonly unknown: number;
-    readonly baseUrl: string;
-    /** How the lake knows the service. */
-    readonly was: string;
-    readonly lake: string;
-  },
+    former,
+  }: Readonly<Record<'projects' | 'former', string>> & { readonly unknown: number },
 ): Error {
   return finalFailure(
     'Refused',
-    `the service at ${baseUrl} knows none of ${unknown} ${projects} of the lake ${lake}. Either it is not the service that ` +
-      `${was}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
+    `the service at ${baseUrl} knows none of ${unknown} ${projects} of the lake ${store.url}. Either it is not the service that ` +
+      `${former}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
       'API key, or give the connection a new lake URL.',
     { scope: 'key' },
   );
@@ -163,19 +152,19 @@ type Place = Pick<ResourceSettings, 'name' | 'path'>;
 /** How long the runs of a connection share the ids, in ms. All resources of an export run within this time. */
 const SHARED_MS = 60_000;
 
-/** Ids in use, by store and resource. */
-const shared = new WeakMap<ObjectStore, Map<string, Promise<string[]>>>();
+/** Ids in use, by resource. The store of a connection is another object after it was idle. */
+const shared = new WeakMap<OpenConnection, Map<string, Promise<string[]>>>();
 
 /** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
-async function knownIds(store: ObjectStore, { name: resource, path }: Place): Promise<string[]> {
-  const ofStore = shared.get(store) ?? new Map<string, Promise<string[]>>();
-  shared.set(store, ofStore);
-  const id = JSON.stringify([resource, path]);
-  const known = ofStore.get(id);
+async function knownIds(connection: OpenConnection, { name, path }: Place): Promise<string[]> {
+  const ofConnection = shared.get(connection) ?? new Map<string, Promise<string[]>>();
+  shared.set(connection, ofConnection);
+  const id = JSON.stringify([name, path]);
+  const known = ofConnection.get(id);
   if (known !== undefined) return known;
-  const reading = readKnownIds(store, { name: resource, path });
-  ofStore.set(id, reading);
-  const forget = (): void => void ofStore.delete(id);
+  const reading = readKnownIds(connection.store, { name, path });
+  ofConnection.set(id, reading);
+  const forget = (): void => void ofConnection.delete(id);
   setTimeout(forget, SHARED_MS).unref();
   try {
     const ids = await reading;

@@ -44,7 +44,7 @@ export interface PageOptions {
   readonly upTo: ClockTimes | null;
   readonly onWait: (until: number) => void;
   /** Called when the page size was reduced. */
-  readonly onShrink?: (from: number, to: number, error: string) => void;
+  readonly onShrink?: (note: { from: number; to: number; error: string }) => void;
   /** Whether the call must end, for example because the worker is shutting down. The next call then reads the next page. */
   readonly mustEnd: () => boolean;
 }
@@ -83,7 +83,8 @@ export class PageChain {
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
-    this.#at = at;
+    const { cursor, updatedSince, chain, restarts, shrinks, pageSize } = at;
+    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize };
     this.#seen = seen;
     this.#signal = AbortSignal.any([options.signal, this.#closing.signal]);
   }
@@ -236,7 +237,7 @@ export class PageChain {
       }
       if (from.cursor !== null) this.#seen.clear();
       this.#at = smaller;
-      this.#options.onShrink?.(from.pageSize, pageSize, (error as Error).message);
+      this.#options.onShrink?.({ from: from.pageSize, to: pageSize, error: (error as Error).message });
       return page;
     }
     throw this.#heavy(error);

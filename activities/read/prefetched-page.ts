@@ -1,14 +1,10 @@
-import type { Cursor, UtcSeconds } from '../../src/core/brands.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
 
 /** The parameters of a page request, and the position of the page in the reading. */
-export interface ChainPosition {
-  readonly cursor: Cursor | null;
-  readonly updatedSince: UtcSeconds | null;
-  readonly chain: number;
-  readonly restarts: number;
-  readonly shrinks: number;
-  readonly pageSize: number;
-}
+export type ChainPosition = Pick<
+  Stage,
+  'cursor' | 'updatedSince' | 'chain' | 'restarts' | 'shrinks' | 'pageSize'
+>;
 
 /**
  * A page that is requested before it is certain to be the next one. Its response is not used before `take`. `discard`

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { type ServiceClient, ServiceError, TransientError } from '../../src/api/index.js';
+import type { ObjectKey } from '../../src/core/brands.js';
 import type { ReadHeartbeat, ReadInput, ReadResult } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { fairness } from '../../src/core/fairness.js';
@@ -51,21 +52,11 @@ export async function readPages(
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
-  const stager = new Stager(
-    {
-      staging,
-      run,
-      input,
-      reader,
-      now,
-      onStaged: (staged) => {
-        key = staged;
-        beat();
-      },
-    },
-    position.stage,
-    key,
-  );
+  const onStaged = (staged: ObjectKey): void => {
+    key = staged;
+    beat();
+  };
+  const stager = new Stager({ staging, run, input, reader, now, onStaged }, position.stage, key);
   const beat = (): void => {
     const { pages, fetched } = stager.ahead;
     const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
@@ -88,23 +79,21 @@ export async function readPages(
         waitingUntil = until;
         if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));
       },
-      onShrink: (from, to, error) =>
-        context.log.warn('the service fails at pages of this size, so a smaller one is used', {
-          from,
-          to,
-          error,
-        }),
+      onShrink: (note) =>
+        context.log.warn('the service fails at pages of this size, so a smaller one is used', note),
       mustEnd,
     },
     position.stage,
     position.seen,
   );
-  const drain = new DrainWatch(() => deps.draining());
+  let drainingSince: number | null = null;
   /** Pages that have arrived are safe, even if the next one does not come. */
   const saveOld = async (): Promise<void> => {
-    const isUrgent = drain.isDraining || (hasPages && staging.isFull(0));
+    if (deps.draining()) drainingSince ??= performance.now();
+    const drainMs = drainingSince === null ? 0 : performance.now() - drainingSince;
+    const isUrgent = drainingSince !== null || (hasPages && staging.isFull(0));
     // A page that hangs would keep the worker from stopping.
-    if (drain.ms >= MAX_DRAIN_MS) tooLong.abort(new Error('the worker stops'));
+    if (drainMs >= MAX_DRAIN_MS) tooLong.abort(new Error('the worker stops'));
     if (!hasPages || !isReading) return;
     await stager.saveOld(isUrgent);
     if (isUrgent && (await staging.save()) === 'dropped')
@@ -144,14 +133,14 @@ export async function readPages(
     context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
     // Gives back the memory of the rows before the merge needs memory.
     stager.close();
-    if (!stage.done) return { ...toReadResult(last, stage), ...(words === NO_WORDS ? {} : { words }) };
+    const spoken = words === NO_WORDS ? {} : { words };
+    if (!stage.done) return { ...toReadResult(last, stage), ...spoken };
     const longer = await withLongerRuns(
       { staging, run, input, age, draining: () => deps.draining() },
       { key: last, stage },
       position.earlier,
     );
-    const result = toReadResult(longer.key, longer.stage);
-    return { ...result, done: longer.complete, ...(words === NO_WORDS ? {} : { words }) };
+    return { ...toReadResult(longer.key, longer.stage), done: longer.complete, ...spoken };
   } catch (thrown) {
     isReading = false;
     // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
@@ -263,24 +252,4 @@ async function firstKeyHash(
   const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
   const [key] = value.rows.keys;
   return key === undefined ? null : keyHash(key);
-}
-
-/** For how long the worker has been stopping. */
-class DrainWatch {
-  readonly #draining: () => boolean;
-  #since: number | null = null;
-
-  constructor(draining: () => boolean) {
-    this.#draining = draining;
-  }
-
-  get isDraining(): boolean {
-    if (this.#draining()) this.#since ??= performance.now();
-    return this.#since !== null;
-  }
-
-  /** Milliseconds; 0 if it does not. */
-  get ms(): number {
-    return this.#since === null ? 0 : performance.now() - this.#since;
-  }
 }

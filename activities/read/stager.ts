@@ -18,34 +18,24 @@ import { keyHash, stageName } from './position.js';
 import { RepeatedRows } from './repeated-rows.js';
 
 /**
- * The memory that long runs of unordered rows may take in this process, whatever the number of extractions. An extraction
- * that gets none stages smaller chunks, which costs a merge more time but changes no result.
+ * The memory that long runs of unordered rows may take in this process, whatever the number of its workers and extractions. An
+ * extraction that gets none stages smaller chunks, which costs a merge more time but changes no result.
  */
-class RunSpace {
-  #left: number;
-
-  /** @param bytes for all runs together */
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
+export const runSpace = {
+  /** Bytes. Enough for two runs of two extractions: one run fills while the other is staged. */
+  left: 64 * 1024 * 1024,
 
   /** Takes space for one run. Returns false if not enough is left. */
   take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
+    if (bytes > this.left) return false;
+    this.left -= bytes;
     return true;
-  }
+  },
 
   giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
-}
-
-/** Two runs of two extractions: one run fills while the other is staged. */
-const PROCESS_BYTES = 64 * 1024 * 1024;
-
-/** The space of this process: all its workers share it. */
-export const runSpace = new RunSpace(PROCESS_BYTES);
+    this.left += bytes;
+  },
+};
 
 /** Rows in order are staged when their response bodies reach this size in bytes. It bounds the memory of an extraction. */
 const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
@@ -141,15 +131,10 @@ export class Stager {
     const kept = this.#take(received.value);
     this.#ahead = {
       ...this.#ahead,
-      cursor: next.cursor,
-      updatedSince: next.updatedSince,
+      ...next,
       done,
-      chain: next.chain,
-      restarts: next.restarts,
-      shrinks: next.shrinks,
       shifted: !chainChanged && this.#ahead.shifted,
       marks,
-      pageSize: next.pageSize,
       seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
       pages: this.#ahead.pages + 1,
       fetched: this.#ahead.fetched + received.value.records,

@@ -3,41 +3,54 @@ import { gunzipper, plainUnpacker, type Unpacker } from '../../lake/part/part-ro
 import { parquetLibrary } from './library.js';
 import { type ConversionJob, type Converted, PartConverter } from './part-converter.js';
 
-/** What the thread receives for each part: `job`, its pieces as stored, and `end`. */
+/** What the thread receives for each part: `job`, its pieces as stored, and `end`. It answers each message in turn. */
 export type ToThread =
   | { readonly kind: 'job'; readonly job: ConversionJob }
   | { readonly kind: 'piece'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'end' };
 
-/** What it sends. `taken` answers each piece. */
-export type FromThread =
-  | { readonly kind: 'types'; readonly types: Converted['types'] }
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
-  | { readonly kind: 'taken' }
-  | { readonly kind: 'done'; readonly result: Converted };
+/** What has come of a message. */
+export interface FromThread {
+  /** The types of the file's columns; once, before the first bytes. */
+  readonly types: Converted['types'] | null;
+  /** The next bytes of the file. */
+  readonly bytes: readonly Uint8Array<ArrayBuffer>[];
+  /** Of `end`. */
+  readonly result: Converted | null;
+}
 
 /** The main module of the thread that converts parts, so that the event loop of the worker process stays free. */
 const port = parentPort!;
-const send = (message: FromThread, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
 const library = await parquetLibrary();
 let part: { readonly converter: PartConverter; readonly unpacker: Unpacker } | null = null;
+let types: Converted['types'] | null = null;
+let bytes: Uint8Array<ArrayBuffer>[] = [];
 let last = Promise.resolve();
 
 // Decompression is asynchronous, and messages are in order. After an error, no message is received any more.
 port.on('message', (message: ToThread) => {
-  last = last.then(() => receive(message));
+  last = last.then(async () => answer(await receive(message)));
   last.catch(fail);
 });
 
-async function receive(message: ToThread): Promise<void> {
+function answer(result: Converted | null): void {
+  const buffers = bytes.map(({ buffer }) => buffer);
+  port.postMessage({ types, bytes, result } satisfies FromThread, buffers);
+  types = null;
+  bytes = [];
+}
+
+async function receive(message: ToThread): Promise<Converted | null> {
   if (message.kind === 'job') {
     const { job } = message;
     const converter = new PartConverter(library, job, {
-      onTypes: (types) => send({ kind: 'types', types }),
-      onBytes: (bytes) => send({ kind: 'bytes', bytes }, [bytes.buffer]),
+      onTypes: (found) => {
+        types = found;
+      },
+      onBytes: (piece) => void bytes.push(piece),
     });
     part = { converter, unpacker: job.csv.compression === 'gzip' ? gunzipper() : plainUnpacker };
-    return;
+    return null;
   }
   const { converter, unpacker } = part!;
   const pieces = message.kind === 'piece' ? unpacker.push(Buffer.from(message.bytes.buffer)) : unpacker.end();
@@ -46,10 +59,10 @@ async function receive(message: ToThread): Promise<void> {
     if (done) break;
     converter.push(piece);
   }
-  if (message.kind === 'piece') return send({ kind: 'taken' });
+  if (message.kind === 'piece') return null;
   unpacker.close();
   part = null;
-  send({ kind: 'done', result: converter.end() });
+  return converter.end();
 }
 
 /** The part is not as its manifest says. */

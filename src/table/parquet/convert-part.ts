@@ -38,86 +38,51 @@ export async function convertPart(store: ObjectStore, input: PartToConvert): Pro
   return turn;
 }
 
-async function convert(store: ObjectStore, input: PartToConvert): Promise<ConvertedPart> {
-  const { part, job, signal } = input;
+async function convert(
+  store: ObjectStore,
+  { part, job, keyOf, signal }: PartToConvert,
+): Promise<ConvertedPart> {
   signal.throwIfAborted();
-  const output = new Output(store, input);
   const thread = takeThread();
+  const output: { file: ObjectWriter | null } = { file: null };
+  const save = async (answer: Promise<FromThread>): Promise<Converted | null> => {
+    const { types, bytes, result } = await answer;
+    if (types !== null) output.file = store.openWriter(keyOf(types), { signal });
+    for (const piece of bytes) await output.file!.write(piece);
+    return result;
+  };
   try {
-    thread.begin(job, output);
-    for await (const chunk of store.stream(part.key, { signal })) await thread.send(chunk);
-    const result = await thread.finish();
+    let answer = thread.ask({ kind: 'job', job });
+    for await (const chunk of store.stream(part.key, { signal })) {
+      // The thread converts a piece while the next one is on its way. A copy is passed on without another one; a view would
+      // be passed with the whole buffer that it is part of.
+      const next = thread.ask({ kind: 'piece', bytes: new Uint8Array(chunk) });
+      await save(answer);
+      answer = next;
+    }
+    const end = thread.ask({ kind: 'end' });
+    await save(answer);
+    const result = (await save(end))!;
     if (result.rows !== part.rows)
       throw damagedObject(part.key, `it has ${result.rows} rows instead of the ${part.rows} of its manifest`);
-    const file = await output.finish(result.outcome === 'written');
+    const isValid = result.outcome === 'written';
+    const file = isValid ? ((await output.file?.finish()) ?? null) : null;
+    if (!isValid) await output.file?.abort();
     // Last, because after an error the thread is closed.
     idleThread(thread);
     return { ...result, file };
   } catch (error) {
     await thread.close();
-    await output.abort();
+    await output.file?.abort();
     // The rows are not as the manifest says. The message has no cell.
     throw error instanceof RangeError ? damagedObject(part.key, error.message) : error;
   }
 }
 
-/** Stores the bytes of the file in the order that the thread sends them. */
-class Output {
-  readonly #store: ObjectStore;
-  readonly #input: PartToConvert;
-  #writer: ObjectWriter | null = null;
-  #written: Promise<void> = Promise.resolve();
-
-  constructor(store: ObjectStore, input: PartToConvert) {
-    this.#store = store;
-    this.#input = input;
-  }
-
-  open(types: readonly ColumnType[]): void {
-    const { keyOf, signal } = this.#input;
-    this.#writer = this.#store.openWriter(keyOf(types), {
-      signal,
-    });
-  }
-
-  write(bytes: Uint8Array): void {
-    this.#written = this.#written.then(() => this.#writer!.write(bytes));
-    this.#written.catch(() => {});
-  }
-
-  /** Resolves when the store has accepted all bytes so far. */
-  accepted(): Promise<void> {
-    return this.#written;
-  }
-
-  async finish(isValid: boolean): Promise<WrittenObject | null> {
-    await this.#written;
-    if (isValid) return (await this.#writer?.finish()) ?? null;
-    await this.#writer?.abort();
-    return null;
-  }
-
-  async abort(): Promise<void> {
-    await this.#written.catch(() => {});
-    await this.#writer?.abort();
-  }
-}
-
 /** The module of the thread. Tests that run from source use the built one, too. */
 const THREAD = fileURLToPath(new URL('dist/src/table/parquet/conversion-thread.js', PACKAGE_ROOT));
-/** Pieces of a part that the thread has not taken yet. A piece has some 64 KiB. */
-const PIECES_IN_FLIGHT = 4;
 /** How long a thread waits for the next part. Then it ends and frees its memory. */
 const IDLE_MS = 2000;
-
-/** Receives the file of a conversion. */
-interface FileOutput {
-  /** Called once, before the first bytes. */
-  open(types: readonly ColumnType[]): void;
-  write(bytes: Uint8Array): void;
-  /** Resolves when all bytes so far are stored. */
-  accepted(): Promise<void>;
-}
 
 let idle: { readonly thread: ConversionThread; readonly timer: NodeJS.Timeout } | null = null;
 
@@ -126,12 +91,14 @@ function takeThread(): ConversionThread {
   const kept = idle;
   idle = null;
   if (kept !== null) clearTimeout(kept.timer);
-  return kept?.thread.isAlive ? kept.thread : new ConversionThread();
+  const thread = kept?.thread.isAlive ? kept.thread : new ConversionThread();
+  thread.worker.ref();
+  return thread;
 }
 
 /** Keeps a thread for the next part. Neither the thread nor its timer keeps the process alive. */
 function idleThread(thread: ConversionThread): void {
-  thread.rest();
+  thread.worker.unref();
   const timer = setTimeout(() => {
     if (idle?.thread !== thread) return;
     idle = null;
@@ -140,84 +107,48 @@ function idleThread(thread: ConversionThread): void {
   idle = { thread, timer: timer.unref() };
 }
 
+interface Asked {
+  readonly resolve: (answer: FromThread) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /** A thread that converts one part at a time. After an error it must be closed. */
 class ConversionThread {
-  readonly #worker = new Worker(THREAD, { execArgv: [] });
-  readonly #failed: Promise<never>;
-  #output: FileOutput | null = null;
-  #resolve: ((result: Converted) => void) | null = null;
-  #result: Promise<Converted> | null = null;
-  #pending = 0;
-  #onTaken: (() => void) | null = null;
-  #isAlive = true;
+  readonly worker = new Worker(THREAD, { execArgv: [] });
+  /** Messages without an answer, in the order of the answers. */
+  readonly #asked: Asked[] = [];
+  #failure: Error | null = null;
 
   constructor() {
-    this.#worker.on('message', (message: FromThread) => this.#receive(message));
-    this.#failed = new Promise((_, reject) => {
-      this.#worker.once('error', (error) => reject(threadError(error)));
-      this.#worker.once('exit', (code) =>
-        reject(new Error(`the conversion to Parquet ended with code ${code}`)),
-      );
-    });
-    this.#failed.catch(() => {
-      this.#isAlive = false;
-      this.#onTaken?.();
-    });
+    this.worker.on('message', (answer: FromThread) => this.#asked.shift()!.resolve(answer));
+    this.worker.once('error', (error) => this.#fail(threadError(error)));
+    this.worker.once('exit', (code) =>
+      this.#fail(new Error(`the conversion to Parquet ended with code ${code}`)),
+    );
   }
 
   get isAlive(): boolean {
-    return this.#isAlive;
+    return this.#failure === null;
   }
 
-  begin(job: ConversionJob, output: FileOutput): void {
-    this.#output = output;
-    const done = new Promise<Converted>((resolve) => {
-      this.#resolve = resolve;
+  ask(message: ToThread): Promise<FromThread> {
+    const answer = new Promise<FromThread>((resolve, reject) => {
+      if (this.#failure !== null) return reject(this.#failure);
+      this.#asked.push({ resolve, reject });
+      this.worker.postMessage(message, message.kind === 'piece' ? [message.bytes.buffer] : []);
     });
-    this.#result = Promise.race([done, this.#failed]);
-    this.#result.catch(() => {});
-    this.#worker.ref();
-    this.#post({ kind: 'job', job });
-  }
-
-  /** @param bytes the next bytes of the part, as stored */
-  async send(bytes: Uint8Array): Promise<void> {
-    // A copy is passed on without another one. A view would be passed with the whole buffer that it is part of.
-    const copy = new Uint8Array(bytes);
-    this.#worker.postMessage({ kind: 'piece', bytes: copy } satisfies ToThread, [copy.buffer]);
-    this.#pending++;
-    await this.#output!.accepted();
-    while (this.#pending >= PIECES_IN_FLIGHT)
-      await Promise.race([this.#result, new Promise<void>((resolve) => (this.#onTaken = resolve))]);
-  }
-
-  async finish(): Promise<Converted> {
-    this.#post({ kind: 'end' });
-    return this.#result!;
-  }
-
-  rest(): void {
-    this.#output = null;
-    this.#result = null;
-    this.#worker.unref();
+    // It may be awaited after an error, or never.
+    answer.catch(() => {});
+    return answer;
   }
 
   async close(): Promise<void> {
-    await this.#worker.terminate();
+    await this.worker.terminate();
   }
 
-  #post(message: ToThread): void {
-    this.#worker.postMessage(message);
-  }
-
-  #receive(message: FromThread): void {
-    if (message.kind === 'types') this.#output?.open(message.types);
-    else if (message.kind === 'bytes') this.#output?.write(message.bytes);
-    else if (message.kind === 'done') this.#resolve?.(message.result);
-    else {
-      this.#pending--;
-      this.#onTaken?.();
-    }
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#asked.splice(0)) reject(this.#failure);
   }
 }
 

@@ -4,12 +4,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { MergedParts, MergePartsInput } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
 import { planChecks } from '../../src/lake/checks/check-plan.js';
-import {
-  type Measuring,
-  measureCarried,
-  measureMerged,
-  TaskMeter,
-} from '../../src/lake/checks/task-meter.js';
+import { TaskMeter } from '../../src/lake/checks/task-meter.js';
 import { continuedUniques } from '../../src/lake/checks/uniques.js';
 import { indexKey } from '../../src/lake/documents/block-index.js';
 import { folderOf, inFolder, nameOf, partName, type Tree } from '../../src/lake/documents/lake-layout.js';
@@ -64,14 +59,12 @@ export async function mergeParts(
     const onRows = (rows: number): void => {
       progress.mergedRows = before + rows;
     };
+    const common = { staging, run, plan, token, signal };
     if (task.kind === 'merge')
-      return {
-        task: at,
-        ...(await mergeTask({ staging, run, plan, task, gone, token, signal, signs, onRows })),
-      };
-    const carried = await carry({ staging, run, plan, token, signal }, at, task);
+      return { task: at, ...(await mergeTask({ ...common, task, gone, signs, onRows })) };
+    const carried = await carry(common, task);
     progress.mergedRows += task.part.rows;
-    return carried;
+    return { task: at, ...carried };
   });
   const name = `merged-${input.pass}-${input.batch}-${staging.attempt}.json`;
   const key = await staging.write(name, { tasks } satisfies BatchResult);
@@ -80,45 +73,40 @@ export async function mergeParts(
   return { result: key, ...signs };
 }
 
-interface CarryInput {
+/** What the tasks of a batch have in common. */
+interface MergeAt {
   readonly staging: Staging;
   readonly run: RunFile;
   readonly plan: MergePlan;
+  /** Makes the object names of this attempt unique. */
   readonly token: string;
   readonly signal: AbortSignal;
 }
 
 /** Copies a part and its index within the store, without downloading its rows. */
 async function carry(
-  { staging, run, plan, token, signal }: CarryInput,
-  at: number,
+  at: MergeAt,
   task: Extract<MergeTask, { kind: 'carry' }>,
-): Promise<TaskResult> {
-  const { store } = staging;
+): Promise<Omit<TaskResult, 'task'>> {
+  const { run } = at;
   const { number, part } = task;
-  const measuring = measuringOf(staging, run, plan, { task, token, signal });
-  const folder = folderIn(run, 'snapshots');
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
-  const key = inFolder(folder, name);
-  const [copied, measured] = await allDone([
-    copyWithIndex({ staging, run, plan, token, signal }, part, key),
-    measuring === null ? null : measureCarried(store, measuring, part),
+  const [{ checks: _, ...copied }, measured] = await allDone([
+    copyWithIndex(at, part, inFolder(folderIn(run, 'snapshots'), name)),
+    meterOf(at, task)?.measure(part, [part]),
   ]);
-  const { checks: _, ...rest } = copied;
-  const figures = measured?.part.checks;
-  const copy: PublishedPart = { ...rest, ...(figures === undefined ? {} : { checks: figures }) };
+  const figures = measured?.parts[0]?.checks;
   return {
-    task: at,
     // A rollback has read the rows in its target, which has an equal part.
     counts: {
       ...new MergeCounts(),
       ...(run.rollback === null ? { retained: part.rows } : { fetched: part.rows, unchanged: part.rows }),
       rows: part.rows,
     },
-    parts: [copy],
+    parts: [{ ...copied, ...(figures === undefined ? {} : { checks: figures }) }],
     changes: [],
-    ...(measured === null ? {} : { checks: measured.checks }),
+    ...(measured === undefined ? {} : { checks: measured.checks }),
   };
 }
 
@@ -127,7 +115,7 @@ async function carry(
  * manifest. If it is missing or damaged, the part is written once more, under a name of this attempt: its bytes may differ.
  */
 async function copyWithIndex(
-  { staging: { store }, run: { before }, token, signal }: CarryInput,
+  { staging: { store }, run: { before }, token, signal }: MergeAt,
   part: PublishedPart,
   to: ObjectKey,
 ): Promise<PublishedPart> {
@@ -144,16 +132,10 @@ async function copyWithIndex(
   return { ...part, key: to };
 }
 
-interface TaskInput {
-  readonly staging: Staging;
-  readonly run: RunFile;
-  readonly plan: MergePlan;
+interface TaskInput extends MergeAt {
   readonly task: Extract<MergeTask, { kind: 'merge' }>;
   /** Keys of records with a proven delete, of all tasks. */
   readonly gone: readonly SortKey[];
-  /** Makes the object names of this attempt unique. */
-  readonly token: string;
-  readonly signal: AbortSignal;
   /** The merge adds its counts to it. */
   readonly signs: Tally;
   /** Called with the rows of the task so far. */
@@ -178,8 +160,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   });
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
-  const measuring = measuringOf(staging, run, plan, input);
-  const meter = measuring === null ? null : new TaskMeter(measuring);
+  const meter = meterOf(input, input.task);
   const names = plan.columns.map(({ name }) => name);
   try {
     const counts = await mergeRows({
@@ -205,10 +186,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     });
     const parts = await snapshot.finish();
     const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
-    if (measuring === null || meter === null) return { counts, parts, changes: changed };
-    const { before } = input.task;
-    const measured = await measureMerged(store, measuring, meter, { before, parts });
-    return { counts, changes: changed, ...measured };
+    if (meter === null) return { counts, parts, changes: changed };
+    return { counts, changes: changed, ...(await meter.measure(input.task.before, parts)) };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
@@ -253,21 +232,17 @@ async function copyParts(
   });
 }
 
-/** What a task of a merge measures for the checks of the resource; `null` if it has none. */
-export function measuringOf(
-  staging: Staging,
-  run: RunFile,
-  plan: MergePlan,
-  { task, token, signal }: { readonly task: MergeTask; readonly token: string; readonly signal: AbortSignal },
-): Measuring | null {
+/** Measures the rows of a task for the checks of the resource; `null` if it has none. */
+function meterOf({ staging, run, plan, token, signal }: MergeAt, task: MergeTask): TaskMeter | null {
   const { resource, before } = run;
   const checks = planChecks(resource);
   if (checks === null) return null;
-  return {
+  return new TaskMeter({
+    store: staging.store,
     plan: checks,
     form: { names: plan.columns.map(({ name }) => name), csv: resource.csv },
     continued: new Set(Object.keys(continuedUniques(checks, before))),
     keyOf: (name) => staging.key(`hashes-${task.number}-${token}-${name}.bin`),
     signal,
-  };
+  });
 }

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import { planChecks } from '../../../src/lake/checks/check-plan.js';
 import { HashList } from '../../../src/lake/checks/hash-merge.js';
-import type { TaskHashes } from '../../../src/lake/checks/task-meter.js';
+import { type TaskHashes, TaskMeter } from '../../../src/lake/checks/task-meter.js';
 import { continuedUniques, mergeUniques } from '../../../src/lake/checks/uniques.js';
 import type { UniqueState } from '../../../src/lake/documents/check-record.js';
 import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
@@ -93,6 +93,27 @@ describe('the hashes of a unique field', () => {
     ];
     for (const one of await Promise.all(bad))
       expect([one.shared.get(id), one.states[id]!.values]).toEqual([2, 3]);
+  });
+
+  it('of a first run count each row once, whatever the number of parts that a task wrote', async () => {
+    const signal = new AbortController().signal;
+    const csv = { ...CSV, compression: 'none' } as const;
+    const prefix = '20261121T020000Z-1a2b3c4d,2026-11-21T02:00:00Z,,';
+    const meter = new TaskMeter({
+      ...{ store, plan, signal, continued: new Set<string>(), form: { names: ['id', 'ref'], csv } },
+      keyOf: (name) => key(`_staging/tasks/run/${written++}-${name}`),
+    });
+    const parts = ['1,a', '2,b'].map(async (cells) => {
+      const row = toByteString(`${prefix}${cells}\n`);
+      meter.changed(null, row);
+      const object = key(`tasks/snapshots/part-${written++}.csv`);
+      const stored = await store.write(object, Buffer.from(`header\n${row}`));
+      return { ...stored, rows: 1 } as unknown as PublishedPart;
+    });
+    const { checks, parts: measured } = await meter.measure(null, await Promise.all(parts));
+    expect(measured.map(({ checks: figures }) => Object.values(figures!))).toEqual([[1], [1]]);
+    const { shared, states } = await merge(checks.hashes, measured, null, []);
+    expect([shared.get(id), states[id]!.values]).toEqual([0, 2]);
   });
 
   it('have no object if there are only nulls', async () => {

@@ -43,7 +43,10 @@ export async function startOnPublished(
   const client = getClient();
   const warnings: string[] = [];
   let hookedTo: RunId | null = null;
-  for (const run of await runsToStart(store, resource, runId, after)) {
+  // A mirror without a start so far begins with its current run.
+  const runs =
+    after === null ? [runId] : await runsAfter(store, resource, runId, after === 'beginning' ? null : after);
+  for (const run of runs) {
     try {
       const report = await reportOf(store, resource, run);
       await startOnce(client, input, report);
@@ -54,17 +57,6 @@ export async function startOnPublished(
     hookedTo = run;
   }
   return { hookedTo: runId, warnings };
-}
-
-/** Oldest first. A mirror without a start so far begins with its current run. */
-async function runsToStart(
-  store: ObjectStore,
-  resource: string,
-  runId: RunId,
-  after: StartOnPublishedInput['after'],
-): Promise<readonly RunId[]> {
-  if (after === null) return [runId];
-  return runsAfter(store, resource, runId, after === 'beginning' ? null : after);
 }
 
 /** The report of a published run, from the manifest of its change log, which is kept forever. */

@@ -67,7 +67,7 @@ async function verifyAndPublish(
   );
   if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
   const signal = Context.current().cancellationSignal;
-  const checkedTypes = await checkTableTypes(store, run, { plan, results, signal });
+  const checkedTypes = await checkTableTypes(store, run, { plan, results }, signal);
   const checked = await checkCandidate(staging, run, { plan, results, sum, meter, signal });
   return publish(staging, run, {
     ...{ stage, list, shifted, unproven, deletesProblems },

@@ -13,14 +13,15 @@ import {
 } from '../../src/table/index.js';
 import { finalFailure } from './failures.js';
 
-export interface TableTaskInput extends Pick<TableTask, 'now' | 'since' | 'signal'> {
-  readonly store: ObjectStore;
-  readonly resource: string;
+/** The task of a table with these settings. */
+export function tableTask({
+  tables,
+  retention,
+  ...rest
+}: Omit<TableTask, 'types' | 'badValues' | 'retentionMs'> & {
   readonly tables: TableSettings;
   readonly retention: RetentionSettings;
-}
-
-export function tableTask({ tables, retention, ...rest }: TableTaskInput): TableTask {
+}): TableTask {
   const { badValues } = tables;
   return { ...rest, types: fixedTypes(tables, rest.resource), badValues, retentionMs: retention.snapshotsMs };
 }
@@ -40,15 +41,8 @@ function fixedTypes({ types }: TableSettings, resource: string): FixedTypes {
 export async function checkTableTypes(
   store: ObjectStore,
   run: RunFile,
-  {
-    plan,
-    results,
-    signal,
-  }: {
-    readonly plan: MergePlan;
-    readonly results: readonly BatchResult[];
-    readonly signal: AbortSignal;
-  },
+  { plan, results }: { readonly plan: MergePlan; readonly results: readonly BatchResult[] },
+  signal: AbortSignal,
 ): Promise<FixedTypes | null> {
   const { tables, resource, before } = run;
   const types = tables ? fixedTypes(tables, resource.name) : {};

@@ -83,16 +83,35 @@ export async function writeFile(
     if (outcome === 'widened' || file === null) continue;
     const problem = await checkObject(store, file);
     if (problem !== null) throw damagedObject(file.key, problem);
-    const inFile = ofPart.map((column, at) => ({ ...column, type: types[at]! }));
-    const add = addOf(input, part, pathOf(types), file.bytes);
-    return { file: { add, types: inFile, unfit: unfitOf(ofPart, unfit) }, columns };
+    const inFile = { path: pathOf(types), size: file.bytes, types, unfit };
+    return { file: newFile(input, part, ofPart, inFile), columns };
   }
 }
 
-function unfitOf(ofPart: readonly TableColumn[], counts: readonly (number | null)[]): Unfit[] {
-  return ofPart
-    .map(({ name, type }, at): Unfit => ({ name, type, count: counts[at] ?? 0 }))
-    .filter(({ count }) => count > 0);
+interface InFile extends FileTypes {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** @param ofPart the table's columns that the part has */
+function newFile(
+  { now }: FilesInput,
+  part: PublishedPart,
+  ofPart: readonly TableColumn[],
+  { path, size, types, unfit }: InFile,
+): NewFile {
+  return {
+    add: {
+      ...{ path, partitionValues: {}, size, modificationTime: now, dataChange: true },
+      stats: JSON.stringify({ numRecords: part.rows }),
+      tags: { [PART_TAG]: part.sha256 },
+    },
+    types: ofPart.map((column, at) => ({ ...column, type: types[at]! })),
+    unfit: ofPart
+      .map(({ name, type }, at): Unfit => ({ name, type, count: unfit[at] ?? 0 }))
+      .filter(({ count }) => count > 0),
+  };
 }
 
 /**
@@ -114,20 +133,10 @@ async function findWritten(
     const { types, unfit } = footer;
     if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
     const columns = widened(start, ofPart, types);
-    const inFile = ofPart.map((column, at) => ({ ...column, type: types[at]! }));
-    if (!sameTypes(inFile, columns)) continue;
-    const file = { add: addOf(input, part, path, size), types: inFile, unfit: unfitOf(ofPart, unfit) };
-    return { file, columns };
+    const file = newFile(input, part, ofPart, { path, size, types, unfit });
+    if (sameTypes(file.types, columns)) return { file, columns };
   }
   return null;
-}
-
-function addOf({ now }: FilesInput, part: PublishedPart, path: string, size: number): AddFile {
-  return {
-    ...{ path, partitionValues: {}, size, modificationTime: now, dataChange: true },
-    stats: JSON.stringify({ numRecords: part.rows }),
-    tags: { [PART_TAG]: part.sha256 },
-  };
 }
 
 /** The table's columns that a part has, in the order of its header. */

@@ -3,7 +3,7 @@ import { beganAfter } from '../core/run-id.js';
 import { sha256Of } from '../lake/documents/checksums.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { readChain } from '../lake/published/chain.js';
-import { listDates, listRuns, manifestOf } from '../lake/published/run-folders.js';
+import { listRuns, manifestOf } from '../lake/published/run-folders.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { ShownState, TableState } from './log/table-state.js';
 
@@ -38,7 +38,7 @@ export async function pendingStates(
   if (shown?.runId === runId) return [{ ...current, snapshot, operation: operationOf(pointer) }];
   const missed = shown === null ? [] : await missedRuns(store, pointer, shown.runId);
   const snapshots =
-    missed.length === 0 ? new Map<RunId, string>() : await listSnapshots(store, pointer.resource);
+    missed.length === 0 ? new Map<RunId, string>() : await listRuns(store, pointer.resource, 'snapshots');
   const earlier = missed.flatMap((run): PendingState[] => {
     const key = manifestOf(pointer.resource, 'snapshots', snapshots, run.runId);
     const operation = shown !== null && !beganAfter(run.runId, shown.runId) ? 'ROLLBACK' : run.operation;
@@ -70,8 +70,4 @@ async function missedRuns(
     if (!beganAfter(runId, shown)) break;
   }
   return missed.reverse();
-}
-
-async function listSnapshots(store: ObjectStore, resource: string) {
-  return listRuns(store, resource, 'snapshots', await listDates(store, resource, 'snapshots'));
 }

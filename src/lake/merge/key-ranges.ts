@@ -9,23 +9,20 @@ export function byKey(a: SortKey, b: SortKey): number {
 
 /** Number of keys in the sorted list that are less than `key`. */
 export function lowerBound(sorted: readonly SortKey[], key: SortKey): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return countFirst(sorted, (one) => one < key);
 }
 
 /** Number of keys in the sorted list that are at most `key`. For the bounds between ranges, this is the key's range. */
 export function upperBound(sorted: readonly SortKey[], key: SortKey): number {
+  return countFirst(sorted, (one) => one <= key);
+}
+
+function countFirst(sorted: readonly SortKey[], isFirst: (key: SortKey) => boolean): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle]! <= key) low = middle + 1;
+    if (isFirst(sorted[middle]!)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -39,27 +39,21 @@ export interface RemoveFile {
   readonly size?: number;
 }
 
-/** Records the state of the pointer that a version shows, so that a repeated commit is detected. */
-export interface Txn {
-  readonly appId: string;
-  /** Start of the run, rollback or purge that wrote the pointer, milliseconds since 1970. */
-  readonly version: number;
-  readonly lastUpdated?: number;
-}
-
-export interface CommitInfo {
-  readonly timestamp?: number;
-  readonly operation?: string;
-  readonly operationParameters?: Readonly<Record<string, string>>;
-  readonly engineInfo?: string;
-  readonly userMetadata?: string;
-}
-
 export interface Action {
-  readonly commitInfo?: CommitInfo;
+  readonly commitInfo?: {
+    readonly timestamp?: number;
+    readonly operation?: string;
+    readonly operationParameters?: Readonly<Record<string, string>>;
+    readonly engineInfo?: string;
+    readonly userMetadata?: string;
+  };
   readonly protocol?: Protocol;
   readonly metaData?: MetaData;
-  readonly txn?: Txn;
+  /**
+   * Records the state of the pointer that a version shows, so that a repeated commit is detected. `version`: start of the run,
+   * rollback or purge that wrote the pointer, milliseconds since 1970.
+   */
+  readonly txn?: { readonly appId: string; readonly version: number; readonly lastUpdated?: number };
   readonly add?: AddFile;
   readonly remove?: RemoveFile;
 }

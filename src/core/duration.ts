@@ -25,6 +25,14 @@ const STEP = /(\d+)(ms|w|d|h|m|s)/y;
  * @throws RangeError whose message names the text and the allowed form.
  */
 export function parseDuration(text: string): number {
+  const total = totalOf(text);
+  if (total === null) throw notADuration(text);
+  if (!Number.isSafeInteger(total)) throw new RangeError(`the duration ${quoted(text)} is too long`);
+  return total;
+}
+
+/** @returns milliseconds; `null` for any other text */
+function totalOf(text: string): number | null {
   let total = 0;
   let last = -1;
   STEP.lastIndex = 0;
@@ -33,13 +41,11 @@ export function parseDuration(text: string): number {
     const rank = step ? UNITS.findIndex(([unit]) => unit === step[2]) : -1;
     const unit = UNITS[rank];
     // A repeated unit or a wrong order (`5m1h`) is more likely a typing error than intended.
-    if (!step || !unit || rank <= last) throw notADuration(text);
+    if (!step || !unit || rank <= last) return null;
     last = rank;
     total += Number(step[1]) * unit[1];
   }
-  if (last === -1) throw notADuration(text);
-  if (!Number.isSafeInteger(total)) throw new RangeError(`the duration ${quoted(text)} is too long`);
-  return total;
+  return last === -1 ? null : total;
 }
 
 /**
@@ -76,15 +82,12 @@ const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
 function meantDuration(text: string): string | null {
   const steps = [...text.trim().matchAll(/(\d+)\s*([A-Za-z]+)[\s,]*/gy)];
   if (steps.length === 0 || steps.map(([step]) => step).join('') !== text.trim()) return null;
-  const found = steps.map(([, number, word = '']) => {
+  const meant = steps.map(([, number, word = '']) => {
     // `5M` could be months.
     const spelled = word.length === 1 ? word : word.toLowerCase();
-    const unit = Object.keys(SPELLINGS).find((one) => SPELLINGS[one]!.includes(spelled));
-    return unit === undefined ? null : { number, unit };
+    return `${number}${Object.keys(SPELLINGS).find((unit) => SPELLINGS[unit]!.includes(spelled)) ?? word}`;
   });
-  const ranks = found.map((step) => UNITS.findIndex(([unit]) => unit === step?.unit));
-  const isOrdered = ranks.every((rank, i) => rank !== -1 && (i === 0 || rank > ranks[i - 1]!));
-  return isOrdered ? found.map((step) => `${step!.number}${step!.unit}`).join('') : null;
+  return totalOf(meant.join('')) === null ? null : meant.join('');
 }
 
 function notADuration(text: string): RangeError {

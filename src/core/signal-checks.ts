@@ -21,11 +21,12 @@ import type {
   RunCounts,
   RunReport,
   RunRequest,
+  SyncInput,
   Together,
 } from './contract/index.js';
 import { isRunId } from './run-id.js';
 import { utf8Bytes } from './text-budget.js';
-import { isUtcSeconds } from './utc-time.js';
+import { isUtcSeconds, parseSince } from './utc-time.js';
 
 type Check = (value: unknown, path: string) => string | null;
 /** One check per field. The compiler reports a missing check if a field is added to a message. */
@@ -51,6 +52,7 @@ const moment: Check = is(
   'milliseconds since 1970, a whole number up to the year 9999',
   (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_MOMENT,
 );
+const ifTrue: Check = optional(is('true', (value) => value === true));
 const runId: Check = is(
   'a run id like 20261121T020000Z-1a2b3c4d',
   (value) => typeof value === 'string' && isRunId(value),
@@ -72,7 +74,7 @@ const REQUESTS = {
     since: orNull(utcSeconds),
     nominalStart: moment,
     alertedBy: optional(oneOf('sender')),
-    background: optional(is('true', (value) => value === true)),
+    background: ifTrue,
   } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
   rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
   purge: object({ ...requestFields, key: nonEmpty(listOf(text)) } satisfies ChecksOf<
@@ -142,19 +144,31 @@ export const alertReportProblem = argument({
           dueAt: optional(moment),
         } satisfies ChecksOf<FoundProblem>),
       ),
-      quietly: optional(is('true', (value) => value === true)),
+      quietly: ifTrue,
     } satisfies ChecksOf<Observation>),
   ),
   together: optional(object({ id: text, exports: count } satisfies ChecksOf<Together>)),
   checkAt: optional(orNull(moment)),
   checkBy: optional(moment),
-  isPaused: optional(is('true', (value) => value === true)),
+  isPaused: ifTrue,
 } satisfies ChecksOf<AlertReport>);
 
 /** Checks the argument of `requestRun`. */
 export function mirrorRequestProblem(value: unknown): string | null {
   return ofKnownKind(value, '') ?? REQUESTS[(value as MirrorRequest).kind](value, '');
 }
+
+/** Checks the fields of the argument of the update `sync`. */
+export const syncInputProblem = argument({
+  mode: optional(oneOf('full', 'increment')),
+  reconcile: optional(flag),
+  since: optional(
+    is(
+      'a date such as 2026-08-01, or a time with its zone such as 2026-08-01T12:00:00Z',
+      (value) => typeof value === 'string' && parseSince(value) !== null,
+    ),
+  ),
+} satisfies ChecksOf<SyncInput>);
 
 /** Checks the argument of `runAnswered`. */
 export const runAnswerProblem = argument({ requestId: id, report });

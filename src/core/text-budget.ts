@@ -90,15 +90,10 @@ export function limitWarnings(warnings: readonly string[], maxBytes = MAX_WARNIN
 
 /** A report whose texts have at most about so many bytes: half for the warnings, and half for the error. */
 export function limitReport(report: RunReport, maxBytes = MAX_WARNINGS_BYTES + MAX_MESSAGE_BYTES): RunReport {
-  const { warnings, error } = report;
-  const limited = limitWarnings(warnings, Math.min(MAX_WARNINGS_BYTES, maxBytes / 2));
-  const message = error === null ? null : cutText(error.message, Math.min(MAX_MESSAGE_BYTES, maxBytes / 2));
-  const isSame =
-    message === (error?.message ?? null) &&
-    limited.length === warnings.length &&
-    limited.every((one, at) => one === warnings[at]);
-  if (isSame) return report;
-  return { ...report, warnings: limited, error: error === null ? null : { ...error, message: message! } };
+  const limited = limitWarnings(report.warnings, Math.min(MAX_WARNINGS_BYTES, maxBytes / 2));
+  const message = cutText(report.error?.message ?? '', Math.min(MAX_MESSAGE_BYTES, maxBytes / 2));
+  const error = report.error && { ...report.error, message };
+  return { ...report, warnings: limited, error };
 }
 
 /**

@@ -35,16 +35,18 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     const seen = changes;
     const isLong = shouldContinueAsNew();
     const { due, checks, at } = nextAlerts(state, Date.now(), busy);
-    if (isLong && busy.size === 0 && watching === 0) break;
+    const isBusy = (): boolean => busy.size + watching > 0;
+    if (isLong && !isBusy()) break;
     if (!isLong) {
       for (const one of due) void send(one);
       for (const connection of checks) void watch(connection);
     }
-    if (isIdle(state) && busy.size === 0 && watching === 0) return;
+    if (isIdle(state) && !isBusy()) return;
     const hasChanged = (): boolean => changes !== seen;
-    const isWaiting = at !== null && !isLong && due.length + checks.length === 0;
-    if (isWaiting) await condition(hasChanged, Math.max(1, at - Date.now()));
-    else if (due.length + checks.length === 0 || isLong) await condition(hasChanged);
+    const isStarting = !isLong && due.length + checks.length > 0;
+    if (isStarting) continue;
+    if (isLong || at === null) await condition(hasChanged);
+    else await condition(hasChanged, Math.max(1, at - Date.now()));
   }
   await continueAsNew<typeof alertsWorkflow>(state);
 

@@ -33,9 +33,8 @@ export class MirrorRequester {
   readonly #connection: string;
   /** By request id. After a continue-as-new, a report may arrive before the request is repeated. */
   readonly #reports = new Map<string, RunReport>();
-  /** The id of the current request of each resource. */
-  readonly #requested = new Map<string, string>();
-  readonly #sent = new Map<string, Sent>();
+  /** The current request of each resource; `sent` is `null` while it is being sent, and once it is answered. */
+  readonly #current = new Map<string, { readonly requestId: string; readonly sent: Sent | null }>();
   readonly #timer = new SharedTimer();
 
   constructor(connection: string) {
@@ -47,12 +46,12 @@ export class MirrorRequester {
 
   /** When the current request of a resource was last sent; `null` while it is being sent, and once it is answered. */
   sent(resource: string): Sent | null {
-    return this.#sent.get(resource) ?? null;
+    return this.#current.get(resource)?.sent ?? null;
   }
 
   /** The report of the current request of a resource; `null` until it arrives. */
   report(resource: string): RunReport | null {
-    return this.#reports.get(this.#requested.get(resource) ?? '') ?? null;
+    return this.#reports.get(this.#current.get(resource)?.requestId ?? '') ?? null;
   }
 
   /**
@@ -72,21 +71,21 @@ export class MirrorRequester {
     sent: Sent | null = null,
   ): Promise<RunReport> {
     const { firstExecutionRunId, workflowId: replyTo } = workflowInfo();
-    const request: MirrorRequest = { ...spec, requestId: `${firstExecutionRunId}/${name}`, replyTo };
+    const requestId = `${firstExecutionRunId}/${name}`;
+    const request: MirrorRequest = { ...spec, requestId, replyTo };
     const problem = mirrorRequestProblem(request);
     if (problem !== null) throw ApplicationFailure.nonRetryable(`${resource}: ${problem}`, 'Configuration');
-    const previous = this.#requested.get(resource);
-    if (previous !== undefined) this.#reports.delete(previous);
-    this.#requested.set(resource, request.requestId);
-    this.#sent.delete(resource);
+    const previous = this.#current.get(resource);
+    if (previous !== undefined) this.#reports.delete(previous.requestId);
+    this.#current.set(resource, { requestId, sent: null });
     // The mirror limits the time of its runs. The margin is for requests that it serves first.
     const deadline = (sent?.first ?? Date.now()) + DAY_MS + 4 * giveUpAfterMs;
     for (let last = sent ?? (await this.#send(resource, request, null)); ; ) {
-      this.#sent.set(resource, last);
-      await this.#timer.waitUntil(() => this.#reports.has(request.requestId), last.last + last.wait);
-      const report = this.#reports.get(request.requestId);
+      this.#current.set(resource, { requestId, sent: last });
+      await this.#timer.waitUntil(() => this.#reports.has(requestId), last.last + last.wait);
+      const report = this.#reports.get(requestId);
       if (report !== undefined) {
-        this.#sent.delete(resource);
+        this.#current.set(resource, { requestId, sent: null });
         return report;
       }
       if (Date.now() > deadline) {
@@ -108,17 +107,13 @@ export class MirrorRequester {
 
   /** Withdraws all unanswered requests, also in a cancelled workflow. */
   async withdrawAll(): Promise<void> {
-    const open = [...this.#requested].filter(([, requestId]) => !this.#reports.has(requestId));
-    await CancellationScope.nonCancellable(() =>
-      Promise.allSettled(
-        open.map(([resource, requestId]) =>
-          getExternalWorkflowHandle(mirrorWorkflowId(this.#connection, resource)).signal(
-            withdrawRequest,
-            requestId,
-          ),
-        ),
-      ),
-    );
+    const open = [...this.#current].filter(([, { requestId }]) => !this.#reports.has(requestId));
+    const withdrawing = ([resource, { requestId }]: (typeof open)[number]): Promise<void> =>
+      getExternalWorkflowHandle(mirrorWorkflowId(this.#connection, resource)).signal(
+        withdrawRequest,
+        requestId,
+      );
+    await CancellationScope.nonCancellable(() => Promise.allSettled(open.map(withdrawing)));
   }
 }
 
@@ -133,7 +128,7 @@ function mirrorOf(connection: string, resource: string) {
 }
 
 /** One timer for several waits. Each timer takes two events of a history, and is billed as an action. */
-export class SharedTimer {
+class SharedTimer {
   /** The ends of the waits, milliseconds since 1970. */
   readonly #ends = new Set<{ readonly at: number }>();
   #isRunning = false;

@@ -83,8 +83,7 @@ async function sweepAfter(
     return { known, found: await sweep(mirror, { runId, replaced: ended, work }) };
   }
   mirror.change(afterSweep(mirror.state, swept, Date.now()));
-  const warning = removalWarning(swept.refused);
-  return { known, found: warning === null ? [] : [warning] };
+  return { known, found: [removalWarning(swept.refused) ?? []].flat() };
 }
 
 /**

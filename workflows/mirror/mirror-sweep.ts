@@ -96,8 +96,7 @@ export async function sweep(
   try {
     const swept = await CancellationScope.nonCancellable(() => run(input));
     mirror.change(afterSweep(mirror.state, { before, ...swept }, Date.now()));
-    const warning = removalWarning(swept.refused);
-    return warning === null ? [] : [warning];
+    return [removalWarning(swept.refused) ?? []].flat();
   } catch (error) {
     const { message } = toRunError(error);
     log.warn('the sweep failed; a later one repeats it', { error: message });

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { MirrorRequest, RunAnswer, RunRequest, SyncInput } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
+import { syncInputProblem } from '../../src/core/signal-checks.js';
 import { jsonTextBytes } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
 
@@ -101,18 +102,13 @@ export function checkSyncInput(input: SyncInput | undefined): void {
 }
 
 function problemOf(input: SyncInput): string | null {
-  if (typeof input !== 'object' || Array.isArray(input)) return 'the argument must be an object';
+  const wrong = syncInputProblem(input);
+  if (wrong !== null) return wrong;
   const unknown = Object.keys(input).find((name) => !FIELDS.includes(name));
   if (unknown !== undefined) return `unknown field "${unknown}"; the fields are ${FIELDS.join(', ')}`;
   const { mode, reconcile, since } = input;
-  if (mode !== undefined && mode !== 'full' && mode !== 'increment')
-    return 'mode must be "full" or "increment"';
-  if (reconcile !== undefined && typeof reconcile !== 'boolean') return 'reconcile must be true or false';
-  if (since === undefined) return null;
-  if (typeof since !== 'string' || parseSince(since) === null)
-    return 'since must be a date such as 2026-08-01, or a time with its zone such as 2026-08-01T12:00:00Z';
-  if (reconcile === true || mode === 'full') return 'since cannot be combined with a full pass';
-  return null;
+  const isFull = reconcile === true || mode === 'full';
+  return since !== undefined && isFull ? 'since cannot be combined with a full pass' : null;
 }
 
 /** @param now milliseconds since 1970 */

@@ -127,23 +127,18 @@ function observed(
     // One that had ended and comes back before its end was sent continues.
     const { overAt: _, isReplaced: __, only: ___, together: before, ...open } = problem;
     const isSame = mark === same.mark;
-    return { ...open, ...textOf(same), ...togetherOf(isSame ? before : report.together?.id) };
+    const waitsFor = isSame ? before : report.together?.id;
+    const { text, only: targets } = same;
+    const seen = { mark: same.mark, text, ...(targets && { only: targets }) };
+    return { ...open, ...seen, ...(waitsFor && { together: waitsFor }) };
   });
+  const together = report.together?.id;
   const added = [...left].map(
-    (one): AlertProblem => ({
-      ...{ connection, resource, kind: one.kind, ...textOf(one), since: now, told: {} },
-      ...togetherOf(report.together?.id),
+    ({ dueAt: _, ...one }): AlertProblem => ({
+      ...{ ...one, connection, resource, since: now, told: {}, ...(together && { together }) },
     }),
   );
   return [...after, ...added];
-}
-
-function togetherOf(id: string | undefined): Pick<AlertProblem, 'together'> {
-  return id === undefined ? {} : { together: id };
-}
-
-function textOf({ mark, text, only }: FoundProblem): Pick<AlertProblem, 'mark' | 'text' | 'only'> {
-  return { mark, text, ...(only === undefined ? {} : { only }) };
 }
 
 /** How many problems the other connections have. */

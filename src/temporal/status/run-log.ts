@@ -1,9 +1,7 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import {
   BACKFILL_WORKFLOW,
   EXPORT_WORKFLOW,
-  mirrorWorkflowId,
   type PublishedMode,
   type RunCounts,
   type RunError,
@@ -20,8 +18,7 @@ import { readChain, readHistory } from '../../lake/published/chain.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { currentStep } from './pending-activity.js';
-import { queryMirror } from './read-mirror.js';
+import { readMirror } from './read-mirror.js';
 
 /** A run of a resource: published, failed or running. */
 export interface LoggedRun {
@@ -206,37 +203,21 @@ async function mirrorRuns(
   resource: string,
   { timeoutMs }: RunLogOptions,
 ): Promise<LoggedRun[]> {
-  const readMirror = async () => {
-    const status = await queryMirror(temporal, connection, resource).catch((error: unknown) => {
-      // A resource that never ran has no mirror.
-      if (error instanceof WorkflowNotFoundError) return null;
-      throw error;
-    });
-    if (status === null) return [];
-    const { active, lastRun } = status;
-    const runs: LoggedRun[] = [];
-    if (active !== null) {
-      const { runId, mode, startedAt } = active;
-      const retrying = await failureOfAttempt(temporal, connection, resource);
-      const nothing = { endedAt: null, counts: null, warnings: [], error: null };
-      runs.push({ resource, outcome: 'running', runId, mode, startedAt, ...nothing, retrying });
-    }
-    if (lastRun !== null && lastRun.outcome !== 'published' && lastRun.runId !== null)
-      runs.push(fromReport(lastRun, undefined));
-    return runs;
-  };
-  return withDeadline(temporal, readMirror, timeoutMs);
-}
-
-/** Why the last attempt of the mirror's current step failed; `null` if it did not. */
-async function failureOfAttempt(
-  temporal: TemporalClient,
-  connection: string,
-  resource: string,
-): Promise<string | null> {
-  const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
-  const { failure } = await currentStep(temporal, await handle.describe());
-  return failure?.message ?? null;
+  const mirror = await readMirror(temporal, connection, resource, { timeoutMs, hasWorker: null });
+  // A resource that never ran has no mirror.
+  if (mirror === null) return [];
+  if (mirror.status === null) throw new Error('the mirror did not answer');
+  const { active, lastRun } = mirror.status;
+  const runs: LoggedRun[] = [];
+  if (active !== null) {
+    const { runId, mode, startedAt } = active;
+    const nothing = { endedAt: null, counts: null, warnings: [], error: null };
+    const retrying = mirror.retrying?.error ?? null;
+    runs.push({ resource, outcome: 'running', runId, mode, startedAt, ...nothing, retrying });
+  }
+  if (lastRun !== null && lastRun.outcome !== 'published' && lastRun.runId !== null)
+    runs.push(fromReport(lastRun, undefined));
+  return runs;
 }
 
 function fromReport(

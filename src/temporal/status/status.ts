@@ -15,7 +15,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
-import { ownerProblem, publishedFacts, readOwnPointer } from './read-lake.js';
+import { ownerProblem, publishedFacts, readLake } from './read-lake.js';
 import { type MirrorRead, readMirror } from './read-mirror.js';
 import { readUnsuccessfulRuns, type UnsuccessfulRun } from './run-log.js';
 
@@ -119,13 +119,13 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   const at = Date.now();
   let read = await readBoth(reading);
   // A run may have published between the two answers.
-  if (read.displaced !== null) read = await readBoth(reading);
-  const { lake, mirror, displaced } = read;
+  if (read.denied !== null) read = await readBoth(reading);
+  const { lake, mirror, denied } = read;
   const status = mirror?.status ?? null;
   if (status === null && lake.error !== null) throw lake.error;
-  const pointer = displaced === null ? lake.pointer : null;
-  const foreign = lake.foreign ?? (lake.pointer === null ? null : displaced);
-  const problem = lake.problem ?? (lake.pointer === null ? displaced : null);
+  const pointer = denied === null ? lake.pointer : null;
+  const foreign = lake.pointer === null ? null : denied;
+  const problem = lake.problem ?? (lake.pointer === null ? denied : null);
   const known = status === null ? await withoutMirror(reading, pointer) : withMirror(status, pointer);
   const active = activeOf(mirror);
   const rolledBack = rolledBackOf(pointer);
@@ -160,21 +160,23 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     ...(lake.owner === null ? {} : { owner: lake.owner }),
     rolledBack,
     behindSince: behind === null ? null : new Date(behind).toISOString(),
-    source: status !== null ? 'mirror' : lake.pointer === null ? null : 'latest.json',
+    source: status !== null ? 'mirror' : pointer === null ? null : 'latest.json',
   };
 }
 
 async function readBoth({ temporal, connection, store, name, options }: Reading) {
   const { timeoutMs, hasWorker = null } = options;
   const [lake, mirror] = await Promise.all([
-    readOwnPointer(store, connection, name),
+    readLake(store, connection, name),
     temporal === null ? null : readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }),
   ]);
   const status = mirror?.status ?? null;
-  const unclear = status === null || status.active !== null || lake.problem !== null || lake.foreign !== null;
-  const claim = { connection: connection.name, baseUrl: connection.baseUrl, resource: name };
-  const displaced = unclear ? null : await ownerProblem(store, lake.pointer, claim, status);
-  return { lake, mirror, displaced };
+  const isIdle = status !== null && status.active === null;
+  const denied =
+    lake.problem === null
+      ? await ownerProblem(store, lake.pointer, connection, name, isIdle ? status : null)
+      : null;
+  return { lake, mirror, denied };
 }
 
 type Known = Omit<

@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { RETRY } from '../../core/contract/activity-table.js';
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import { ageOfData } from '../../core/data-age.js';
@@ -10,7 +9,6 @@ import type { Meter } from '../../core/metrics.js';
 import { readPointer } from '../../lake/documents/pointer.js';
 import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
-import { runAttributes } from './interceptors.js';
 
 interface GaugesOptions {
   readonly connections: Connections;
@@ -170,27 +168,24 @@ export class RetryWatch {
     this.#now = now;
   }
 
-  /** Follows the attempts of a run's activities. */
-  readonly interceptor: ActivityInterceptorsFactory = ({ info }) => ({
-    inbound: {
-      execute: async (input, next) => {
-        const { connection, resource, runId } = runAttributes(info, input.args) as Partial<
-          Labels & { runId: string }
-        >;
-        if (connection === undefined || resource === undefined || runId === undefined) return next(input);
-        const step = `${runId}/${resource}/${info.activityId}`;
-        try {
-          const result = await next(input);
-          this.ended(step, { connection, resource });
-          return result;
-        } catch (error) {
-          if (isRetried(error)) this.failed(step, { connection, resource }, info.attempt, waitOf(error));
-          else this.ended(step, { connection, resource });
-          throw error;
-        }
-      },
-    },
-  });
+  /** Follows an attempt of a run's activity. */
+  async watch<T>(
+    { attempt, activityId }: { readonly attempt: number; readonly activityId: string },
+    { connection, resource, runId }: Partial<Labels & { readonly runId: string }>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    if (connection === undefined || resource === undefined || runId === undefined) return work();
+    const step = `${runId}/${resource}/${activityId}`;
+    try {
+      const result = await work();
+      this.ended(step, { connection, resource });
+      return result;
+    } catch (error) {
+      if (isRetried(error)) this.failed(step, { connection, resource }, attempt, waitOf(error));
+      else this.ended(step, { connection, resource });
+      throw error;
+    }
+  }
 
   /** Records that an attempt failed and will be retried. @param waitMs the wait that the failure asks for; `null`: the policy's */
   failed(step: string, labels: Labels, attempt: number, waitMs: number | null = null): void {

@@ -4,12 +4,16 @@ import { logSubjectOf } from '../../../activities/index.js';
 import { activityFacts } from '../../core/contract/activity-table.js';
 import { fairness } from '../../core/fairness.js';
 import type { Connections } from './connections.js';
+import type { RetryWatch } from './gauges.js';
 
 /** The input fields that identify a run. The key of a purged record is not included. */
 const LOGGED_FIELDS = ['connection', 'resource', 'runId'] as const;
 
 /** Run and phase of an activity; empty for an activity of another package. */
-export function runAttributes({ activityType }: { readonly activityType: string }, args: readonly unknown[]) {
+export function runAttributes(
+  { activityType }: { readonly activityType: string },
+  args: readonly unknown[],
+): Partial<Record<'phase' | (typeof LOGGED_FIELDS)[number], string>> {
   const facts = activityFacts(activityType);
   if (facts === undefined) return {};
   const [subject] = args as (Record<string, unknown> | undefined)[];
@@ -25,7 +29,7 @@ export function runAttributes({ activityType }: { readonly activityType: string 
  */
 export const logContext: ActivityInterceptorsFactory = (context) => {
   const { info } = context;
-  let attributes: Record<string, unknown> = runAttributes(info, []);
+  let attributes = runAttributes(info, []);
   return {
     inbound: {
       execute(input, next) {
@@ -39,31 +43,23 @@ export const logContext: ActivityInterceptorsFactory = (context) => {
   };
 };
 
-/** Lets long activities give way to short ones of other connections. */
-export const giveWayToOthers: ActivityInterceptorsFactory = ({ info }) => ({
-  inbound: {
-    execute(input, next) {
-      const { connection } = runAttributes(info, input.args) as { connection?: string };
-      return connection === undefined ? next(input) : fairness.run(connection, () => next(input));
-    },
-  },
-});
-
-/**
- * Lets any number of requests of one activity listen to its cancellation signal. A merge reads dozens of objects at a time;
- * from the eleventh listener on, Node would warn of a leak (MaxListenersExceededWarning). Each listener leaves with its
- * request, and the signal with its activity.
- */
-export const manyAbortListeners: ActivityInterceptorsFactory = ({ cancellationSignal }) => {
-  setMaxListeners(0, cancellationSignal);
-  return {};
-};
-
-/** Lets all activities of a run use the configuration that the run began with, even after a reload. */
-export function keepConfiguration(connections: Connections): ActivityInterceptorsFactory {
-  return ({ info }) => ({
-    inbound: {
-      execute: (input, next) => connections.during(info.activityType, input.args[0], () => next(input)),
-    },
-  });
+/** What surrounds each activity: the configuration of its run, the watch for retries, and fairness among connections. */
+export function aroundActivities(connections: Connections, retries: RetryWatch): ActivityInterceptorsFactory {
+  return ({ info, cancellationSignal }) => {
+    // A merge reads dozens of objects at a time, each with a listener for the cancellation, which leaves with its request; from
+    // the eleventh listener on, Node would warn of a leak (MaxListenersExceededWarning).
+    setMaxListeners(0, cancellationSignal);
+    return {
+      inbound: {
+        execute(input, next) {
+          const run = runAttributes(info, input.args);
+          // All activities of a run use the configuration that the run began with, even after a reload.
+          const execute = () => connections.during(info.activityType, input.args[0], () => next(input));
+          const watched = () => retries.watch(info, run, execute);
+          // Long activities give way to short ones of other connections.
+          return run.connection === undefined ? watched() : fairness.run(run.connection, watched);
+        },
+      },
+    };
+  };
 }

@@ -15,7 +15,7 @@ import type { Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { RetryWatch, startGauges } from './gauges.js';
-import { giveWayToOthers, keepConfiguration, logContext, manyAbortListeners } from './interceptors.js';
+import { aroundActivities, logContext } from './interceptors.js';
 import { type PublishedConfig, publishConfig, type WorkerPlace } from './published-config.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
@@ -54,7 +54,7 @@ export class WorktrackPlugin extends SimplePlugin {
   #options: WorkerOptions | null = null;
   #replaced: Settings | null = null;
   #gauges: ReturnType<typeof startGauges> | null = null;
-  #keepConfiguration: ActivityInterceptorsFactory | null = null;
+  #around: ActivityInterceptorsFactory | null = null;
   /** By task queue. */
   readonly #places = new Map<string, Omit<WorkerPlace, 'identity' | 'connection'>>();
   readonly #published = new Map<Worker, PublishedConfig>();
@@ -73,12 +73,8 @@ export class WorktrackPlugin extends SimplePlugin {
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
-    this.#keepConfiguration ??= keepConfiguration(this.#connections);
-    const ours = [
-      ...[manyAbortListeners, giveWayToOthers, this.#retries.interceptor, logContext],
-      this.#keepConfiguration,
-    ];
-    const interceptors = withInterceptors(options.interceptors, ours);
+    this.#around ??= aroundActivities(this.#connections, this.#retries);
+    const interceptors = withInterceptors(options.interceptors, [logContext, this.#around]);
     const sinks = { ...options.sinks, ...metricSinks };
     this.#options = options;
     const { namespace = 'default', taskQueue, dataConverter } = options;

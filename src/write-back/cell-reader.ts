@@ -72,28 +72,18 @@ function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conver
   return (cell, line) => {
     const text = fromByteString(cell);
     const number = fromDecimalComma(text);
-    if (number === null)
-      throw isUnclear(text)
-        ? unclear(text, column, line)
-        : mistyped(cell, column, line, 'a number with a decimal comma', cell);
+    if (number === null && /^-?\d+(?:\.\d+)+$/.test(text))
+      throw new InputError(
+        `the cell of ${fromByteString(column.name)} has a dot that may group digits or be a decimal point`,
+        { line },
+        'Remove the dot if it groups digits; otherwise write a comma.',
+        { value: text },
+      );
+    if (number === null) throw mistyped(cell, column, line, 'a number with a decimal comma', cell);
     if (number === text) return cell;
     facts.decimalCommas++;
     return number as ByteString;
   };
-}
-
-/** Whether the dots of a number may group digits or be decimal points. */
-function isUnclear(text: string): boolean {
-  return /^-?\d+(?:\.\d+)+$/.test(text);
-}
-
-function unclear(value: string, { name }: InputColumn, line: number): InputError {
-  return new InputError(
-    `the cell of ${fromByteString(name)} has a dot that may group digits or be a decimal point`,
-    { line },
-    'Remove the dot if it groups digits; otherwise write a comma.',
-    { value },
-  );
 }
 
 function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions): Conversion {

@@ -151,7 +151,12 @@ async function checkSource(
     if (published !== null) await checkForms(store, published, facts, waived);
   }
   const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
-  if (notFound !== undefined) throw noColumnToDrop(notFound);
+  if (notFound !== undefined)
+    throw new InputError(
+      `there is no column ${JSON.stringify(notFound)} to leave out`,
+      null,
+      'Correct --drop-column, or leave it out.',
+    );
   await ids?.check(resource);
   return {
     resource,
@@ -181,14 +186,6 @@ const PLAIN_CSV: LakeCsv = {
   lineBreaks: 'keep',
   escapeFormulas: false,
 };
-
-function noColumnToDrop(name: string): InputError {
-  return new InputError(
-    `there is no column ${JSON.stringify(name)} to leave out`,
-    null,
-    'Correct --drop-column, or leave it out.',
-  );
-}
 
 /** The header must have all columns that every row needs. */
 function checkColumns(

@@ -48,17 +48,8 @@ export class CsvParser {
     this.#delimiter = delimiter.charCodeAt(0);
   }
 
-  /** Adds a chunk of text and returns the records that it completes. */
-  push(chunk: string): CsvRecord[] {
-    return this.#parse(chunk, 'open');
-  }
-
-  /** Returns the last record if no line break ends it. */
-  finish(): CsvRecord[] {
-    return this.#parse('', 'end');
-  }
-
-  #parse(chunk: string, state: 'open' | 'end'): CsvRecord[] {
+  /** Adds a chunk of text and returns the records that it completes. @param state `end`: no more text follows */
+  parse(chunk: string, state: 'open' | 'end'): CsvRecord[] {
     const text = this.#pending + chunk;
     const records: CsvRecord[] = [];
     if (state === 'open' && text.length < this.#readAt) {

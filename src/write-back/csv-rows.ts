@@ -24,17 +24,9 @@ export class CsvRows {
     this.#context = context;
   }
 
-  push(text: string): InputRow[] {
-    return this.#rows(this.#parser.push(text));
-  }
-
-  finish(): InputRow[] {
-    return this.#rows(this.#parser.finish());
-  }
-
-  #rows(records: readonly CsvRecord[]): InputRow[] {
+  read(text: string, state: 'open' | 'end'): InputRow[] {
     const rows: InputRow[] = [];
-    for (const { cells, line } of records) {
+    for (const { cells, line } of this.#parser.parse(text, state)) {
       if (this.#cells === null) {
         this.#cells = this.#header({ cells, line });
       } else if (!hasValue(cells)) {
@@ -87,7 +79,12 @@ export class CellsReader {
   row(cells: readonly (ByteString | null)[], line: number): InputRow | null {
     const readers = this.#readers;
     const { facts, keyColumn } = this.#context;
-    if (cells.length !== readers.length && !this.#isFilledUp(cells)) throw wrongLength(cells, readers, line);
+    if (cells.length !== readers.length && !this.#isFilledUp(cells))
+      throw new InputError(
+        `the row has ${cells.length} cells, but the header has ${readers.length}`,
+        { line },
+        'Check for a missing or extra delimiter, and for an unquoted value that contains it.',
+      );
     if (this.#deletedAt !== -1 && cells[this.#deletedAt] !== null) {
       facts.deletedRows++;
       return null;
@@ -107,7 +104,11 @@ export class CellsReader {
       } else if (role === 'dropped') {
         if (name === keyColumn) key = { name, json: reader.read(cell, line) };
       } else if (role === 'unnamed' && cell.trim() !== '') {
-        throw unnamedValue(at, line);
+        throw new InputError(
+          `the row has a value in column ${at + 1}, which is not in the header`,
+          { line },
+          'Name the column in the header, or remove its values.',
+        );
       }
     }
     const sent = this.#isNested ? nestedFields(fields as FlatField[], line) : fields;
@@ -131,20 +132,4 @@ export function hasValue(cells: readonly (ByteString | null)[]): boolean {
     if (cell === '' || fromByteString(cell).trim() !== '') return true;
   }
   return false;
-}
-
-function wrongLength(cells: readonly unknown[], columns: readonly unknown[], line: number): InputError {
-  return new InputError(
-    `the row has ${cells.length} cells, but the header has ${columns.length}`,
-    { line },
-    'Check for a missing or extra delimiter, and for an unquoted value that contains it.',
-  );
-}
-
-function unnamedValue(at: number, line: number): InputError {
-  return new InputError(
-    `the row has a value in column ${at + 1}, which is not in the header`,
-    { line },
-    'Name the column in the header, or remove its values.',
-  );
 }

@@ -36,15 +36,9 @@ export async function* readRows(
   const reading = options.reading ?? PLAIN_READING;
   const keyColumn = options.keyColumn == null ? null : toByteString(options.keyColumn);
   const context = { types, reading, keyColumn, onColumns, facts, compares, dates: await datesOf(reading) };
-  const parser: RowParser =
-    options.format === 'csv' ? new CsvRows(context) : new JsonRows(options.format, context);
-  for await (const text of decodeInput(chunks, reading.encoding)) yield parser.push(text);
-  yield parser.finish();
-}
-
-interface RowParser {
-  push(text: string): readonly InputRow[];
-  finish(): readonly InputRow[];
+  const rows = options.format === 'csv' ? new CsvRows(context) : new JsonRows(options.format, context);
+  for await (const text of decodeInput(chunks, reading.encoding)) yield rows.read(text, 'open');
+  yield rows.read('', 'end');
 }
 
 /** Loads the library for dates only if it is needed. */

@@ -88,7 +88,7 @@ abstract class JsonText {
 export class NdjsonParser extends JsonText {
   readonly isExport = false;
 
-  push(chunk: string): JsonRecord[] {
+  parse(chunk: string, state: 'open' | 'end'): JsonRecord[] {
     this.append(chunk);
     const records: JsonRecord[] = [];
     let from = 0;
@@ -96,12 +96,9 @@ export class NdjsonParser extends JsonText {
       records.push(...this.#line(from, lf));
       from = lf + 1;
     }
+    if (state === 'end') return [...records, ...this.#line(from, this.text.length)];
     this.removeBefore(from);
     return records;
-  }
-
-  finish(): JsonRecord[] {
-    return this.#line(0, this.text.length);
   }
 
   #line(from: number, to: number): JsonRecord[] {
@@ -125,14 +122,11 @@ export class JsonArrayParser extends JsonText {
   /** An incomplete object is read again when the text has doubled, so that the time does not grow with the square. */
   #readAt = 0;
 
-  push(chunk: string): JsonRecord[] {
+  parse(chunk: string, state: 'open' | 'end'): JsonRecord[] {
     this.append(chunk);
-    return this.text.length < this.#readAt ? [] : this.#read();
-  }
-
-  finish(): JsonRecord[] {
+    if (state === 'open' && this.text.length < this.#readAt) return [];
     const records = this.#read();
-    if (this.#next === 'nothing') return records;
+    if (state === 'open' || this.#next === 'nothing') return records;
     throw this.error('the array is not closed', this.text.length);
   }
 

@@ -40,23 +40,12 @@ export class JsonRows {
     );
   }
 
-  push(text: string): InputRow[] {
-    return this.#rows(this.#parser.push(text));
-  }
-
-  finish(): InputRow[] {
-    const rows = this.#rows(this.#parser.finish());
-    if (this.#cells !== null) this.#context.onColumns([...this.#columns.values()]);
-    return rows;
-  }
-
-  #rows(records: readonly JsonRecord[]): InputRow[] {
-    const rows: InputRow[] = [];
-    for (const record of records) {
-      const row = this.#parser.isExport ? this.#exportedRow(record) : this.#row(record);
-      if (row !== null) rows.push(row);
-    }
-    return rows;
+  read(text: string, state: 'open' | 'end'): InputRow[] {
+    const records = this.#parser.parse(text, state);
+    const { isExport } = this.#parser;
+    const rows = records.map((record) => (isExport ? this.#exportedRow(record) : this.#row(record)));
+    if (state === 'end' && this.#cells !== null) this.#context.onColumns([...this.#columns.values()]);
+    return rows.filter((row) => row !== null);
   }
 
   /** A row of `worktrack cat --json`, whose values are the texts of cells. */

@@ -9,6 +9,8 @@ import {
   type Findings,
   policyOf,
   problemOf,
+  Turn,
+  TurnVerdicts,
   writtenText,
 } from '../../write-back/ledger/turn.js';
 import { createPrompter } from '../setup/prompt.js';
@@ -18,20 +20,16 @@ import { age, counted, output } from '../shared/output.js';
 /** Rows of a file that earlier batches have written, or may have written. */
 interface EarlierRows {
   readonly findings: Findings;
-  /** For each row of the file: 0, or 1 + the index of its outcome in `UNSENT` if it is not sent again. */
-  readonly rows: Uint8Array;
+  /** The verdicts about these rows. */
+  readonly turn: Turn;
 }
 
-const UNSENT = ['skipped', 'unknown'] as const;
-
 /** The policy of the options; `undefined` without one. @throws UsageError */
-export function askedPolicy({
-  again,
-  skipWritten,
-}: {
+export function askedPolicy(options: {
   readonly again?: boolean;
   readonly skipWritten?: boolean;
 }): WrittenPolicy | undefined {
+  const { again, skipWritten } = options;
   if (again === true && skipWritten === true)
     throw new UsageError('--again and --skip-written exclude each other.');
   if (again === true) return 'again';
@@ -53,13 +51,13 @@ export async function findEarlierRows(
     signal: null,
   });
   const found = new FindingCounter();
-  const rows = new Uint8Array(hashes.rows);
+  const verdicts = new TurnVerdicts(hashes.rows);
   for (const one of tally.find()) {
     found.add(one);
-    if (one.by !== null)
-      rows[one.row] = 1 + UNSENT.indexOf(one.finding === 'doubtful' ? 'unknown' : 'skipped');
+    if (one.by !== null) verdicts.add(one, 'report');
   }
-  return { findings: found.result(hashes.isKeyed, hashes.rows), rows };
+  const turn = new Turn(resource, verdicts.file(null, []));
+  return { findings: found.result(hashes.isKeyed, hashes.rows), turn };
 }
 
 /**
@@ -114,9 +112,9 @@ export function earlierLines(earlier: EarlierRows | null, asked: WrittenPolicy |
 export function unsentRow(
   earlier: EarlierRows | null,
   asked: WrittenPolicy | undefined,
-): (row: number) => (typeof UNSENT)[number] | null {
+): (row: number) => 'skipped' | 'unknown' | null {
   if (earlier === null || policyOf(asked, earlier.findings.isKeyed) === 'again') return () => null;
-  return (row) => UNSENT[earlier.rows[row - 1]! - 1] ?? null;
+  return (row) => earlier.turn.verdictOf(row)?.outcome ?? null;
 }
 
 /** Rows that occur more than once in the file. */

@@ -1,4 +1,3 @@
-import { inParallel } from '../../src/core/in-parallel.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
@@ -8,7 +7,7 @@ import {
   type LoadedChunk,
   type LogIndex,
   loadChunk,
-  readChunk,
+  loadChunks,
   readLogIndex,
   type StoredPlan,
 } from './stored-batch.js';
@@ -40,15 +39,10 @@ export class EarlierRows {
     const known = new EarlierRows(store, Math.max(...plans.map(({ file }) => file.rows)));
     for (const plan of plans) {
       const logs = await readLogIndex(store, plan.key);
-      const numbers = [...plan.file.chunks.keys()];
-      for (let from = 0; from < numbers.length; from += CACHED_CHUNKS) {
+      for await (const { number, rows } of loadChunks(store, plan, new Map())) {
         signal.throwIfAborted();
-        const some = numbers.slice(from, from + CACHED_CHUNKS);
-        const chunks = await inParallel(some, CACHED_CHUNKS, (number) => readChunk(store, plan, number));
-        for (const [at, rows] of chunks.entries()) {
-          known.#chunks.push({ plan, logs, number: some[at]! });
-          for (const [index, row] of rows.entries()) known.#index(row, known.#chunks.length, index);
-        }
+        known.#chunks.push({ plan, logs, number });
+        for (const [index, row] of rows.entries()) known.#index(row, known.#chunks.length, index);
       }
     }
     return known;

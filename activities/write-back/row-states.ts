@@ -4,7 +4,7 @@ import { errorMessage } from '../../src/core/errors.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
-import { parseTurnKey, planKey, plansPrefix, turnsPrefix } from '../../src/write-back/batch-layout.js';
+import { parseTurnKey, turnsPrefix } from '../../src/write-back/batch-layout.js';
 import {
   type Claim,
   type ClaimedState,
@@ -16,7 +16,14 @@ import { fenceKey, tidyLedger } from '../../src/write-back/ledger/entries.js';
 import type { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
 import { isWritten } from '../../src/write-back/plan-file.js';
-import { loadChunk, readLogIndex, readPlan, readStates, type StoredPlan } from './stored-batch.js';
+import {
+  loadChunk,
+  readLogIndex,
+  readPlan,
+  readStates,
+  readStoredPlans,
+  type StoredPlan,
+} from './stored-batch.js';
 
 const WIDTH = 8;
 
@@ -62,10 +69,8 @@ export async function readOwnStates(store: ObjectStore, plan: StoredPlan, hashes
 /** The numbers of the claims whose turns are in the folder of a batch: its logs say what became of their rows. */
 export async function readOwnClaims(store: ObjectStore, batchId: string): Promise<ReadonlySet<number>> {
   const claims = new Set<number>();
-  for (const name of await store.listFolders(plansPrefix(batchId))) {
-    const plan = planKey(batchId, name);
-    if ((await store.head(plan)) === null) continue;
-    for await (const { key } of store.list(turnsPrefix(plan))) {
+  for (const plan of await readStoredPlans(store, batchId)) {
+    for await (const { key } of store.list(turnsPrefix(plan.key))) {
       const claim = parseTurnKey(key);
       if (claim !== null) claims.add(claim);
     }

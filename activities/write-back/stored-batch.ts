@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
+import { inParallel } from '../../src/core/in-parallel.js';
 import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
@@ -141,6 +142,22 @@ export async function loadChunk(
   return { number, rows, states };
 }
 
+/** Chunks that are read at the same time. */
+const WIDTH = 8;
+
+/** All chunks of a plan in their order, with a few of them in memory. @throws as `loadChunk` */
+export async function* loadChunks(
+  store: ObjectStore,
+  plan: StoredPlan,
+  index: LogIndex,
+): AsyncGenerator<LoadedChunk> {
+  const numbers = [...plan.file.chunks.keys()];
+  for (let from = 0; from < numbers.length; from += WIDTH) {
+    const some = numbers.slice(from, from + WIDTH);
+    yield* await inParallel(some, WIDTH, (number) => loadChunk(store, plan, number, index));
+  }
+}
+
 /** The states of a chunk's rows from all logs, by index in the chunk. @throws as `loadChunk` */
 export async function readStates(
   store: ObjectStore,
@@ -154,8 +171,7 @@ export async function readStates(
   return mergeLogs(logs, plan.file.chunks[number]!);
 }
 
-/** The rows of a chunk of a plan. @throws as `loadChunk` */
-export async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
+async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
   const key = chunkKey(plan.key, plan.file.writer, number);
   return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
 }

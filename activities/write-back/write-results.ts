@@ -1,7 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { noRows } from '../../src/core/contract/write-back.js';
-import { inParallel } from '../../src/core/in-parallel.js';
 import { refusalsKey, resultsKey, summaryKey } from '../../src/write-back/batch-layout.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import {
@@ -15,9 +14,7 @@ import { encodeSealed } from '../../src/write-back/sealed.js';
 import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { ClaimedStates, fenceClaim, tryToTidy } from './row-states.js';
-import { loadChunk, readLogIndex, readPlan, readTurn } from './stored-batch.js';
-
-const CONCURRENCY = 8;
+import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
 const NOT_ANSWERED = ['unknown', 'superseded', 'skipped'] as const;
@@ -45,27 +42,20 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       let skipped = 0;
       try {
         await writer.write(Buffer.from(resultsHeader(), 'latin1'));
-        const { chunks: all } = plan.file;
-        for (let from = 0; from < all.length; from += CONCURRENCY) {
-          const numbers = [...all.keys()].slice(from, from + CONCURRENCY);
-          const chunks = await inParallel(numbers, CONCURRENCY, (number) =>
-            loadChunk(store, plan, number, logs),
-          );
-          for (const { rows, states } of chunks) {
-            const results = rows.flatMap((row, index) => {
-              const found = turn.verdictOf(row.row);
-              const state = states.get(index);
-              const result = resultOf(row, state, found);
-              claimed.set(row.row - 1, claimedState(row, state, false));
-              if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
-              if (result !== null) return [{ row, result }];
-              if (state?.held?.run === input.run) refused.add(row.row, state.held);
-              return [];
-            });
-            for (const { result } of results) counts[result.outcome]++;
-            unsent += rows.length - results.length;
-            await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
-          }
+        for await (const { rows, states } of loadChunks(store, plan, logs)) {
+          const results = rows.flatMap((row, index) => {
+            const found = turn.verdictOf(row.row);
+            const state = states.get(index);
+            const result = resultOf(row, state, found);
+            claimed.set(row.row - 1, claimedState(row, state, false));
+            if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
+            if (result !== null) return [{ row, result }];
+            if (state?.held?.run === input.run) refused.add(row.row, state.held);
+            return [];
+          });
+          for (const { result } of results) counts[result.outcome]++;
+          unsent += rows.length - results.length;
+          await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
         }
         await writer.finish();
       } catch (error) {

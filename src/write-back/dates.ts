@@ -35,8 +35,10 @@ export class DateReader {
       );
     this.#timezone = timezone;
     this.#formats = formats.map((format) => {
-      const tokens = tokensOf(format);
+      // Without its quoted parts.
+      const tokens = format.replace(/'[^']*'/g, '');
       checkTokens(format, tokens);
+      checkUnits(format, tokens);
       const hasTime = /[Hh]/.test(tokens);
       const hasZone = /[Zz]/.test(tokens);
       if (hasTime && !hasZone && timezone === null)
@@ -129,21 +131,15 @@ function isoOf(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
-/** The format without its quoted parts. */
-function tokensOf(format: string): string {
-  return format.replace(/'[^']*'/g, '');
-}
-
 function checkTokens(format: string, tokens: string): void {
   // A macro token such as `D` names a date as a whole; it depends on the locale, so it is not accepted.
   const named = /y/.test(tokens) && /[ML]/.test(tokens) && /d/.test(tokens);
-  if (!named || /[YDTtFf]/.test(tokens))
-    throw new InputError(
-      `the date format ${JSON.stringify(format)} does not name year, month and day`,
-      null,
-      "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
-    );
-  checkUnits(format, tokens);
+  if (named && !/[YDTtFf]/.test(tokens)) return;
+  throw new InputError(
+    `the date format ${JSON.stringify(format)} does not name year, month and day`,
+    null,
+    "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
+  );
 }
 
 /** The units of dates and times, with their tokens. */

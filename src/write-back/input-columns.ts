@@ -71,9 +71,8 @@ export function inputColumns(
         name: toByteString(text),
         role: reading.drop.includes(text) ? 'dropped' : 'metadata',
       };
-    const { column, suffix } = headerCell(text, at, line, {
-      isName: (name) => published.has(name) || Object.hasOwn(sources.fixed, name),
-    });
+    const isName = published.has(text) || Object.hasOwn(sources.fixed, text);
+    const { column, suffix } = headerCell(text, at, line, isName);
     const field = fieldName(column);
     const name = toByteString(field);
     const role = reading.drop.includes(field) || reading.drop.includes(column) ? 'dropped' : 'field';
@@ -107,7 +106,12 @@ function typeOf(
 ): Pick<InputColumn, 'type' | 'from' | 'form'> {
   const fixed = Object.hasOwn(sources.fixed, field) ? sources.fixed[field] : undefined;
   const given = reading.text.includes(field) ? 'string' : suffix;
-  if (given !== null && fixed !== undefined && fixed !== given) throw changedType(field, fixed, given, line);
+  if (given !== null && fixed !== undefined && fixed !== given)
+    throw new InputError(
+      `the batch was started with ${field} as ${fixed}, but the header now has ${given}`,
+      { line },
+      'Send the rows that need another type as a separate batch.',
+    );
   if (sources.text.includes(field)) return { type: 'string', from: 'pair', form: null };
   if (given !== null) return { type: given, from: 'header', form: null };
   const form = known === undefined ? null : formOf(known);
@@ -122,13 +126,12 @@ function headerCell(
   text: string,
   at: number,
   line: number,
-  { isName }: { readonly isName: (name: string) => boolean },
+  isName: boolean,
 ): { column: string; suffix: CellType | null } {
-  if (text === '' && !isName(text))
-    throw new InputError(`column ${at + 1} has no name in the header`, { line });
+  if (text === '' && !isName) throw new InputError(`column ${at + 1} has no name in the header`, { line });
   const colon = text.lastIndexOf(':');
   // The name of a field can contain a colon.
-  if (colon <= 0 || isName(text)) return { column: text, suffix: null };
+  if (colon <= 0 || isName) return { column: text, suffix: null };
   const type = text.slice(colon + 1).trim();
   const suffix = CELL_TYPES.find((one) => one === type);
   if (suffix !== undefined) return { column: text.slice(0, colon).trim(), suffix };
@@ -162,14 +165,6 @@ function checkNames(columns: readonly InputColumn[], line: number): void {
     }
     seen.set(name, at);
   }
-}
-
-function changedType(name: string, fixed: CellType, suffix: CellType, line: number): InputError {
-  return new InputError(
-    `the batch was started with ${name} as ${fixed}, but the header now has ${suffix}`,
-    { line },
-    'Send the rows that need another type as a separate batch.',
-  );
 }
 
 /** The types to fix for the rest of the batch. */

@@ -231,14 +231,6 @@ export interface Summary {
   readonly written: WrittenResults;
 }
 
-/** Whether another run would change nothing. `again` also sends the rows that earlier batches have written. */
-function isFinal(
-  { complete, found }: Pick<Summary, 'complete' | 'found'>,
-  policy: WrittenPolicy | undefined,
-): boolean {
-  return complete && (policy !== 'again' || found === 0);
-}
-
 /** A batch that has a final outcome for every row of an input. */
 export interface WrittenBatch {
   /** When the last run of the batch wrote its results, milliseconds since 1970. */
@@ -256,7 +248,8 @@ export async function writtenBatch(
   const key = summaryKey(batchId);
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
-  const summary = decodeSealed<Summary>(key, found.body);
-  const { plan, written } = summary;
-  return isFinal(summary, policy) && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
+  const { complete, found: rowsFound, plan, written } = decodeSealed<Summary>(key, found.body);
+  // `again` also sends the rows that earlier batches have written.
+  const isFinal = complete && (policy !== 'again' || rowsFound === 0);
+  return isFinal && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
 }

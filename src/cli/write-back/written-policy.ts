@@ -4,14 +4,13 @@ import type { CheckedInput } from '../../write-back/check-write-back.js';
 import { InputError } from '../../write-back/input-error.js';
 import { lookUpRows } from '../../write-back/ledger/look-up.js';
 import {
-  doubtfulText,
   FindingCounter,
   type Findings,
+  foundText,
   policyOf,
   problemOf,
   Turn,
   TurnVerdicts,
-  writtenText,
 } from '../../write-back/ledger/turn.js';
 import { createPrompter } from '../setup/prompt.js';
 import { UsageError } from '../shared/choose-exit-code.js';
@@ -97,14 +96,12 @@ export function earlierLines(earlier: EarlierRows | null, asked: WrittenPolicy |
   const policy = policyOf(asked, findings.isKeyed);
   const problem = problemOf(findings, policy, ago);
   if (problem !== null) return [`${problem.problem}. ${problem.remedy.replace('was sent', 'is sent')}`];
-  const lines: [text: string | null, count: number, fate: string][] = [
-    [writtenText(findings, ago), findings.written.count, 'skipped'],
-    [doubtfulText(findings, ago), findings.doubtful.count, 'not sent'],
-  ];
-  return lines.flatMap(([text, count, fate]) => {
+  return (['written', 'doubtful'] as const).flatMap((kind) => {
+    const text = foundText(findings, kind, ago);
     if (text === null) return [];
+    const fate = kind === 'written' ? 'skipped' : 'not sent';
     const what = policy === 'again' ? 'written again' : fate;
-    return [`${text}; ${count === 1 ? 'it is' : 'they are'} ${what}`];
+    return [`${text}; ${findings[kind].count === 1 ? 'it is' : 'they are'} ${what}`];
   });
 }
 

@@ -78,27 +78,26 @@ export function problemOf(
     };
   }
   if (policy === 'skip' || written.count + doubtful.count === 0) return null;
-  const problem = [writtenText(findings, when), doubtfulText(findings, when)].filter((text) => text !== null);
+  const problem = (['written', 'doubtful'] as const).map((kind) => foundText(findings, kind, when));
   return {
-    problem: problem.join('; '),
+    problem: problem.filter((text) => text !== null).join('; '),
     remedy: `Nothing was sent. Use --skip-written to send only the other rows, or --again to write ${isKeyed ? 'these keys' : 'equal rows'} again.`,
   };
 }
 
 /** `497 of 500 keys were already written by batch 3b860e3713d2 (3 min ago)`; `null` if there are none. */
-export function writtenText(findings: Findings, when: (at: number) => string): string | null {
-  const { written, isKeyed } = findings;
-  if (written.count === 0) return null;
-  const what = shareOf(written.count, findings, isKeyed ? 'key' : 'row');
-  return `${what} ${written.count === 1 ? 'was' : 'were'} already written by ${writerOf(written, when)}`;
-}
-
-/** As `writtenText`, for rows whose outcome in earlier batches is unknown. */
-export function doubtfulText(findings: Findings, when: (at: number) => string): string | null {
-  const { doubtful, isKeyed } = findings;
-  if (doubtful.count === 0) return null;
-  const what = shareOf(doubtful.count, findings, isKeyed ? 'key' : 'row');
-  return `${what} may have been written by ${writerOf(doubtful, when)}, and the outcome is not known`;
+export function foundText(
+  findings: Findings,
+  kind: 'written' | 'doubtful',
+  when: (at: number) => string,
+): string | null {
+  const found = findings[kind];
+  if (found.count === 0) return null;
+  const what = shareOf(found.count, findings, findings.isKeyed ? 'key' : 'row');
+  const writer = writerOf(found, when);
+  return kind === 'written'
+    ? `${what} ${found.count === 1 ? 'was' : 'were'} already written by ${writer}`
+    : `${what} may have been written by ${writer}, and the outcome is not known`;
 }
 
 function shareOf(count: number, { rows }: Findings, noun: string): string {

@@ -6,7 +6,7 @@ import {
   type WrittenPolicy,
   writeBackWorkflowId,
 } from '../../src/core/contract/write-back.js';
-import { hashesKey, turnKey } from '../../src/write-back/batch-layout.js';
+import { planKeys } from '../../src/write-back/batch-layout.js';
 import { addClaim, type Claim, ClaimRecords } from '../../src/write-back/ledger/claim.js';
 import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.js';
 import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
@@ -33,7 +33,7 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
       const { cancellationSignal: signal, info } = Context.current();
       const { workflowExecution, activityId, namespace } = info;
       const plan = await readPlan(store, planKey);
-      const key = hashesKey(planKey, plan.file.writer);
+      const key = planKeys(planKey).hashes(plan.file.writer);
       const hashes = RowHashes.decode(key, await store.read(key), keyColumn !== null, plan.file.rows);
       const policy = policyOf(written, keyColumn !== null);
       const workflowId = writeBackWorkflowId({ connection, resource, batchId });
@@ -73,7 +73,7 @@ export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claim
           throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
         }
         const claim = records.rows === 0 ? null : listing.next;
-        const turn = turnKey(planKey, `${attemptToken()}-${tries}`, claim);
+        const turn = planKeys(planKey).turn(`${attemptToken()}-${tries}`, claim);
         await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)));
         if (claim === null) return turn;
         signal.throwIfAborted();

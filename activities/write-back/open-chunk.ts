@@ -6,7 +6,7 @@ import {
   StoreError,
   StoreUnclearError,
 } from '../../src/lake/store/index.js';
-import { logKey } from '../../src/write-back/batch-layout.js';
+import { planKeys } from '../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -54,8 +54,8 @@ export class OpenChunk {
     const { store, plan, chunk, token, at } = options;
     this.#options = options;
     this.number = chunk.number;
-    this.#open = new LogFile(store, logKey(plan.key, this.number, token, 'open'));
-    this.#done = new LogFile(store, logKey(plan.key, this.number, token, 'done'));
+    this.#open = new LogFile(store, planKeys(plan.key).log(this.number, token, 'open'));
+    this.#done = new LogFile(store, planKeys(plan.key).log(this.number, token, 'done'));
     this.at = at;
   }
 

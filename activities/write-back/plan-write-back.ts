@@ -7,7 +7,7 @@ import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
-import { chunkKey, hashesKey, inputSha256, planKey, planName } from '../../src/write-back/batch-layout.js';
+import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
 import { readRows } from '../../src/write-back/input-rows.js';
@@ -94,7 +94,7 @@ async function makePlan(
   });
   const { chunks, pending } = await writer.finish();
   if (hashes !== null) {
-    await store.write(hashesKey(key, writer.name), hashes.encode());
+    await store.write(planKeys(key).hashes(writer.name), hashes.encode());
   }
   const { rows } = planner;
   const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
@@ -202,7 +202,7 @@ export class ChunkWriter {
     this.#bytes = 0;
     this.#hasPending = false;
     const writing: Promise<void> = this.#store
-      .write(chunkKey(this.#plan, this.name, number), body)
+      .write(planKeys(this.#plan).chunk(this.name, number), body)
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);

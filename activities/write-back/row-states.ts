@@ -4,7 +4,7 @@ import { errorMessage } from '../../src/core/errors.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
-import { parseTurnKey, turnsPrefix } from '../../src/write-back/batch-layout.js';
+import { parseTurnKey, planKeys } from '../../src/write-back/batch-layout.js';
 import {
   type Claim,
   type ClaimedState,
@@ -70,7 +70,7 @@ export async function readOwnStates(store: ObjectStore, plan: StoredPlan, hashes
 export async function readOwnClaims(store: ObjectStore, batchId: string): Promise<ReadonlySet<number>> {
   const claims = new Set<number>();
   for (const plan of await readStoredPlans(store, batchId)) {
-    for await (const { key } of store.list(turnsPrefix(plan.key))) {
+    for await (const { key } of store.list(planKeys(plan.key).turns)) {
       const claim = parseTurnKey(key);
       if (claim !== null) claims.add(claim);
     }

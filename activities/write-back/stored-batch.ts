@@ -4,14 +4,7 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
-import {
-  batchKey,
-  chunkKey,
-  logsPrefix,
-  parseLogKey,
-  planKey,
-  plansPrefix,
-} from '../../src/write-back/batch-layout.js';
+import { batchKeys, parseLogKey, planKey, planKeys } from '../../src/write-back/batch-layout.js';
 import type { CellTypes } from '../../src/write-back/input-columns.js';
 import { Turn, type TurnFile } from '../../src/write-back/ledger/turn.js';
 import {
@@ -60,7 +53,7 @@ export async function readTurn(
 /** The plans of a batch, oldest first. @throws as `readPlan` */
 export async function readStoredPlans(store: ObjectStore, batchId: string): Promise<StoredPlan[]> {
   const plans: StoredPlan[] = [];
-  for (const name of await store.listFolders(plansPrefix(batchId))) {
+  for (const name of await store.listFolders(batchKeys(batchId).plans)) {
     const key = planKey(batchId, name);
     const found = await store.readIfExists(key);
     if (found !== null) plans.push({ key, file: decodeSealed<PlanFile>(key, found.body) });
@@ -90,12 +83,12 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
     if (found !== null && Object.keys(types).every((name) => Object.hasOwn(known, name))) return;
     const file: BatchFile = { layout: 1, ...fixed, types: { ...types, ...known } };
     const expected = found === null ? 'absent' : { etag: found.etag };
-    const { outcome } = await store.swap(batchKey(batchId), encodeSealed(file), expected);
+    const { outcome } = await store.swap(batchKeys(batchId).batch, encodeSealed(file), expected);
     if (outcome === 'written') return;
   }
   throw finalFailure(
     'Lake',
-    `batch ${batchId}: other processes keep changing ${batchKey(batchId)}. Run the same command again.`,
+    `batch ${batchId}: other processes keep changing ${batchKeys(batchId).batch}. Run the same command again.`,
   );
 }
 
@@ -111,7 +104,7 @@ export type LogIndex = ReadonlyMap<number, ChunkLogKeys>;
 /** Lists the logs of a plan. */
 export async function readLogIndex(store: ObjectStore, plan: ObjectKey): Promise<LogIndex> {
   const index = new Map<number, Record<'done' | 'open', ObjectKey[]>>();
-  for await (const { key } of store.list(logsPrefix(plan))) {
+  for await (const { key } of store.list(planKeys(plan).logs)) {
     const log = parseLogKey(key);
     if (log === null) continue;
     const known = index.get(log.chunk) ?? { done: [], open: [] };
@@ -172,7 +165,7 @@ export async function readStates(
 }
 
 async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
-  const key = chunkKey(plan.key, plan.file.writer, number);
+  const key = planKeys(plan.key).chunk(plan.file.writer, number);
   return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
 }
 

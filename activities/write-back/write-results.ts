@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Activities } from '../../src/core/contract/index.js';
 import { noRows } from '../../src/core/contract/write-back.js';
-import { refusalsKey, resultsKey, summaryKey } from '../../src/write-back/batch-layout.js';
+import { batchKeys } from '../../src/write-back/batch-layout.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import {
   RefusalTexts,
@@ -34,7 +34,7 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       const claim = await fenceClaim(store, input.resource, turn);
       const claimed = new ClaimedStates(plan.file.rows);
       const logs = await readLogIndex(store, input.plan);
-      const key = resultsKey(input.batchId);
+      const key = batchKeys(input.batchId).results;
       const writer = store.openWriter(key, { signal });
       const counts = noRows();
       const refused = new RefusalTexts();
@@ -70,13 +70,13 @@ export function createWriteResults(deps: ActivityDeps): Activities['worktrack.wr
       for (const outcome of NOT_ANSWERED)
         deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
       const { texts } = refused;
-      const refusals = texts.length === 0 ? null : refusalsKey(input.batchId);
+      const refusals = texts.length === 0 ? null : batchKeys(input.batchId).refusals;
       if (refusals !== null) await store.write(refusals, encodeSealed(texts));
       const written = { results: key, counts, unsent, refusals };
       const complete = unsent === 0 && counts.unknown === 0;
       const summary: Summary = { plan: input.plan, complete, found: skipped, written };
       const body = encodeSealed(summary);
-      await store.write(summaryKey(input.batchId), body);
+      await store.write(batchKeys(input.batchId).summary, body);
       return written;
     });
 }

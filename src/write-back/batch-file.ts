@@ -1,6 +1,6 @@
 import { shownBatchId, type WritableResource } from '../core/contract/write-back.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { BATCHES_PREFIX, batchKey } from './batch-layout.js';
+import { BATCHES_PREFIX, batchKeys } from './batch-layout.js';
 import { InputError } from './input-error.js';
 import type { BatchFile } from './plan-file.js';
 import { decodeSealed } from './sealed.js';
@@ -10,9 +10,9 @@ export async function readBatch(
   store: ObjectStore,
   batchId: string,
 ): Promise<{ file: BatchFile; etag: string } | null> {
-  const found = await store.readIfExists(batchKey(batchId));
+  const found = await store.readIfExists(batchKeys(batchId).batch);
   if (found === null) return null;
-  return { file: decodeSealed<BatchFile>(batchKey(batchId), found.body), etag: found.etag };
+  return { file: decodeSealed<BatchFile>(batchKeys(batchId).batch, found.body), etag: found.etag };
 }
 
 /**

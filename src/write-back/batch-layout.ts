@@ -34,27 +34,19 @@ export function inputSha256(input: ObjectKey): string | null {
   return INPUT_NAME.exec(input)?.[1] ?? null;
 }
 
-export function resultsKey(batchId: string): ObjectKey {
-  return key(`${folder(batchId)}/results.csv`);
-}
-
-/** The settings that are fixed at the start of the batch: key column and types. */
-export function batchKey(batchId: string): ObjectKey {
-  return key(`${folder(batchId)}/_batch/batch.json`);
-}
-
-/** The result of the last run. */
-export function summaryKey(batchId: string): ObjectKey {
-  return key(`${folder(batchId)}/_batch/summary.json`);
-}
-
-/** What the service said when it refused rows that have no outcome. */
-export function refusalsKey(batchId: string): ObjectKey {
-  return key(`${folder(batchId)}/_batch/refusals.json`);
-}
-
-export function plansPrefix(batchId: string): string {
-  return `${folder(batchId)}/_batch/plans/`;
+/** The documents of a batch. */
+export function batchKeys(batchId: string) {
+  const internal = `${folder(batchId)}/_batch`;
+  return {
+    results: key(`${folder(batchId)}/results.csv`),
+    /** The settings that are fixed at the start of the batch: key column and types. */
+    batch: key(`${internal}/batch.json`),
+    /** The result of the last run. */
+    summary: key(`${internal}/summary.json`),
+    /** What the service said when it refused rows that have no outcome. */
+    refusals: key(`${internal}/refusals.json`),
+    plans: `${internal}/plans/`,
+  };
 }
 
 /**
@@ -62,7 +54,7 @@ export function plansPrefix(batchId: string): string {
  * a folder, so two versions of this package cannot overwrite the chunks of each other.
  */
 export function planName(sequence: number, input: ObjectKey, rowsAChunk: number): string {
-  return `${String(sequence).padStart(6, '0')}-${inputHash(input)}-${rowsAChunk}`;
+  return `${pad(sequence)}-${inputHash(input)}-${rowsAChunk}`;
 }
 
 /** Whether a plan is one of an input. @param plan key of `plan.json` */
@@ -77,37 +69,28 @@ function inputHash(input: ObjectKey): string {
 
 /** The plan itself, written after its chunks and only once: the first attempt to finish decides which chunks count. */
 export function planKey(batchId: string, plan: string): ObjectKey {
-  return key(`${plansPrefix(batchId)}${plan}/plan.json`);
-}
-
-/** The folder of a plan. @param plan key of `plan.json` */
-function planFolder(plan: ObjectKey): string {
-  return plan.slice(0, plan.lastIndexOf('/'));
-}
-
-/** @param writer names the attempt that wrote the chunks of the plan */
-export function chunkKey(plan: ObjectKey, writer: string, chunk: number): ObjectKey {
-  return key(`${planFolder(plan)}/rows/${writer}/${pad(chunk)}.ndjson`);
-}
-
-/** The hashes of the rows of a plan (`RowHashes`). @param writer as for `chunkKey` */
-export function hashesKey(plan: ObjectKey, writer: string): ObjectKey {
-  return key(`${planFolder(plan)}/rows/${writer}/hashes.bin`);
-}
-
-/** Turns of all runs of a plan. */
-export function turnsPrefix(plan: ObjectKey): string {
-  return `${planFolder(plan)}/turns/`;
+  return key(`${batchKeys(batchId).plans}${plan}/plan.json`);
 }
 
 /**
- * What a look-up of the plan's rows found (`TurnFile`).
+ * The objects of a plan. `writer` names the attempt that writes them.
  *
- * @param writer names the attempt that writes it
- * @param claim the number of its claim in the ledger; `null` without one
+ * @param plan key of `plan.json`
  */
-export function turnKey(plan: ObjectKey, writer: string, claim: number | null): ObjectKey {
-  return key(`${turnsPrefix(plan)}${writer}-${claim ?? 'none'}.json`);
+export function planKeys(plan: ObjectKey) {
+  const own = plan.slice(0, plan.lastIndexOf('/'));
+  return {
+    chunk: (writer: string, chunk: number) => key(`${own}/rows/${writer}/${pad(chunk)}.ndjson`),
+    /** The hashes of the rows (`RowHashes`). */
+    hashes: (writer: string) => key(`${own}/rows/${writer}/hashes.bin`),
+    turns: `${own}/turns/`,
+    /** What a look-up of the rows found (`TurnFile`). @param claim the number of its claim in the ledger; `null` without one */
+    turn: (writer: string, claim: number | null) => key(`${own}/turns/${writer}-${claim ?? 'none'}.json`),
+    logs: `${own}/log/`,
+    /** `open`: one attempt's intent and its results; `done`: the outcome of every row of the chunk. */
+    log: (chunk: number, writer: string, state: 'open' | 'done') =>
+      key(`${own}/log/${pad(chunk)}-${writer}.${state}.json`),
+  };
 }
 
 /** The number of the claim in a turn's key; `null` without one. */
@@ -116,28 +99,14 @@ export function parseTurnKey(turn: ObjectKey): number | null {
   return match === null ? null : Number(match[1]);
 }
 
-/** Logs of all chunks of a plan. */
-export function logsPrefix(plan: ObjectKey): string {
-  return `${planFolder(plan)}/log/`;
-}
-
-/**
- * `open`: one attempt's intent and its results; `done`: the outcome of every row of the chunk.
- *
- * @param writer names the attempt that writes the log
- */
-export function logKey(plan: ObjectKey, chunk: number, writer: string, state: 'open' | 'done'): ObjectKey {
-  return key(`${logsPrefix(plan)}${pad(chunk)}-${writer}.${state}.json`);
-}
-
 /** Chunk and state in a log's key; `null` for other objects. */
 export function parseLogKey(log: ObjectKey): { chunk: number; state: 'open' | 'done' } | null {
   const match = /\/(\d{6})-[^/]*\.(open|done)\.json$/.exec(log);
   return match === null ? null : { chunk: Number(match[1]), state: match[2] as 'open' | 'done' };
 }
 
-function pad(chunk: number): string {
-  return String(chunk).padStart(6, '0');
+function pad(number: number): string {
+  return String(number).padStart(6, '0');
 }
 
 /** Validates a batch id, which is part of a lake folder and of a workflow id. @throws InputError */

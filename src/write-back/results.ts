@@ -9,7 +9,7 @@ import { RowSplitter, readRow } from '../lake/rows/csv.js';
 import { cellDecoder, escapeFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
-import { chunkKey, isPlanOf, resultsKey, summaryKey } from './batch-layout.js';
+import { batchKeys, isPlanOf, planKeys } from './batch-layout.js';
 import { InputError } from './input-error.js';
 import type { TurnVerdict } from './ledger/turn.js';
 import {
@@ -113,7 +113,7 @@ export async function* readReceipts(
   batchId: string,
   { outcomes, escapeFormulas }: ReadReceiptsOptions,
 ): AsyncGenerator<Receipt> {
-  const key = resultsKey(batchId);
+  const key = batchKeys(batchId).results;
   if ((await store.head(key)) === null)
     throw new InputError(
       `batch ${shownBatchId(batchId)} has no receipts yet`,
@@ -163,7 +163,7 @@ async function findLines(
   store: ObjectStore,
   batchId: string,
 ): Promise<(row: number) => Promise<number | null>> {
-  const key = summaryKey(batchId);
+  const key = batchKeys(batchId).summary;
   const summary = await store.readIfExists(key);
   if (summary === null) return async () => null;
   const { plan } = decodeSealed<Summary>(key, summary.body);
@@ -178,7 +178,7 @@ async function findLines(
     const before = chunk;
     while (row >= end && chunk + 1 < chunks.length) end += chunks[++chunk]!;
     if (chunk !== before) {
-      const at = chunkKey(plan, writer, chunk);
+      const at = planKeys(plan).chunk(writer, chunk);
       const body = await store.readIfExists(at);
       const rows = body === null ? [] : decodeChunk(at, body.body, chunks[chunk]!);
       lines = new Map(rows.map((one) => [one.row, one.line]));
@@ -245,7 +245,7 @@ export async function writtenBatch(
   input: ObjectKey,
   policy: WrittenPolicy | undefined,
 ): Promise<WrittenBatch | null> {
-  const key = summaryKey(batchId);
+  const key = batchKeys(batchId).summary;
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
   const { complete, found: rowsFound, plan, written } = decodeSealed<Summary>(key, found.body);

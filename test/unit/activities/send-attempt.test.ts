@@ -15,7 +15,7 @@ import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/wr
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
-import { logKey } from '../../../src/write-back/batch-layout.js';
+import { planKeys } from '../../../src/write-back/batch-layout.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import type { LoggedRow } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';
@@ -58,7 +58,7 @@ describe('an attempt at sending rows', () => {
   function earlier(chunk: number, rows: readonly LoggedRow[], at: number): Promise<unknown> {
     const accepted = rows.filter(([, outcome]) => outcome === 'created').length;
     const log = { run: 'earlier', at, accepted, closed: true, rows };
-    return store.write(logKey(PLAN, chunk, `earlier-${chunk}`, 'open'), encodeSealed(log));
+    return store.write(planKeys(PLAN).log(chunk, `earlier-${chunk}`, 'open'), encodeSealed(log));
   }
 
   async function optionsOf(on: ObjectStore) {

@@ -3,8 +3,8 @@ import {
   inputKey,
   inputSha256,
   isPlanOf,
-  logKey,
   planKey,
+  planKeys,
   planName,
 } from '../../../src/write-back/batch-layout.js';
 
@@ -34,7 +34,7 @@ it('gives logs of different writers different names, however similar the names o
   const runs = ['0199f0a1-7c3b-7000-8000-000000000001', '0199f0a1-7c3b-7000-8000-000000000002'];
   const names = runs.flatMap((run) => ['5-1', '5-2', '51-1'].map((rest) => `${run}-${rest}`));
   const keys = names.flatMap((name) =>
-    (['open', 'done'] as const).map((state) => logKey(plan, 3, name, state)),
+    (['open', 'done'] as const).map((state) => planKeys(plan).log(3, name, state)),
   );
   expect(new Set(keys).size).toBe(keys.length);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { chunkKey } from '../../../src/write-back/batch-layout.js';
+import { planKeys } from '../../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -143,7 +143,7 @@ describe('a planned row', () => {
     const other: ChunkRow = { ...ROW, pair: ['a', 'b'], receipt: CREATED, body: '{}' };
     const rows = [ROW, { ...ROW, sentAt: 5 }, other];
     const chunk = encodeChunk(rows.map(encodeChunkRow));
-    expect(decodeChunk(chunkKey('p/plan.json' as ObjectKey, 'w', 0), chunk, 3)).toEqual(rows);
+    expect(decodeChunk(planKeys('p/plan.json' as ObjectKey).chunk('w', 0), chunk, 3)).toEqual(rows);
   });
 
   it('becomes a request in the configured style', () => {

@@ -1,25 +1,8 @@
-import type { SendRowsInput } from '../../src/core/contract/write-back.js';
-import { NOT_SENT_AGAIN, type Turn } from '../../src/write-back/ledger/turn.js';
+import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
 import { type ChunkRow, knownOf, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
-import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { transientFailure } from '../shared/failures.js';
-import { OpenChunk, type RowTask } from './open-chunk.js';
-import { type LogIndex, loadChunk, type StoredPlan } from './stored-batch.js';
-
-export interface SendAttemptOptions {
-  readonly deps: ActivityDeps;
-  readonly connection: OpenConnection;
-  readonly input: SendRowsInput;
-  readonly plan: StoredPlan;
-  readonly logs: LogIndex;
-  readonly turn: Turn;
-  /** Makes the log names of this attempt unique. */
-  readonly token: string;
-  /** The attempt starts no further row after this time, in milliseconds since 1970. */
-  readonly endBefore: number;
-  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
-  readonly limitedSince: number | null;
-}
+import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
+import { loadChunk } from './stored-batch.js';
 
 interface FeedEvents {
   /** The open log of a chunk is in the lake, so its rows may be sent. */
@@ -137,10 +120,9 @@ export class ChunkFeed {
   }
 
   async #open(number: number): Promise<RowTask[]> {
-    const { deps, connection, input, plan, logs, token } = this.#options;
-    const { store } = connection;
-    const loaded = await loadChunk(store, plan, number, logs);
-    const chunk = new OpenChunk({ store, plan, chunk: loaded, run: input.run, token, at: deps.now() });
+    const { connection, plan, logs } = this.#options;
+    const loaded = await loadChunk(connection.store, plan, number, logs);
+    const chunk = new OpenChunk(this.#options, loaded);
     const tasks: RowTask[] = [];
     for (const [index, row] of loaded.rows.entries()) {
       const selected = this.#select(row, index, loaded.states.get(index), chunk.at);

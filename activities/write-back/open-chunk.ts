@@ -1,5 +1,6 @@
 import type { SentBefore } from '../../src/api/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
+import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import {
   type Expected,
   type ObjectStore,
@@ -7,6 +8,7 @@ import {
   StoreUnclearError,
 } from '../../src/lake/store/index.js';
 import { planKeys } from '../../src/write-back/batch-layout.js';
+import type { Turn } from '../../src/write-back/ledger/turn.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -16,17 +18,22 @@ import {
   type RowReceipt,
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import type { LoadedChunk, StoredPlan } from './stored-batch.js';
+import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
+import type { LoadedChunk, LogIndex, StoredPlan } from './stored-batch.js';
 
-interface OpenChunkOptions {
-  readonly store: ObjectStore;
+export interface SendAttemptOptions {
+  readonly deps: ActivityDeps;
+  readonly connection: OpenConnection;
+  readonly input: SendRowsInput;
   readonly plan: StoredPlan;
-  readonly chunk: LoadedChunk;
-  readonly run: string;
-  /** Makes the log name of this attempt unique. */
+  readonly logs: LogIndex;
+  readonly turn: Turn;
+  /** Makes the log names of this attempt unique. */
   readonly token: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  /** The attempt starts no further row after this time, in milliseconds since 1970. */
+  readonly endBefore: number;
+  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
+  readonly limitedSince: number | null;
 }
 
 /** What the service said about a row without an outcome. */
@@ -40,9 +47,10 @@ export interface Said {
  * `unsent`, or `note` with `held` is called. So the log is correct whenever it is closed.
  */
 export class OpenChunk {
-  readonly number: number;
+  /** When the attempt opened it, in milliseconds since 1970. */
   readonly at: number;
-  readonly #options: OpenChunkOptions;
+  readonly #run: string;
+  readonly #chunk: LoadedChunk;
   readonly #open: LogFile;
   readonly #done: LogFile;
   readonly #rows = new Map<number, LoggedRow>();
@@ -50,13 +58,13 @@ export class OpenChunk {
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(options: OpenChunkOptions) {
-    const { store, plan, chunk, token, at } = options;
-    this.#options = options;
-    this.number = chunk.number;
-    this.#open = new LogFile(store, planKeys(plan.key).log(this.number, token, 'open'));
-    this.#done = new LogFile(store, planKeys(plan.key).log(this.number, token, 'done'));
-    this.at = at;
+  constructor({ deps, connection, input, plan, token }: SendAttemptOptions, chunk: LoadedChunk) {
+    this.at = deps.now();
+    this.#run = input.run;
+    this.#chunk = chunk;
+    const keys = planKeys(plan.key);
+    this.#open = new LogFile(connection.store, keys.log(chunk.number, token, 'open'));
+    this.#done = new LogFile(connection.store, keys.log(chunk.number, token, 'done'));
   }
 
   /** Writes the open log, before the first row of the chunk is sent. */
@@ -110,7 +118,7 @@ export class OpenChunk {
 
   /** The receipts of all rows of the chunk, from all attempts; `null` while one is missing. */
   #receipts(): LoggedRow[] | null {
-    const { rows, states } = this.#options.chunk;
+    const { rows, states } = this.#chunk;
     const receipts: LoggedRow[] = [];
     for (const [index, row] of rows.entries()) {
       if (!isPending(row)) continue;
@@ -126,8 +134,7 @@ export class OpenChunk {
 
   /** Writes one log at a time, in order. */
   #write(state: 'open' | 'done', closed: boolean, rows: readonly LoggedRow[]): Promise<void> {
-    const { run } = this.#options;
-    const log: ChunkLog = { run, at: this.at, accepted: this.#accepted, closed, rows };
+    const log: ChunkLog = { run: this.#run, at: this.at, accepted: this.#accepted, closed, rows };
     const file = state === 'open' ? this.#open : this.#done;
     const writing = this.#writing.then(() => file.write(log));
     this.#writing = writing.catch(() => {});

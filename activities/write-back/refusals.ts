@@ -5,8 +5,8 @@ import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
-import type { ChunkFeed, SendAttemptOptions } from './chunk-feed.js';
-import type { RowTask, Said } from './open-chunk.js';
+import type { ChunkFeed } from './chunk-feed.js';
+import type { RowTask, Said, SendAttemptOptions } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
 import { hasAcceptedRow } from './stored-batch.js';
 

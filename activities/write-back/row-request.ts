@@ -13,8 +13,7 @@ import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import type { RowReceipt } from '../../src/write-back/plan-file.js';
 import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-back/write-request.js';
-import type { OpenConnection } from '../shared/deps.js';
-import type { RowTask } from './open-chunk.js';
+import type { RowTask, SendAttemptOptions } from './open-chunk.js';
 
 export interface Refusal {
   readonly error: RefusedError;
@@ -41,12 +40,9 @@ export type RequestOutcome =
   /** The service answered 404 or 405: there may be no endpoint at the path. */
   | { readonly kind: 'endpoint-missing'; readonly receipt: RowReceipt };
 
-interface RowRequestOptions {
-  readonly connection: OpenConnection;
-  readonly resource: WritableResource;
+/** What happens to a request. */
+export interface RequestEvents {
   readonly signal: AbortSignal;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
   readonly onWait: (untilMs: number) => void;
   readonly onRefused: () => void;
 }
@@ -54,10 +50,11 @@ interface RowRequestOptions {
 /** Sends the request for one row, within the connection's rate budget. Never throws. */
 export async function sendRowRequest(
   { row, before, notAfter }: RowTask,
-  options: RowRequestOptions,
+  { connection, deps, input }: Pick<SendAttemptOptions, 'connection' | 'deps' | 'input'>,
+  { signal, onWait, onRefused }: RequestEvents,
 ): Promise<RequestOutcome> {
-  const { connection, resource, signal, now, onWait, onRefused } = options;
-  const ageMs = (): number => now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
+  const { resource } = input;
+  const ageMs = (): number => deps.now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
   try {
     const { idempotencyKey } = row;
     const { writeBack } = connection.settings;

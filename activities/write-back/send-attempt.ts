@@ -1,8 +1,8 @@
-import { setMaxListeners } from 'node:events';
+import { EventEmitter, once, setMaxListeners } from 'node:events';
 import type { RowOutcome, SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { isWritten, type RowReceipt } from '../../src/write-back/plan-file.js';
-import { ChunkFeed, type SendAttemptOptions } from './chunk-feed.js';
-import type { OpenChunk, RowTask, Said } from './open-chunk.js';
+import { ChunkFeed } from './chunk-feed.js';
+import type { OpenChunk, RowTask, Said, SendAttemptOptions } from './open-chunk.js';
 import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
 import { endpointMissing, stopFailure, unsettledFailure } from './stop-reasons.js';
@@ -148,7 +148,7 @@ export class SendAttempt {
     const { deps } = this.#options;
     const { limited } = this.#refusals;
     while (!this.#mustEnd()) {
-      const change = this.#changed.next();
+      const { count } = this.#changed;
       if (this.#refusals.probing !== null) {
         await this.#refusals.probing;
         continue;
@@ -159,8 +159,8 @@ export class SendAttempt {
       const due = limited.nextDue;
       if (due !== null) {
         this.#waitingUntil = due;
-        await change.orAfter(Math.min(due - deps.now(), FLUSH_EVERY_MS));
-      } else if (this.#inFlight > 0) await change.orAfter(FLUSH_EVERY_MS);
+        await this.#changed.since(count, Math.min(due - deps.now(), FLUSH_EVERY_MS));
+      } else if (this.#inFlight > 0) await this.#changed.since(count, FLUSH_EVERY_MS);
       else if (this.#refusals.probing === null) return null;
     }
     return null;
@@ -176,23 +176,22 @@ export class SendAttempt {
   }
 
   async #idle(): Promise<void> {
-    while (this.#inFlight > 0) await this.#changed.next().orAfter(FLUSH_EVERY_MS);
+    while (this.#inFlight > 0) await this.#changed.since(this.#changed.count, FLUSH_EVERY_MS);
   }
 
   async #send(task: RowTask): Promise<void> {
-    const { connection, input } = this.#options;
-    const onWait = (untilMs: number): void => {
-      this.#waitingUntil = untilMs;
-    };
-    const { resource } = input;
     const begun = this.#refusals.begin();
-    const onRefused = (): void => this.#refusals.refused(task);
-    const { now } = this.#options.deps;
-    const options = { connection, resource, signal: this.#abort.signal, now, onWait, onRefused };
     task.chunk.sending(task.index);
     this.#inFlight++;
     try {
-      this.#record(task, await sendRowRequest(task, options), begun);
+      const sent = await sendRowRequest(task, this.#options, {
+        signal: this.#abort.signal,
+        onWait: (untilMs) => {
+          this.#waitingUntil = untilMs;
+        },
+        onRefused: () => this.#refusals.refused(task),
+      });
+      this.#record(task, sent, begun);
     } finally {
       this.#inFlight--;
       this.#changed.notify();
@@ -299,31 +298,19 @@ export class SendAttempt {
 
 /** Wakes everything that waits for a change. */
 class Signal {
-  #waiting = new Set<() => void>();
+  /** Number of changes. */
+  count = 0;
+  readonly #events = new EventEmitter().setMaxListeners(0);
 
   notify(): void {
-    const waiting = this.#waiting;
-    this.#waiting = new Set();
-    for (const wake of waiting) wake();
+    this.count++;
+    this.#events.emit('change');
   }
 
-  /** The next change from now on. Call `orAfter` to wait for it, or for this long, ms. */
-  next(): { orAfter(ms: number): Promise<void> } {
-    let isOver = false;
-    let wake = (): void => {
-      isOver = true;
-    };
-    this.#waiting.add(() => wake());
-    return {
-      orAfter: (ms) =>
-        new Promise((resolve) => {
-          if (isOver) return resolve();
-          const timer = setTimeout(resolve, Math.max(ms, 1));
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        }),
-    };
+  /** Waits for a change since the number was `count`, or for this long, ms. */
+  async since(count: number, ms: number): Promise<void> {
+    if (this.count !== count) return;
+    const signal = AbortSignal.timeout(Math.max(ms, 1));
+    await once(this.#events, 'change', { signal }).catch(() => {});
   }
 }

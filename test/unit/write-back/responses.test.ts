@@ -1,7 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { toByteString } from '../../../src/core/brands.js';
+import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings, SuccessRule } from '../../../src/core/settings.js';
 import { client, service } from '../api/support.js';
 
@@ -54,11 +56,13 @@ async function outcomeOf(
     body: toByteString('{"note":"n"}'),
   };
   const task = { chunk: null as never, index: 0, row, before: 'never', notAfter: Number.MAX_SAFE_INTEGER };
-  const sent = await sendRowRequest(task as Parameters<typeof sendRowRequest>[0], {
+  const attempt = {
     connection,
-    resource,
+    deps: { now: Date.now } as ActivityDeps,
+    input: { resource } as SendRowsInput,
+  };
+  const sent = await sendRowRequest(task as Parameters<typeof sendRowRequest>[0], attempt, {
     signal: new AbortController().signal,
-    now: Date.now,
     onWait: () => undefined,
     onRefused: () => undefined,
   });

@@ -4,7 +4,6 @@ import { CsvParser, type CsvRecord } from './csv-parser.js';
 import { type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
 import { type InputColumn, inputColumns, isExport, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
-import type { InputFacts } from './reading.js';
 
 /** What the rows of an input are read with. */
 export interface RowContext extends Omit<CellReaderOptions, 'isEscaped'> {
@@ -29,8 +28,6 @@ export class CsvRows {
     for (const { cells, line } of this.#parser.parse(text, state)) {
       if (this.#cells === null) {
         this.#cells = this.#header({ cells, line });
-      } else if (!hasValue(cells)) {
-        this.#context.facts.blankLines++;
       } else {
         const row = this.#cells.row(cells, line);
         if (row !== null) rows.push(row);
@@ -42,20 +39,10 @@ export class CsvRows {
   #header({ cells, line }: CsvRecord): CellsReader {
     const { types, reading, onColumns } = this.#context;
     const columns = inputColumns(cells, line, types, reading);
-    const isEscaped = isExport(columns.map(({ name }) => name));
-    const reader = new CellsReader(
-      columns.map((column) => cellReader(column, { ...this.#context, isEscaped })),
-      this.#context,
-    );
-    noteDropped(columns, this.#context.facts);
+    const reader = new CellsReader(columns, this.#context);
     onColumns(columns);
     return reader;
   }
-}
-
-/** Notes the columns that are left out on request. */
-export function noteDropped(columns: readonly InputColumn[], facts: InputFacts): void {
-  for (const { name, role } of columns) if (role === 'dropped') facts.dropped.add(fromByteString(name));
 }
 
 /** Makes rows of cells. */
@@ -66,19 +53,24 @@ export class CellsReader {
   /** Index of the column `_deleted_at`; -1 without one. */
   readonly #deletedAt: number;
 
-  constructor(readers: readonly CellReader[], context: RowContext) {
-    this.#readers = readers;
+  constructor(columns: readonly InputColumn[], context: RowContext) {
+    const isEscaped = isExport(columns.map(({ name }) => name));
+    this.#readers = columns.map((column) => cellReader(column, { ...context, isEscaped }));
     this.#context = context;
-    this.#isNested = readers.some(({ path, column }) => column.role === 'field' && path.length > 1);
-    this.#deletedAt = readers.findIndex(
-      ({ column }) => column.role === 'metadata' && column.name === '_deleted_at',
-    );
+    this.#isNested = this.#readers.some(({ path, column }) => column.role === 'field' && path.length > 1);
+    this.#deletedAt = columns.findIndex(({ name, role }) => role === 'metadata' && name === '_deleted_at');
+    for (const { name, role } of columns)
+      if (role === 'dropped') context.facts.dropped.add(fromByteString(name));
   }
 
-  /** The row of some cells; `null` for a row that is deleted in the service. @throws InputError */
+  /** The row of some cells; `null` for a line without any value, and for a row that is deleted in the service. @throws InputError */
   row(cells: readonly (ByteString | null)[], line: number): InputRow | null {
     const readers = this.#readers;
     const { facts, keyColumn } = this.#context;
+    if (!hasValue(cells)) {
+      facts.blankLines++;
+      return null;
+    }
     if (cells.length !== readers.length && !this.#isFilledUp(cells))
       throw new InputError(
         `the row has ${cells.length} cells, but the header has ${readers.length}`,
@@ -123,7 +115,7 @@ export class CellsReader {
 }
 
 /** Whether a line has a value: a cell that is neither empty nor only white space. `""` is a value, the empty string. */
-export function hasValue(cells: readonly (ByteString | null)[]): boolean {
+function hasValue(cells: readonly (ByteString | null)[]): boolean {
   for (const cell of cells) {
     if (cell === null) continue;
     const code = cell.charCodeAt(0);

@@ -1,7 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { fieldName, META_COLUMNS } from '../lake/rows/data-columns.js';
-import { cellReader } from './cell-reader.js';
-import { CellsReader, hasValue, noteDropped, type RowContext } from './csv-rows.js';
+import { CellsReader, type RowContext } from './csv-rows.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import {
   FORM_NAMES,
@@ -50,32 +49,28 @@ export class JsonRows {
 
   /** A row of `worktrack cat --json`, whose values are the texts of cells. */
   #exportedRow({ line, fields }: JsonRecord): InputRow | null {
-    const cells = fields.map(({ json }) => cellOf(json));
-    if (!hasValue(cells)) {
-      this.#context.facts.blankLines++;
-      return null;
-    }
     const header = fields.map(({ name }) => name);
     const names = JSON.stringify(header);
     if (this.#cells?.names !== names) this.#cells = { names, reader: this.#readerOf(header, line) };
+    const cells = fields.map(({ json }) => cellOf(json));
     return this.#cells.reader.row(cells, line);
   }
 
   #readerOf(header: readonly ByteString[], line: number): CellsReader {
-    const { types, reading, facts } = this.#context;
-    const columns = inputColumns(header, line, types, { ...reading, escaped: NOT_ESCAPED });
-    noteDropped(columns, facts);
+    const reading = { ...this.#context.reading, escaped: NOT_ESCAPED };
+    const columns = inputColumns(header, line, this.#context.types, reading);
     for (const column of columns) this.#columns.set(column.name, column);
-    const options = { ...this.#context, isEscaped: false };
-    return new CellsReader(
-      columns.map((column) => cellReader(column, options)),
-      this.#context,
-    );
+    return new CellsReader(columns, { ...this.#context, reading });
   }
 
   #row({ line, fields }: JsonRecord): InputRow | null {
     const { reading, facts, keyColumn } = this.#context;
-    if (reading.decimalComma || reading.dates !== null) throw onlyForCells(line);
+    if (reading.decimalComma || reading.dates !== null)
+      throw new InputError(
+        'decimal commas and date formats are settings of a CSV',
+        { line },
+        'Leave --decimal-comma and --date-format out: JSON values are sent as written.',
+      );
     if (fields.every(({ json }) => json === 'null')) {
       facts.blankLines++;
       return null;
@@ -133,12 +128,4 @@ function cellOf(json: ByteString): ByteString | null {
   if (json === 'null') return null;
   const text = textOf({ json });
   return text === null ? json : toByteString(text);
-}
-
-function onlyForCells(line: number): InputError {
-  return new InputError(
-    'decimal commas and date formats are settings of a CSV',
-    { line },
-    'Leave --decimal-comma and --date-format out: JSON values are sent as written.',
-  );
 }

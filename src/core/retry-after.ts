@@ -83,11 +83,10 @@ export function parseHttpDate(text: string, nowMs: number): number | null {
   const form = FORMS.find((one) => one.test(text));
   if (form === undefined) return null;
   const { day = '', month, year = '', minute, second } = form.exec(text)!.groups!;
-  const full = year.length === 2 ? fullYear(Number(year), nowMs) : year;
-  const at = Date.parse(`${day} ${month} ${full} ${minute} GMT`);
-  // `Date.parse` reads 30 February as 2 March.
-  if (new Date(at).getUTCDate() !== Number(day)) return null;
-  return at + Number(second) * SECOND_MS;
+  // `Date` reads 30 February as 1 March, and the year 0001 as 2001. 2000 is a leap year.
+  const date = new Date(`${day} ${month} 2000 ${minute} GMT`);
+  const at = date.setUTCFullYear(year.length === 2 ? fullYear(Number(year), nowMs) : Number(year));
+  return date.getUTCDate() === Number(day) ? at + Number(second) * SECOND_MS : null;
 }
 
 function fullYear(twoDigits: number, nowMs: number): number {

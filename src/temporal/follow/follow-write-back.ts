@@ -119,6 +119,8 @@ export function writeBackResultOf(
     unsent: 0,
     refusals: null,
     warnings: [],
-    error: cancelled ? null : reasonOf(cause, 'the batch', 'run the same command again'),
+    error: cancelled
+      ? null
+      : { ...reasonOf(cause, 'the batch', 'run the same command again'), type: 'Failed' },
   };
 }

@@ -16,6 +16,12 @@ describe('parseHttpDate', () => {
     expect(parseHttpDate(text, NOW)).toBe(EXPECTED);
   });
 
+  test('reads a four-digit year as it is, also the zero time of some servers', () => {
+    expect(parseHttpDate('Mon, 01 Jan 0001 00:00:00 GMT', NOW)).toBe(Date.parse('0001-01-01T00:00:00Z'));
+    expect(parseHttpDate('Thu, 29 Feb 2024 23:59:60 GMT', NOW)).toBe(Date.UTC(2024, 2, 1));
+    expect(parseHttpDate('Wed, 29 Feb 2023 00:00:00 GMT', NOW)).toBeNull();
+  });
+
   test('reads a two-digit year as at most 50 years in the future', () => {
     expect(parseHttpDate('Sunday, 06-Nov-76 08:49:37 GMT', NOW)).toBe(Date.UTC(2076, 10, 6, 8, 49, 37));
     expect(parseHttpDate('Sunday, 06-Nov-77 08:49:37 GMT', NOW)).toBe(Date.UTC(1977, 10, 6, 8, 49, 37));

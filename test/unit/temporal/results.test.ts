@@ -1,7 +1,9 @@
+import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
 import { checkBackfill, checkExport, checkPurge, checkRollback } from '../../../src/temporal/client/start.js';
+import { writeBackResultOf } from '../../../src/temporal/follow/follow-write-back.js';
 import { RunFailedError, requirePublished } from '../../../src/temporal/follow/require-published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d';
@@ -44,6 +46,18 @@ describe('the arguments of the start functions', () => {
     expect(() => checkPurge({ connection, resource, key: ['ada@example.com', ''] })).toThrow(
       /^key has no value\.$/,
     );
+  });
+});
+
+describe('writeBackResultOf', () => {
+  it('gives a batch that ended without a result an error of type Failed, whatever the cause', () => {
+    const cause = ApplicationFailure.create({ type: 'Refused', message: 'the key was rejected' });
+    const failed = new WorkflowFailedError('failed', cause, undefined);
+    const { outcome, error } = writeBackResultOf(failed, 'november', null);
+    expect({ outcome, error }).toEqual({
+      outcome: 'failed',
+      error: { type: 'Failed', message: 'the key was rejected' },
+    });
   });
 });
 

@@ -1,29 +1,324 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { Removal } from '../removal.js';
+import type { WordsSpent } from '../unproven-limits.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
-import type { ExportInput, ExportPlan, StartedOnPublished, StartOnPublishedInput } from './run-reports.js';
+import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
-  AbsentRecords,
-  ConfirmDeletesInput,
-  ConfirmedDeletes,
-  DiscardRunInput,
-  FindAbsentInput,
-  MergedParts,
-  MergePartsInput,
-  MergePlanned,
-  PlanMergeInput,
-  PublishedRun,
-  PublishInput,
-  PurgeRecordInput,
-  ReadInput,
-  ReadResult,
-  RecordPurged,
-  RunDone,
-  RunInput,
-  RunRef,
-  SweepInput,
-  Swept,
-  TableFollowed,
-} from './steps.js';
+  CheckSummary,
+  DeleteDetection,
+  DeletesProblem,
+  ExportInput,
+  ExportPlan,
+  OnPublishedTarget,
+  PublishedMode,
+  PurgeCounts,
+  RunCounts,
+  StartedOnPublished,
+  StartOnPublishedInput,
+} from './run-reports.js';
 import type { WriteBackActivities } from './write-back.js';
+
+/** Identifies a run to an activity. */
+export interface RunRef {
+  readonly connection: string;
+  readonly resource: string;
+  readonly runId: RunId;
+}
+
+/** Identifies this mirror to the fence (docs/explanation/guarantees.md#one-writer). */
+interface Fenced extends RunRef {
+  readonly writer: Writer;
+  /** The last run that the mirror knows as published; `null` for none. */
+  readonly publishedRunId: RunId | null;
+  /** As in the mirror's state. */
+  readonly displaced: boolean;
+}
+
+export interface PreparedRun {
+  /** The run in `latest.json`; `null`: nothing is published. */
+  readonly base: RunId | null;
+  readonly mode: PublishedMode;
+  /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
+  readonly reconcile: boolean;
+  /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
+  readonly proof: 'by-id' | 'second-pass';
+  /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
+  readonly hasWindow: boolean;
+  /** The configured size, in rows. */
+  readonly pageSize: number;
+  readonly giveUpAfterMs: number;
+  /** Staged pages of an earlier failed run, which this run resumes from. */
+  readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
+  /** The rows of a rollback's target, as a complete reading; `null`: the run reads the service. */
+  readonly rollback: ReadResult | null;
+  /** Whether the resource has a table (docs/explanation/delta-tables.md). */
+  readonly table: boolean;
+  /** The workflow to start when the run is published; `null` for none. */
+  readonly onPublished: OnPublishedTarget | null;
+}
+
+export interface ReadInput extends RunRef {
+  /** Number of this call within the run, from 0. */
+  readonly call: number;
+  /** The stage document of the previous call; `null` for the first. */
+  readonly after: ObjectKey | null;
+  readonly pageSize: number | null;
+  readonly read: ListRead;
+  /** What earlier calls of this run have spent of the budget for words about a limit. Absent: nothing. */
+  readonly words?: WordsSpent;
+}
+
+/**
+ * One read of the list from start to end. A catch-up reads the changes since the start of the previous read
+ * (docs/explanation/guarantees.md#deletes).
+ */
+export interface ListRead {
+  /** From 0 within the run. */
+  readonly number: number;
+  readonly kind: 'list' | 'catch-up';
+}
+
+export interface ReadResult {
+  /** The stage manifest, which lists the staged chunks. */
+  readonly stage: ObjectKey;
+  readonly done: boolean;
+  /** Totals over all calls of this run. */
+  readonly pages: number;
+  readonly rows: number;
+  readonly pageSize: number;
+  /** Whether the list shifted during this read (docs/explanation/guarantees.md#full-reads). */
+  readonly shifted: boolean;
+  /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
+  readonly isBlank: boolean;
+  /** As in the input, after this call. */
+  readonly words?: WordsSpent;
+}
+
+/** A store limits the requests of a step, for example with 503 SlowDown. */
+export interface StoreLimitNote {
+  /** Of the first limited request since the last minute without one, milliseconds since 1970. */
+  readonly since: number;
+  /** The store's words. */
+  readonly said: string;
+}
+
+/** Heartbeat details of steps that save no position, and a part of those of other steps. */
+export interface StepHeartbeat {
+  /** Absent: the store limits no requests. */
+  readonly storeLimit?: StoreLimitNote;
+  /** Of a merge: rows of its new parts so far. Absent: none. */
+  readonly mergedRows?: number;
+}
+
+/** Heartbeat details of the phase `read`: the last staged position, for a retry and for display. */
+export interface ReadHeartbeat extends StepHeartbeat {
+  readonly stage: ObjectKey | null;
+  readonly pages: number;
+  readonly rows: number;
+  /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
+  readonly waitingUntil: number | null;
+  /** As in the input, for the next attempt. Absent: as the input says. */
+  readonly words?: WordsSpent;
+}
+
+export interface FindAbsentInput extends RunRef {
+  readonly stage: ObjectKey;
+  /** Only records that this read or a later one fetched count as present. */
+  readonly sinceRead: number;
+  /** Checks only these records; `null`: all rows of the previous snapshot. */
+  readonly among: ObjectKey | null;
+  /** Whether many absent records are plausible although the list is empty. */
+  readonly allowDeletes: boolean;
+}
+
+/** Record keys, in a document of the staging folder. */
+export interface KeysFound {
+  readonly keys: ObjectKey;
+  readonly count: number;
+}
+
+/** Live rows of the base snapshot that no reading has returned. */
+export interface AbsentRecords extends KeysFound {
+  /** Why absence says nothing about this resource; `count` is then 0. Absent: it does. */
+  readonly problem?: DeletesProblem;
+  /** Whether the readings of the list returned no record at all. Absent: they returned some. */
+  readonly listIsEmpty?: true;
+}
+
+export interface ConfirmDeletesInput extends RunRef {
+  readonly among: ObjectKey;
+  /** The last stage, whose records test the endpoint. */
+  readonly stage: ObjectKey;
+  readonly allowDeletes: boolean;
+}
+
+/** The absent records that are deleted. */
+export interface ConfirmedDeletes extends KeysFound {
+  /** Records whose deletion the service neither confirmed nor ruled out. */
+  readonly unproven: number;
+  /**
+   * Whether the endpoint has found a record that exists. Otherwise its 404 proves nothing, and `count` is 0
+   * (docs/explanation/guarantees.md#deletes).
+   */
+  readonly works: boolean;
+}
+
+export interface PlanMergeInput extends RunRef {
+  readonly stage: ObjectKey;
+  /** Number of the merge within the run, from 0. Each reread leads to another merge. */
+  readonly pass: number;
+  /** Keys of records whose deletion is confirmed. */
+  readonly gone: ObjectKey | null;
+  readonly allowDeletes: boolean;
+}
+
+export interface MergePlanned {
+  readonly plan: ObjectKey;
+  /** Number of batches. Each batch is one activity. */
+  readonly batches: number;
+  /** As in `ShiftSigns`, for rows that are known before the merge. */
+  readonly repeated: number;
+}
+
+export interface MergePartsInput extends RunRef {
+  readonly plan: ObjectKey;
+  readonly pass: number;
+  readonly batch: number;
+}
+
+/** Signs in a merge that the list shifted during its last read (docs/explanation/guarantees.md#full-reads). */
+export interface ShiftSigns {
+  /** Rows whose key is repeated in the chain of pages of that read. */
+  readonly repeated: number;
+  /** Rows that no other read of the run fetched. */
+  readonly found: number;
+}
+
+export interface MergedParts extends ShiftSigns {
+  readonly result: ObjectKey;
+}
+
+export interface PublishInput extends RunRef {
+  readonly stage: ObjectKey;
+  readonly plan: ObjectKey;
+  readonly results: readonly ObjectKey[];
+  /** Whether the list also shifted during the last reread, so that rows may be missing. */
+  readonly shifted: boolean;
+  /** Records whose deletion could not be confirmed. */
+  readonly unproven: number;
+  /** Why deletes could not be concluded. Absent: the run did not look for deletes. */
+  readonly deletesProblems?: readonly DeletesProblem[];
+}
+
+export interface PublishedRun {
+  /** The run that was published, if it is another attempt with its own id. */
+  readonly runId?: RunId;
+  readonly snapshot: ObjectKey;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds };
+  readonly counts: RunCounts;
+  readonly publishedAt: number;
+  readonly warnings: readonly string[];
+  readonly deletes: DeleteDetection;
+  /** Absent: the resource has no checks. */
+  readonly checks?: CheckSummary;
+  /** Of a rollback: the run that was published before it. */
+  readonly rolledBackFrom?: RunId;
+}
+
+/** What a request wants of its run, without who sends it and how urgent it is. */
+type Wanted = Omit<RunRequest, 'kind' | 'requestId' | 'replyTo' | 'alertedBy' | 'background'>;
+
+/**
+ * A whole run in one activity, as far as it fits into memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake): the
+ * request, and its mirror's state.
+ */
+export interface RunInput
+  extends Fenced,
+    Wanted,
+    Pick<MirrorState, 'checkpoint' | 'resumable' | 'pageSize' | 'hookedTo'> {
+  /** The run whose rows a rollback publishes; `null`: the run reads the service. */
+  readonly rollbackTo: RunId | null;
+  readonly startedAt: number;
+  /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
+  readonly refused?: Removal;
+  /** The sweep that the run makes after it is published. Absent: none is due. */
+  readonly sweep?: RunSweep;
+}
+
+/** How the activity of a whole run ended. */
+export type RunDone =
+  /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
+  { readonly kind: 'spilled'; readonly prepared: PreparedRun } | RunPublished;
+
+/** A run that is published, in one activity or in several. */
+export interface RunPublished extends Pick<PreparedRun, 'table' | 'onPublished'> {
+  readonly kind: 'published';
+  /** This attempt's own run id, or that of an earlier attempt that published the run. */
+  readonly runId: RunId;
+  readonly run: PublishedRun;
+  /** Page sizes in rows: the configured one and the one in use; `null` if the run does not show what the service accepts. */
+  readonly pageSize: { readonly configured: number; readonly used: number } | null;
+  /** The sweep after the run; `null`: none was due, or it failed. `to do`: it has to follow. */
+  readonly swept: 'to do' | (Pick<RunSweep, 'before'> & Pick<Swept, 'isDone' | 'refused'>) | null;
+}
+
+/** The sweep that the activity of a whole run makes. */
+export interface RunSweep {
+  /** As in `SweepInput`. */
+  readonly before: RunId | null;
+  /** The last run, if it failed: it can no longer be published after this one. */
+  readonly ended: readonly RunId[];
+  /** `published`: only the trees of published runs, because nothing else can have garbage. `all`: also `_staging/`. */
+  readonly scope: 'published' | 'all';
+}
+
+/** A sweep of a resource (docs/internals/recovery.md#sweep), after a run or a purge. */
+export interface SweepInput extends Fenced {
+  /** The run that failed before the published one, and ids of the published run's request that were not published. */
+  readonly replaced: readonly RunId[];
+  /** Run id of a purge: no object of an unpublished run that began before it may remain. `null`: there was none. */
+  readonly before: RunId | null;
+}
+
+/** What a sweep has removed. */
+export interface Swept {
+  /** Folders of runs in `snapshots/` and `changes/`. */
+  readonly folders: number;
+  /** Folders in `_staging/`. */
+  readonly staged: number;
+  /** Parts and indexes that are in no manifest. */
+  readonly strays: number;
+  readonly uploads: number;
+  /** Whether nothing is left for the next sweep, apart from what the store refused to remove. */
+  readonly isDone: boolean;
+  readonly refused: Removal;
+}
+
+/** Removes what a run has written that cannot have been published. */
+export interface DiscardRunInput extends RunRef {
+  /** Milliseconds since 1970. */
+  readonly nominalStart: number;
+  /** Whether the next run may resume from its staging folder, which is then kept. */
+  readonly staging: 'kept' | 'removed';
+}
+
+/** The table of a resource shows the snapshot in `latest.json`. */
+export interface TableFollowed {
+  /** The newest version of the table. */
+  readonly version: number;
+  readonly warnings: readonly string[];
+}
+
+export interface PurgeRecordInput extends Fenced {
+  readonly key: readonly string[];
+}
+
+export interface RecordPurged {
+  /** The snapshot in `latest.json`, with its new row count; `null`: nothing is published. */
+  readonly published: Published | null;
+  readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
+  readonly purged: PurgeCounts;
+}
 
 /** Activities by registered name. The prefix avoids clashes with other activities of the same worker. */
 export interface Activities extends WriteBackActivities {

@@ -3,9 +3,8 @@
  * names, counts, cursors and object keys, and never a record (docs/explanation/how-it-works.md#components). Pure: the
  * workflow sandbox imports these files.
  */
-export type { Activities } from './activities.js';
+export type * from './activities.js';
 export type * from './alerts.js';
 export type * from './mirror-state.js';
 export * from './run-reports.js';
-export type * from './steps.js';
 export * from './workflow-ids.js';

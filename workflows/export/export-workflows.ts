@@ -12,11 +12,10 @@ import type {
 import { type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
 import { cutText, limitReports } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
-import { activity } from '../shared/activity.js';
+import { activity, workOf } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { exportDetails, showDetails } from '../shared/details.js';
 import { exportProgress } from '../shared/messages.js';
-import { workOf } from '../shared/priority.js';
 import { failedReport } from '../shared/run-errors.js';
 import { MirrorRequester } from './mirror-requester.js';
 

@@ -10,9 +10,10 @@ export class UnsendableError extends WorktrackError {
   readonly code = 'SERVICE_REJECTED';
 }
 
-/** The root of the API under `{base_url}` of the settings, without a trailing slash. */
+/** The root of the API under `{base_url}`, in the normal form of a URL and without a trailing slash. */
 export function apiRoot(baseUrl: string): string {
-  return `${baseUrl}${API_PATH}`;
+  const { origin, pathname } = new URL(baseUrl);
+  return `${origin}${pathname.replace(/\/+$/, '')}${API_PATH}`;
 }
 
 /** A segment with a record id. Its value is used only in the request; messages show the placeholder. */

@@ -60,7 +60,7 @@ export class Coalescer {
           this.#queues.delete(key);
         }
       },
-      startedAt + this.#spacingMs - performance.now(),
+      Math.max(0, startedAt + this.#spacingMs - performance.now()),
     );
   }
 }

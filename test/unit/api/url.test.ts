@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isUtcSeconds } from '../../../src/api/index.js';
+import { apiRoot, isUtcSeconds } from '../../../src/api/index.js';
 import { listQuery, resourceUrl, UnsendableError } from '../../../src/api/url.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import { cursor } from './support.js';
+
+test.each([
+  ['https://tracker.example.com', 'https://tracker.example.com/api/public/v2'],
+  ['https://Tracker.example.com:443/', 'https://tracker.example.com/api/public/v2'],
+  ['https://example.com:8443/tracker', 'https://example.com:8443/tracker/api/public/v2'],
+  ['http://[::1]:1', 'http://[::1]:1/api/public/v2'],
+])('apiRoot(%j) is %s', (baseUrl, root) => {
+  expect(apiRoot(baseUrl)).toBe(root);
+});
 
 describe('resourceUrl', () => {
   test('keeps a segment in a round trip through the URL', () => {

@@ -137,11 +137,11 @@ function columnConflicts(resource: OwnResource, path: readonly PathPart[]): RawP
 
   for (const field of resource.key) {
     if (exclude.includes(field))
-      add('exclude', `found ${quote(field)}, which is part of the key; the key cannot be excluded`);
+      add('exclude', `found ${JSON.stringify(field)}, which is part of the key; the key cannot be excluded`);
     if (Object.hasOwn(mask, field) && mask[field] === 'redact') {
       add(
         'mask',
-        `found ${quote(field)}: redact, which would make all keys equal; allowed for a key field: hash`,
+        `found ${JSON.stringify(field)}: redact, which would make all keys equal; allowed for a key field: hash`,
       );
     }
   }
@@ -149,13 +149,16 @@ function columnConflicts(resource: OwnResource, path: readonly PathPart[]): RawP
   for (const [option, field] of Object.entries(fields)) {
     if (field === null) continue;
     const needed = `the ${option} field, which later runs need`;
-    if (exclude.includes(field)) add('exclude', `found ${quote(field)}, ${needed}; it cannot be excluded`);
-    if (include && !include.includes(field)) add('include', `${quote(field)} is missing: it is ${needed}`);
-    if (Object.hasOwn(mask, field)) add('mask', `found ${quote(field)}, ${needed}; it cannot be masked`);
+    if (exclude.includes(field))
+      add('exclude', `found ${JSON.stringify(field)}, ${needed}; it cannot be excluded`);
+    if (include && !include.includes(field))
+      add('include', `${JSON.stringify(field)} is missing: it is ${needed}`);
+    if (Object.hasOwn(mask, field))
+      add('mask', `found ${JSON.stringify(field)}, ${needed}; it cannot be masked`);
   }
   for (const field of exclude) {
     if (include?.includes(field))
-      add('exclude', `found ${quote(field)} in both include and exclude; allowed: only one of them`);
+      add('exclude', `found ${JSON.stringify(field)} in both include and exclude; allowed: only one of them`);
   }
   return [...problems, ...checkConflicts(resource, path)];
 }
@@ -167,7 +170,7 @@ function checkConflicts({ columns, key, checks }: OwnResource, path: readonly Pa
     if (!('field' in check)) return [];
     const { field, kind } = check;
     const add = (message: string) => [
-      { path: [...path, 'checks'], message: `found ${kind} of ${quote(field)}, ${message}` },
+      { path: [...path, 'checks'], message: `found ${kind} of ${JSON.stringify(field)}, ${message}` },
     ];
     // A flattened object is included by its own name.
     const isIncluded =
@@ -175,7 +178,9 @@ function checkConflicts({ columns, key, checks }: OwnResource, path: readonly Pa
     if (exclude.includes(field))
       return add('which columns.exclude leaves out; allowed: fields that are mirrored');
     if (!isIncluded)
-      return add(`which columns.include leaves out; allowed: ${[...key, ...include].map(quote).join(', ')}`);
+      return add(
+        `which columns.include leaves out; allowed: ${[...key, ...include].map((one) => JSON.stringify(one)).join(', ')}`,
+      );
     if (!Object.hasOwn(mask, field) || kind === 'notNull') return [];
     if (kind === 'unique')
       return mask[field] === 'hash'
@@ -185,10 +190,6 @@ function checkConflicts({ columns, key, checks }: OwnResource, path: readonly Pa
       'which columns.mask replaces, so its values cannot be checked; allowed: fields without a mask',
     );
   });
-}
-
-function quote(field: string): string {
-  return JSON.stringify(field);
 }
 
 function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProblem[] {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SimulatorAdmin } from './admin/admin.js';
@@ -44,10 +45,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   server.requestTimeout = 0;
   const host = options.host ?? '127.0.0.1';
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(options.port ?? 0, host, resolve);
-    });
+    await once(server.listen(options.port ?? 0, host), 'listening');
   } catch (error) {
     service.close();
     throw error;

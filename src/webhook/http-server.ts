@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MINUTE_MS } from '../core/duration.js';
@@ -68,13 +69,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   );
   server.maxConnections = options.maxConnections ?? 1_000;
   server.timeout = IDLE_MS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: listen.host, port: listen.port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await once(server.listen(listen), 'listening');
   // For example too many open files. Existing connections are still served.
   server.on('error', () => {});
   const { port } = server.address() as AddressInfo;

@@ -69,91 +69,96 @@ export const errors = section({
 const rateError = ({ input }: { readonly input?: unknown }) =>
   invalidValue(input, 'a number above 0, or null for no limit');
 
-const httpKeys = section({
-  concurrency: count(1, 256)
-    .prefault(8)
-    .describe('Maximum concurrent requests to the service per worker process.'),
-  requestsPerSecond: z
-    .number({ error: rateError })
-    .positive({ error: rateError })
-    .nullable()
-    .prefault(null)
-    .meta({ title: 'number above 0, or null' })
-    .describe(
-      'Maximum requests per second per worker process. With `null`, only 429 responses slow them down.',
-    ),
-  connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-    .prefault('10s')
-    .describe('Timeout for opening a connection.'),
-  headersTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-    .prefault('60s')
-    .describe('Timeout for the response headers.'),
-  bodyTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-    .prefault('60s')
-    .describe('Timeout between two chunks of a response body.'),
-  responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-    .prefault('5m')
-    .describe('Timeout for one complete response.'),
-  maxBody: byteSize(1024, 1024 ** 3)
-    .prefault('64MiB')
-    .describe('Maximum size of a response after decompression.'),
-  allowPlainHttp: flag()
-    .prefault(false)
-    .describe('Allow `http://` to another machine, although the key is then sent unencrypted.'),
-});
-
-const http = renamed(httpKeys, {
-  connectTimeout: 'connectTimeoutMs',
-  headersTimeout: 'headersTimeoutMs',
-  bodyTimeout: 'bodyTimeoutMs',
-  responseTimeout: 'responseTimeoutMs',
-  maxBody: 'maxBodyBytes',
-});
+const http = renamed(
+  section({
+    concurrency: count(1, 256)
+      .prefault(8)
+      .describe('Maximum concurrent requests to the service per worker process.'),
+    requestsPerSecond: z
+      .number({ error: rateError })
+      .positive({ error: rateError })
+      .nullable()
+      .prefault(null)
+      .meta({ title: 'number above 0, or null' })
+      .describe(
+        'Maximum requests per second per worker process. With `null`, only 429 responses slow them down.',
+      ),
+    connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+      .prefault('10s')
+      .describe('Timeout for opening a connection.'),
+    headersTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+      .prefault('60s')
+      .describe('Timeout for the response headers.'),
+    bodyTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+      .prefault('60s')
+      .describe('Timeout between two chunks of a response body.'),
+    responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
+      .prefault('5m')
+      .describe('Timeout for one complete response.'),
+    maxBody: byteSize(1024, 1024 ** 3)
+      .prefault('64MiB')
+      .describe('Maximum size of a response after decompression.'),
+    allowPlainHttp: flag()
+      .prefault(false)
+      .describe('Allow `http://` to another machine, although the key is then sent unencrypted.'),
+  }),
+  {
+    connectTimeout: 'connectTimeoutMs',
+    headersTimeout: 'headersTimeoutMs',
+    bodyTimeout: 'bodyTimeoutMs',
+    responseTimeout: 'responseTimeoutMs',
+    maxBody: 'maxBodyBytes',
+  },
+);
 
 export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 
-const syncKeys = section({
-  pageSize: count(1, 100_000)
-    .prefault(1000)
-    .describe('Records per page. The size is halved if the service rejects it or fails at it several times.'),
-  overlap: overlap
-    .prefault('5m')
-    .describe('How far before the start of the last run an increment reads again; at least one second.'),
-  clock: choice(['earliest', 'service'])
-    .prefault('earliest')
-    .describe(
-      "Clock for the start of a run: the earlier of the service's and Temporal's, or the service's alone.",
-    ),
-  reconcileEvery: durationOr('never', { unit: 'd', min: 1 })
-    .prefault('7d')
-    .describe('How often a run reads everything and detects deletes.'),
-  minInterval: duration({ unit: 'm' })
-    .prefault('15m')
-    .describe('Least time between two runs that change notices start.'),
-});
+const sync = renamed(
+  section({
+    pageSize: count(1, 100_000)
+      .prefault(1000)
+      .describe(
+        'Records per page. The size is halved if the service rejects it or fails at it several times.',
+      ),
+    overlap: overlap
+      .prefault('5m')
+      .describe('How far before the start of the last run an increment reads again; at least one second.'),
+    clock: choice(['earliest', 'service'])
+      .prefault('earliest')
+      .describe(
+        "Clock for the start of a run: the earlier of the service's and Temporal's, or the service's alone.",
+      ),
+    reconcileEvery: durationOr('never', { unit: 'd', min: 1 })
+      .prefault('7d')
+      .describe('How often a run reads everything and detects deletes.'),
+    minInterval: duration({ unit: 'm' })
+      .prefault('15m')
+      .describe('Least time between two runs that change notices start.'),
+  }),
+  {
+    overlap: 'overlapMs',
+    reconcileEvery: 'reconcileEveryMs',
+    minInterval: 'minIntervalMs',
+  },
+);
 
-const sync = renamed(syncKeys, {
-  overlap: 'overlapMs',
-  reconcileEvery: 'reconcileEveryMs',
-  minInterval: 'minIntervalMs',
-});
-
-const scheduleKeys = section({
-  cron: parsedString('a cron expression such as "0 2 * * *"', readCron)
-    .prefault('0 2 * * *')
-    .describe('Cron expression for the start of exports.'),
-  timezone: parsedString('the name of a time zone such as UTC or Europe/Berlin', readTimezone)
-    .prefault('UTC')
-    .describe('Time zone of `cron`.'),
-  jitter: duration({ unit: 'm' }).prefault('5m').describe('Maximum random delay of each start.'),
-  // The minimum that Temporal accepts.
-  catchupWindow: duration({ unit: 'h', min: 10_000 })
-    .prefault('24h')
-    .describe('Starts missed while Temporal was down run late within this time.'),
-  pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
-});
-
-const schedule = renamed(scheduleKeys, { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' });
+const schedule = renamed(
+  section({
+    cron: parsedString('a cron expression such as "0 2 * * *"', readCron)
+      .prefault('0 2 * * *')
+      .describe('Cron expression for the start of exports.'),
+    timezone: parsedString('the name of a time zone such as UTC or Europe/Berlin', readTimezone)
+      .prefault('UTC')
+      .describe('Time zone of `cron`.'),
+    jitter: duration({ unit: 'm' }).prefault('5m').describe('Maximum random delay of each start.'),
+    // The minimum that Temporal accepts.
+    catchupWindow: duration({ unit: 'h', min: 10_000 })
+      .prefault('24h')
+      .describe('Starts missed while Temporal was down run late within this time.'),
+    pauseOnFailure: flag().prefault(false).describe('Pause the Schedule after a failed export.'),
+  }),
+  { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' },
+);
 
 const retries = section({
   giveUpAfter: duration({ unit: 'h', min: 1 })

@@ -52,9 +52,10 @@ const rows = section({
   min: wholeRows.optional().describe('Least rows.'),
   max: wholeRows.optional().describe('Most rows.'),
 }).superRefine(({ min, max }, context) => {
-  if (min === undefined && max === undefined) add(context, 'has neither min nor max; allowed: at least one');
+  if (min === undefined && max === undefined)
+    context.addIssue('has neither min nor max; allowed: at least one');
   if (min !== undefined && max !== undefined && min > max)
-    add(context, `found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+    context.addIssue(`found min ${min} and max ${max}; allowed: a min that is not greater than max`);
 });
 
 const change = section({
@@ -66,7 +67,7 @@ const change = section({
   over: count(DAYS.least, DAYS.most).optional().describe(`Number of days. Default: \`${DAYS.usual}\`.`),
 }).superRefine((limits, context) => {
   if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
-    add(context, 'has no limit; allowed: at least one of max, new, gone');
+    context.addIssue('has no limit; allowed: at least one of max, new, gone');
 });
 
 const value = z
@@ -101,9 +102,9 @@ const range = perField(
     max: literal.optional().describe('Greatest value.'),
   }).superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined)
-      add(context, 'has neither min nor max; allowed: at least one');
+      context.addIssue('has neither min nor max; allowed: at least one');
     if (min !== undefined && max !== undefined && compareWith(min, decimalLimit(max))! > 0)
-      add(context, `found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+      context.addIssue(`found min ${min} and max ${max}; allowed: a min that is not greater than max`);
   }),
   'a map from field names to limits, such as { durationSeconds: { min: 0, max: 86400 } }',
 );
@@ -140,11 +141,11 @@ const check = section({
   if (found.length === 1) {
     const { change: limits, of } = parsed;
     if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
-      add(context, 'found new or gone with `of: run`; allowed with `of: run`: max and over');
+      context.addIssue('found new or gone with `of: run`; allowed with `of: run`: max and over');
     return;
   }
   const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
-  add(context, `${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`);
+  context.addIssue(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`);
 });
 
 /** `checks` of a resource: a flat list, one check for each field. */
@@ -155,12 +156,14 @@ export const checks = z
   .transform((parsed) => parsed.flatMap(settingsOf))
   .superRefine((all, context) => {
     if (all.length > MAX_CHECKS)
-      add(context, `found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`);
+      context.addIssue(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`);
     const seen = new Set<string>();
     for (const one of all) {
       const name = `${one.kind}${'field' in one ? `(${one.field})` : ''}`;
       if (seen.has(`${one.of} ${name}`))
-        add(context, `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`);
+        context.addIssue(
+          `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`,
+        );
       seen.add(`${one.of} ${name}`);
     }
   });
@@ -203,13 +206,6 @@ function perField<Value extends z.ZodType>(each: Value, allowed: string) {
   return z
     .record(z.string(), each, { error: ({ input }) => invalidValue(input, allowed) })
     .superRefine((found, context) => {
-      if (Object.keys(found).length === 0) add(context, `found an empty map; allowed: ${allowed}`);
+      if (Object.keys(found).length === 0) context.addIssue(`found an empty map; allowed: ${allowed}`);
     });
-}
-
-function add(
-  context: { addIssue: (issue: { code: 'custom'; message: string }) => void },
-  message: string,
-): void {
-  context.addIssue({ code: 'custom', message });
 }

@@ -52,10 +52,7 @@ const tags = z
   .superRefine((found, context) => {
     const entries = Object.entries(found);
     if (entries.length > MAX_TAGS)
-      context.addIssue({
-        code: 'custom',
-        message: `found ${entries.length} tags; allowed: at most ${MAX_TAGS}`,
-      });
+      context.addIssue(`found ${entries.length} tags; allowed: at most ${MAX_TAGS}`);
     for (const [name, value] of entries) {
       const isValid =
         name !== '' &&

@@ -33,3 +33,12 @@ export function jsonTextReply(status: number, text: string | Buffer): Reply {
 export function errorReply(status: number, message: string): Reply {
   return jsonTextReply(status, JSON.stringify({ message }));
 }
+
+/** A response with JSON, unless the headers say otherwise. */
+export function replyWith(
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(body) };
+}

@@ -1,7 +1,7 @@
 import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
-import type { Reply } from '../http/reply.js';
-import { type OddBehaviour, type OddCatalog, replyWith } from './odd-service.js';
+import { type Reply, replyWith } from '../http/reply.js';
+import type { OddBehaviour, OddCatalog } from './odd-service.js';
 
 /** Changes the responses to requests for lists. */
 function onLists(change: (reply: Reply, call: Call) => Reply): () => OddBehaviour {
@@ -201,9 +201,11 @@ export const ODD_WAITS: OddCatalog = {
   ],
 };
 
-function redirect(status: number, location: string): Reply {
-  return { status, headers: { location }, body: Buffer.alloc(0) };
-}
+const redirect = (status: number, location: string): Reply => ({
+  status,
+  headers: { location },
+  body: Buffer.alloc(0),
+});
 
 /** Services that redirect. */
 export const ODD_REDIRECTS: OddCatalog = {

@@ -1,8 +1,8 @@
 import { HOUR_MS } from '../data/service-clock.js';
 import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
-import type { Reply } from '../http/reply.js';
-import { type OddBehaviour, type OddCatalog, replyWith, withQuery } from './odd-service.js';
+import { type Reply, replyWith } from '../http/reply.js';
+import { type OddBehaviour, type OddCatalog, withQuery } from './odd-service.js';
 
 /** Pages of more records are too heavy. */
 const LIGHT_RECORDS = 200;

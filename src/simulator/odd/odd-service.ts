@@ -42,15 +42,6 @@ export type OddCatalog = Readonly<
   Record<string, readonly [description: string, create: OddService['create']]>
 >;
 
-/** A response with JSON, unless the headers say otherwise. */
-export function replyWith(
-  status: number,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-): Reply {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(body) };
-}
-
 /** The same request with other parameters; `null` removes one. */
 export function withQuery(call: Call, changes: Readonly<Record<string, string | null>>): Call {
   const query = new URLSearchParams(call.query);

@@ -2,8 +2,9 @@ import { DateTime } from 'luxon';
 import { DAY_MS, HOUR_MS } from '../data/service-clock.js';
 import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
+import { replyWith } from '../http/reply.js';
 import { DEMO_ORGANIZATION } from '../simulator-options.js';
-import { type OddBehaviour, type OddCatalog, replyWith, withQuery } from './odd-service.js';
+import { type OddBehaviour, type OddCatalog, withQuery } from './odd-service.js';
 
 const isById = ({ method, segments }: Call): boolean => method === 'GET' && segments?.length === 1;
 

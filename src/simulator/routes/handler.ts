@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, gzip as gzipCallback } from 'node:zlib';
 import { type Fault, type FaultPlan, pageOf } from '../faults.js';
 import { type Call, readBody, readCall } from '../http/call.js';
-import { errorReply, type Reply } from '../http/reply.js';
+import { errorReply, type Reply, replyWith } from '../http/reply.js';
 import type { Service } from '../simulated-service.js';
+import type { TunableOptions } from '../simulator-options.js';
 import type { RequestRecord } from '../stats.js';
 import { handleCall, withEcho } from './api.js';
 
@@ -22,7 +23,7 @@ export async function handleApi(
   const { latencyMs, fault } = planFaults(service, call);
   const { record, end } = service.stats.begin(arrivalOf(call, fault, latencyMs));
   response.once('close', end);
-  if (latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, latencyMs));
+  if (latencyMs > 0) await sleep(latencyMs);
   await service.hooks.run(call);
   if (fault?.kind === 'hang') return;
   if (fault?.kind === 'reset') {
@@ -42,12 +43,12 @@ export async function handleApi(
     (changed, odd) => odd.reply?.(changed, received, service) ?? changed,
     normal,
   );
-  const choice = { mode: service.options.gzip, accepted: request.headers['accept-encoding'] };
+  const gzipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '') ? service.options.gzip : 'off';
   // Ends the request in the statistics before the last byte is sent, so that a client that has received the response does
   // not find the request still in flight.
   record.status = reply.status;
   if (fault === null) end();
-  record.status = await sendReply(response, reply, fault, choice);
+  record.status = await sendReply(response, reply, fault, gzipped);
 }
 
 /** The faults of the rules, or the fault of an odd service. */
@@ -82,21 +83,20 @@ const GZIP_FROM_BYTES = 1024;
 function faultReply(fault: Fault, nowMs: number, message: string): Reply | null {
   switch (fault.kind) {
     case 'status': {
-      const body = Buffer.from(fault.body ?? JSON.stringify({ message }));
-      const headers: Record<string, string> = { 'content-type': fault.contentType ?? 'application/json' };
-      if (typeof fault.retryAfter === 'object') {
-        headers['retry-after'] = new Date(nowMs + fault.retryAfter.inMs).toUTCString();
-      } else if (fault.retryAfter !== undefined) headers['retry-after'] = String(fault.retryAfter);
-      return { status: fault.status, headers, body };
+      const { status, body = JSON.stringify({ message }), contentType, retryAfter } = fault;
+      const wait =
+        typeof retryAfter === 'object' ? new Date(nowMs + retryAfter.inMs).toUTCString() : retryAfter;
+      return replyWith(status, body, {
+        ...(contentType === undefined ? {} : { 'content-type': contentType }),
+        ...(wait === undefined ? {} : { 'retry-after': String(wait) }),
+      });
     }
     case 'html': {
-      const body = Buffer.from(fault.body ?? '<!doctype html><html><body>Please sign in.</body></html>');
-      return { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body };
+      const body = fault.body ?? '<!doctype html><html><body>Please sign in.</body></html>';
+      return replyWith(200, body, { 'content-type': 'text/html; charset=utf-8' });
     }
-    case 'wrong-envelope': {
-      const body = Buffer.from(fault.body ?? '{"items":[]}');
-      return { status: 200, headers: { 'content-type': 'application/json' }, body };
-    }
+    case 'wrong-envelope':
+      return replyWith(200, fault.body ?? '{"items":[]}');
     case 'redirect':
       return { status: fault.status ?? 307, headers: { location: fault.location }, body: Buffer.alloc(0) };
     default:
@@ -104,18 +104,12 @@ function faultReply(fault: Fault, nowMs: number, message: string): Reply | null 
   }
 }
 
-/** Whether a body is compressed. */
-interface GzipChoice {
-  readonly mode: 'large' | 'always' | 'off';
-  readonly accepted: string | undefined;
-}
-
 /** Sends a reply, changed by `fault`. Resolves with the status sent, or 0 if the connection was reset. */
 async function sendReply(
   response: ServerResponse,
   reply: Reply,
   fault: Fault | null,
-  choice: GzipChoice,
+  gzipped: TunableOptions['gzip'],
 ): Promise<number> {
   const headers: Record<string, string> = { ...reply.headers };
   let { body } = reply;
@@ -128,7 +122,7 @@ async function sendReply(
     headers['content-encoding'] = 'gzip';
     body = Buffer.from(await gzip(body));
     body.fill(0xff, body.length >> 1);
-  } else if (headers['content-encoding'] === undefined && wantsGzip(choice, body.length)) {
+  } else if (headers['content-encoding'] === undefined && isGzipped(gzipped, body.length)) {
     headers['content-encoding'] = 'gzip';
     headers.vary = 'accept-encoding';
     // The lowest level takes about 3 ms for a page of 1,000 time entries, in the thread pool.
@@ -150,15 +144,14 @@ async function sendReply(
   return reply.status;
 }
 
-function wantsGzip(choice: GzipChoice, bytes: number): boolean {
-  if (choice.mode === 'off' || bytes === 0 || !/\bgzip\b/.test(choice.accepted ?? '')) return false;
-  return choice.mode === 'always' || bytes > GZIP_FROM_BYTES;
+function isGzipped(mode: TunableOptions['gzip'], bytes: number): boolean {
+  return bytes > 0 && (mode === 'always' || (mode === 'large' && bytes > GZIP_FROM_BYTES));
 }
 
 async function drip(response: ServerResponse, body: Buffer, bytes: number, everyMs: number): Promise<void> {
   for (let at = 0; at < body.length && !response.destroyed; at += bytes) {
     response.write(body.subarray(at, at + bytes));
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await sleep(everyMs);
   }
   response.end();
 }

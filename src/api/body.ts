@@ -45,7 +45,7 @@ export async function readBody(
   maxBytes: number,
 ): Promise<Body> {
   checkSize(encoded, headerOf(headers, 'content-length'), maxBytes);
-  const whole = joinChunks(await decoded(encoded, headers, maxBytes));
+  const whole = Buffer.concat(await decoded(encoded, headers, maxBytes));
   const { text, replaced } = decodeText(whole, headers);
   return { text, bytes: whole.length, replaced };
 }
@@ -68,23 +68,6 @@ async function decoded(
 /** Whether bytes are text that could be JSON or a web page. Compressed data is not valid UTF-8, except for a few bytes. */
 function isText(bytes: Buffer): boolean {
   return isUtf8(bytes) && /^\s*[[{<]/.test(bytes.toString('latin1', 0, 100));
-}
-
-/** Reused for joining the chunks of each body: a new buffer per body would load the garbage collector. */
-let workspace = Buffer.alloc(0);
-const MAX_WORKSPACE_BYTES = 4 * 1024 * 1024;
-
-/** Joins chunks. The result is valid until the next call. */
-function joinChunks(chunks: readonly Buffer[]): Buffer {
-  if (chunks.length === 1) return chunks[0]!;
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  if (bytes > MAX_WORKSPACE_BYTES) return Buffer.concat(chunks);
-  if (bytes > workspace.length) {
-    workspace = Buffer.allocUnsafeSlow(Math.min(MAX_WORKSPACE_BYTES, Math.max(bytes, 2 * workspace.length)));
-  }
-  let filled = 0;
-  for (const chunk of chunks) filled += chunk.copy(workspace, filled);
-  return workspace.subarray(0, bytes);
 }
 
 /**
@@ -232,7 +215,6 @@ function decodeLossy(bytes: Buffer): DecodedText {
   return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
 }
 
-/** Counts U+FFFD in a text. */
 function countReplacements(text: ByteString): number {
   return text.split('\xef\xbf\xbd').length - 1;
 }
@@ -242,7 +224,7 @@ export const ACCEPTED_CODING = 'gzip';
 
 /** Codings that change the bytes of a body (the IANA registry of content codings). */
 const CODINGS: readonly string[] = ['gzip', 'br', 'deflate', 'compress', 'zstd', 'dcb', 'dcz', 'exi'];
-const GZIP_MAGIC = [0x1f, 0x8b];
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 
 /** How to read a body: as it is, as gzip, or not at all, because the service used a coding that no request accepts. */
 type Coding = 'identity' | 'gzip' | 'unsupported';
@@ -260,18 +242,6 @@ function codingOf(headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Codi
     .map((token) => token.trim().toLowerCase().replace(/^x-/, ''))
     .filter((token) => CODINGS.includes(token));
   if (codings.every((coding) => coding === 'gzip') && codings.length <= 1)
-    return startsWith(chunks, GZIP_MAGIC) ? 'gzip' : 'identity';
+    return Buffer.concat(chunks, GZIP_MAGIC.length).equals(GZIP_MAGIC) ? 'gzip' : 'identity';
   return 'unsupported';
-}
-
-function startsWith(chunks: readonly Buffer[], bytes: readonly number[]): boolean {
-  let at = 0;
-  for (const chunk of chunks) {
-    for (const byte of chunk) {
-      if (byte !== bytes[at]) return false;
-      at += 1;
-      if (at === bytes.length) return true;
-    }
-  }
-  return false;
 }

@@ -5,7 +5,6 @@ import type { HttpSettings } from '../core/settings.js';
 import { type Body, BodyError, headerOf, readBody, readErrorText, tooLarge, tooSlow } from './body.js';
 import { isLimitUsedUp, isSuccess } from './classify-response.js';
 
-/** One complete HTTP request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly origin: string;

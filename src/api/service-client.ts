@@ -188,7 +188,6 @@ export type SendAnswer<T> =
   /** The service rejects this record. */
   | { readonly verdict: 'rejected'; readonly error: RejectedError };
 
-/** A failed write. */
 interface SendFailure {
   readonly error: unknown;
   /** How many times this call handed the request to a connection. */

@@ -3,7 +3,6 @@ import { ConfigurationError } from '../core/errors.js';
 
 export type PathPart = string | number;
 
-/** One problem in the file. */
 export interface SettingsProblem {
   /** Path in the file, such as `connections.acme.resources[3].window`; empty for the whole file. */
   readonly path: string;

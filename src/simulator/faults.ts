@@ -31,7 +31,6 @@ export interface StatusFault {
   readonly contentType?: string;
 }
 
-/** A fault. */
 export type Fault =
   | StatusFault
   /** The connection is reset before the request is executed. */
@@ -73,14 +72,12 @@ export interface FaultRule {
   readonly fault: Fault;
 }
 
-/** An active rule. */
 export interface ActiveRule extends FaultRule {
   readonly id: string;
   /** Number of applications. */
   readonly hits: number;
 }
 
-/** The faults of one request. */
 export interface FaultPlan {
   readonly latencyMs: number;
   readonly fault: Fault | null;
@@ -191,7 +188,6 @@ function canApply(fault: Fault, call: Call): boolean {
   return fault.kind !== 'empty-page' || isListRequest(call);
 }
 
-/** Whether a request reads a page of a list. */
 export const isListRequest = (call: Call): boolean =>
   call.method === 'GET' && call.resource !== '' && call.segments?.length === 0;
 

@@ -7,7 +7,6 @@ import { handleApi } from './routes/handler.js';
 import { Service } from './simulated-service.js';
 import type { SimulatorOptions } from './simulator-options.js';
 
-/** A running simulator. */
 export interface Simulator {
   /** `http://127.0.0.1:<port>`: the `{base_url}` of the API. */
   readonly url: string;

@@ -1,10 +1,8 @@
 /** The default API key. It has all grants in the organization `acme`. */
 export const DEMO_KEY = 'wt_demo_key_0123456789abcdef';
 
-/** The organization of the demo key. */
 export const DEMO_ORGANIZATION = 'acme';
 
-/** The order of the records in a list. */
 export type ListOrder = 'id' | 'updatedAt' | '-updatedAt' | 'random';
 
 /** A list resource of the service. */

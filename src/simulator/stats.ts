@@ -17,7 +17,6 @@ export interface RequestRecord {
   status: number;
 }
 
-/** A copy of the statistics. */
 export interface StatsSnapshot {
   readonly requests: number;
   /** Requests by method and resource, such as `GET projects`. */

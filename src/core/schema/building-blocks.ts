@@ -86,7 +86,6 @@ function converted<Found, T>(value: Found, read: (value: Found) => T, context: z
   }
 }
 
-/** The unit and bounds of a duration. */
 interface DurationOptions {
   /** The unit to suggest for a number without a unit. */
   readonly unit: 'ms' | 's' | 'm' | 'h' | 'd';

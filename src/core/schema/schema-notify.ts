@@ -96,7 +96,6 @@ function toTarget({ format, url: address, key, headers: found, on, maxAge }: z.o
 
 const target = keys.transform(toTarget);
 
-/** One target or a list of targets. */
 export const notify = z.union(
   [
     target.transform((only) => [only]),

@@ -57,7 +57,6 @@ const signature = section({
 const names = 'the name of a resource, or a list of them ([] for none)';
 const resourceName = parsedString(names, readName);
 
-/** Maps event kinds to resources. */
 const kinds = z.record(
   z.string(),
   z.union([resourceName.transform((name) => [name]), z.array(resourceName)], {

@@ -17,7 +17,6 @@ export interface SeedFacts {
   readonly extra: string;
 }
 
-/** Ids of other seeded records. */
 export interface SeedReferences {
   readonly projects: readonly string[];
   readonly tasks: readonly string[];

@@ -13,7 +13,6 @@ export interface RowVersion {
   readonly deleted: boolean;
 }
 
-/** The parameters of a page. */
 interface PageQuery {
   readonly after: Position | null;
   /** Number of listed rows to skip after `after` (cursor style `offset`). */

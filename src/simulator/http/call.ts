@@ -29,8 +29,8 @@ export function readCall(
   headers: IncomingHttpHeaders,
   codec: CursorCodec,
 ): Call {
-  const [path = '', search = ''] = split(target);
-  const query = new URLSearchParams(search);
+  const [path = '', ...search] = target.split('?');
+  const query = new URLSearchParams(search.join('?'));
   const below = path.startsWith(`${BASE_PATH}/`) ? path.slice(BASE_PATH.length + 1).split('/') : [];
   const resource = below[0] ?? '';
   return {
@@ -43,11 +43,6 @@ export function readCall(
     segments: decodeAll(below.slice(1)),
     cursor: readCursor(query.get('cursor'), resource, codec),
   };
-}
-
-function split(target: string): [string, string] {
-  const mark = target.indexOf('?');
-  return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
 }
 
 function decodeAll(segments: readonly string[]): string[] | null {
@@ -67,7 +62,6 @@ function readCursor(text: string | null, resource: string, codec: CursorCodec): 
   }
 }
 
-/** The content of a cursor. */
 export interface CursorState {
   /** The last record returned; null for the start of a list. */
   readonly after: Position | null;

@@ -78,12 +78,13 @@ async function countAll(
 }
 
 async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOptions): Promise<boolean> {
-  const { records } = claim;
+  const { records, number, batchId, isKeyed } = claim;
   let state: ((row: number) => ClaimedState) | null = null;
-  const count = tally.counter({ ...claim, at: null });
+  // Kept until the end of the look-up, so without the records.
+  const count = tally.counter({ number, batchId, isKeyed, at: null });
   for (let index = 0; index < records.rows; index++) {
     const hashes = records.hashesAt(index);
-    if (!tally.has(hashes, claim.isKeyed)) continue;
+    if (!tally.has(hashes, isKeyed)) continue;
     state ??= await stateOf(claim);
     if (state === null) return false;
     const { row, wasDoubtful } = records.rowAt(index);

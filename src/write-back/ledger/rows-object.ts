@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { damagedObject } from '../../lake/damaged-error.js';
+import { checkLayout, LAYOUT_VERSION } from '../../lake/documents/lake-layout.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { HASH_BYTES } from './row-hashes.js';
@@ -41,7 +42,7 @@ export interface Section extends LedgerBatch {
 }
 
 interface RowsHeader {
-  readonly layout: 1;
+  readonly layout: number;
   readonly sections: readonly Section[];
 }
 
@@ -71,7 +72,7 @@ export function checksum(crc: number): Buffer {
 
 /** The header of an object with rows. The records of the sections follow in their order. */
 export function encodeSections(sections: readonly Section[]): Buffer {
-  return encodeHeader({ layout: 1, sections } satisfies RowsHeader);
+  return encodeHeader({ layout: LAYOUT_VERSION, sections } satisfies RowsHeader);
 }
 
 /** Decodes an object that is held in memory. @throws DamagedError */
@@ -86,7 +87,8 @@ export function decodeObject<Header>(key: ObjectKey, body: Buffer): { header: He
 /**
  * Reads the records of an object as they arrive, section by section, with a few of them in memory.
  *
- * @throws DamagedError after all records if the object is damaged; ObjectNotFoundError if others have replaced it
+ * @throws DamagedError after all records if the object is damaged; LakeLayoutError before the first one; ObjectNotFoundError
+ *   if others have replaced it
  */
 export async function* readRows(
   store: ObjectStore,
@@ -102,14 +104,14 @@ export async function* readRows(
       const begin = headerEnd(key, rest);
       if (rest.length < begin) continue;
       const head = rest.subarray(0, begin);
-      sections = parseHeader<RowsHeader>(key, head).sections;
+      sections = parseSections(key, head);
       crc = crc32(head);
       rest = rest.subarray(begin);
     }
     for (let section = sections[at]; section !== undefined; section = sections[at]) {
       const size = recordBytes(section.isKeyed);
       const more = Math.min(section.rows - rows, Math.floor(rest.length / size));
-      if (more === 0) break;
+      if (!(more > 0)) break;
       const records = rest.subarray(0, more * size);
       crc = crc32(records, crc);
       yield { section, records };
@@ -137,15 +139,21 @@ function parseHeader<Header>(key: ObjectKey, head: Buffer): Header {
   return JSON.parse(json.toString('utf8')) as Header;
 }
 
+function parseSections(key: ObjectKey, head: Buffer): readonly Section[] {
+  const { layout, sections } = parseHeader<RowsHeader>(key, head);
+  checkLayout(key, layout);
+  return sections;
+}
+
 function damagedHeader(key: ObjectKey): Error {
   return damagedObject(key, 'the checksum of its header does not match');
 }
 
-/** The sections of an object with rows, from its header alone. @throws DamagedError */
+/** The sections of an object with rows, from its header alone. @throws DamagedError, LakeLayoutError */
 export async function readSections(store: ObjectStore, key: ObjectKey): Promise<readonly Section[]> {
   let head = await store.read(key, { range: { offset: 0, length: 64 * 1024 } });
   if (head.length < PREFIX) throw damagedHeader(key);
   const begin = headerEnd(key, head);
   if (head.length < begin) head = await store.read(key, { range: { offset: 0, length: begin } });
-  return parseHeader<RowsHeader>(key, head.subarray(0, begin)).sections;
+  return parseSections(key, head.subarray(0, begin));
 }

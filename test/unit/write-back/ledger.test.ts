@@ -23,6 +23,7 @@ import {
 } from '../../../src/write-back/ledger/entries.js';
 import { type FoundRow, lookUpRows } from '../../../src/write-back/ledger/look-up.js';
 import { cellsHash, keyHash, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
+import { encodeHeader, recordBytes, withChecksum } from '../../../src/write-back/ledger/rows-object.js';
 import { seededRandom } from '../../support/random.js';
 import { rowsOf } from './support.js';
 
@@ -99,7 +100,10 @@ describe('the ledger of written rows', () => {
       ['d', '4'],
     ];
     const first = await claim('one', rows, () => true);
-    expect(findings(await find('two', rows))).toEqual(Array(4).fill('doubtful'));
+    const open = await find('two', rows);
+    expect(findings(open)).toEqual(Array(4).fill('doubtful'));
+    // Of a claim, only its batch is kept.
+    expect(open.found[0]!.by).toEqual({ number: first.number, batchId: 'one', isKeyed: true, at: null });
     const states: ClaimedState[] = ['written', 'written', 'doubtful', 'unsent'];
     await close(first.number!, (row) => states[row]!);
     const later: Row[] = [
@@ -210,6 +214,24 @@ describe('the ledger of written rows', () => {
     }
     await store.remove([key]);
     await expect(find('three', rows)).rejects.toThrow(/has a gap/);
+  });
+
+  it('is not used with an object of another layout', async () => {
+    await close((await claim('one', [['a', '1']], () => true)).number!, () => 'written');
+    const records = Buffer.alloc(recordBytes(true));
+    const section = { number: 1, batchId: 'one', at: 1, isKeyed: true, counts: [1, 0, 0, 0] };
+    for (const [layout, remedy] of [
+      [1, 'set a new `lake.url`'],
+      [3, 'Upgrade worktrack.'],
+    ] as const) {
+      const header = encodeHeader({ layout, sections: [section] });
+      await store.write(rowsKey(RESOURCE, 1, 1), withChecksum([header, records]));
+      const refused = expect.objectContaining({
+        code: 'LAKE_LAYOUT',
+        remedy: expect.stringContaining(remedy),
+      });
+      await expect(find('two', [['a', '1']])).rejects.toEqual(refused);
+    }
   });
 
   it('agrees with what happened in random histories of batches that overlap, stop and repeat', async () => {

@@ -8,7 +8,12 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
   try {
     const { value, worldReadable } = await resolveSecret(apiKey, { path: `connections.${name}.apiKey` });
     const odd = oddForm(value);
-    if (odd.length > 0) return warning('key', ...oddKey(odd, apiKey));
+    if (odd.length > 0)
+      return warning(
+        'key',
+        `found in ${placeOf(apiKey)}, but the key ${odd.join('; it ')}`,
+        'If the service rejects it, provide only the key itself, as the application showed it.',
+      );
     if (worldReadable) return warning('key', ...worldReadableWarning({ what: API_KEY, ref: apiKey }));
     return ok('key', `found in ${placeOf(apiKey)}`);
   } catch (error) {
@@ -21,13 +26,6 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
       `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
     );
   }
-}
-
-function oddKey(odd: readonly string[], ref: SecretRef): [message: string, remedy: string] {
-  return [
-    `found in ${placeOf(ref)}, but the key ${odd.join('; it ')}`,
-    'If the service rejects it, provide only the key itself, as the application showed it.',
-  ];
 }
 
 /** What looks wrong about a key that cannot be sent, for example because a label before it brings a space. */

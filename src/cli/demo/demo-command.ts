@@ -39,7 +39,7 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
   const folder = await createDemoFolder(dir ?? DEFAULT_FOLDER);
   output.note('Starting a simulated service, an S3 server, a Temporal server and a worker on this machine');
   const data = awkward === true ? 'generic' : 'realistic';
-  const servers = await startDemoServers(folder, { timeEntries, data });
+  const servers = await startDemoServers(folder, timeEntries, data);
   const removeHandlers = stopOnSignal(servers);
   try {
     const code = await runSteps(servers, folder);

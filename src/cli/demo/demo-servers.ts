@@ -11,12 +11,6 @@ import { demoCounts } from './demo-service.js';
 const BUCKET = 'demo-lake';
 const PREFIX = 'worktrack';
 
-/** The data of the simulated service. */
-interface DemoData {
-  readonly timeEntries: number;
-  readonly data: 'generic' | 'realistic';
-}
-
 /** The servers of the demo. */
 export interface DemoServers {
   readonly simulator: Simulator;
@@ -33,7 +27,8 @@ export interface DemoServers {
 /** Starts the simulated service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
 export async function startDemoServers(
   folder: string,
-  { timeEntries, data }: DemoData,
+  timeEntries: number,
+  data: 'generic' | 'realistic',
 ): Promise<DemoServers> {
   const logs = join(folder, 'logs');
   const dataDir = join(folder, 's3');

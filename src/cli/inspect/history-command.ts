@@ -33,10 +33,6 @@ import {
   terminalWidth,
 } from '../shared/output.js';
 
-interface HistoryOptions extends SeveralOptions {
-  readonly limit: string;
-}
-
 /** The runs of one resource. */
 interface ResourceHistory {
   readonly name: string;
@@ -45,7 +41,7 @@ interface ResourceHistory {
 }
 
 /** `worktrack history`: the last runs; published ones from the lake, failed and running ones from Temporal. */
-export async function runHistory(options: HistoryOptions): Promise<ExitCode> {
+export async function runHistory(options: SeveralOptions & { readonly limit: string }): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const limit = positive('--limit', options.limit);
   const temporal = await tryTemporal(options, 'Showing published runs only.');

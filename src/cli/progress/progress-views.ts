@@ -28,16 +28,9 @@ export function exportProgressOn(screen: Screen): ProgressView<ExportView> {
 export function batchProgressOn(screen: Screen): ProgressView<WriteBackView> {
   const meter = new RateMeter();
   return showProgress(screen, (view, now) => {
-    const line = batchLine(view, meter.rate('rows', view.done, now), now);
     const { stage, worker } = view;
-    const item = {
-      id: 'batch',
-      stage,
-      line,
-      plain: line,
-      change: `${stage} ${worker}`,
-      isFinal: stage === 'done',
-    };
+    const line = batchLine(view, meter.rate('rows', view.done, now), now);
+    const item = { id: 'batch', stage, line, change: `${stage} ${worker}`, isFinal: stage === 'done' };
     return { missingWorker: workerLine(view), items: [item] };
   });
 }
@@ -53,8 +46,7 @@ interface SeveralView {
 export function severalProgressOn(screen: Screen): ProgressView<SeveralView> {
   return showProgress(screen, ({ done, total, problems }) => {
     const line = progressText(done, total, problems);
-    const plain = done === 0 ? null : line;
-    const item = { id: 'all', stage: 'running', line, plain, change: '', isFinal: false };
+    const item = { id: 'all', stage: 'running', line, plain: done === 0 ? null : line };
     return { missingWorker: null, items: [item] };
   });
 }

@@ -20,12 +20,12 @@ export interface ProgressItem {
   readonly line: string;
   /** Lines below it on a terminal, at most `width` wide. */
   readonly below?: (width: number) => string[];
-  /** The line without a terminal; `null`: there is nothing to say yet. */
-  readonly plain: string | null;
+  /** The line without a terminal; `null`: there is nothing to say yet. Default: as on a terminal. */
+  readonly plain?: string | null;
   /** Without a terminal, a line is written immediately if this changes. */
-  readonly change: string;
+  readonly change?: string;
   /** No further line follows. */
-  readonly isFinal: boolean;
+  readonly isFinal?: boolean;
 }
 
 /** What is shown: the items, and that no worker polls. */
@@ -108,7 +108,7 @@ function plainLines(screen: Screen) {
         screen.write(`${printable(runnableHere(missingWorker))}\n`);
       if (missingWorker === null && worker !== null) screen.write('A worker is polling now.\n');
       worker = missingWorker;
-      for (const { id, plain, change, isFinal } of items) {
+      for (const { id, line, plain = line, change = '', isFinal = false } of items) {
         if (plain === null) continue;
         const last = written.get(id);
         const wait = last?.line === plain ? PLAIN_UNCHANGED_MS : PLAIN_EVERY_MS;

@@ -12,12 +12,7 @@ import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { output, printJson } from '../shared/output.js';
-import { watchForWorker } from './follow-session.js';
-
-interface CancelOptions extends GlobalOptions {
-  /** `false` with `--no-wait`. */
-  readonly wait?: boolean;
-}
+import { type WaitOptions, watchForWorker } from './follow-session.js';
 
 /** What may be cancelled. A mirror runs forever and holds the checkpoint; only its requests are cancelled. */
 const CANCELLABLE: Readonly<Record<string, string>> = {
@@ -29,7 +24,7 @@ const CANCELLABLE: Readonly<Record<string, string>> = {
 };
 
 /** `worktrack cancel`: cancels a workflow that a command or a Schedule started, and waits for its end. */
-export function runCancel(given: string, options: CancelOptions): Promise<ExitCode> {
+export function runCancel(given: string, options: GlobalOptions & WaitOptions): Promise<ExitCode> {
   return withTemporal(options, async (temporal) => {
     const workflowId = await fullId(temporal, given);
     const { type, status, taskQueue } = await describe(temporal, workflowId);

@@ -94,17 +94,10 @@ export async function runLocalExport(
   }
 }
 
-/** The folder of the state of a configuration file. */
-interface LocalState {
-  readonly folder: string;
-  /** Whether it is in the temporary folder, which the system may empty. */
-  readonly isTemporary: boolean;
-}
-
 /**
  * Folder of the state that `export --local` keeps between runs: one per configuration file, below
  * `$XDG_STATE_HOME/temporal-worktrack` (default `~/.local/state/temporal-worktrack`). Without a usable home, below the
- * folder of this user in the temporary folder.
+ * folder of this user in the temporary folder, which the system may empty.
  *
  * @throws ConfigurationError if the temporary folder has such a folder of another user
  */
@@ -112,7 +105,7 @@ export function localStateFolder(
   configFile: string,
   env: Readonly<Record<string, string | undefined>>,
   cwd: string,
-): LocalState {
+): { readonly folder: string; readonly isTemporary: boolean } {
   const name = digest(resolve(cwd, configFile));
   const product = 'temporal-worktrack';
   if (env.XDG_STATE_HOME) return { folder: resolve(env.XDG_STATE_HOME, product, name), isTemporary: false };

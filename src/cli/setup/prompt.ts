@@ -1,10 +1,5 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type ReadLineOptions } from 'node:readline/promises';
 import { DetachedError } from '../shared/choose-exit-code.js';
-
-interface Terminal {
-  readonly input: NodeJS.ReadableStream;
-  readonly output: NodeJS.WritableStream;
-}
 
 /** One question to the user. */
 interface Question {
@@ -25,7 +20,10 @@ export interface Prompter {
  * @param left what has not happened, for the error of a user who leaves
  * @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D
  */
-export function createPrompter({ input, output }: Terminal, left = '\nNo file was written.'): Prompter {
+export function createPrompter(
+  { input, output }: Pick<ReadLineOptions, 'input'> & { readonly output: NodeJS.WritableStream },
+  left = '\nNo file was written.',
+): Prompter {
   const lines = createInterface({ input, output, terminal: true });
   const closed = new AbortController();
   lines.once('close', () => closed.abort());

@@ -78,22 +78,18 @@ export async function eachConnection<T>(
 ): Promise<Ended<T>[]> {
   const timeoutMs = reachTimeoutMs(process.env);
   let isOutOfReach = false;
-  return inParallel(connections, PARALLEL_CONNECTIONS, async (connection) => {
-    const ended = await endOf(connection, () =>
-      work(connection, isOutOfReach ? Math.min(timeoutMs, LATER_TIMEOUT_MS) : timeoutMs),
-    );
+  return inParallel(connections, PARALLEL_CONNECTIONS, async (connection): Promise<Ended<T>> => {
+    let ended: Ended<T>;
+    try {
+      const limit = isOutOfReach ? Math.min(timeoutMs, LATER_TIMEOUT_MS) : timeoutMs;
+      ended = { connection, result: await work(connection, limit), failure: null };
+    } catch (error) {
+      ended = { connection, result: null, failure: failureOf(error, process.env) };
+    }
     if (ended.failure?.code === EXIT.outOfReach) isOutOfReach = true;
     onEnd(ended);
     return ended;
   });
-}
-
-async function endOf<T>(connection: ConnectionSettings, work: () => Promise<T>): Promise<Ended<T>> {
-  try {
-    return { connection, result: await work(), failure: null };
-  } catch (error) {
-    return { connection, result: null, failure: failureOf(error, process.env) };
-  }
 }
 
 /** What a command on several connections prints about one of them. */

@@ -1,14 +1,6 @@
 import { EXIT } from './choose-exit-code.js';
 import { output, writeStderrSync } from './output.js';
 
-/** Signal handling of a command that follows a run. */
-interface Interrupts {
-  /** Aborts when the command must end; the run continues. */
-  readonly detach: AbortSignal;
-  /** Removes the signal handlers. */
-  release(): void;
-}
-
 interface InterruptOptions {
   /** Time for a second Ctrl-C after the first, in milliseconds. */
   readonly windowMs: number;
@@ -22,35 +14,34 @@ interface InterruptOptions {
 /**
  * The first Ctrl-C detaches after `windowMs`. A second one within this time cancels the run instead; a third one detaches
  * immediately. SIGTERM and SIGHUP detach immediately.
+ *
+ * @returns `detach` aborts when the command must end; the run continues
  */
-export function listenForInterrupts(options: InterruptOptions): Interrupts {
-  const source = options.source ?? process;
+export function listenForInterrupts({ windowMs, onFirst, onCancel, source = process }: InterruptOptions): {
+  readonly detach: AbortSignal;
+  release(): void;
+} {
   const detach = new AbortController();
   let presses = 0;
   let timer: NodeJS.Timeout | undefined;
+  const onTerminate = (): void => detach.abort();
   const onInterrupt = (): void => {
     presses++;
     if (presses === 1) {
-      options.onFirst();
-      timer = setTimeout(() => detach.abort(), options.windowMs);
+      onFirst();
+      timer = setTimeout(onTerminate, windowMs);
     } else if (presses === 2) {
       clearTimeout(timer);
-      options.onCancel();
-    } else {
-      detach.abort();
-    }
+      onCancel();
+    } else onTerminate();
   };
-  const onTerminate = (): void => detach.abort();
-  source.on('SIGINT', onInterrupt);
-  source.on('SIGTERM', onTerminate);
-  source.on('SIGHUP', onTerminate);
+  const handlers = { SIGINT: onInterrupt, SIGTERM: onTerminate, SIGHUP: onTerminate };
+  for (const [signal, handler] of Object.entries(handlers)) source.on(signal, handler);
   return {
     detach: detach.signal,
     release() {
       clearTimeout(timer);
-      source.off('SIGINT', onInterrupt);
-      source.off('SIGTERM', onTerminate);
-      source.off('SIGHUP', onTerminate);
+      for (const [signal, handler] of Object.entries(handlers)) source.off(signal, handler);
     },
   };
 }

@@ -56,20 +56,16 @@ function resources(names: readonly string[]): string {
   return `${names.length === 1 ? 'resource' : 'resources'} ${names.join(', ')}`;
 }
 
-/** What the workers of a task queue are to a command. */
-interface WorkerCheck {
-  /** Workers whose configuration differs from the command's. */
-  readonly differences: readonly WorkerDifference[];
-  /** Sentences about workers that receive no new runs. */
-  readonly idle: readonly string[];
-}
-
-/** Compares the workers with the command; finds nothing if Temporal does not answer. */
+/**
+ * Compares the workers with the command; finds nothing if Temporal does not answer.
+ *
+ * @returns workers whose configuration differs, and sentences about workers that receive no new runs
+ */
 export async function checkWorkers(
   temporal: TemporalClient,
   connections: readonly ConnectionSettings[],
   { taskQueue = DEFAULT_TASK_QUEUE }: GlobalOptions,
-): Promise<WorkerCheck> {
+): Promise<{ readonly differences: readonly WorkerDifference[]; readonly idle: readonly string[] }> {
   try {
     const workers = await readWorkers(temporal, taskQueue);
     const idle = workers.flatMap((worker) => notCurrent(worker) ?? []);

@@ -20,9 +20,9 @@ interface ReloadOptions {
     info(message: string, meta?: Record<string, unknown>): void;
     error(message: string, meta?: Record<string, unknown>): void;
   };
-  /** Default: two seconds. */
-  readonly watchEveryMs?: number;
 }
+
+const WATCH_EVERY_MS = 2_000;
 
 /**
  * Loads the configuration again on SIGHUP and, if wanted, whenever the file changes. An invalid file is rejected, and the
@@ -69,7 +69,7 @@ export function reloadOnChange(options: ReloadOptions): { close(): void } {
   const onChange = (): void => reload('the file has changed');
   process.on('SIGHUP', onHangUp);
   // Polls, because a Kubernetes ConfigMap and many editors replace the file instead of writing to it.
-  if (watch) watchFile(file, { interval: options.watchEveryMs ?? 2_000, persistent: false }, onChange);
+  if (watch) watchFile(file, { interval: WATCH_EVERY_MS, persistent: false }, onChange);
   return {
     close() {
       process.off('SIGHUP', onHangUp);

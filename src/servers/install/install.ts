@@ -22,12 +22,8 @@ export function installers({ installer }: ServerSpec, env: Environment): Install
     : [{ source: 'download', run: downloadRelease }, installer];
 }
 
-export interface InstallOptions {
-  readonly env: Environment;
-  readonly root: string;
+export interface InstallOptions extends Omit<InstallContext, 'target'> {
   readonly installers: readonly Installer[];
-  readonly signal: AbortSignal;
-  report(step: string): void;
 }
 
 /** `another process`: the server was installed while this process waited for the lock. */
@@ -44,8 +40,8 @@ async function installInto(
 ): Promise<string> {
   const target = await mkdtemp(join(options.root, staging));
   try {
-    const { env, root, signal, report } = options;
-    await installer.run(spec, { env, root, target, signal, report });
+    const { env, root, signal } = options;
+    await installer.run(spec, { ...options, target });
     const why = await whyNotRunning(spec, join(target, spec.command), env, signal);
     if (why !== null) throw new Error(`the installed executable ${why}`);
     // mkdtemp creates private folders, but another user may use the cache (for example, one created in an image build).
@@ -87,10 +83,7 @@ export async function install(spec: ServerSpec, options: InstallOptions): Promis
           return { source: installer.source, path: await installInto(spec, installer, options, staging) };
         } catch (error) {
           options.signal.throwIfAborted();
-          attempts.push({
-            what: installer.source,
-            why: systemCause(error),
-          });
+          attempts.push({ what: installer.source, why: systemCause(error) });
         }
       }
       return { source: null, attempts };

@@ -144,19 +144,17 @@ interface ProgressOutput {
   write(text: string): unknown;
 }
 
-/** A progress line of a long operation. */
-interface Progress {
-  /** Changes the step, for example from `download` to `go install`. */
-  update(step: string): void;
-  /** Ends the line; on a terminal, clears it for the result. */
-  stop(): void;
-}
-
 /** Interval of lines without a terminal; a new step is always written. A terminal is redrawn every second. */
 const plainIntervalMs = 15_000;
 
-/** Shows the current step with the elapsed seconds until stopped. The timer does not keep the process alive. */
-export function startProgress(output: ProgressOutput, title: string): Progress {
+/**
+ * Shows the current step with the elapsed seconds until stopped; on a terminal, then clears the line for the result. The timer
+ * does not keep the process alive.
+ */
+export function startProgress(
+  output: ProgressOutput,
+  title: string,
+): { update(step: string): void; stop(): void } {
   const started = performance.now();
   let step = '';
   let lastPlainAt = Number.NEGATIVE_INFINITY;

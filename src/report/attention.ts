@@ -1,7 +1,7 @@
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
-import { count } from '../core/short-text.js';
+import { age, count } from '../core/short-text.js';
 import { type ConnectionReport, type ResourceReport, warningsOf } from './model.js';
-import { span, time } from './number-text.js';
+import { time } from './number-text.js';
 
 /** How the page shows a state. */
 type Tone = 'bad' | 'warn' | 'ok';
@@ -88,7 +88,7 @@ export function when(group: readonly Listed[]): string {
     case 'retrying':
       return `The run of ${time(since)} is retrying`;
     case 'stale':
-      return `Data as of ${time(since)}, ${span(report.at - since)} old`;
+      return `Data as of ${time(since)}, ${age(report.at - since)} old`;
     default:
       return '';
   }

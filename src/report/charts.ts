@@ -64,7 +64,7 @@ function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Ma
 
 /** From the start of the run to its publication, ms. */
 export function duration(run: ReportedRun): number {
-  return Math.max(0, run.publishedAt - run.startedAt) || 0;
+  return Math.max(0, run.publishedAt - run.startedAt);
 }
 
 /** @param draw what a published run shows: its tooltip, and the pieces of its bar */

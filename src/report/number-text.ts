@@ -1,4 +1,4 @@
-import { age, count } from '../core/short-text.js';
+import { count } from '../core/short-text.js';
 
 /** `1.2M` for a number that is too long otherwise. */
 export function short(value: number): string {
@@ -8,12 +8,12 @@ export function short(value: number): string {
 
 /** `2026-11-21 02:00`, in UTC. @param ms milliseconds since 1970 */
 export function minute(ms: number): string {
-  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 16).replace('T', ' ') : '–';
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
 /** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
 export function time(ms: number): string {
-  return Number.isFinite(ms) ? `${minute(ms)} UTC` : '–';
+  return `${minute(ms)} UTC`;
 }
 
 /** Cached, because creating one takes a millisecond. */
@@ -21,23 +21,16 @@ let dayFormat: Intl.DateTimeFormat | null = null;
 
 /** `21 Nov`. @param ms milliseconds since 1970 */
 export function day(ms: number): string {
-  if (!Number.isFinite(ms)) return '–';
   dayFormat ??= new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
   return dayFormat.format(ms);
 }
 
 /** `0.8 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. @param ms milliseconds */
 export function length(ms: number): string {
-  if (!Number.isFinite(ms)) return '–';
   const seconds = Math.max(0, ms) / 1000;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-/** A duration in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */
-export function span(ms: number): string {
-  return Number.isFinite(ms) ? age(ms) : '–';
 }

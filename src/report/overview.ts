@@ -1,11 +1,12 @@
 import { STATE_NAMES } from '../core/resource-state.js';
-import { count, cut } from '../core/short-text.js';
+import { age, count, cut } from '../core/short-text.js';
 import { countsByState, type Listed, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun, restatedText, type Slot, timeline } from './model.js';
-import { minute, short, span } from './number-text.js';
+import { minute, short } from './number-text.js';
 
 const LONGEST_CAUSE = 500;
+const COLUMNS = ['Resource', 'State', 'Rows', 'Published (UTC)', 'Changes', 'Changes in the last 30 runs'];
 
 interface OverviewOptions {
   readonly maxAgeMs: number;
@@ -32,14 +33,7 @@ export function overview(all: readonly Listed[], options: OverviewOptions): Mark
     const rows = group.map((one) => row(one, options));
     return html`<tbody role="rowgroup" class="${group[0]!.tone}">${rows}${causeRow(group)}</tbody>`;
   });
-  const heads = [
-    'Resource',
-    'State',
-    'Rows',
-    'Published (UTC)',
-    'Changes',
-    'Changes in the last 30 runs',
-  ].map((name) => html`<th role="columnheader" scope="col">${name}</th>`);
+  const heads = COLUMNS.map((name) => html`<th role="columnheader" scope="col">${name}</th>`);
   const legend = html`<p class="legend"><i class="changes"></i>changes in a run (bars start at zero; each row has its own scale) <i class="failed"></i>failed run <i class="missed"></i>no published run</p>`;
   return html`<section class="all"><table role="table" aria-label="All resources"><thead role="rowgroup"><tr role="row">${heads}</tr></thead>${bodies}</table>${legend}</section>`;
 }
@@ -66,7 +60,7 @@ function row(listed: Listed, { maxAgeMs, many, anchorOf }: OverviewOptions): Mar
   const published =
     last === undefined
       ? html`<span class="dim">never</span>`
-      : html`${minute(last.publishedAt)} <span class="dim">${span(report.at - last.publishedAt)} ago</span>`;
+      : html`${minute(last.publishedAt)} <span class="dim">${age(report.at - last.publishedAt)} ago</span>`;
   return html`<tr role="row"><th role="rowheader" scope="row">${linked}</th><td role="cell"><span class="tag ${tone}">${STATE_NAMES[report.verdict.state]}</span></td><td role="cell" class="n">${last === undefined ? '–' : count(last.counts.rows)}</td><td role="cell">${published}</td><td role="cell"${hasChanges ? NOTHING : html` class="none"`}>${last === undefined ? '–' : changes(last)}</td><td role="cell" class="trend">${sparkline(timeline(report, maxAgeMs))}</td></tr>
 `;
 }

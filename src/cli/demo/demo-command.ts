@@ -97,11 +97,8 @@ async function writeReport(
 }
 
 /** @param noted the notes that an earlier export has printed */
-async function exportOnce(
-  { local, connection, taskQueue }: DemoServers,
-  noted: Set<string>,
-): Promise<ExportResult> {
-  const workflowId = await startExport(local.temporal, { connection: connection.name }, { taskQueue });
+async function exportOnce({ local, connection }: DemoServers, noted: Set<string>): Promise<ExportResult> {
+  const workflowId = await startExport(local.temporal, { connection: connection.name });
   const progress = exportProgressOn(process.stderr);
   const resources = connection.resources.map(({ name }) => name);
   const onView = progress.show.bind(progress);
@@ -138,7 +135,7 @@ const SOURCE = '"source":"time-sheet"';
 
 /** Writes a small file of time entries back while one response is lost, and reads the new records into the lake. */
 async function writeBackDemo(servers: DemoServers, folder: string): Promise<WriteBackResult> {
-  const { simulator, local, connection, taskQueue } = servers;
+  const { simulator, local, connection } = servers;
   const file = join(folder, 'time-entries.csv');
   const [project] = simulator.admin.records('projects', 'listed');
   const projectId = project === undefined ? '' : (JSON.parse(project) as { id: string }).id;
@@ -149,7 +146,7 @@ async function writeBackDemo(servers: DemoServers, folder: string): Promise<Writ
     fault: { kind: 'lose-response' },
   });
   const input = await stageWriteBack(connection, { resource: 'time-entries', file });
-  const { workflowId } = await startWriteBack(local.temporal, input, { taskQueue });
+  const { workflowId } = await startWriteBack(local.temporal, input);
   const result = await Promise.race([
     followWriteBack(local.temporal, workflowId, { everyMs: 250 }),
     local.failed,
@@ -187,10 +184,10 @@ export function createdLines(folder: string): string[] {
 async function keepServers(servers: DemoServers, folder: string): Promise<never> {
   const file = join(folder, 'env');
   await writeFile(file, environment(servers), { mode: 0o600 });
-  const { simulator, s3Endpoint, local, connection } = servers;
+  const { simulator, local, connection } = servers;
   output.out('The servers are running. Ctrl-C stops them.');
   output.out(`  service      ${simulator.url}`);
-  output.out(`  S3           ${s3Endpoint}, lake ${connection.lake.url}`);
+  output.out(`  S3           ${connection.lake.endpoint}, lake ${connection.lake.url}`);
   output.out(`  Temporal     ${local.temporal.address}, UI ${local.uiUrl ?? 'none'}`);
   output.out(`In another terminal: . ${relative(process.cwd(), file)} && worktrack status`);
   return local.failed;

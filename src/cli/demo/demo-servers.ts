@@ -14,9 +14,7 @@ const PREFIX = 'worktrack';
 /** The servers of the demo. */
 export interface DemoServers {
   readonly simulator: Simulator;
-  readonly s3Endpoint: string;
   readonly local: LocalTemporal;
-  readonly taskQueue: string;
   readonly connection: ConnectionSettings;
   readonly configFile: string;
   /** Local folder of the lake. */
@@ -56,11 +54,11 @@ export async function startDemoServers(
     const settings = parseSettings(yaml, configFile);
     const [connection] = settings.connections;
     if (connection === undefined) throw new Error('the configuration of the demo has no connection');
-    const taskQueue = DEFAULT_TASK_QUEUE;
-    const local = await startLocalTemporal({ folder: logs, keepState: false, settings, taskQueue });
+    const options = { folder: logs, keepState: false, settings, taskQueue: DEFAULT_TASK_QUEUE };
+    const local = await startLocalTemporal(options);
     stops.push(() => local.stop());
     const lakeFolder = join(dataDir, BUCKET, PREFIX);
-    return { simulator, s3Endpoint: s3.endpoint, local, taskQueue, connection, configFile, lakeFolder, stop };
+    return { simulator, local, connection, configFile, lakeFolder, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -68,16 +68,8 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
 }
 
 const HEADER = [
-  'STARTED',
-  'MODE',
-  'OUTCOME',
-  'ROWS',
-  'INSERTED',
-  'UPDATED',
-  'DELETED',
-  'TOOK',
-  'WARNINGS',
-  'RUN',
+  ...['STARTED', 'MODE', 'OUTCOME', 'ROWS', 'INSERTED', 'UPDATED', 'DELETED'],
+  ...['TOOK', 'WARNINGS', 'RUN'],
 ];
 const NUMBERS = [3, 4, 5, 6, 7, 8];
 /** Columns that a narrow terminal leaves out: `--json` has them. The run id stays, because other commands take it. */
@@ -137,16 +129,12 @@ function historyLines(
 /** Why a run was not published, or what about it was not as usual. */
 function reasonsOf({ error, counts, checks = [] }: LoggedRun): string[] {
   if (error !== null) return [error.message];
-  const restated = restatedText(counts?.restated ?? 0);
+  const restated = counts?.restated ?? 0;
   const unusual = checks.filter(({ outcome }) => outcome === 'warned' || outcome === 'accepted');
   return [
-    ...(restated === null ? [] : [restated]),
+    ...(restated === 0 ? [] : [`restated ${counted(restated, 'row')}, because settings changed`]),
     ...unusual.map(({ name, outcome, found }) => `check ${name} ${outcome}: ${found}`),
   ];
-}
-
-function restatedText(rows: number): string | null {
-  return rows === 0 ? null : `restated ${counted(rows, 'row')}, because settings changed`;
 }
 
 function cells(

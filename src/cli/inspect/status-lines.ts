@@ -1,4 +1,3 @@
-import type { RunId } from '../../core/brands.js';
 import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { STATE_NAMES } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
@@ -48,15 +47,9 @@ export function statusJson(connections: readonly ConnectionStatus[]): {
       resources: connection.resources.map(resourceJson),
       schedule: scheduleJson(connection.schedule),
       worker: connection.worker?.hasWorker ?? null,
-      differences: (connection.differences ?? []).map(
-        ({ worker, source, version, loadedAt, difference }) => ({
-          worker,
-          source,
-          version,
-          loadedAt: iso(loadedAt),
-          difference,
-        }),
-      ),
+      differences: (connection.differences ?? []).map(({ worker, source, version, loadedAt, difference }) => {
+        return { worker, source, version, loadedAt: iso(loadedAt), difference };
+      }),
     })),
   };
 }
@@ -165,21 +158,17 @@ function workerLines(
   const silent = resources.filter(({ source }) => source === 'latest.json').map(({ name }) => name);
   const queue = worker?.taskQueue ?? '';
   const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
-  const idle = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
+  const lines = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
+  const isMissing = worker?.hasWorker === false;
+  if (isMissing && lines.length === 0)
+    lines.push(`  no worker polls task queue "${queue}"; start one with \`worktrack worker${option}\``);
   // If Temporal does not answer either, another line says so.
-  const missing =
-    worker?.hasWorker === false && idle.length === 0
-      ? [`  no worker polls task queue "${queue}"; start one with \`worktrack worker${option}\``]
-      : worker?.hasWorker === false || silent.length === 0 || schedule === null
-        ? []
-        : [
-            `  The ${silent.length === 1 ? 'mirror' : 'mirrors'} of ${silent.join(', ')} ${silent.length === 1 ? 'does' : 'do'} not answer. The data comes from latest.json.`,
-          ];
-  return [
-    ...missing,
-    ...idle,
-    ...differences.map((found) => `  ${differenceText(found, { source: file, now })}`),
-  ];
+  if (!isMissing && silent.length > 0 && schedule !== null) {
+    const [mirrors, verb] = silent.length === 1 ? ['mirror', 'does'] : ['mirrors', 'do'];
+    const what = `The ${mirrors} of ${silent.join(', ')} ${verb} not answer.`;
+    lines.unshift(`  ${what} The data comes from latest.json.`);
+  }
+  return [...lines, ...differences.map((found) => `  ${differenceText(found, { source: file, now })}`)];
 }
 
 /** Labels schema changes differently from other warnings. */
@@ -227,7 +216,7 @@ export function stateText(resource: ResourceStatus, now: number): string {
     case 'failed':
     case 'refused':
     case 'cancelled':
-      return lastRun?.runId == null ? state : `${state} ${ago(startOf(lastRun.runId))}`;
+      return lastRun?.runId == null ? state : `${state} ${ago(parseRunDate(lastRun.runId))}`;
     case 'running': {
       if (active?.phase == null) return state;
       const rows = active.rows === null ? '' : `, ${count(active.rows)} rows`;
@@ -278,8 +267,4 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
 
 function dueText(at: number, now: number): string {
   return at > now ? `next attempt in ${age(at - now)}` : 'the next one waits for a worker';
-}
-
-function startOf(runId: RunId): number {
-  return parseRunDate(runId);
 }

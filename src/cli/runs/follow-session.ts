@@ -40,28 +40,12 @@ interface FollowedWork {
   endDisplay(): void;
 }
 
-/** The wait of a command for one or more workflows. They continue when it ends, unless they are cancelled. */
-export interface FollowSession extends Pick<ReachOptions, 'timeoutMs' | 'onOutage'> {
-  /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays unreachable. */
-  readonly signal: AbortSignal;
-  /** Whether the user has cancelled the workflows, so that no further one may start. */
-  isCancelled(): boolean;
-  started(workflowId: string): void;
-  ended(workflowId: string): void;
-  /** Probes the lake if the work makes no progress. */
-  readonly look: StoreWatch['look'];
-  /** A line on stderr, below the display. */
-  note(text: string): void;
-  /** What to throw for an error of the wait: the user's own departure, or the error with what to do next. */
-  failure(error: unknown, workflowId: string): unknown;
-  close(): void;
-}
-
 /**
  * Handles Ctrl-C, the time limit and the lake while a command follows workflows. The first Ctrl-C leaves after three seconds,
- * a second one cancels the workflows instead, and a third one leaves immediately.
+ * a second one cancels the workflows instead, and a third one leaves immediately. The workflows continue when the wait ends,
+ * unless they are cancelled.
  */
-export function openFollowSession(temporal: TemporalClient, work: FollowedWork): FollowSession {
+export function openFollowSession(temporal: TemporalClient, work: FollowedWork) {
   const { what, state = `The ${what} continues.`, kept, waitMs, connection } = work;
   const running = new Set<string>();
   const hintFor = (workflowId: string): string => `${state} ${work.next(workflowId)}`;
@@ -100,17 +84,22 @@ export function openFollowSession(temporal: TemporalClient, work: FollowedWork):
   const signals = [interrupts.detach, store?.signal, expired].filter((signal) => signal != null);
   return {
     ...reach,
+    /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays unreachable. */
     signal: AbortSignal.any(signals),
+    /** Whether the user has cancelled the workflows, so that no further one may start. */
     isCancelled: () => isCancelled,
-    started(workflowId) {
+    started(workflowId: string): void {
       running.add(workflowId);
       // Its start was under way when the others were cancelled.
       if (isCancelled) cancel(workflowId);
     },
-    ended: (workflowId) => void running.delete(workflowId),
-    look: (view) => store?.look(view),
+    ended: (workflowId: string): void => void running.delete(workflowId),
+    /** Probes the lake if the work makes no progress. */
+    look: (parts: Parameters<StoreWatch['look']>[0]): void => store?.look(parts),
+    /** A line on stderr, below the display. */
     note,
-    failure(error, workflowId) {
+    /** What to throw for an error of the wait: the user's own departure, or the error with what to do next. */
+    failure(error: unknown, workflowId: string): unknown {
       const hint = hintFor(workflowId);
       if (store?.signal.aborted === true) return withHint(store.signal.reason, hint);
       if (expired?.aborted === true)
@@ -124,7 +113,7 @@ export function openFollowSession(temporal: TemporalClient, work: FollowedWork):
       }
       return withHint(error, hint);
     },
-    close() {
+    close(): void {
       interrupts.release();
       store?.close();
       work.endDisplay();

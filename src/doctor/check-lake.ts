@@ -27,8 +27,8 @@ interface Step {
   readonly what: string;
   /** The least time limit, ms. */
   readonly least?: number;
-  /** Runs the step and returns findings other than its success. */
-  run(): Promise<Finding[]>;
+  /** Runs the step and returns a finding other than its success. */
+  run(): Promise<Finding | null>;
 }
 
 /** A large upload takes longer than other steps. */
@@ -60,7 +60,8 @@ export async function checkLake(
     if (layout !== null) return [layout];
     for (const { what, run, least = 0 } of stepsOf(store)) {
       try {
-        findings.push(...(await withTimeout(run(), Math.max(timeoutMs, least))));
+        const found = await withTimeout(run(), Math.max(timeoutMs, least));
+        if (found !== null) findings.push(found);
         passed.push(what);
       } catch (error) {
         findings.push(failed(what, error));
@@ -114,22 +115,20 @@ function stepsOf(store: ObjectStore): Step[] {
         await store.write(key, body);
         written = { at: (began + Date.now()) / 2 };
         for (const other of others) await store.write(other, body);
-        return [];
+        return null;
       },
     },
     {
       what: 'read',
       async run() {
-        if (written === null) return [];
+        if (written === null) return null;
         const found = await store.read(key);
         const some = await store.read(key, { range: { offset: 2, length: 5 } });
         if (!found.equals(body))
-          return [
-            inconsistent(`read ${found.length} bytes that differ from the ${body.length} bytes written`),
-          ];
+          return inconsistent(`read ${found.length} bytes that differ from the ${body.length} bytes written`);
         return some.equals(body.subarray(2, 7))
-          ? []
-          : [wrong('a read of a range of bytes returns other bytes')];
+          ? null
+          : wrong('a read of a range of bytes returns other bytes');
       },
     },
     {
@@ -137,63 +136,57 @@ function stepsOf(store: ObjectStore): Step[] {
       async run() {
         const found: string[] = [];
         for await (const listed of store.list(folder, { pageSize: 1 })) found.push(listed.key);
-        if (written === null) return [];
+        if (written === null) return null;
         const names = await store.listFolders(folder);
         if (found.length === 0)
-          return [inconsistent('a listing does not show an object that was just written')];
+          return inconsistent('a listing does not show an object that was just written');
         if (keys.some((one) => !found.includes(one)) || found.length !== keys.length)
-          return [
-            wrong(
-              `a listing in pages shows ${found.length} objects with other keys than the ${keys.length} written`,
-            ),
-          ];
+          return wrong(
+            `a listing in pages shows ${found.length} objects with other keys than the ${keys.length} written`,
+          );
         return names.sort().join() === 'run=1,run=2,run=3'
-          ? []
-          : [wrong(`a listing of folders (delimiter=/) shows ${names.length} folders instead of 3`)];
+          ? null
+          : wrong(`a listing of folders (delimiter=/) shows ${names.length} folders instead of 3`);
       },
     },
     {
       what: 'copy',
       async run() {
-        if (written === null) return [];
+        if (written === null) return null;
         const copy = toObjectKey(`${folder}copy`);
         keys.push(copy);
         await store.copy(key, copy, body.length);
-        return (await store.read(copy)).equals(body) ? [] : [wrong('a copy differs from its source')];
+        return (await store.read(copy)).equals(body) ? null : wrong('a copy differs from its source');
       },
     },
     {
       what: 'upload in parts',
       least: UPLOAD_TIMEOUT_MS,
-      async run() {
-        await store.probeUploads();
-        return [];
-      },
+      run: () => store.probeUploads().then(() => null),
     },
     {
       what: 'conditional write',
       async run() {
         const found = conditionProblem(await probeConditionalWrites(store));
-        if (found === null) return [];
         const remedy =
           'Use a store that supports them, or a newer version of this store, and a proxy that passes these headers and the ETag on. Without them, two writers could overwrite each other.';
-        return [problem('lake', 'configuration', found, remedy)];
+        return found === null ? null : problem('lake', 'configuration', found, remedy);
       },
     },
     {
       what: 'clock',
       async run() {
         const info = written === null ? null : await store.head(key);
-        return info === null ? [] : [clockFinding('the lake', info.modifiedAt, written!.at)];
+        return info === null ? null : clockFinding('the lake', info.modifiedAt, written!.at);
       },
     },
     {
       what: 'delete',
       async run() {
         const { refused, said } = await store.remove(keys);
-        if (refused > 0) return [deletesDenied(said)];
+        if (refused > 0) return deletesDenied(said);
         const left = await store.readIfExists(key);
-        return left === null ? [] : [inconsistent('an object still exists after it was deleted')];
+        return left === null ? null : inconsistent('an object still exists after it was deleted');
       },
     },
   ];

@@ -7,10 +7,10 @@ import { readChain, readHistory } from '../lake/published/chain.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
-import type { FigureGroup } from './model.js';
 import {
   type ConnectionReport,
   type Coverage,
+  type FigureGroup,
   REPORTED_RUNS,
   type ResourceReport,
   resourceReport,

@@ -5,10 +5,10 @@ export {
   readConnectionReport,
 } from './create-report.js';
 export { renderReport } from './html.js';
-export type { FigureGroup } from './model.js';
 export {
   type ConnectionReport,
   type Coverage,
+  type FigureGroup,
   REPORTED_RUNS,
   type Report,
   type ResourceReport,

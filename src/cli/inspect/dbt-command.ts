@@ -85,11 +85,10 @@ const KEPT: Partial<Record<WrittenFile['outcome'], string>> = {
 };
 
 function report(dir: string, { adapter }: ProjectOwner, files: readonly WrittenFile[]): void {
-  const number = (outcome: WrittenFile['outcome']) => files.filter((file) => file.outcome === outcome).length;
-  const parts = (['create', 'update', 'unchanged', 'remove'] as const)
-    .map((outcome) => [outcome, number(outcome)] as const)
-    .filter(([, files]) => files > 0)
-    .map(([outcome, files]) => `${counted(files, 'file')} ${PAST[outcome]}`);
+  const parts = Object.entries(PAST).flatMap(([outcome, past]) => {
+    const number = files.filter((file) => file.outcome === outcome).length;
+    return number === 0 ? [] : [`${counted(number, 'file')} ${past}`];
+  });
   output.out(`${dir}: dbt project for ${adapter}. ${parts.join(', ')}`);
   const kept = files.filter(({ outcome }) => KEPT[outcome] !== undefined);
   for (const { path, outcome } of kept) output.note(`Kept ${path}: ${KEPT[outcome]}`);

@@ -33,8 +33,7 @@ export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   );
   const { statements } = await statementsOf(connection, options, { dt });
   output.source(renderDdl(statements, options).trimEnd());
-  noteSetup(statements, options);
-  noteLifetime(options);
+  printNotes(statements, options);
   return EXIT.done;
 }
 
@@ -63,10 +62,7 @@ async function ddlOfSeveral(
   const lines = connectionLines(summaries, options).map((line) => `-- ${oneLine(line)}`.trimEnd());
   output.source(`${lines.join('\n')}\n\n${renderDdl(statements, options)}`.trimEnd());
   output.note(totalLine(summaries));
-  if (isShown) {
-    noteSetup(statements, options);
-    noteLifetime(options);
-  }
+  if (isShown) printNotes(statements, options);
   return worstExitCode(summaries.map(({ code }) => code));
 }
 
@@ -81,14 +77,13 @@ async function statementsOf(
   return csvStatements(connection, options, scope);
 }
 
-/** Says why `--setup` adds no statement. */
-function noteSetup(statements: readonly Statement[], { setup, dialect }: DdlCommandOptions): void {
+/** Says why `--setup` adds no statement, and how long the printed statements stay valid. */
+function printNotes(
+  statements: readonly Statement[],
+  { setup, dialect, delta, dt }: DdlCommandOptions,
+): void {
   if (setup === true && !statements.some(({ kind }) => kind === 'setup'))
     output.note(`--setup adds nothing: ${dialect} needs no statement to connect to this lake.`);
-}
-
-/** Says how long the printed statements stay valid. */
-function noteLifetime({ delta, dt }: DdlCommandOptions): void {
   if (delta === true)
     output.note('Run these statements once. A registered table follows each published run.');
   else if (dt === undefined)

@@ -52,7 +52,7 @@ export async function runReport(options: ReportOptions): Promise<ExitCode> {
   const page = renderReport({ ...times, connections });
   const file = options.out ?? (options.open === true ? await temporaryFile() : null);
   if (file === null) {
-    await writeAll(once(page));
+    await writeAll([page]);
     return code;
   }
   await save(file, page);
@@ -163,10 +163,6 @@ async function save(file: string, page: string): Promise<void> {
 
 async function temporaryFile(): Promise<string> {
   return join(await mkdtemp(join(tmpdir(), 'worktrack-report-')), 'report.html');
-}
-
-async function* once(text: string): AsyncGenerator<string> {
-  yield text;
 }
 
 /** Opens a file with `$BROWSER`, or with the system's default. Prints a note if there is neither. */

@@ -45,7 +45,8 @@ interface SeveralView {
 /** Shows how many connections have ended. */
 export function severalProgressOn(screen: Screen): ProgressView<SeveralView> {
   return showProgress(screen, ({ done, total, problems }) => {
-    const line = progressText(done, total, problems);
+    const failed = problems === 0 ? '' : `, ${count(problems)} with problems`;
+    const line = `${count(done)} of ${counted(total, 'connection')}${failed}`;
     const item = { id: 'all', stage: 'running', line, plain: done === 0 ? null : line };
     return { missingWorker: null, items: [item] };
   });
@@ -135,12 +136,6 @@ export function batchLine(view: WriteBackView, rate: number | null, now: number)
     parts.push(`attempt ${failure.attempt} failed, retrying: ${clip(failure.message, 160)}`);
   else parts.push(rateLimitText(waitingUntil, now) ?? '');
   return parts.filter(Boolean).join('  ');
-}
-
-/** `37 of 300 connections, 2 with problems`. */
-function progressText(done: number, total: number, problems: number): string {
-  const text = `${count(done)} of ${counted(total, 'connection')}`;
-  return problems === 0 ? text : `${text}, ${count(problems)} with problems`;
 }
 
 /** Time span of a rate, in milliseconds. */

@@ -76,11 +76,8 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
   if (error instanceof InputError && error.value !== null) {
     // Only here: a terminal may show what a history must not hold.
     const found = `${error.message}; found ${JSON.stringify(clip(error.value, VALUE_WIDTH))}`;
-    return {
-      code: error.exitCode,
-      message: [found, error.remedy ?? ''].join('\n').trim(),
-      errorCode: error.code,
-    };
+    const message = [found, error.remedy ?? ''].join('\n').trim();
+    return { code: error.exitCode, message, errorCode: error.code };
   }
   if (error instanceof WorktrackError) {
     return { code: error.exitCode, message: error.describe('\n'), errorCode: error.code };

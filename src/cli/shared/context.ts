@@ -212,21 +212,15 @@ export async function readDataConverter(
   const file = options.dataConverter ?? (env.WORKTRACK_DATA_CONVERTER || undefined);
   if (file === undefined) return undefined;
   const origin = options.dataConverter === undefined ? '$WORKTRACK_DATA_CONVERTER' : '--data-converter';
-  const loaded = await load(file, origin);
-  const converter = loaded.dataConverter ?? loaded.default;
+  const loaded = await import(pathToFileURL(resolve(file)).href).catch((cause: unknown) => {
+    throw new UsageError(`${file}, which ${origin} names, cannot be loaded: ${errorMessage(cause)}`);
+  });
+  const converter: unknown = loaded.dataConverter ?? loaded.default;
   if (typeof converter === 'object' && converter !== null && KEYS.some((key) => key in converter))
     return converter;
   throw new UsageError(
     `${file}, which ${origin} names, exports no data converter; it must export \`dataConverter\`, an object with ${KEYS.join(', ')}`,
   );
-}
-
-async function load(file: string, origin: string): Promise<{ dataConverter?: unknown; default?: unknown }> {
-  try {
-    return (await import(pathToFileURL(resolve(file)).href)) as object;
-  } catch (cause) {
-    throw new UsageError(`${file}, which ${origin} names, cannot be loaded: ${errorMessage(cause)}`);
-  }
 }
 
 /**

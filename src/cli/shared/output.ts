@@ -137,7 +137,9 @@ const BATCH_BYTES = 64 * 1024;
  * Writes chunks to stdout with back-pressure, buffering 64 KiB or one chunk. If the reader closes the pipe (`| head`), it
  * stops reading chunks and returns without an error.
  */
-export async function writeAll(chunks: AsyncIterable<string | Buffer>): Promise<void> {
+export async function writeAll(
+  chunks: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
+): Promise<void> {
   let batch: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {

@@ -23,7 +23,7 @@ import { tryTemporal } from '../shared/context.js';
 import { chooseConnections, eachConnection, readSettings } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
 import { output, writeAll } from '../shared/output.js';
-import { openStatus, readConnectionStatus } from './read-status.js';
+import { openStatus } from './read-status.js';
 
 interface ReportOptions extends SeveralOptions {
   readonly run?: string;
@@ -92,12 +92,12 @@ async function readReports(
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
   const temporal = await tryTemporal(options, 'Showing published runs only.');
   try {
-    const from = await openStatus(temporal, source, options.taskQueue);
+    const readStatus = await openStatus(temporal, source, times.maxAgeMs, options.taskQueue);
     const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
       const runs = await unpublishedRuns(temporal, connection);
       runsOf.set(connection, runs);
-      const { resources } = await readConnectionStatus(from, connection, { ...times, timeoutMs });
+      const { resources } = await readStatus(connection, undefined, timeoutMs);
       const verdicts = new Map(resources.map((judged) => [judged.name, judged]));
       return (await readReport(connection, { ...times, runId: null }, { ...runs, verdicts }, timeoutMs))!;
     };

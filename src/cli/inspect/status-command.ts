@@ -26,7 +26,7 @@ import {
   terminalHeight,
   terminalWidth,
 } from '../shared/output.js';
-import { openStatus, readConnectionStatus } from './read-status.js';
+import { openStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 
 export interface StatusOptions extends SeveralOptions {
@@ -47,9 +47,9 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
   const temporal = await tryTemporal(options, 'Showing latest.json.');
   try {
-    const from = await openStatus(temporal, settings.source, options.taskQueue);
+    const readStatus = await openStatus(temporal, settings.source, maxAgeMs, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
-      readConnectionStatus(from, connection, { resource: options.resource, timeoutMs, maxAgeMs });
+      readStatus(connection, options.resource, timeoutMs);
     const ended = chosen.length > MAX_TABLES ? await eachConnection(chosen, read) : null;
     const connections =
       ended === null

@@ -47,7 +47,7 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
   let isConnected = false;
   const serving = withKeptTemporal(options, 'this receiver', LOG, async (temporal) => {
     isConnected = true;
-    return serve(temporal, listeners, { ...options, until: stopped });
+    return serve(temporal, listeners, options.taskQueue, stopped);
   });
   try {
     await Promise.race([serving, stopped]);
@@ -65,7 +65,8 @@ export async function runWebhook(options: WebhookOptions): Promise<ExitCode> {
 async function serve(
   temporal: TemporalClient,
   listeners: readonly Listener[],
-  { taskQueue, until }: Pick<GlobalOptions, 'taskQueue'> & { readonly until: Promise<unknown> },
+  taskQueue: string | undefined,
+  until: Promise<unknown>,
 ): Promise<ExitCode> {
   const servers: WebhookServer[] = [];
   const handlers: WebhookHandler[] = [];

@@ -8,7 +8,7 @@ import { readRecords } from '../../lake/published/read-rows.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { FigureGroup } from '../../report/index.js';
 import { cacheRoot, findExecutable, pathFolders, runCommand } from '../../servers/index.js';
-import { count, table } from '../shared/output.js';
+import { count, cut, table } from '../shared/output.js';
 
 /** Hours of one project in one week. */
 export interface HoursRow {
@@ -27,6 +27,7 @@ export interface Hours {
 /** The most recent weeks, and the projects with the most hours, that the table shows. */
 const WEEKS = 6;
 const PROJECTS = 5;
+const LONGEST_NAME = 26;
 
 /** The query of the demo, for the current snapshots in a folder. */
 export async function hoursSql(store: ObjectStore, lakeFolder: string): Promise<string> {
@@ -52,19 +53,17 @@ export async function readHours(
   note: (text: string) => void,
 ): Promise<Hours> {
   const found = await findDuckdb(note);
-  if ('problem' in found) {
-    note(`DuckDB is not available: ${found.problem}`);
-    return { rows: await computeHours(store), by: 'this command, without DuckDB' };
-  }
   try {
-    const rows = (await found.query(sql)).map(({ project, week, hours }) => ({
-      ...{ project: String(project), week: String(week), hours: Number(hours) },
-    }));
-    return { rows, by: found.name };
+    if (found !== null) {
+      const rows = (await found.query(sql)).map(({ project, week, hours }) => ({
+        ...{ project: String(project), week: String(week), hours: Number(hours) },
+      }));
+      return { rows, by: found.name };
+    }
   } catch (error) {
     note(`DuckDB failed: ${errorMessage(error).split('\n')[0]}`);
-    return { rows: await computeHours(store), by: 'this command, without DuckDB' };
   }
+  return { rows: await computeHours(store), by: 'this command, without DuckDB' };
 }
 
 /** The result of `hoursSql`, computed from the current snapshots. */
@@ -114,7 +113,7 @@ export function hoursTable({ rows }: Hours): string[] {
   return table(
     [
       ['   week from', ...weeks.map((week) => week.slice(5)), 'sum'],
-      ...top.map((name) => line(clipped(name), ({ project }) => project === name)),
+      ...top.map((name) => line(cut(name, LONGEST_NAME), ({ project }) => project === name)),
       ...others,
       line('all projects', () => true),
     ],
@@ -151,10 +150,6 @@ function sum(rows: readonly HoursRow[]): number {
   return rows.reduce((all, { hours }) => all + hours, 0);
 }
 
-function clipped(name: string): string {
-  return name.length <= 26 ? name : `${name.slice(0, 25)}…`;
-}
-
 const PACKAGE = '@duckdb/node-api';
 /** The version that this package is tested with. */
 const VERSION = '1.5.5-r.5';
@@ -188,10 +183,9 @@ interface NodeApi {
  * Finds DuckDB: the command on PATH, or the npm package next to this one, or the npm package in the cache folder, into
  * which it is installed if necessary.
  *
- * @param note shows what takes time
- * @returns the reason if there is none
+ * @param note shows what takes time, and why there is none
  */
-async function findDuckdb(note: (text: string) => void): Promise<Duckdb | { readonly problem: string }> {
+async function findDuckdb(note: (text: string) => void): Promise<Duckdb | null> {
   const command = await findExecutable('duckdb', pathFolders(process.env));
   if (command !== null) {
     const found = await fromCommand(command).catch(() => null);
@@ -207,9 +201,10 @@ async function findDuckdb(note: (text: string) => void): Promise<Duckdb | { read
     await install(folder);
     return await fromPackage(pathToFileURL(join(folder, 'x.js')).href);
   } catch {
-    return {
-      problem: 'npm could not install it. To use it, install the command duckdb (https://duckdb.org).',
-    };
+    note(
+      'DuckDB is not available: npm could not install it. To use it, install the command duckdb (https://duckdb.org).',
+    );
+    return null;
   }
 }
 

@@ -61,7 +61,7 @@ export async function runLocalExport(
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
     const traces = await readTraces(options, output.note);
     const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });
-    const pauses = PauseLog.open(folder);
+    const pauses = new PauseLog(folder);
     if (local.uiUrl !== null) output.note(`Temporal UI while this runs: ${local.uiUrl}`);
     try {
       for (;;) {
@@ -141,21 +141,15 @@ export class PauseLog {
   #aliveAt: number;
   #pauses: readonly Pause[];
 
-  private constructor(file: string, pauses: readonly Pause[]) {
-    this.#file = file;
-    this.#pauses = pauses;
+  /** Records the pause since the last command in this folder, then a heartbeat every few seconds. */
+  constructor(folder: string) {
+    this.#file = join(folder, 'pauses.json');
+    const { aliveAt, pauses } = read(this.#file);
     this.#aliveAt = Date.now();
+    this.#pauses = aliveAt === null ? pauses : [...pauses, [aliveAt, this.#aliveAt]];
     this.#write();
     this.#timer = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
     this.#timer.unref();
-  }
-
-  /** Records the pause since the last command in this folder, then a heartbeat every few seconds. */
-  static open(folder: string): PauseLog {
-    const file = join(folder, 'pauses.json');
-    const { aliveAt, pauses } = read(file);
-    const last: readonly Pause[] = aliveAt === null ? [] : [[aliveAt, Date.now()]];
-    return new PauseLog(file, [...pauses, ...last]);
   }
 
   /** Total length of all pauses since a time, in milliseconds. */

@@ -4,7 +4,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/pr
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
+import { type Dispatcher, EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import { errorMessage } from '../../core/errors.js';
 import { withFileLock } from '../../core/file-lock.js';
 import type { Environment } from '../../core/home-folder.js';
@@ -122,41 +122,35 @@ const connectTimeoutMs = 10_000;
 /** Longer, because a slow network may pause between two chunks. */
 const chunkTimeoutMs = 30_000;
 
-/** Opens a URL. An error has the message of its deepest cause, which is the most specific (`ENOTFOUND github.com`). */
-async function open(url: string, dispatcher: Dispatcher, signal: AbortSignal) {
-  const response = await fetch(url, { dispatcher, signal }).catch((error: unknown) => {
-    let cause = error;
-    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-    throw new Error(`cannot reach ${url}: ${errorMessage(cause)}`);
-  });
-  if (!response.ok || response.body === null) throw new Error(`${url} responded with ${response.status}`);
-  return { body: response.body, text: () => response.text() };
+type Open = (url: string) => Promise<Response>;
+
+/** Opens URLs. An error has the message of its deepest cause, which is the most specific (`ENOTFOUND github.com`). */
+function opener(dispatcher: Dispatcher, signal: AbortSignal): Open {
+  return async (url) => {
+    const response = await fetch(url, { dispatcher, signal }).catch((error: unknown) => {
+      let cause = error;
+      while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+      throw new Error(`cannot reach ${url}: ${errorMessage(cause)}`);
+    });
+    if (!response.ok || response.body === null) throw new Error(`${url} responded with ${response.status}`);
+    return response;
+  };
 }
 
-async function expectedDigest(
-  archive: ReleaseArchive,
-  dispatcher: Dispatcher,
-  signal: AbortSignal,
-): Promise<string> {
-  if ('sha256' in archive.checksum) return archive.checksum.sha256;
-  const list = await (await open(archive.checksum.listUrl, dispatcher, signal)).text();
-  const digest = digestFromList(list, archive.file);
-  if (digest === null) throw new Error(`${archive.checksum.listUrl} does not list ${archive.file}`);
+async function expectedDigest({ file, checksum }: ReleaseArchive, open: Open): Promise<string> {
+  if ('sha256' in checksum) return checksum.sha256;
+  const digest = digestFromList(await (await open(checksum.listUrl)).text(), file);
+  if (digest === null) throw new Error(`${checksum.listUrl} does not list ${file}`);
   return digest;
 }
 
 /** Streams the archive to a file and returns its SHA-256. */
-async function save(
-  archive: ReleaseArchive,
-  file: string,
-  dispatcher: Dispatcher,
-  context: InstallContext,
-): Promise<string> {
-  const { body } = await open(archive.url, dispatcher, context.signal);
+async function save(url: string, file: string, open: Open, context: InstallContext): Promise<string> {
+  const { body } = await open(url);
   const hash = createHash('sha256');
   let bytes = 0;
   await pipeline(
-    Readable.fromWeb(body),
+    Readable.fromWeb(body!),
     async function* (chunks: AsyncIterable<Uint8Array>) {
       for await (const chunk of chunks) {
         hash.update(chunk);
@@ -196,8 +190,9 @@ export async function downloadArchive(
   const packed = join(context.target, archive.file);
   const unpacked = join(context.target, 'unpacked');
   try {
-    const expected = await expectedDigest(archive, dispatcher, context.signal);
-    const actual = await save(archive, packed, dispatcher, context);
+    const open = opener(dispatcher, context.signal);
+    const expected = await expectedDigest(archive, open);
+    const actual = await save(archive.url, packed, open, context);
     if (actual !== expected)
       throw new Error(`the SHA-256 of ${archive.url} is ${actual}, but ${expected} was expected`);
     await mkdir(unpacked);

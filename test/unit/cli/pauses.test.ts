@@ -21,12 +21,12 @@ describe('the pauses of export --local', () => {
   });
 
   it('are the periods between two commands, even after one that was killed', () => {
-    const first = PauseLog.open(folder);
+    const first = new PauseLog(folder);
     vi.advanceTimersByTime(HOUR);
     expect(first.since(START)).toBe(0);
     // Killed: the log is not closed, and its last heartbeat was seconds ago.
     vi.setSystemTime(START + 3 * HOUR);
-    const second = PauseLog.open(folder);
+    const second = new PauseLog(folder);
     expect(second.since(START)).toBe(2 * HOUR);
     expect(second.since(START + 2 * HOUR)).toBe(HOUR);
     expect(second.since(START + 3 * HOUR)).toBe(0);
@@ -35,7 +35,7 @@ describe('the pauses of export --local', () => {
   });
 
   it('are also the periods when the machine slept', () => {
-    const log = PauseLog.open(folder);
+    const log = new PauseLog(folder);
     vi.setSystemTime(START + 8 * HOUR);
     expect(log.since(START)).toBe(8 * HOUR);
     log.close();
@@ -43,7 +43,7 @@ describe('the pauses of export --local', () => {
 
   it('are not known if their file is not valid', () => {
     writeFileSync(join(folder, 'pauses.json'), '{"aliveAt": "x"}');
-    const log = PauseLog.open(folder);
+    const log = new PauseLog(folder);
     expect(log.since(0)).toBe(0);
     log.close();
   });

@@ -92,6 +92,8 @@ async function removeStrayParts(
   const found: ObjectKey[] = [];
   for await (const { key } of store.list(`${folder}/`))
     if (/^_?part-/.test(nameOf(key)) && !isOfLaterPurge(nameOf(key), by)) found.push(key);
+  // A replaced attempt removes nothing more, neither here nor after it.
+  signal.throwIfAborted();
   const strays = unnamed(found, manifest);
   if (strays.length === 0) return ALL_REMOVED;
   // Read after the listing: the manifest may have been replaced and may name a listed part now.

@@ -3,7 +3,7 @@ import type { PublishedRun } from '../../src/core/contract/index.js';
 import { haveSameRequest } from '../../src/core/run-id.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
-import { inFolder, MANIFEST, pointerKey } from '../../src/lake/documents/lake-layout.js';
+import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
 import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
 import { decodePointer, type Pointer } from '../../src/lake/documents/pointer.js';
 import { folderIn, type RunFile, type RunPlace } from '../../src/lake/documents/run-file.js';
@@ -17,11 +17,6 @@ type Place = RunPlace & Pick<RunFile, 'connection'>;
 
 /** `latest.json` as stored; `null` if it does not exist. */
 type StoredPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
-
-/** Reads `latest.json` for `findPublished`. */
-export function readFound(store: ObjectStore, resource: string): Promise<StoredPointer> {
-  return store.readIfExists(pointerKey(resource));
-}
 
 /**
  * Checks that a run can still be published, before anything is written: the pointer must be the version that the run

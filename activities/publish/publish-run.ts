@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { PublishedRun, PublishInput, RunRef } from '../../src/core/contract/index.js';
 import { allDone, inParallel } from '../../src/core/in-parallel.js';
-import { indexedObjects } from '../../src/lake/documents/lake-layout.js';
+import { indexedObjects, pointerKey } from '../../src/lake/documents/lake-layout.js';
 import type { Manifest, PublishedPart } from '../../src/lake/documents/manifest.js';
 import { type RunFile, returningFrom } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
@@ -16,7 +16,7 @@ import { finalFailure } from '../shared/failures.js';
 import { displacedFailure } from '../shared/run-failures.js';
 import { type RunAt, readRunWith, readStages, type Staging } from '../shared/staging.js';
 import { checkCandidate } from './check-candidate.js';
-import { findPublished, publishedRun, readFound } from './find-published.js';
+import { findPublished, publishedRun } from './find-published.js';
 import { type Findings, isIncompleteRead, manifestFields } from './manifest-fields.js';
 import { headerOnlyPart, listStrays, writeManifest } from './run-folder.js';
 import { countStillDropped } from './still-dropped.js';
@@ -43,7 +43,7 @@ async function verifyAndPublish(
   const { meter } = deps;
   // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
   const documents = allDone([
-    staging.isPrivate ? ('unchanged' as const) : readFound(store, input.resource),
+    staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
     readStages(staging, input.stage),
     staging.read<MergePlan>(input.plan),
     inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
@@ -126,7 +126,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
     run.before === null ? 'absent' : { etag: run.before.etag },
   );
   if (swapped.outcome === 'lost') {
-    const done = await findPublished(store, run, await readFound(store, resource.name));
+    const done = await findPublished(store, run, await store.readIfExists(pointerKey(resource.name)));
     if (done !== null) return { run: done, manifest: null };
     throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
   }

@@ -11,22 +11,19 @@ type StagedRun = Pick<RunRef, 'resource' | 'runId'>;
 
 /** A run's staging folder in the lake. Any worker can continue from it. */
 export class LakeStaging implements Staging {
-  readonly store: ObjectStore;
-  readonly attempt: number;
   readonly isPrivate = false;
-  readonly #ref: StagedRun;
 
   /** @param attempt of the activity, from 1 */
-  constructor(store: ObjectStore, ref: StagedRun, attempt: number) {
-    this.store = store;
-    this.#ref = ref;
-    this.attempt = attempt;
-  }
+  constructor(
+    readonly store: ObjectStore,
+    readonly ref: StagedRun,
+    readonly attempt: number,
+  ) {}
 
   async run(): Promise<RunFile> {
     const run = await this.readIfExists<RunFile>(RUN_FILE);
     if (run !== null) return run;
-    const { resource, runId } = this.#ref;
+    const { resource, runId } = this.ref;
     throw finalFailure(
       'Lake',
       `${resource}: the staging folder of run ${runId} is missing from the lake. The next run starts from the beginning. ` +
@@ -35,7 +32,7 @@ export class LakeStaging implements Staging {
   }
 
   key(name: string): ObjectKey {
-    return stagedKey(this.#ref, name);
+    return stagedKey(this.ref, name);
   }
 
   async write(name: string, document: object): Promise<ObjectKey> {

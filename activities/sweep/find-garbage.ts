@@ -103,12 +103,8 @@ async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject
 }
 
 /** What a manifest says about its run and the runs before it. */
-export function toListed({
-  runId,
-  publishedAt,
-  previousRuns,
-  leftBehind,
-}: Omit<SweepTask['head'], 'rolledBack'>): Listed {
+export function toListed(manifest: Omit<SweepTask['head'], 'rolledBack'>): Listed {
+  const { runId, publishedAt, previousRuns, leftBehind } = manifest;
   return { runId, publishedAt: Date.parse(publishedAt), previousRuns, leftBehind };
 }
 

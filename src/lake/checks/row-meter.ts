@@ -47,19 +47,16 @@ export function columnOf(names: readonly string[], field: string): number {
  */
 export class RowMeter {
   readonly hashes: ReadonlyMap<string, Hashes>;
-  #live = 0;
-  readonly #liveIds: readonly string[];
   readonly #delimiter: string;
   readonly #decode: ((cell: ByteString) => ByteString) | null;
   /** What to do with the cells of a column, in the order of the columns. */
   readonly #columns: { readonly column: number; readonly notes: Note[] }[] = [];
-  /** Counts of nulls in columns that do not exist. */
-  readonly #absent: string[] = [];
+  /** Measures that count each live row: the number of rows, and nulls in columns that do not exist. */
+  readonly #ofEachRow: string[] = [];
   readonly #counts = new Map<string, number>();
   readonly #newest = new Map<string, { added: number | null; removed: number | null }>();
 
   constructor(measures: readonly Measure[], uniques: readonly UniqueMeasure[], { names, csv }: RowForm) {
-    this.#liveIds = measures.filter(({ rule }) => rule.kind === 'live').map(({ id }) => id);
     this.#delimiter = csv.delimiter;
     this.#decode = cellDecoder(csv);
     const notes = new Map<number, Note[]>();
@@ -74,9 +71,10 @@ export class RowMeter {
         note(rule.field, noteTime(times));
         continue;
       }
-      if (rule.kind === 'live') continue;
       this.#counts.set(id, 0);
-      if (rule.kind === 'nulls' && columnOf(names, rule.field) === -1) this.#absent.push(id);
+      const isOfEachRow =
+        rule.kind === 'live' || (rule.kind === 'nulls' && columnOf(names, rule.field) === -1);
+      if (isOfEachRow) this.#ofEachRow.push(id);
       else note(rule.field, this.#counter(id, rule));
     }
     const hashes = new Map<string, Hashes>();
@@ -115,8 +113,7 @@ export class RowMeter {
 
   #visit(row: ByteString, sign: 1 | -1): void {
     if (isTombstone(row)) return;
-    this.#live += sign;
-    for (const id of this.#absent) this.#count(id, sign);
+    for (const id of this.#ofEachRow) this.#count(id, sign);
     const delimiter = this.#delimiter;
     let at = payloadAt(row);
     let next = 0;
@@ -138,7 +135,6 @@ export class RowMeter {
    */
   figures(before: Figures | null): Figures | null {
     const found: Record<string, number | null> = {};
-    for (const id of this.#liveIds) found[id] = (before?.[id] ?? 0) + this.#live;
     for (const [id, count] of this.#counts) found[id] = (before?.[id] ?? 0) + count;
     for (const [id, { added, removed }] of this.#newest) {
       const known = before?.[id] ?? null;

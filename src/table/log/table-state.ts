@@ -33,24 +33,18 @@ export interface Shown extends ShownState {
 /** One version of a table: the result of all commits up to it (PROTOCOL.md, "Action Reconciliation"). */
 export class TableState {
   /** -1 before the first commit. */
-  readonly version: number;
-  readonly protocol: Protocol | null;
-  readonly metaData: MetaData | null;
-  readonly files: ReadonlyMap<string, AddFile>;
+  readonly version: number = -1;
+  readonly protocol: Protocol | null = null;
+  readonly metaData: MetaData | null = null;
+  readonly files: ReadonlyMap<string, AddFile> = new Map();
   /** Removed files, until their retention ends. */
-  readonly removed: ReadonlyMap<string, RemoveFile>;
-  readonly txns: ReadonlyMap<string, number>;
+  readonly removed: ReadonlyMap<string, RemoveFile> = new Map();
+  readonly txns: ReadonlyMap<string, number> = new Map();
   /** From our last commit; `null` if the log no longer has one. */
-  readonly shown: Shown | null;
+  readonly shown: Shown | null = null;
 
   constructor(from: Partial<TableState> = {}) {
-    this.version = from.version ?? -1;
-    this.protocol = from.protocol ?? null;
-    this.metaData = from.metaData ?? null;
-    this.files = from.files ?? new Map();
-    this.removed = from.removed ?? new Map();
-    this.txns = from.txns ?? new Map();
-    this.shown = from.shown ?? null;
+    Object.assign(this, from);
   }
 
   /** The state after a commit, or after a checkpoint, whose actions begin from nothing. */

@@ -17,11 +17,11 @@ import {
   returningFrom,
   syncedAtOfRun,
 } from '../../src/lake/documents/run-file.js';
+import { type Restorable, restorable } from '../../src/lake/merge/earlier-settings.js';
 import { inRange } from '../../src/lake/merge/key-ranges.js';
 import type { MergePlan, MergeTask } from '../../src/lake/merge/merge-plan.js';
 import { type BatchResult, MergeCounts, type TaskResult } from '../../src/lake/merge/merge-result.js';
 import { mergeRows, type Tally } from '../../src/lake/merge/merge-rows.js';
-import { type Restorable, restorable } from '../../src/lake/merge/restorable.js';
 import { copyIntactPart } from '../../src/lake/part/copy-part.js';
 import { framingOf } from '../../src/lake/part/framing.js';
 import { readIndexBody } from '../../src/lake/part/read-index.js';

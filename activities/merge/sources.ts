@@ -5,7 +5,7 @@ import { nameOf } from '../../src/lake/documents/lake-layout.js';
 import type { PublishedPart } from '../../src/lake/documents/manifest.js';
 import { mustSeeRows, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
-import { adaptRows, type Written } from '../../src/lake/merge/convert-rows.js';
+import { adaptRows, type Written } from '../../src/lake/merge/earlier-settings.js';
 import { blocksIn, type KeyRange, maxOverlap } from '../../src/lake/merge/key-ranges.js';
 import { MergeSource } from '../../src/lake/merge/merge-source.js';
 import { copyIntactPart } from '../../src/lake/part/copy-part.js';

@@ -1,7 +1,7 @@
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
 import type { BaseSnapshot, NamedChange, RollbackTarget } from '../../src/lake/documents/run-file.js';
-import { restorable } from '../../src/lake/merge/restorable.js';
+import { restorable } from '../../src/lake/merge/earlier-settings.js';
 import { hashesColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import {
   nextShapes,

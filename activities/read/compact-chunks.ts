@@ -7,7 +7,7 @@ import { WorktrackError } from '../../src/core/errors.js';
 import { toChunk } from '../../src/lake/chunk/write-chunk.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage, StagedChunk } from '../../src/lake/documents/stage-file.js';
-import { nextSlice, type Slice } from '../../src/lake/merge/compaction.js';
+import { nextSlice, type Slice } from '../../src/lake/merge/key-ranges.js';
 import { mergeRows } from '../../src/lake/merge/merge-rows.js';
 import { framingOf, framingOfChunk, plainFraming } from '../../src/lake/part/framing.js';
 import { PartSeries } from '../../src/lake/part/series.js';

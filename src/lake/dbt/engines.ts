@@ -4,8 +4,7 @@ import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
 import { type Engine, typed } from '../ddl/engine-views.js';
 import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
-import { jinja, pythonTemplate } from './escape.js';
-import type { ProjectFile } from './file.js';
+import { jinja, type ProjectFile, pythonTemplate } from './file.js';
 import type { DbtResource } from './models.js';
 
 /** How a source table is read, and how its age is measured; merged into its entry in the YAML file. */

@@ -4,7 +4,7 @@ import { renamed, type TableColumn } from '../ddl/column-kinds.js';
 import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/engine-views.js';
 import { columnAliases, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
-import { jinja } from './escape.js';
+import { jinja } from './file.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */
 export const HISTORY_COLUMNS = ['valid_from', 'valid_to', 'is_current', 'is_deleted'] as const;

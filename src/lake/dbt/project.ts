@@ -3,8 +3,7 @@ import type { Kind } from '../ddl/column-kinds.js';
 import { viewName } from '../ddl/names-and-quotes.js';
 import type { PublishedResource } from '../ddl/published-sources.js';
 import { athenaAdapter, type DbtAdapter, duckdbAdapter, type SourceTable } from './engines.js';
-import { jinja, toYaml } from './escape.js';
-import type { ProjectFile } from './file.js';
+import { jinja, type ProjectFile, toYaml } from './file.js';
 import {
   CHECK_MACROS,
   checkTests,

@@ -7,10 +7,10 @@ import { blockBytes, type PackedBlocks } from '../part/framing.js';
 import type { RowOutput } from '../part/series.js';
 import { RowScanner } from '../rows/csv.js';
 import { isTombstone, payloadAt, restamped, type SortKey, syncedAtOf, toTombstone } from '../rows/row.js';
+import type { Restorable } from './earlier-settings.js';
 import { byKey, lowerBound } from './key-ranges.js';
 import { MergeCounts } from './merge-result.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
-import type { Restorable } from './restorable.js';
 
 interface MergeOptions extends KeyMerge {
   /** At most one has age 0, the base snapshot. The others are staged chunks. */

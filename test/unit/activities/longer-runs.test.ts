@@ -6,7 +6,7 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
-import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/compaction.js';
+import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/key-ranges.js';
 import { firstStage } from '../../../src/lake/run/read-stage.js';
 import {
   NEW_RUN,

@@ -7,7 +7,7 @@ import { noFacts } from '../../../../src/core/value-facts.js';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import { findAbsent } from '../../../../src/lake/merge/absent-rows.js';
-import { adaptRows } from '../../../../src/lake/merge/convert-rows.js';
+import { adaptRows } from '../../../../src/lake/merge/earlier-settings.js';
 import { blocksIn, type KeyRange } from '../../../../src/lake/merge/key-ranges.js';
 import { MergeCounts } from '../../../../src/lake/merge/merge-result.js';
 import { mergeRows } from '../../../../src/lake/merge/merge-rows.js';

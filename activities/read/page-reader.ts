@@ -20,7 +20,6 @@ export interface Page extends Omit<ListEnvelope, 'rows'> {
   /** Number of records, including those without a key. */
   readonly records: number;
   readonly rows: RowBuffer;
-  /** Records without a key. */
   readonly keyless: readonly Cells[];
   /** Position of the first record without a key. */
   readonly firstKeyless: number | null;

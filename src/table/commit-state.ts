@@ -143,8 +143,6 @@ function nextMetaData(
     createdTime: before?.createdTime ?? now,
   };
 }
-
-/** The data files of a snapshot. */
 interface SnapshotFiles {
   readonly files: readonly AddFile[];
   /** The table's columns, with types that hold all values. */

@@ -1,8 +1,6 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
-
-/** Bytes of one hash. */
 export const HASH_BYTES = 8;
 
 /**
@@ -68,8 +66,6 @@ export interface HashRun {
   /** Checksum of the object, if it is known: 8 lower-case hex digits. */
   readonly crc32?: string;
 }
-
-/** What a merge of hashes found. */
 export interface MergedHashes {
   /** Values that are not null, in all rows. */
   readonly values: number;

@@ -19,7 +19,6 @@ export interface Candidate {
   readonly deleted: number;
   /** The start of the run, ms. */
   readonly startedAt: number;
-  /** The `dt` of the run. */
   readonly dt: string;
   /** The last days, newest first. */
   readonly days: readonly MeasuredDay[];

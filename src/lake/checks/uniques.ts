@@ -46,13 +46,10 @@ interface MergeUniques {
   readonly base: Base | null;
   /** What the tasks of the merge added and removed. */
   readonly hashes: readonly TaskHashes[];
-  /** Parts of the new snapshot. */
   readonly parts: readonly PublishedPart[];
   /** Reads the values of a field from all parts of the new snapshot. */
   readonly recount: (unique: UniqueMeasure) => Promise<readonly HashRun[]>;
-  /** Key of a staged object. */
   readonly stagedKey: (name: string) => ObjectKey;
-  /** The folder of the new snapshot. */
   readonly folder: ObjectKey;
   /** Makes the names of this attempt unique. */
   readonly token: string;

@@ -22,8 +22,6 @@ const ADAPTERS: Readonly<Record<DbtAdapterName, DbtAdapter>> = {
   duckdb: duckdbAdapter,
   athena: athenaAdapter,
 };
-
-/** Folders of generated files. */
 export const GENERATED_FOLDERS = ['models/worktrack', 'tests/worktrack', 'macros'] as const;
 
 export interface DbtProjectInput {

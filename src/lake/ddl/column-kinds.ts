@@ -55,8 +55,6 @@ function timeKind(formats: number): Kind {
   if (formats & Format.date) return isTime ? TEXT : { type: 'date', isDistant };
   return isTime ? { type: 'time', digits: formats & Format.micros ? 6 : 3, isDistant } : TEXT;
 }
-
-/** Kind of a metadata column. */
 function metaKind(name: string): Kind {
   return name === '_run_id' ? TEXT : { type: 'time', digits: 3, isDistant: false };
 }

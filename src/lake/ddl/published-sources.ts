@@ -26,16 +26,10 @@ export interface PublishedResource {
   readonly checks?: readonly CheckSettings[] | undefined;
 }
 
-/** A view to define: its name, and what it shows. */
-export interface NamedView {
-  readonly name: string;
-  readonly about: string;
-}
-
 /** The snapshot of one run. @param snapshot key of its `_datapackage.json` */
 export function runSource(
   input: PublishedResource,
-  view: NamedView,
+  view: Pick<TableSource, 'name' | 'about'>,
   { snapshot, manifest }: { readonly snapshot: ObjectKey; readonly manifest: Manifest },
 ): TableSource {
   const { lake, resource } = input;
@@ -49,9 +43,7 @@ export function runSource(
     logText: `${logView(input).name}_text`,
     folder: folderOf(snapshot),
     shape: 'run',
-    columns: manifest.columns,
-    key: manifest.key,
-    csv: manifest.csv,
+    ...{ columns: manifest.columns, key: manifest.key, csv: manifest.csv },
     lineBreaks: addLineBreaks(0, manifest.parts),
   };
 }
@@ -59,12 +51,10 @@ export function runSource(
 /** The change logs of all published runs, or the newest row of each key in these. */
 export function logSource(input: PublishedResource, shape: 'log' | 'newest'): TableSource {
   const { resource, pointer, manifest } = input;
-  const newest = {
-    name: `${baseName(input)}_newest`,
-    about: `${resource} as of the last published run, from the change logs`,
-  };
+  const about = `${resource} as of the last published run, from the change logs`;
+  const view = shape === 'log' ? logView(input) : { name: `${baseName(input)}_newest`, about };
   return {
-    ...runSource(input, shape === 'log' ? logView(input) : newest, { snapshot: pointer.snapshot, manifest }),
+    ...runSource(input, view, { snapshot: pointer.snapshot, manifest }),
     folder: `${resource}/changes` as ObjectKey,
     shape,
     lineBreaks: manifest.changesLineBreaks,
@@ -76,11 +66,9 @@ export function baseName({ resource, view = resource }: PublishedResource): stri
   return viewName(view);
 }
 
-function logView(input: PublishedResource): NamedView {
-  return {
-    name: `${baseName(input)}_changes`,
-    about: `New, changed and deleted rows of each run of ${input.resource}`,
-  };
+function logView(input: PublishedResource): Pick<TableSource, 'name' | 'about'> {
+  const about = `New, changed and deleted rows of each run of ${input.resource}`;
+  return { name: `${baseName(input)}_changes`, about };
 }
 
 /** Checks that an engine can read the line breaks inside cells of a source. @throws RangeError if it cannot */

@@ -49,7 +49,6 @@ export interface Totals {
   readonly quarantined: number;
   /** Rows in the base snapshot. */
   readonly before: number;
-  /** Number of tasks in the merge plan. */
   readonly tasks: number;
 }
 

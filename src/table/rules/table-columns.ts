@@ -2,8 +2,6 @@ import { parseStored } from '../../core/stored-json.js';
 import { columnAliases } from '../../lake/ddl/names-and-quotes.js';
 import { type Column, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { type ColumnType, startType } from './column-type.js';
-
-/** A column of a table. */
 export interface TableColumn {
   /** Name in the header of the snapshot. */
   readonly name: string;

@@ -5,7 +5,13 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { manifestChecksums } from '../../src/lake/documents/checksums.js';
-import { folderOf, PREVIOUS_RUNS, pointerKey, stagingPrefix } from '../../src/lake/documents/lake-layout.js';
+import {
+  folderOf,
+  PREVIOUS_RUNS,
+  pointerKey,
+  stagingPrefix,
+  type Tree,
+} from '../../src/lake/documents/lake-layout.js';
 import type { Manifest } from '../../src/lake/documents/manifest.js';
 import {
   decodePointer,
@@ -56,28 +62,21 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
   };
   onRefused(await removeStaged(store, input, signal));
   const purged = { snapshots: 0, changeLogs: 0 };
-  const snapshots = await listRuns(store, input.resource, 'snapshots');
-  const changes = await listRuns(store, input.resource, 'changes');
-  for (const runId of new Set([...snapshots.keys(), ...changes.keys()])) {
+  const folders = await listFolders(store, input.resource);
+  const purge = { values: input.key, by: input.runId, masking: settings, onRefused, signal };
+  for (const runId of new Set([...folders.snapshots.keys(), ...folders.changes.keys()])) {
     signal.throwIfAborted();
-    const removed = await purgeRun(store, input, {
-      ...{ runId, snapshots, changes },
-      ...{ masking: settings, onRefused },
-    });
+    const removed = await purgeRun(store, folders, { resource: input.resource, runId }, purge);
     if (removed.snapshot) purged.snapshots++;
     if (removed.changes) purged.changeLogs++;
   }
   const current = found === null ? null : await updatePointer(store, found, input);
   const { tables, retention } = settings;
   // A purge has not ended until the table holds the record in none of its versions.
-  if (tables !== null)
-    onRefused(
-      (
-        await followPointerAndForget(
-          tableTask({ store, resource: input.resource, tables, retention, now, signal }),
-        )
-      ).refused,
-    );
+  if (tables !== null) {
+    const task = tableTask({ store, resource: input.resource, tables, retention, now, signal });
+    onRefused((await followPointerAndForget(task)).refused);
+  }
   if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
   return {
     published: current && publishedOf(current),
@@ -147,10 +146,7 @@ async function checkKey(
  */
 async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<void> {
   const { resource } = pointer;
-  const folders = {
-    changes: await listRuns(store, resource, 'changes'),
-    snapshots: await listRuns(store, resource, 'snapshots'),
-  };
+  const folders = await listFolders(store, resource);
   const keysOf = (runId: RunId): ObjectKey[] =>
     (['changes', 'snapshots'] as const).flatMap(
       (tree) => manifestOf(resource, tree, folders[tree], runId) ?? [],
@@ -177,38 +173,35 @@ async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<voi
   });
 }
 
+/** The folders of all runs in both trees. */
+async function listFolders(store: ObjectStore, resource: string): Promise<Record<Tree, RunFolders>> {
+  const snapshots = await listRuns(store, resource, 'snapshots');
+  return { snapshots, changes: await listRuns(store, resource, 'changes') };
+}
+
 async function purgeRun(
   store: ObjectStore,
-  { resource, runId: by, key: values }: PurgeRecordInput,
-  run: {
-    readonly runId: RunId;
-    readonly snapshots: RunFolders;
-    readonly changes: RunFolders;
-    readonly masking: TreePurge['masking'];
-    readonly onRefused: TreePurge['onRefused'];
-  },
+  folders: Readonly<Record<Tree, RunFolders>>,
+  { resource, runId }: Pick<PurgeRecordInput, 'resource' | 'runId'>,
+  purge: Omit<TreePurge, 'tree' | 'manifest'>,
 ): Promise<{ snapshot: boolean; changes: boolean }> {
-  const signal = Context.current().cancellationSignal;
-  const purged: Record<'snapshots' | 'changes', Manifest | null> = { snapshots: null, changes: null };
+  const purged: Record<Tree, Manifest | null> = { snapshots: null, changes: null };
   for (const tree of ['snapshots', 'changes'] as const) {
-    const manifest = manifestOf(resource, tree, run[tree], run.runId);
+    const manifest = manifestOf(resource, tree, folders[tree], runId);
     if (manifest === null) continue;
-    purged[tree] = await purgeTree(store, {
-      ...{ tree, manifest, values, by, signal },
-      ...{ masking: run.masking, onRefused: run.onRefused },
-    });
+    purged[tree] = await purgeTree(store, { ...purge, tree, manifest });
     // Without a manifest, the run was never completed. One that began later is based on a snapshot without the record.
-    if (purged[tree] === null && !beganAfter(run.runId, by))
-      run.onRefused(await removeFolder(store, folderOf(manifest), signal));
+    if (purged[tree] === null && !beganAfter(runId, purge.by))
+      purge.onRefused(await removeFolder(store, folderOf(manifest), purge.signal));
   }
   const { snapshots, changes } = purged;
   if (snapshots !== null && changes !== null) {
     const { rows } = snapshots.counts;
-    const key = manifestOf(resource, 'changes', run.changes, run.runId)!;
+    const key = manifestOf(resource, 'changes', folders.changes, runId)!;
     if (changes.counts.rows !== rows) await rewrite(store, key, (body) => recountRows(body, rows));
   }
   const isPurged = (manifest: Manifest | null): boolean =>
-    purgedRows({ purged: manifest?.purged?.filter((one) => one.runId === by) ?? [] }) > 0;
+    purgedRows({ purged: manifest?.purged?.filter((one) => one.runId === purge.by) ?? [] }) > 0;
   return { snapshot: isPurged(snapshots), changes: isPurged(changes) };
 }
 

@@ -1,5 +1,5 @@
 import { activityInfo, getClient } from '@temporalio/activity';
-import { type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/client';
+import { ScheduleNotFoundError } from '@temporalio/client';
 import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import {
   HAS_STARTED,
@@ -58,7 +58,7 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
     if (checkAt !== null) checks.push(checkAt);
   }
   if (facts.state === 'active') {
-    const started = [...(facts.startedAt === null ? [] : [facts.startedAt]), ...published];
+    const started = [...facts.starts, ...published];
     const observation = observeSchedule(facts.dueAt, started.length === 0 ? null : Math.max(...started), now);
     observations.push(observation);
     // Whatever becomes of the watcher, the end is noticed.
@@ -111,12 +111,10 @@ async function nextCheck(
   return at === null ? {} : { checkBy: at };
 }
 
-type Observed = Omit<AlertReport, 'connection' | 'targets' | 'resources'>;
-
 /** Reports to the workflow that sends the alerts of this task queue, and starts it if it is not running. */
-export async function signalAlerts(
+async function signalAlerts(
   { name, notify, resources }: ConnectionSettings,
-  observed: Observed,
+  observed: Omit<AlertReport, 'connection' | 'targets' | 'resources'>,
 ): Promise<void> {
   const report: AlertReport = {
     connection: name,
@@ -137,7 +135,7 @@ export async function signalAlerts(
 }
 
 /** What Temporal knows of the Schedule of a connection. Times are milliseconds since 1970. */
-export type ScheduleFacts =
+type ScheduleFacts =
   /** `unknown`: Temporal did not say, as the test server. */
   | { readonly state: 'none' | 'paused' | 'unknown' }
   | {
@@ -145,8 +143,8 @@ export type ScheduleFacts =
       readonly createdAt: number;
       /** The last time when a run should have started by now; `null`: there was none since the last change. */
       readonly dueAt: number | null;
-      /** When the newest run started; `null`: none has. */
-      readonly startedAt: number | null;
+      /** When the last runs started. Nominal times; a manual start has the time when it was requested. */
+      readonly starts: readonly number[];
       /** The longest time between two runs; `null`: not known. */
       readonly longestGapMs: number | null;
     };
@@ -155,7 +153,7 @@ export type ScheduleFacts =
 const PERIODS_MS = [35 * DAY_MS, 400 * DAY_MS, 1500 * DAY_MS];
 
 /** Describes the Schedule of a connection. Never throws: without an answer, nothing is known. */
-export async function scheduleFacts(connection: ConnectionSettings, now: number): Promise<ScheduleFacts> {
+async function scheduleFacts(connection: ConnectionSettings, now: number): Promise<ScheduleFacts> {
   if (connection.notify.every(needsNoSchedule)) return { state: 'unknown' };
   const id = scheduleId(connection.name);
   try {
@@ -170,7 +168,7 @@ export async function scheduleFacts(connection: ConnectionSettings, now: number)
       state: 'active',
       createdAt: createdAt.getTime(),
       dueAt: due.at(-1) ?? null,
-      startedAt: newestStart(described),
+      starts: described.info.recentActions.map(({ scheduledAt }) => scheduledAt.getTime()),
       longestGapMs: await longestGapFrom(id, now),
     };
   } catch (error) {
@@ -180,12 +178,6 @@ export async function scheduleFacts(connection: ConnectionSettings, now: number)
 
 function needsNoSchedule({ on, maxAgeMs }: ConnectionSettings['notify'][number]): boolean {
   return !on.includes('behind') && (maxAgeMs !== null || !on.includes('stale'));
-}
-
-function newestStart({ info }: ScheduleDescription): number | null {
-  // Nominal times; a manual start has the time when it was requested.
-  const times = info.recentActions.map(({ scheduledAt }) => scheduledAt.getTime());
-  return times.length === 0 ? null : Math.max(...times);
 }
 
 async function longestGapFrom(id: string, now: number): Promise<number | null> {
@@ -209,7 +201,7 @@ async function matchingTimes(id: string, from: number, to: number): Promise<numb
 }
 
 /** How old the data may be for each target with `stale`, in ms, by the target's id. Left out: any age. */
-export function maxAgesOf(
+function maxAgesOf(
   { notify, retries }: Pick<ConnectionSettings, 'notify' | 'retries'>,
   facts: ScheduleFacts,
 ): Map<string, number> {

@@ -63,13 +63,6 @@ interface StagerOptions {
   readonly onStaged: (key: ObjectKey, stage: Stage) => void;
 }
 
-/** What a chunk is made of. */
-interface Buffered {
-  readonly buffer: RowBuffer;
-  readonly quarantine: readonly Cells[];
-  readonly dropped: number;
-}
-
 /**
  * Collects pages and stages them in the background, one chunk at a time. After each chunk it writes a stage document with
  * the position that the chunks reach. A chunk that is in no stage document does not count.
@@ -255,28 +248,29 @@ export class Stager {
     }
     const buffer = this.#buffer;
     this.#ahead = { ...this.#ahead, progress: this.#progress.toStage() };
-    const ahead = this.#ahead;
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    const sequence = this.#sequence++;
-    const quarantine = this.#quarantine;
+    const made = { buffer, quarantine: this.#quarantine, dropped: this.#dropped };
     this.#quarantine = [];
+    this.#dropped = 0;
     this.#buffer = this.#spare ?? new RowBuffer();
     this.#spare = null;
     this.#bodyBytes = 0;
     this.#since = Date.now();
-    this.#writing = this.#write({ buffer, quarantine, dropped }, ahead, sequence);
+    this.#writing = this.#write(made, this.#ahead, this.#sequence++);
     // Awaited at the next flush; until then a failure must not count as unhandled.
     this.#writing.catch(() => {});
   }
 
-  async #write({ buffer, quarantine, dropped }: Buffered, ahead: Stage, sequence: number): Promise<void> {
+  async #write(
+    { buffer, quarantine, dropped }: { buffer: RowBuffer; quarantine: readonly Cells[]; dropped: number },
+    ahead: Stage,
+    sequence: number,
+  ): Promise<void> {
     const { staging, run, input, reader } = this.#options;
     const { store, attempt } = staging;
     const known = reader.columns.toColumns();
-    let { chunks, duplicates } = this.#stage;
+    let { chunks } = this.#stage;
+    let duplicates = this.#stage.duplicates + dropped;
     let shifted = ahead.shifted || dropped > 0;
-    duplicates += dropped;
     if (quarantine.length > 0) {
       const name = `${input.call}-${attempt}-${sequence}`;
       await writeQuarantine(

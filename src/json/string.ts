@@ -89,10 +89,19 @@ function utf8(point: number): string {
   );
 }
 
-/** Number of control characters (U+0000 to U+001F) in a text: about 0.6 ms per megabyte without any, 3 ms with line breaks. */
+/** Text is counted in pieces, as bytes: in a string, each character would cost five times as much. */
+const piece = Buffer.allocUnsafeSlow(32 * 1024);
+
+/** Number of control characters (U+0000 to U+001F) in a text. Most texts have none, which the expression finds soonest. */
 export function countControls(text: ByteString): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
-  return text.match(/[\u0000-\u001f]/g)?.length ?? 0;
+  if (!/[\u0000-\u001f]/.test(text)) return 0;
+  let count = 0;
+  for (let from = 0; from < text.length; from += piece.length) {
+    const size = piece.write(text.slice(from, from + piece.length), 'latin1');
+    for (let at = 0; at < size; at++) if (piece[at]! < 0x20) count++;
+  }
+  return count;
 }
 
 /** Offset of the first control character inside a string of JSON text; -1 for none. */

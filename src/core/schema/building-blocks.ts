@@ -86,6 +86,14 @@ function converted<Found, T>(value: Found, read: (value: Found) => T, context: z
   }
 }
 
+/**
+ * A problem that a refinement found, at a path within its value. Unlike a text alone, it does not keep zod from checking
+ * the rest: all problems are reported together.
+ */
+export function problem(message: string, ...path: (string | number)[]) {
+  return { code: 'custom', message, path } as const;
+}
+
 interface DurationOptions {
   /** The unit to suggest for a number without a unit. */
   readonly unit: 'ms' | 's' | 'm' | 'h' | 'd';

@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { compareWith, decimalLimit, isDecimal } from '../decimal.js';
 import { DAY_MS } from '../duration.js';
-import { choice, count, duration, fieldName, fieldNames, parsedValue, section } from './building-blocks.js';
+import {
+  choice,
+  count,
+  duration,
+  fieldName,
+  fieldNames,
+  parsedValue,
+  problem,
+  section,
+} from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 /** The most checks of a resource, after lists of fields are taken apart. It bounds the manifest. */
@@ -53,9 +62,9 @@ const rows = section({
   max: wholeRows.optional().describe('Most rows.'),
 }).superRefine(({ min, max }, context) => {
   if (min === undefined && max === undefined)
-    context.addIssue('has neither min nor max; allowed: at least one');
+    context.addIssue(problem('has neither min nor max; allowed: at least one'));
   if (min !== undefined && max !== undefined && min > max)
-    context.addIssue(`found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+    context.addIssue(problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`));
 });
 
 const change = section({
@@ -67,7 +76,7 @@ const change = section({
   over: count(DAYS.least, DAYS.most).optional().describe(`Number of days. Default: \`${DAYS.usual}\`.`),
 }).superRefine((limits, context) => {
   if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
-    context.addIssue('has no limit; allowed: at least one of max, new, gone');
+    context.addIssue(problem('has no limit; allowed: at least one of max, new, gone'));
 });
 
 const value = z
@@ -87,11 +96,7 @@ const oneOf = perField(
     .superRefine((values, context) => {
       for (const [at, one] of values.entries())
         if (typeof one === 'number' && Number.isInteger(one) && !Number.isSafeInteger(one))
-          context.addIssue({
-            code: 'custom',
-            path: [at],
-            message: 'found a number with more digits than are exact; put it in quotes',
-          });
+          context.addIssue(problem('found a number with more digits than are exact; put it in quotes', at));
     }),
   'a map from field names to lists of values, such as { status: [open, closed] }',
 );
@@ -102,9 +107,11 @@ const range = perField(
     max: literal.optional().describe('Greatest value.'),
   }).superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined)
-      context.addIssue('has neither min nor max; allowed: at least one');
+      context.addIssue(problem('has neither min nor max; allowed: at least one'));
     if (min !== undefined && max !== undefined && compareWith(min, decimalLimit(max))! > 0)
-      context.addIssue(`found min ${min} and max ${max}; allowed: a min that is not greater than max`);
+      context.addIssue(
+        problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
+      );
   }),
   'a map from field names to limits, such as { durationSeconds: { min: 0, max: 86400 } }',
 );
@@ -141,11 +148,11 @@ const check = section({
   if (found.length === 1) {
     const { change: limits, of } = parsed;
     if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
-      context.addIssue('found new or gone with `of: run`; allowed with `of: run`: max and over');
+      context.addIssue(problem('found new or gone with `of: run`; allowed with `of: run`: max and over'));
     return;
   }
   const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
-  context.addIssue(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`);
+  context.addIssue(problem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`));
 });
 
 /** `checks` of a resource: a flat list, one check for each field. */
@@ -156,13 +163,15 @@ export const checks = z
   .transform((parsed) => parsed.flatMap(settingsOf))
   .superRefine((all, context) => {
     if (all.length > MAX_CHECKS)
-      context.addIssue(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`);
+      context.addIssue(
+        problem(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`),
+      );
     const seen = new Set<string>();
     for (const one of all) {
       const name = `${one.kind}${'field' in one ? `(${one.field})` : ''}`;
       if (seen.has(`${one.of} ${name}`))
         context.addIssue(
-          `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`,
+          problem(`found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`),
         );
       seen.add(`${one.of} ${name}`);
     }
@@ -206,6 +215,7 @@ function perField<Value extends z.ZodType>(each: Value, allowed: string) {
   return z
     .record(z.string(), each, { error: ({ input }) => invalidValue(input, allowed) })
     .superRefine((found, context) => {
-      if (Object.keys(found).length === 0) context.addIssue(`found an empty map; allowed: ${allowed}`);
+      if (Object.keys(found).length === 0)
+        context.addIssue(problem(`found an empty map; allowed: ${allowed}`));
     });
 }

@@ -27,6 +27,12 @@ function problemOf(checks: string, more = ''): string {
 const STOP = { of: 'snapshot', onFail: 'stop' } as const;
 
 describe('checks in the configuration', () => {
+  it('have all their problems reported together', () => {
+    const message = problemOf('[{ rows: { min: 1, max: 0 }, notNull: a }]');
+    expect(message).toContain('has 2 checks: rows, notNull');
+    expect(message).toContain('found min 1 and max 0');
+  });
+
   it('become one check for each field, with their defaults', () => {
     expect(
       checksOf(`

@@ -39,7 +39,8 @@ interface ReadMirrorOptions {
 /**
  * Reads a mirror's state. The pending steps come from the server, which knows them without a worker.
  *
- * @returns `null` if the mirror does not exist, or Temporal does not answer
+ * @returns `null` if the mirror does not exist
+ * @throws an SDK error if Temporal does not answer
  */
 export async function readMirror(
   temporal: TemporalClient,
@@ -55,8 +56,9 @@ export async function readMirror(
       ...(await withDeadline(temporal, () => readSteps(temporal, connection, resource), timeoutMs)),
       status,
     };
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
   }
 }
 

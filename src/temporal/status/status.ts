@@ -168,7 +168,8 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
   const { timeoutMs, hasWorker = null } = options;
   const [lake, mirror] = await Promise.all([
     readLake(store, connection, name),
-    temporal === null ? null : readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }),
+    // A mirror that cannot be read leaves the lake.
+    temporal && readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }).catch(() => null),
   ]);
   const status = mirror?.status ?? null;
   const isIdle = status !== null && status.active === null;

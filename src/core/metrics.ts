@@ -33,6 +33,9 @@ export interface MetricDefinition {
   readonly description: string;
 }
 
+const counter = metric('counter', 'connection');
+const gauge = metric('gauge', 'resource');
+
 /**
  * A server of metrics pays for each series of each connection. So only what an alert needs has the label `resource`, and
  * durations are sums of seconds instead of histograms: a connection with four resources has at most 65 series.
@@ -136,20 +139,9 @@ export type MetricSinks = {
 
 export const NO_METER: Meter = { record() {} };
 
-function counter(
-  name: string,
-  unit: string,
-  description: string,
-  per: MetricDefinition['per'] = 'connection',
-): MetricDefinition {
-  return { name: `worktrack_${name}`, kind: 'counter', per, unit, description };
-}
-
-function gauge(
-  name: string,
-  unit: string,
-  description: string,
-  per: MetricDefinition['per'] = 'resource',
-): MetricDefinition {
-  return { name: `worktrack_${name}`, kind: 'gauge', per, unit, description };
+/** Makes definitions of one kind. @param usual the labels of most of them */
+function metric(kind: MetricDefinition['kind'], usual: MetricDefinition['per']) {
+  return (name: string, unit: string, description: string, per = usual): MetricDefinition => ({
+    ...{ name: `worktrack_${name}`, kind, per, unit, description },
+  });
 }

@@ -60,14 +60,13 @@ export async function backfillWorkflow(input: BackfillInput): Promise<ExportResu
     mode: input.since === undefined || reconcile ? 'full' : 'increment',
     reconcile,
     allowDeletes: input.allowDeletes === true,
-    since: reconcile || input.since === undefined ? null : sinceOf(input.since),
+    // An invalid time stays as it is: the check of the request then reports it for each resource.
+    since:
+      reconcile || input.since === undefined
+        ? null
+        : (parseSince(input.since) ?? (input.since as UtcSeconds)),
   } as const;
   return requestRuns(input, runSpec(Date.now(), changes));
-}
-
-/** An invalid time stays as it is: the check of the request then reports it for each resource. */
-function sinceOf(text: string): UtcSeconds {
-  return parseSince(text) ?? (text as UtcSeconds);
 }
 
 /**

@@ -15,36 +15,23 @@ export function exportDetails({ connection, runs }: ExportProgress): string {
 }
 
 /** The current activity of a mirror and the outcome of its last run. */
-export function mirrorDetails({
-  connection,
-  resource,
-  active,
-  checkpoint,
-  published,
-  waiting,
-  lastRun,
-}: MirrorStatus): string {
-  const lines: [string, string][] = [
-    [
-      'now',
+export function mirrorDetails(status: MirrorStatus): string {
+  const { connection, resource, active, checkpoint, published, waiting, lastRun } = status;
+  const facts = {
+    now:
       active === null
         ? 'idle'
         : `${active.phase}, ${active.pages} pages, ${active.rows} rows (run ${active.runId})`,
-    ],
-    ['waiting', String(waiting)],
-    ['published', published === null ? 'never' : `run ${published.runId}, ${published.rows} rows`],
-    ['checkpoint', checkpoint?.updatedSince ?? 'none'],
-    ['last outcome', outcomeText(lastRun)],
-    ['error', lastRun?.error?.message ?? ''],
-  ];
-  const shown = lines.filter(([, value]) => value !== '');
-  return [
-    `**${resource}** (${connection})`,
-    '',
-    '| | |',
-    '|---|---|',
-    ...shown.map(([name, value]) => `| ${name} | ${cell(value)} |`),
-  ].join('\n');
+    waiting: String(waiting),
+    published: published === null ? 'never' : `run ${published.runId}, ${published.rows} rows`,
+    checkpoint: checkpoint?.updatedSince ?? 'none',
+    'last outcome': outcomeText(lastRun),
+    error: lastRun?.error?.message ?? '',
+  };
+  const lines = Object.entries(facts).flatMap(([name, value]) =>
+    value === '' ? [] : [`| ${name} | ${cell(value)} |`],
+  );
+  return [`**${resource}** (${connection})`, '', '| | |', '|---|---|', ...lines].join('\n');
 }
 
 function outcomeText(report: RunReport | null): string {

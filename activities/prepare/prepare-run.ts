@@ -8,7 +8,7 @@ import { ColumnSet } from '../../src/lake/rows/data-columns.js';
 import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
 import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
-import { ALL_REMOVED, type ObjectStore, removalWarning } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, type ObjectStore, removalWarnings } from '../../src/lake/store/index.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../shared/base-snapshot.js';
 import type { OpenConnection } from '../shared/deps.js';
@@ -76,8 +76,7 @@ export async function prepareRun(
     input.rollbackTo === null
       ? null
       : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
-  const removals = removalWarning(input.refused ?? ALL_REMOVED);
-  const warnings: string[] = [...fromHead, ...(removals === null ? [] : [removals])];
+  const warnings: string[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
   if (before !== null) {
     checkKey(resource, before);
     if (rollback !== null) checkKey(resource, rollback);

@@ -16,12 +16,12 @@ export function addRemovals(...removals: readonly Removal[]): Removal {
   );
 }
 
-/** The warning about objects that the store refused to remove; `null` if there are none. */
-export function removalWarning({ refused, said }: Removal): string | null {
-  if (refused === 0) return null;
+/** The warning about objects that the store refused to remove; none if there are none. */
+export function removalWarnings({ refused, said }: Removal): readonly string[] {
+  if (refused === 0) return [];
   const objects = refused === 1 ? '1 object that is' : `${refused} objects that are`;
-  return (
+  return [
     `clean-up: the store refused to remove ${objects} no longer needed (${said}), so the lake grows. The published data is ` +
-    'complete. Allow s3:DeleteObject, or end the lock or retention of the bucket; the next clean-up tries again.'
-  );
+      'complete. Allow s3:DeleteObject, or end the lock or retention of the bucket; the next clean-up tries again.',
+  ];
 }

@@ -3,7 +3,7 @@ import { errorMessage } from '../core/errors.js';
 import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import { ObjectNotFoundError, type Removal, removalWarning } from '../lake/store/index.js';
+import { ObjectNotFoundError, type Removal, removalWarnings } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
@@ -35,10 +35,8 @@ export async function followPointer(task: TableTask): Promise<Followed> {
   if (table.state.version < 0) return followed;
   try {
     const refused = await maintainTable(task.store, table, { ...task, now: task.now() });
-    const warning = removalWarning(refused);
-    return warning === null
-      ? followed
-      : { ...followed, warnings: [...followed.warnings, `table: ${warning}`] };
+    const left = removalWarnings(refused).map((warning) => `table: ${warning}`);
+    return { ...followed, warnings: [...followed.warnings, ...left] };
   } catch (error) {
     task.signal.throwIfAborted();
     const warning = `table: it shows the published run, but its clean-up failed: ${errorMessage(error)}. The next run repeats it`;

@@ -24,7 +24,7 @@ import type {
 import type { MetricSinks } from '../../src/core/metrics.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { runPhases, type Steps } from '../../src/core/phases.js';
-import { ALL_REMOVED, removalWarning } from '../../src/core/removal.js';
+import { ALL_REMOVED, removalWarnings } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { activity, untilGivenUp, workOf } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
@@ -58,7 +58,7 @@ async function run(
   const hookWarnings = await startOnPublished(result.onPublished, runId, mirror);
   const { known, found } = await sweepAfter(result, active.runId, work, mirror);
   // The sweep has tried again what an earlier one could not remove.
-  const left = limitWarnings([...warnings, ...tableWarnings]).filter((warning) => warning !== known);
+  const left = limitWarnings([...warnings, ...tableWarnings]).filter((one) => !known.includes(one));
   const { resource } = mirror.state;
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
@@ -87,15 +87,15 @@ async function sweepAfter(
   requested: RunId,
   work: 'manual' | 'background',
   mirror: Mirror,
-): Promise<{ readonly known: string | null; readonly found: readonly string[] }> {
-  const known = removalWarning(mirror.state.sweepAt?.refused ?? ALL_REMOVED);
-  if (swept === null) return { known: null, found: [] };
+): Promise<{ readonly known: readonly string[]; readonly found: readonly string[] }> {
+  const known = removalWarnings(mirror.state.sweepAt?.refused ?? ALL_REMOVED);
+  if (swept === null) return { known: [], found: [] };
   if (swept === 'to do') {
     const ended = [requested, ...endedRuns(mirror.state)].filter((id) => id !== runId);
     return { known, found: await sweep(mirror, { runId, replaced: ended, work }) };
   }
   mirror.change(afterSweep(mirror.state, swept, Date.now()));
-  return { known, found: [removalWarning(swept.refused) ?? []].flat() };
+  return { known, found: removalWarnings(swept.refused) };
 }
 
 /**

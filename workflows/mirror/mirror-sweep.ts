@@ -9,7 +9,7 @@ import type {
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { sweepWarning } from '../../src/core/mirror-requests.js';
-import { removalWarning } from '../../src/core/removal.js';
+import { removalWarnings } from '../../src/core/removal.js';
 import { activity } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
 import { fenced, type Mirror } from './mirror-handle.js';
@@ -96,7 +96,7 @@ export async function sweep(
   try {
     const swept = await CancellationScope.nonCancellable(() => run(input));
     mirror.change(afterSweep(mirror.state, { before, ...swept }, Date.now()));
-    return [removalWarning(swept.refused) ?? []].flat();
+    return removalWarnings(swept.refused);
   } catch (error) {
     const { message } = toRunError(error);
     log.warn('the sweep failed; a later one repeats it', { error: message });

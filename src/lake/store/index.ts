@@ -1,4 +1,4 @@
-export { ALL_REMOVED, addRemovals, type Removal, removalWarning } from '../../core/removal.js';
+export { ALL_REMOVED, addRemovals, type Removal, removalWarnings } from '../../core/removal.js';
 export { ObjectNotFoundError, StoreError, type StoreErrorKind, StoreUnclearError } from './errors.js';
 export { type HeldStore, holdObjects } from './held-store.js';
 export { toObjectKey } from './key.js';

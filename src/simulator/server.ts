@@ -45,6 +45,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const host = options.host ?? '127.0.0.1';
   try {
     await once(server.listen(options.port ?? 0, host), 'listening');
+    // For example too many open files. Existing connections are still served.
+    server.on('error', () => {});
   } catch (error) {
     service.close();
     throw error;

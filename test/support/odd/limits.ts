@@ -3,14 +3,14 @@ import type { OddCase } from './odd-case.js';
 const refused = {
   exit: 3,
   rows: 'none',
-  says: /tasks: GET .* answered 403 and says: Forbidden \(refused\)\. .*lack a grant/,
+  says: /tasks: GET .* answered 403 and says: Forbidden\. .*lack a grant/,
 } as const;
 
 const SHORT = '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 20s }\n';
 const lasting = {
   exit: 3,
   rows: 'none',
-  says: /answered 403 and says: Daily quota exceeded\.\. Its headers show a rate limit .*Otherwise the service refuses .*lack a grant/,
+  says: /answered 403 and says: Daily quota exceeded\. Its headers show a rate limit .*Otherwise the service refuses .*lack a grant/,
 } as const;
 const challenged = {
   exit: 3,

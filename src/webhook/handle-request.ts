@@ -61,12 +61,7 @@ export interface WebhookHandler {
  * createServer(handle).listen(8080, '127.0.0.1');
  */
 export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHandler {
-  const handler = new Handler(options);
-  return {
-    handle: (request, response) => void handler.handle(request, response),
-    checkSecrets: () => handler.checkSecrets(),
-    close: () => handler.close(),
-  };
+  return new Handler(options);
 }
 
 /** A notice, a handshake, or both. */
@@ -76,7 +71,7 @@ interface Received {
   readonly handshake: Handshake | null;
 }
 
-class Handler {
+class Handler implements WebhookHandler {
   readonly #ready: () => Promise<void>;
   readonly #waitMs: number;
   readonly #maxNotices: number;
@@ -106,16 +101,17 @@ class Handler {
     this.#coalescer = new Coalescer(sendKey, spacingMs);
   }
 
-  async checkSecrets(): Promise<void> {
-    for (const receiver of this.#receivers.values()) await receiver.checkSecret();
-  }
+  // Functions and not methods, because users pass them on by themselves.
+  readonly handle: RequestListener = (request, response) => void this.#serve(request, response);
 
-  close(): void {
-    this.#log.close();
-  }
+  readonly checkSecrets = async (): Promise<void> => {
+    for (const receiver of this.#receivers.values()) await receiver.checkSecret();
+  };
+
+  readonly close = (): void => this.#log.close();
 
   /** Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const answer = await this.#respond(request);
       if (answer === null) response.destroy();

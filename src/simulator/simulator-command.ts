@@ -2,7 +2,12 @@ import { parseArgs } from 'node:util';
 import { errorMessage } from './http/reply.js';
 import { oddList } from './odd/index.js';
 import { startSimulator } from './server.js';
-import { DEMO_KEY, DEMO_ORGANIZATION, type SimulatorOptions } from './simulator-options.js';
+import {
+  BUILT_IN_RESOURCES,
+  DEMO_KEY,
+  DEMO_ORGANIZATION,
+  type SimulatorOptions,
+} from './simulator-options.js';
 
 const FLAGS = {
   port: { type: 'string' },
@@ -29,15 +34,8 @@ const FLAGS = {
   odd: { type: 'string', multiple: true },
 } as const;
 
-const COUNTED = [
-  'projects',
-  'tasks',
-  'time-entries',
-  'calendar-entries',
-  'members',
-  'clients',
-  'tags',
-] as const;
+/** The option of each resource has its name. */
+const COUNTED = BUILT_IN_RESOURCES.map(({ name }) => name as keyof typeof FLAGS);
 
 /** Parses the command-line options. Throws an error with a message for the user if an option is invalid. */
 function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): SimulatorOptions {

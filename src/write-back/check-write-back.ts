@@ -1,4 +1,5 @@
 import { isAscii as bufferIsAscii } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { toByteString } from '../core/brands.js';
 import {
   type InputFormat,
@@ -11,7 +12,6 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { checkBatch, continuedBatch, readBatch, textColumns } from './batch-file.js';
 import { checkBatchId } from './batch-layout.js';
 import type { InputRow } from './fields.js';
-import { BatchHash } from './idempotency-key.js';
 import {
   type InputColumn,
   mixedColumns,
@@ -118,12 +118,10 @@ async function checkSource(
   const published = await publishedSnapshotOf(store, resource);
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
   const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
-  const hash = new BatchHash(resource);
-  const bytes = await hashInput(source, hash);
+  const { sha256, batchIdOf, ...bytes } = await readBytes(source, resource);
   const resolve = { format, types: known, csv, keyColumn, bytes };
   const { reading, settings } = await resolveReading(source, request, resolve);
-  const hashed = hash.finish(settings);
-  const batchId = given ?? hashed.batchId;
+  const batchId = given ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);
   const { name, baseUrl } = connection;
   const identity = { connection: name, baseUrl, resource, kind: kindOf(format), keyColumn };
@@ -171,7 +169,7 @@ async function checkSource(
     deletedRows: facts.deletedRows,
     mixed: mixedColumns(columns, types.published),
     unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
-    sha256: hashed.contentSha256,
+    sha256,
     settings,
     source,
     eachRow: () => readRows(source.open(), { format, types, reading, keyColumn }),
@@ -209,13 +207,23 @@ function checkColumns(
   );
 }
 
-async function hashInput(source: InputSource, hash: BatchHash): Promise<InputBytes> {
+/** Reads an input once. Its batch id is the hash of resource, bytes, and the settings that change what is sent. */
+async function readBytes(
+  source: InputSource,
+  resource: WritableResource,
+): Promise<InputBytes & { readonly sha256: string; batchIdOf(settings: string): string }> {
+  const content = createHash('sha256');
+  const batch = createHash('sha256').update(`${resource}\n`);
   let isAscii = true;
   let head = '';
   for await (const chunk of source.open()) {
-    hash.update(chunk);
+    content.update(chunk);
+    batch.update(chunk);
     isAscii &&= bufferIsAscii(chunk);
     if (head.length < HEAD_BYTES) head += Buffer.from(chunk).toString('latin1', 0, HEAD_BYTES);
   }
-  return { isAscii, hasMark: markOf(head) !== null };
+  return {
+    ...{ isAscii, hasMark: markOf(head) !== null, sha256: content.digest('hex') },
+    batchIdOf: (settings) => batch.update(settings === '' ? '' : `\n${settings}`).digest('hex'),
+  };
 }

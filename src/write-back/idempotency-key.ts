@@ -1,5 +1,4 @@
-import { createHash, hash } from 'node:crypto';
-import type { WritableResource } from '../core/contract/write-back.js';
+import { hash } from 'node:crypto';
 import type { Field } from './fields.js';
 
 /** UUID namespace of all idempotency keys of this package (RFC 9562 5.5). */
@@ -29,29 +28,4 @@ export function contentHash(fields: readonly Field[]): Buffer {
 /** SHA-256 of a text: 32 bytes. */
 export function textHash(text: string): Buffer {
   return hash('sha256', Buffer.from(text, 'utf8'), 'buffer');
-}
-
-/** Computes the batch id of an input from its resource and its bytes: 64 hexadecimal digits. */
-export class BatchHash {
-  readonly #batch;
-  readonly #content = createHash('sha256');
-
-  constructor(resource: WritableResource) {
-    this.#batch = createHash('sha256').update(`${resource}\n`);
-  }
-
-  update(chunk: Uint8Array): void {
-    this.#batch.update(chunk);
-    this.#content.update(chunk);
-  }
-
-  /**
-   * Must be called only once.
-   *
-   * @param settings the settings that change what is sent, as text; `''` without any
-   */
-  finish(settings = ''): { batchId: string; contentSha256: string } {
-    if (settings !== '') this.#batch.update(`\n${settings}`);
-    return { batchId: this.#batch.digest('hex'), contentSha256: this.#content.digest('hex') };
-  }
 }

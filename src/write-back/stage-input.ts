@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { WriteBackInput } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
 import { inputKey } from './batch-layout.js';
 import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
-import { BatchHash } from './idempotency-key.js';
 import { InputError } from './input-error.js';
 import { withTemporaryFile } from './input-source.js';
 
@@ -24,12 +24,12 @@ export async function copyInput(
   if ((await store.head(key)) === null) {
     const writer = store.openWriter(key);
     try {
-      const hash = new BatchHash(resource);
+      const hash = createHash('sha256');
       for await (const chunk of source.open()) {
         hash.update(chunk);
         await writer.write(chunk);
       }
-      if (hash.finish().contentSha256 !== sha256) {
+      if (hash.digest('hex') !== sha256) {
         throw new InputError(`${source.name} changed while it was read`, null, 'Run the command again.');
       }
       await writer.finish();

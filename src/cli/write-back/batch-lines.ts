@@ -12,14 +12,8 @@ export function resultLine({ batchId, outcome, counts, unsent }: WriteBackResult
 }
 
 /** Warnings, errors and what to do next, for stderr. */
-export function batchDiagnostics({
-  outcome,
-  counts,
-  unsent,
-  warnings,
-  error,
-  results,
-}: WriteBackResult): string[] {
+export function batchDiagnostics(result: WriteBackResult): string[] {
+  const { outcome, counts, unsent, warnings, error, results } = result;
   const lines = warnings.map((text) => `warning: ${text}`);
   if (error !== null && outcome !== 'cancelled') lines.push(`${outcome}: ${error.message}`);
   if (outcome === 'cancelled')

@@ -44,16 +44,11 @@ import {
   unsentRow,
 } from './written-policy.js';
 
-interface WriteBackOptions extends GlobalOptions {
+interface WriteBackOptions
+  extends GlobalOptions,
+    Omit<WriteBackSource, 'resource' | 'file' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
   readonly dryRun?: boolean;
-  readonly keyColumn?: string;
-  readonly batchId?: string;
-  readonly format?: InputFormat;
-  readonly delimiter?: string;
-  readonly encoding?: string;
-  readonly decimalComma?: boolean;
   readonly dateFormat?: readonly string[];
-  readonly timezone?: string;
   readonly dropColumn?: readonly string[];
   readonly textColumn?: readonly string[];
   readonly unknown?: 'resend' | 'skip';
@@ -76,12 +71,15 @@ export async function runWriteBack(
       const published = pointerKey(writableResource(resource));
       await retry(() => store.head(published));
       return orOutOfReach(async () => {
-        const source = { resource, file: path, ...sourceOptions(options) };
-        const input = await checkWriteBack(connection, store, source);
+        const input = await checkWriteBack(connection, store, {
+          ...options,
+          ...{ resource, file: path, dateFormats: options.dateFormat },
+          ...{ dropColumns: options.dropColumn, textColumns: options.textColumn },
+        });
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
         const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), asked);
         if (before !== null && options.dryRun !== true)
-          return finishWritten(input, before, { connection, store }, options);
+          return finishWritten(input, before, connection, store, options);
         const earlier = await findEarlierRows(store, input);
         if (options.dryRun === true) {
           for (const line of earlierLines(earlier, asked)) output.note(line);
@@ -101,7 +99,7 @@ export async function runWriteBack(
         const result = await withTemporal(options, (temporal) =>
           startAndFollowBatch(temporal, connection, staged, options),
         );
-        return finish(result, { connection, store }, options);
+        return finish(result, connection, store, options);
       });
     }),
   );
@@ -128,18 +126,14 @@ async function startAndFollowBatch(
   }
 }
 
-interface BatchLake {
-  readonly connection: ConnectionSettings;
-  readonly store: ObjectStore;
-}
-
 async function finish(
   result: WriteBackResult,
-  { connection, store }: BatchLake,
-  options: WriteBackOptions,
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  { json }: WriteBackOptions,
 ): Promise<ExitCode> {
   const { batchId, outcome, counts, results } = result;
-  if (options.json === true) printJson({ batchId, outcome, counts, results });
+  if (json === true) printJson({ batchId, outcome, counts, results });
   else output.out(resultLine(result));
   if (results !== null && counts.rejected + counts.unknown > 0) {
     if (process.stderr.isTTY)
@@ -156,7 +150,8 @@ async function finish(
 function finishWritten(
   { batchId, rows }: CheckedInput,
   { at, written }: WrittenBatch,
-  lake: BatchLake,
+  connection: ConnectionSettings,
+  store: ObjectStore,
   options: WriteBackOptions,
 ): Promise<ExitCode> {
   if (options.again === true)
@@ -167,17 +162,8 @@ function finishWritten(
   const { counts, results, unsent } = written;
   const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
   const nothing = { refusals: null, warnings: [], error: null };
-  return finish({ batchId, outcome, counts, results, rows, unsent, ...nothing }, lake, options);
-}
-
-function sourceOptions(options: WriteBackOptions): Omit<WriteBackSource, 'resource' | 'file'> {
-  const { format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone } = options;
-  return {
-    ...{ format, keyColumn, batchId, delimiter, encoding, decimalComma, timezone },
-    dateFormats: options.dateFormat,
-    dropColumns: options.dropColumn,
-    textColumns: options.textColumn,
-  };
+  const result = { batchId, outcome, counts, results, rows, unsent, ...nothing } as const;
+  return finish(result, connection, store, options);
 }
 
 /** What the user should know about an input before it is sent. */

@@ -55,10 +55,7 @@ export interface CheckedInput {
   readonly columns: readonly InputColumn[];
   /** How the input is read. */
   readonly reading: InputReading;
-  /** Lines without any value, which are not rows. */
-  readonly blankLines: number;
-  /** Rows of an export that are deleted in the service, which are left out. */
-  readonly deletedRows: number;
+  readonly facts: InputFacts;
   /** Columns of a CSV whose published values have several types; they are sent as text. */
   readonly mixed: readonly string[];
   /** Columns of a CSV that no published row has had; empty if nothing is published. */
@@ -165,8 +162,7 @@ async function checkSource(
     reading,
     fileRows,
     columns,
-    blankLines: facts.blankLines,
-    deletedRows: facts.deletedRows,
+    facts,
     mixed: mixedColumns(columns, types.published),
     unpublished: unpublishedColumns(columns, types.published).filter((name) => name !== keyColumn),
     sha256,

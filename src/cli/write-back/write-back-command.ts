@@ -167,7 +167,8 @@ function finishWritten(
 }
 
 /** What the user should know about an input before it is sent. */
-function inputNotes({ unpublished, mixed, resource, blankLines, deletedRows }: CheckedInput): string[] {
+function inputNotes({ unpublished, mixed, resource, facts }: CheckedInput): string[] {
+  const { blankLines, deletedRows } = facts;
   const notes = unpublished.map(
     (name) =>
       `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +

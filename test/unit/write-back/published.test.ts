@@ -109,7 +109,7 @@ describe('an input, compared with the published snapshot', () => {
     const head = '_run_id,_synced_at,_deleted_at,_run_id__field,description\n';
     const text = `${head}r,2026-11-21T02:00:00Z,,own,kept\nr,2026-11-21T02:00:00Z,2026-11-21T02:00:00Z,own,gone\n`;
     expect(await files.bodies('x.csv', text)).toEqual([{ _run_id: 'own', description: 'kept' }]);
-    expect(await files.check('x.csv', text)).toMatchObject({ rows: 1, deletedRows: 1 });
+    expect(await files.check('x.csv', text)).toMatchObject({ rows: 1, facts: { deletedRows: 1 } });
     expect(await files.bodies('x.csv', text, { dropColumns: ['_deleted_at'] })).toHaveLength(2);
     const json =
       '[{"_run_id":"r","_deleted_at":null,"description":"kept"},{"_deleted_at":"x","description":"gone"}]';

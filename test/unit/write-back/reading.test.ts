@@ -244,6 +244,6 @@ describe('lines without any value', () => {
   ] as const)
     it(`are counted and are not rows: ${name} ${text.slice(0, 20)}`, async () => {
       expect(await files.bodies(name, text)).toEqual([{ a: '1' }, { a: '2' }]);
-      expect(await files.check(name, text)).toMatchObject({ rows: 2, blankLines: 2 });
+      expect(await files.check(name, text)).toMatchObject({ rows: 2, facts: { blankLines: 2 } });
     });
 });

@@ -259,7 +259,7 @@ describe('a file that a spreadsheet program has made', () => {
         return;
       }
       expect(await files.bodies(name, bytes, options)).toEqual(expected);
-      expect((await files.check(name, bytes, options)).blankLines).toBe(blankLines);
+      expect((await files.check(name, bytes, options)).facts.blankLines).toBe(blankLines);
     });
   }
 });

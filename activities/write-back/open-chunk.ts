@@ -16,6 +16,7 @@ import {
   isWritten,
   type LoggedRow,
   type RowReceipt,
+  type Said,
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
@@ -34,12 +35,6 @@ export interface SendAttemptOptions {
   readonly endBefore: number;
   /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
   readonly limitedSince: number | null;
-}
-
-/** What the service said about a row without an outcome. */
-export interface Said {
-  readonly status: number | null;
-  readonly message: string | null;
 }
 
 /**

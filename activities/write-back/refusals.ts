@@ -2,11 +2,11 @@ import type { ApplicationFailure } from '@temporalio/activity';
 import { REFUSAL_REMEDY, RefusedError, refusalScope } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import type { RowReceipt } from '../../src/write-back/plan-file.js';
+import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import type { ChunkFeed } from './chunk-feed.js';
-import type { RowTask, Said, SendAttemptOptions } from './open-chunk.js';
+import type { RowTask, SendAttemptOptions } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
 import { hasAcceptedRow } from './stored-batch.js';
 
@@ -208,12 +208,6 @@ const MAX_WAIT_MS = MINUTE_MS;
 /** Rows that wait at the same time before new rows follow slowly. */
 const MAX_AT_ONCE = 4;
 
-interface Limited<Row> {
-  readonly row: Row;
-  /** Milliseconds since 1970. */
-  readonly dueAt: number;
-}
-
 /**
  * Rows that the service refuses with words about a limit. Words are weak evidence, so all rows of a batch share one budget
  * of time. It ends when another row is accepted: then the limit, if it is one, is that of the refused row.
@@ -221,7 +215,8 @@ interface Limited<Row> {
 export class LimitedRows<Row> {
   /** When the first of the current refusals arrived, in milliseconds since 1970; `null` if no row waits for a limit. */
   since: number | null;
-  #waiting: Limited<Row>[] = [];
+  /** `dueAt`: milliseconds since 1970. */
+  #waiting: { readonly row: Row; readonly dueAt: number }[] = [];
   /** When the next new row may be sent, in milliseconds since 1970. */
   #nextNew = 0;
   /** For each refused row, the order of its first refusal, and how often it has waited. */

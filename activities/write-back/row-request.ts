@@ -11,7 +11,7 @@ import {
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
-import type { RowReceipt } from '../../src/write-back/plan-file.js';
+import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
 import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-back/write-request.js';
 import type { RowTask, SendAttemptOptions } from './open-chunk.js';
 
@@ -24,14 +24,9 @@ export interface Refusal {
 export type RequestOutcome =
   | { readonly kind: 'settled'; readonly receipt: RowReceipt }
   /** A complete response leaves the outcome unknown. Another request in this run would get the same response. */
-  | { readonly kind: 'unclear'; readonly status: number | null; readonly message: string }
+  | ({ readonly kind: 'unclear' } & Said)
   /** The row may have been written. `stop`: why the attempt must send no other row; `null` if it may. */
-  | {
-      readonly kind: 'in-doubt';
-      readonly status: number | null;
-      readonly message: string;
-      readonly stop: unknown;
-    }
+  | ({ readonly kind: 'in-doubt'; readonly stop: unknown } & Said)
   /** This attempt did not write the row. `stop` as above. */
   | { readonly kind: 'unsent'; readonly stop: unknown }
   | { readonly kind: 'refused'; readonly refusal: Refusal }

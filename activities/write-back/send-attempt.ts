@@ -1,8 +1,8 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events';
 import type { RowOutcome, SendHeartbeat } from '../../src/core/contract/write-back.js';
-import { isWritten, type RowReceipt } from '../../src/write-back/plan-file.js';
+import { isWritten, type RowReceipt, type Said } from '../../src/write-back/plan-file.js';
 import { ChunkFeed } from './chunk-feed.js';
-import type { OpenChunk, RowTask, Said, SendAttemptOptions } from './open-chunk.js';
+import type { OpenChunk, RowTask, SendAttemptOptions } from './open-chunk.js';
 import { Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
 import { endpointMissing, stopFailure, unsettledFailure } from './stop-reasons.js';

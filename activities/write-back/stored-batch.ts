@@ -92,14 +92,11 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
   );
 }
 
-interface ChunkLogKeys {
-  /** Logs with a receipt for every row. There is more than one if a replaced attempt completed the chunk as well. */
-  readonly done: readonly ObjectKey[];
-  readonly open: readonly ObjectKey[];
-}
-
-/** The log keys of a plan, by chunk number. */
-export type LogIndex = ReadonlyMap<number, ChunkLogKeys>;
+/**
+ * The log keys of a plan, by chunk number. `done`: logs with a receipt for every row. There is more than one if a replaced
+ * attempt completed the chunk as well.
+ */
+export type LogIndex = ReadonlyMap<number, Readonly<Record<'done' | 'open', readonly ObjectKey[]>>>;
 
 /** Lists the logs of a plan. */
 export async function readLogIndex(store: ObjectStore, plan: ObjectKey): Promise<LogIndex> {

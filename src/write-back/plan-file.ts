@@ -36,12 +36,16 @@ export interface PlanFile {
   readonly writer: string;
 }
 
-/** The final result of a row. */
-export interface RowReceipt {
-  readonly outcome: RowOutcome;
+/** What the service said about a row: the status of its response, and its message. */
+export interface Said {
   readonly status: number | null;
-  readonly id: string | null;
   readonly message: string | null;
+}
+
+/** The final result of a row. */
+export interface RowReceipt extends Said {
+  readonly outcome: RowOutcome;
+  readonly id: string | null;
 }
 
 /** A row in a plan's chunk. */
@@ -121,25 +125,19 @@ export type LoggedRow = readonly [
   message: string | null,
 ];
 
-/** The state of a row according to the logs of all attempts. */
-export interface RowState {
+/** The state of a row according to the logs of all attempts, and what the last response said. */
+export interface RowState extends Said {
   readonly receipt: RowReceipt | null;
   /** The earliest time when it may have been sent without a known outcome; `null` if it was not. */
   readonly sentAt: number | null;
-  /** Status and message of the last response. */
-  readonly status: number | null;
-  readonly message: string | null;
   /** The run whose complete response left the outcome unknown; `null` if there was none. */
   readonly unclearIn: string | null;
   /** A refusal that has not become an outcome; `null` if there is none. */
   readonly held: HeldRefusal | null;
 }
 
-/** What the service said when it refused a row. */
-export interface HeldRefusal {
+interface HeldRefusal extends Said {
   readonly run: string;
-  readonly status: number | null;
-  readonly message: string | null;
 }
 
 const NOTHING_KNOWN: RowState = {

@@ -155,18 +155,12 @@ function datesOf({ dateFormats = [], timezone }: ReadingOptions, types: TypeSour
   return { formats: dateFormats, timezone: timezone ?? null, columns };
 }
 
-interface Survey {
-  readonly facts: InputFacts;
-  readonly rows: number;
-  readonly columns: ReadonlySet<string>;
-}
-
 /** Reads the input once to see which settings have an effect, if there are any. */
 async function survey(
   source: InputSource,
   reading: InputReading,
   { format, types, keyColumn }: Pick<ResolveOptions, 'format' | 'types' | 'keyColumn'>,
-): Promise<Survey> {
+) {
   const facts = new InputFacts();
   let columns: readonly InputColumn[] = [];
   let rows = 0;

@@ -15,11 +15,11 @@ import type { TurnVerdict } from './ledger/turn.js';
 import {
   type ChunkRow,
   decodeChunk,
-  type HeldRefusal,
   knownOf,
   type PlanFile,
   type RowReceipt,
   type RowState,
+  type Said,
 } from './plan-file.js';
 import { decodeSealed } from './sealed.js';
 
@@ -52,15 +52,14 @@ export function resultsHeader(): ByteString {
   return peopleCsv([RESULT_COLUMNS.map(toByteString)]);
 }
 
-interface ResultLineOptions {
-  /** `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too. */
-  readonly escapeFormulas: boolean;
-}
-
-/** Lines of `results.csv`. */
+/**
+ * Lines of `results.csv`.
+ *
+ * @param options `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too
+ */
 export function resultLines(
   results: readonly { readonly row: ChunkRow; readonly result: RowReceipt }[],
-  { escapeFormulas }: ResultLineOptions,
+  { escapeFormulas }: { readonly escapeFormulas: boolean },
 ): ByteString {
   const cells = results.map(({ row, result }) =>
     [
@@ -188,9 +187,7 @@ async function findLines(
 }
 
 /** The service's text for refused rows that have no outcome. */
-export interface RefusalText {
-  readonly status: number | null;
-  readonly message: string | null;
+export interface RefusalText extends Said {
   readonly rows: number;
   /** The number of the first of these rows in the input. */
   readonly first: number;
@@ -203,7 +200,7 @@ export class RefusalTexts {
   readonly #texts = new Map<string, RefusalText>();
 
   /** @param row the number of the row in the input */
-  add(row: number, { status, message }: HeldRefusal): void {
+  add(row: number, { status, message }: Said): void {
     const key = JSON.stringify([status, message]);
     const known = this.#texts.get(key);
     if (known !== undefined) this.#texts.set(key, { ...known, rows: known.rows + 1 });

@@ -38,12 +38,6 @@ export type WriteVerdict =
   /** The response shows no record. @member message the reason, with the service's text */
   | { readonly kind: 'unclear'; readonly message: string };
 
-interface WriteContext {
-  readonly resource: WritableResource;
-  readonly rule: SuccessRule;
-  readonly pair: PlannedRow['pair'];
-}
-
 /** The members that services put the returned record in. */
 const ENVELOPES = ['data', 'result', 'record'] as const;
 /** How deep envelopes may be nested. */
@@ -56,9 +50,12 @@ const MAX_ENVELOPES = 4;
  *
  * @throws SyntaxError for a body that looks like JSON or HTML and is not complete JSON. The request can be repeated.
  */
-export function judgeResponse(body: ByteString, facts: ResponseFacts, context: WriteContext): WriteVerdict {
+export function judgeResponse(
+  body: ByteString,
+  facts: ResponseFacts,
+  { resource, rule, pair }: { resource: WritableResource; rule: SuccessRule; pair: PlannedRow['pair'] },
+): WriteVerdict {
   const { status } = facts;
-  const { resource, rule, pair } = context;
   const unclear = (what: string): WriteVerdict => {
     const says = facts.message();
     return {

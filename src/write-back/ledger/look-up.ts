@@ -12,11 +12,6 @@ const WIDTH = 16;
 /** How often the look-up begins again because objects were replaced meanwhile. */
 const MAX_LOOK_UPS = 10;
 
-interface LookUp {
-  readonly listing: LedgerListing;
-  readonly tally: RowTally;
-}
-
 interface LookUpOptions {
   readonly resource: WritableResource;
   /** The batch of the rows: its own entries are counted apart. */
@@ -41,7 +36,7 @@ export async function lookUpRows(
   store: ObjectStore,
   rows: RowHashes,
   options: LookUpOptions,
-): Promise<LookUp> {
+): Promise<{ readonly listing: LedgerListing; readonly tally: RowTally }> {
   for (let lookUp = 1; ; lookUp++) {
     options.signal?.throwIfAborted();
     const listing = await listLedger(store, options.resource);

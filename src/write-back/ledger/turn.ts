@@ -56,18 +56,12 @@ export function policyOf(policy: WrittenPolicy | undefined, isKeyed: boolean): W
   return policy ?? (isKeyed ? 'skip' : 'stop');
 }
 
-/** A problem that stops a batch before a row is sent, and what to do. */
-interface EarlierRowsProblem {
-  readonly problem: string;
-  readonly remedy: string;
-}
-
-/** Why a batch must stop; `null` if it may continue. Names counts, row numbers and batches, and no values. */
+/** Why a batch must stop before a row is sent, and what to do; `null` if it may continue. Names counts, row numbers and batches, and no values. */
 export function problemOf(
   findings: Findings,
   policy: WrittenPolicy,
   when: (at: number) => string,
-): EarlierRowsProblem | null {
+): { readonly problem: string; readonly remedy: string } | null {
   const { changed, written, doubtful, isKeyed } = findings;
   if (policy === 'again') return null;
   if (changed.count > 0) {

@@ -81,12 +81,14 @@ async function makePlan(
   // Attempts can find different receipts of earlier plans, so each has its own chunks.
   const writer = new ChunkWriter(store, key, attemptToken(), rowsAChunk);
   // Upserts are not looked up: to repeat one does no harm.
-  const hashes = input.resource === 'time-entries' ? new RowHashes(input.keyColumn !== null) : null;
+  const { keyColumn } = input;
+  const hashes = input.resource === 'time-entries' ? new RowHashes(keyColumn !== null) : null;
   await eachRow(store, input, signal, (row) => {
     const planned = planner.plan(row);
     const cells = hashes === null ? null : cellsHash(row.fields);
     const add = (one: ChunkRow): Promise<void> | undefined => {
-      if (cells !== null) hashes?.add(keyOf(one, input.keyColumn), cells, plannedState(one));
+      if (cells !== null)
+        hashes?.add(keyColumn === null ? null : keyHash(keyColumn, one.key), cells, plannedState(one));
       return writer.add(one);
     };
     if (known === null) return add({ ...planned, receipt: null, sentAt: null });
@@ -100,10 +102,6 @@ async function makePlan(
   const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
   signal.throwIfAborted();
   return writePlan(store, key, file);
-}
-
-function keyOf({ key }: ChunkRow, keyColumn: string | null): Buffer | null {
-  return keyColumn === null ? null : keyHash(keyColumn, key);
 }
 
 function plannedState({ verdict, receipt }: ChunkRow): OwnState {

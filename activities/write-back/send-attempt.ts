@@ -99,8 +99,11 @@ export class SendAttempt {
     try {
       const { concurrency } = connection.settings.http;
       // Wait for all senders, even if one fails: a log must not be closed while one of its rows is in flight.
+      const sendRows = async (): Promise<void> => {
+        for (let task = await this.#next(); task !== null; task = await this.#next()) await this.#send(task);
+      };
       await Promise.all(
-        Array.from({ length: concurrency }, () => this.#sendRows().catch((error) => this.halt(error))),
+        Array.from({ length: concurrency }, () => sendRows().catch((error) => this.halt(error))),
       );
       this.#judgeNotFound('end');
       if (this.#halted === null && this.#isDone() && this.#unsettled === 0)
@@ -132,15 +135,6 @@ export class SendAttempt {
   #endSoon(): void {
     const { giveUpAfterMs } = this.#options.connection.settings.retries;
     this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 4));
-  }
-
-  /** Sends rows in turn, until there are no more or the attempt must end. */
-  async #sendRows(): Promise<void> {
-    for (;;) {
-      const task = await this.#next();
-      if (task === null) return;
-      await this.#send(task);
-    }
   }
 
   /** The next row to send; `null` if there is none, or if the attempt must end. */

@@ -125,11 +125,9 @@ export async function loadChunk(
   number: number,
   index: LogIndex,
 ): Promise<LoadedChunk> {
-  const [rows, states] = await Promise.all([
-    readChunk(store, plan, number),
-    readStates(store, plan, number, index),
-  ]);
-  return { number, rows, states };
+  const key = planKeys(plan.key).chunk(plan.file.writer, number);
+  const [body, states] = await Promise.all([store.read(key), readStates(store, plan, number, index)]);
+  return { number, rows: decodeChunk(key, body, plan.file.chunks[number]!), states };
 }
 
 /** Chunks that are read at the same time. */
@@ -159,11 +157,6 @@ export async function readStates(
   const keys = done.length > 0 ? done : open;
   const logs = await Promise.all(keys.map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))));
   return mergeLogs(logs, plan.file.chunks[number]!);
-}
-
-async function readChunk(store: ObjectStore, plan: StoredPlan, number: number): Promise<ChunkRow[]> {
-  const key = planKeys(plan.key).chunk(plan.file.writer, number);
-  return decodeChunk(key, await store.read(key), plan.file.chunks[number]!);
 }
 
 /** Whether the service has accepted a row from an attempt of a run. Reads logs until it finds one. @throws as `loadChunk` */

@@ -86,7 +86,8 @@ export class BatchPlanner {
     }
     const { key, content, verdict } = this.#identify(row);
     const pair = this.#batch.resource === 'calendar-entries' ? pairOf(row) : null;
-    const fields = pair === null ? row.fields : row.fields.filter((field) => !isPairField(field));
+    const fields =
+      pair === null ? row.fields : row.fields.filter(({ name }) => name !== PAIR[0] && name !== PAIR[1]);
     return {
       row: this.#rows,
       line: row.line,
@@ -137,17 +138,15 @@ export class BatchPlanner {
 /** The key of a row. @throws InputError for a row without it */
 export function rowKey(row: InputRow, column: ByteString): string {
   const field = row.key ?? row.fields.find((one) => one.name === column);
-  const text = field === undefined ? null : (textOf(field) ?? scalarOf(field));
+  // A number's literal is a key, too. Null, true, false, lists and objects are not.
+  const literal = field !== undefined && /^[-\d]/.test(field.json) ? field.json : null;
+  const text = field === undefined ? null : (textOf(field) ?? literal);
   if (text !== null && text !== '') return text;
   throw new InputError(
     `the row has no value in the key column ${JSON.stringify(fromByteString(column))}`,
     { line: row.line },
     'Give each row a unique key, or omit --key-column to use the content as the key.',
   );
-}
-
-function isPairField({ name }: Field): boolean {
-  return name === PAIR[0] || name === PAIR[1];
 }
 
 function pairOf(row: InputRow): [string, string] {
@@ -166,11 +165,6 @@ function pairOf(row: InputRow): [string, string] {
 
 function pairHash(pair: readonly [string, string]): Buffer {
   return textHash(JSON.stringify(pair));
-}
-
-/** A number's literal; `null` for null, true, false, lists and objects, which are not valid keys. */
-function scalarOf({ json }: Field): string | null {
-  return /^[-\d]/.test(json) ? json : null;
 }
 
 function toBody(fields: readonly Field[]): string {

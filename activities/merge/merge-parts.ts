@@ -120,14 +120,14 @@ async function copyWithIndex(
   to: ObjectKey,
 ): Promise<PublishedPart> {
   const index = await readIndexBody(store, part, signal);
-  if (index.state !== 'whole') {
+  if (typeof index === 'string') {
     const { profile, columns } = before!;
     const own = inFolder(folderOf(to), nameOf(to).replace(/^(part-\d+)-[0-9a-f]+/, `$1-${token}`));
     return copyIntactPart(store, part, { ...profile, columns }, { to: own, signal });
   }
   await allDone([
     store.copy(part.key, to, part.bytes),
-    store.copy(indexKey(part.key), indexKey(to), index.body.length),
+    store.copy(indexKey(part.key), indexKey(to), index.length),
   ]);
   return { ...part, key: to };
 }

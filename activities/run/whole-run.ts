@@ -292,5 +292,5 @@ async function holdBasePart(store: HeldStore, part: PublishedPart): Promise<void
   if (sha256Of(body) !== part.sha256)
     throw damagedObject(part.key, 'its SHA-256 does not match its manifest');
   store.hold(part.key, body);
-  if (index.state === 'whole') store.hold(indexKey(part.key), index.body);
+  if (typeof index !== 'string') store.hold(indexKey(part.key), index);
 }

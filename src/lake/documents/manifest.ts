@@ -141,25 +141,14 @@ export async function readManifest(
  * Decodes a manifest and checks its checksum.
  *
  * @param folder key of the manifest's folder; part names are relative to it
+ * @param checksum `unchecked`: `verify` continues after a wrong checksum
  * @throws DamagedError
  */
-export function decodeManifest(body: Buffer, folder: ObjectKey): Manifest {
-  return toManifest(decoded(body, folder, 'checked'), folder);
-}
-
-/** As `decodeManifest`, without the checksum: `verify` continues after a wrong checksum. */
-export function decodeUnchecked(body: Buffer, folder: ObjectKey): Manifest {
-  return toManifest(decoded(body, folder, 'unchecked'), folder);
-}
-
-function toManifest({ layout: _, parts, ...rest }: StoredManifest, folder: ObjectKey): Manifest {
-  return {
-    ...rest,
-    parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
-  };
-}
-
-function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'unchecked'): StoredManifest {
+export function decodeManifest(
+  body: Buffer,
+  folder: ObjectKey,
+  checksum: 'checked' | 'unchecked' = 'checked',
+): Manifest {
   const key = inFolder(folder, MANIFEST);
   let manifest: { worktrack?: StoredManifest } | null;
   try {
@@ -176,5 +165,9 @@ function decoded(body: Buffer, folder: ObjectKey, checksum: 'checked' | 'uncheck
   // A damaged document can have any layout.
   if (state !== 'broken') checkLayout(key, worktrack.layout);
   if (mustMatch && state === 'none') throw damagedObject(key, 'it has no checksum');
-  return worktrack;
+  const { layout: _, parts, ...rest } = worktrack;
+  return {
+    ...rest,
+    parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
+  };
 }

@@ -1,4 +1,3 @@
-import type { ObjectKey } from '../../core/brands.js';
 import { damagedObject } from '../damaged-error.js';
 import { decodeIndex, indexKey, type PartIndex } from '../documents/block-index.js';
 import type { PublishedPart } from '../documents/manifest.js';
@@ -9,26 +8,22 @@ import { type ObjectStore, StoreError } from '../store/index.js';
 /** Number of attempts. A second read fixes damage in transit. */
 const READS = 2;
 
-type ReadIndexBody =
-  | { readonly state: 'whole'; readonly body: Buffer }
-  | { readonly state: 'missing' | 'damaged' };
-
 /** Reads the object of a part's block index and compares it with the CRC-32 in the manifest. */
 export async function readIndexBody(
   store: ObjectStore,
   { key, indexCrc32 }: Pick<PublishedPart, 'key' | 'indexCrc32'>,
   signal?: AbortSignal,
-): Promise<ReadIndexBody> {
+): Promise<Buffer | 'missing' | 'damaged'> {
   for (let reads = 1; ; reads++) {
     try {
       const body = await store.read(indexKey(key), { signal });
-      if (crc32ToHex(crc32(body)) === indexCrc32) return { state: 'whole', body };
+      if (crc32ToHex(crc32(body)) === indexCrc32) return body;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      if (error.kind === 'not-found') return { state: 'missing' };
+      if (error.kind === 'not-found') return 'missing';
       if (error.kind !== 'damaged') throw error;
     }
-    if (reads === READS) return { state: 'damaged' };
+    if (reads === READS) return 'damaged';
   }
 }
 
@@ -44,7 +39,7 @@ export async function readPartIndex(
   signal?: AbortSignal,
 ): Promise<PartIndex | null> {
   const found = await readIndexBody(store, part, signal);
-  return found.state === 'whole' ? decodeIndex(found.body) : null;
+  return typeof found === 'string' ? null : decodeIndex(found);
 }
 
 /** Reads the block index of a staged chunk. @throws DamagedError if it is missing or damaged; the next run fetches the rows again */
@@ -54,13 +49,12 @@ export async function readChunkIndex(
   signal?: AbortSignal,
 ): Promise<PartIndex> {
   const found = await readIndexBody(store, chunk, signal);
-  const key: ObjectKey = indexKey(chunk.key);
-  if ('body' in found) {
-    try {
-      return decodeIndex(found.body);
-    } catch (cause) {
-      throw damagedObject(key, 'it is not a block index', cause);
-    }
+  const key = indexKey(chunk.key);
+  if (found === 'missing') throw damagedObject(key, 'it is missing');
+  if (found === 'damaged') throw damagedObject(key, 'its CRC32 is not the expected one');
+  try {
+    return decodeIndex(found);
+  } catch (cause) {
+    throw damagedObject(key, 'it is not a block index', cause);
   }
-  throw damagedObject(key, found.state === 'missing' ? 'it is missing' : 'its CRC32 is not the expected one');
 }

@@ -1,6 +1,6 @@
 import type { PurgeCounts } from '../../core/contract/index.js';
-import { folderOf, type Tree } from '../documents/lake-layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from '../documents/manifest.js';
+import type { Tree } from '../documents/lake-layout.js';
+import { type Manifest, type PublishedPart, readManifest } from '../documents/manifest.js';
 import { checkLayoutOf } from '../documents/pointer.js';
 import { framingOf } from '../part/framing.js';
 import { readPartRows } from '../part/part-rows.js';
@@ -61,10 +61,9 @@ export async function findRecord(
     const runs = await listRuns(store, resource, tree);
     for (const runId of runs.keys()) {
       const at = manifestOf(resource, tree, runs, runId)!;
-      const body = (await store.readIfExists(at))?.body;
+      const manifest = await readManifest(store, at);
       // Without a manifest, the run was never completed.
-      if (body === undefined) continue;
-      if (!(await holds(store, decodeManifest(body, folderOf(at)), values, { tree, signal }))) continue;
+      if (manifest === null || !(await holds(store, manifest, values, { tree, signal }))) continue;
       if (tree === 'snapshots') found.snapshots++;
       else found.changeLogs++;
     }

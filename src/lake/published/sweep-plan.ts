@@ -70,34 +70,32 @@ export interface SweepPlan {
 
 /** Groups the objects of a resource by run and tree. Objects outside the folders of runs are ignored. */
 export function toRunFolders(resource: string, objects: readonly ListedObject[]): RunFolder[] {
-  const below = `${resource}/`;
-  const found = objects.flatMap((object) => {
-    const [, tree, date, runId] = IN_RUN.exec(object.key.slice(below.length)) ?? [];
-    if (!object.key.startsWith(below) || !isRunId(runId ?? '')) return [];
-    return [{ object, of: { tree: tree as Tree, date: date!, runId: runId as RunId } }];
+  return grouped(`${resource}/`, objects, (name) => {
+    const [, tree, date, runId = ''] = IN_RUN.exec(name) ?? [];
+    return isRunId(runId) ? { tree: tree as Tree, date: date!, runId } : null;
   });
-  return grouped(found, ({ tree, date, runId }) => `${tree}/${date}/${runId}`).map(({ of, ...rest }) => ({
-    ...of,
-    ...rest,
-  }));
 }
 
 const IN_RUN = /^(snapshots|changes)\/dt=(\d{4}-\d\d-\d\d)\/run=([^/]+)\/[^/]+$/;
 
 /** Groups the objects under `_staging/<resource>/`. @param prefix with a trailing slash */
 export function toStagedFolders(prefix: string, objects: readonly ListedObject[]): StagedFolder[] {
-  const found = objects.flatMap((object) => {
-    const name = object.key.slice(prefix.length).split('/')[0] ?? '';
-    return object.key.startsWith(prefix) ? [{ object, of: name }] : [];
-  });
-  return grouped(found, (name) => name).map(({ of, ...rest }) => ({ name: of, ...rest }));
+  return grouped(prefix, objects, (name) => ({ name: name.split('/')[0]! }));
 }
 
-function grouped<T>(found: readonly { object: ListedObject; of: T }[], keyOf: (of: T) => string) {
-  const groups = new Map<string, { of: T; objects: ListedObject[]; newest: number }>();
-  for (const { object, of } of found) {
-    const group = groups.get(keyOf(of)) ?? { of, objects: [], newest: 0 };
-    groups.set(keyOf(of), group);
+/** @param folderOf what identifies the folder of an object, by its name below the prefix; `null` for an object without one */
+function grouped<T extends object>(
+  prefix: string,
+  objects: readonly ListedObject[],
+  folderOf: (name: string) => T | null,
+): (T & { objects: ListedObject[]; newest: number })[] {
+  const groups = new Map<string, T & { objects: ListedObject[]; newest: number }>();
+  for (const object of objects) {
+    const folder = object.key.startsWith(prefix) ? folderOf(object.key.slice(prefix.length)) : null;
+    if (folder === null) continue;
+    const id = JSON.stringify(folder);
+    const group = groups.get(id) ?? { ...folder, objects: [], newest: 0 };
+    groups.set(id, group);
     group.objects.push(object);
     group.newest = Math.max(group.newest, object.modifiedAt);
   }

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { digestOf } from './digest.js';
-import type { ObjectStore, ObjectWriter, WrittenObject } from './port.js';
+import type { ObjectStore, WrittenObject } from './port.js';
 
 interface HeldOptions {
   /** Whether an object stays in memory instead of being written. */
@@ -65,7 +65,24 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       return written;
     },
     // What a run in memory writes is small, so each object is written with one request.
-    openWriter: (key, options) => new HeldWriter((pieces) => store.write(key, pieces, options)),
+    openWriter(key, options) {
+      let pieces: Buffer[] = [];
+      let bytes = 0;
+      return {
+        get bytes() {
+          return bytes;
+        },
+        async write(chunk) {
+          // The caller may reuse the chunk.
+          pieces.push(Buffer.from(chunk));
+          bytes += chunk.length;
+        },
+        finish: () => store.write(key, pieces, options),
+        async abort() {
+          pieces = [];
+        },
+      };
+    },
     async head(key) {
       const written = confirmed.get(key);
       return written === undefined ? real.head(key) : { ...written, etag: '', modifiedAt: 0 };
@@ -78,29 +95,4 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
     close() {},
   };
   return store;
-}
-
-/** Collects an object in memory. */
-class HeldWriter implements ObjectWriter {
-  bytes = 0;
-  #pieces: Buffer[] = [];
-  readonly #onFinish: (pieces: readonly Buffer[]) => Promise<WrittenObject>;
-
-  constructor(onFinish: (pieces: readonly Buffer[]) => Promise<WrittenObject>) {
-    this.#onFinish = onFinish;
-  }
-
-  async write(chunk: Uint8Array): Promise<void> {
-    // The caller may reuse the chunk.
-    this.#pieces.push(Buffer.from(chunk));
-    this.bytes += chunk.length;
-  }
-
-  async finish(): Promise<WrittenObject> {
-    return this.#onFinish(this.#pieces);
-  }
-
-  async abort(): Promise<void> {
-    this.#pieces = [];
-  }
 }

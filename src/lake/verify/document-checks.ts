@@ -6,7 +6,7 @@ import { DamagedError } from '../damaged-error.js';
 import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../documents/checksums.js';
 import { manifestSchema, pointerSchema, type StoredPointer } from '../documents/document-schemas.js';
 import { folderOf, LakeLayoutError, nameOf, type Tree, treePrefix } from '../documents/lake-layout.js';
-import { decodeUnchecked, type Manifest } from '../documents/manifest.js';
+import { decodeManifest, type Manifest } from '../documents/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../documents/pointer.js';
 import { headerNames } from '../rows/data-columns.js';
 
@@ -128,7 +128,7 @@ export function checkManifest(
   try {
     const fields = Object.entries((parseStored(body) as { worktrack: object }).worktrack);
     const shared = Object.fromEntries(fields.filter(([name]) => !OWN_FIELDS.has(name)));
-    return { value: { ...decodeUnchecked(body, folderOf(at)), shared }, problems };
+    return { value: { ...decodeManifest(body, folderOf(at), 'unchecked'), shared }, problems };
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
     return { problems: [...problems, error.message] };

@@ -13,7 +13,15 @@ export function etagOf(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('hex');
 }
 
-/** Compares and replaces a file under a lock that all worktrack processes on this machine use. */
+const GIVE_UP_MS = 90_000;
+/** The lock is held for milliseconds. */
+const RETRY_MS = 5;
+
+/**
+ * Compares and replaces a file under a lock that all worktrack processes on this machine use: a file next to it.
+ *
+ * @throws StoreError of kind `throttled` if the lock is not free within 90 s
+ */
 export async function swapFile(
   folder: LakeFolder,
   key: ObjectKey,
@@ -21,14 +29,30 @@ export async function swapFile(
   expected: Expected,
 ): Promise<SwapResult> {
   const path = folder.pathOf(key);
+  const lock = lockPathOf(path);
+  const temporary = join(dirname(path), temporaryName());
+  const options = {
+    draft: () => join(dirname(lock), temporaryName()),
+    retryEveryMs: RETRY_MS,
+    giveUp: {
+      afterMs: GIVE_UP_MS,
+      error: (holder: ProcessIdentity | null) => lockTimedOut(folder, lock, holder),
+    },
+  };
   return folder.run('swap', key, () =>
-    withLock(folder, path, async (stillHeld) => {
+    withFileLock(lock, options, async (stillHeld): Promise<SwapResult> => {
+      await syncFolder(dirname(lock));
       if ((await currentEtag(path)) !== (expected === 'absent' ? null : expected.etag))
         return { outcome: 'conflict' };
-      const temporary = join(dirname(path), temporaryName());
       try {
         await writeSynced(temporary, body);
-        if (!stillHeld()) throw lockLost(folder, key);
+        if (!stillHeld())
+          throw new StoreUnclearError({
+            operation: 'swap',
+            key,
+            bucket: folder.root,
+            problem: 'this process was paused for so long that another one took its lock',
+          });
         await rename(temporary, path);
       } finally {
         await rm(temporary, { force: true });
@@ -37,31 +61,6 @@ export async function swapFile(
       return { outcome: 'written', etag: etagOf(body) };
     }),
   );
-}
-
-const GIVE_UP_MS = 90_000;
-/** The lock is held for milliseconds. */
-const RETRY_MS = 5;
-
-/**
- * Runs `work` while holding the lock of one object, a file next to it. `work` must check `stillHeld` right before the step
- * that changes the object.
- *
- * @throws StoreError of kind `throttled` if the lock is not free within 90 s
- */
-async function withLock<T>(
-  folder: LakeFolder,
-  path: string,
-  work: (stillHeld: () => boolean) => Promise<T>,
-): Promise<T> {
-  const lock = lockPathOf(path);
-  const draft = () => join(dirname(lock), temporaryName());
-  const error = (holder: ProcessIdentity | null) => lockTimedOut(folder, lock, holder);
-  const options = { draft, retryEveryMs: RETRY_MS, giveUp: { afterMs: GIVE_UP_MS, error } };
-  return withFileLock(lock, options, async (stillHeld) => {
-    await syncFolder(dirname(lock));
-    return work(stillHeld);
-  });
 }
 
 /** Path of an object's lock: in the same folder, with a name of fixed length. */
@@ -98,13 +97,4 @@ async function writeSynced(path: string, body: Uint8Array): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function lockLost(folder: LakeFolder, key: ObjectKey): StoreUnclearError {
-  return new StoreUnclearError({
-    operation: 'swap',
-    key,
-    bucket: folder.root,
-    problem: 'this process was paused for so long that another one took its lock',
-  });
 }

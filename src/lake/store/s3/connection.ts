@@ -19,6 +19,9 @@ export class S3Connection {
   readonly #root: string;
   readonly #endpoint: string;
   readonly #clients: S3Clients;
+  readonly client: S3Client;
+  readonly singleAttemptClient: S3Client;
+  readonly features: StoreFeatures;
   #bucketSeen = false;
 
   constructor(lake: LakeSettings, place: { bucket: string; prefix: string }, logger: StoreLogger) {
@@ -28,23 +31,15 @@ export class S3Connection {
     // Only the origin: an endpoint can contain a user name and password.
     this.#endpoint = lake.endpoint === undefined ? 'AWS S3' : new URL(lake.endpoint).origin;
     this.#clients = shareS3Clients(lake);
-  }
-
-  get client(): S3Client {
-    return this.#clients.client;
-  }
-
-  get singleAttemptClient(): S3Client {
-    return this.#clients.singleAttemptClient;
+    const { client, singleAttemptClient, features } = this.#clients;
+    this.client = client;
+    this.singleAttemptClient = singleAttemptClient;
+    this.features = features;
   }
 
   /** The client for the requests of an upload. */
   clientFor(checksums: UploadChecksums): S3Client {
     return checksums === 'none' ? this.#clients.unchecked() : this.client;
-  }
-
-  get features(): StoreFeatures {
-    return this.#clients.features;
   }
 
   /** Logs once what the store does not do, and what is done instead. @param error the refusal */

@@ -1,4 +1,4 @@
-import type { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import type { ListMultipartUploadsCommand, ListMultipartUploadsCommandInput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { inParallel } from '../../../core/in-parallel.js';
 import { ALL_REMOVED, addRemovals, type Removal } from '../../../core/removal.js';
@@ -107,7 +107,17 @@ export async function abortUploads(
     for await (const upload of unfinishedUploads(s3, prefix)) {
       const key = s3.relative(upload.key);
       if (key !== null && !isAbandoned(key, upload.startedAt)) continue;
-      if (await abortUpload(s3, prefix, upload)) aborted += 1;
+      const target = { Bucket: s3.bucket, Key: upload.key, UploadId: upload.id };
+      aborted += await s3.run('abortUploads', prefix, undefined, async () => {
+        try {
+          await s3.client.send(new (sdk().AbortMultipartUploadCommand)(target));
+          return 1;
+        } catch (error) {
+          // The writer completed or aborted the upload meanwhile.
+          if (readAnswer(error).name !== 'NoSuchUpload') throw error;
+          return 0;
+        }
+      });
     }
   } catch (error) {
     // Some stores do not know the request, and answer that there is no such object.
@@ -122,28 +132,7 @@ const UPLOADS_STAY =
   'The store refuses to list or to end unfinished uploads, so those of killed workers stay. Allow ' +
   's3:ListBucketMultipartUploads and s3:AbortMultipartUpload, or add a lifecycle rule that aborts them';
 
-async function abortUpload(
-  s3: S3Connection,
-  prefix: string,
-  { key, id }: { readonly key: string; readonly id: string },
-): Promise<boolean> {
-  const command = new (sdk().AbortMultipartUploadCommand)({ Bucket: s3.bucket, Key: key, UploadId: id });
-  return s3.run('abortUploads', prefix, undefined, async () => {
-    try {
-      await s3.client.send(command);
-      return true;
-    } catch (error) {
-      // The writer completed or aborted the upload meanwhile.
-      if (readAnswer(error).name !== 'NoSuchUpload') throw error;
-      return false;
-    }
-  });
-}
-
-interface Marker {
-  readonly KeyMarker?: string;
-  readonly UploadIdMarker?: string;
-}
+type Marker = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'>;
 
 async function* unfinishedUploads(
   s3: S3Connection,
@@ -152,11 +141,8 @@ async function* unfinishedUploads(
   const full = s3.prefixOf(prefix);
   let marker: Marker | null = {};
   while (marker !== null) {
-    const command: ListMultipartUploadsCommand = new (sdk().ListMultipartUploadsCommand)({
-      Bucket: s3.bucket,
-      Prefix: full,
-      ...marker,
-    });
+    const position = { Bucket: s3.bucket, Prefix: full, ...marker };
+    const command: ListMultipartUploadsCommand = new (sdk().ListMultipartUploadsCommand)(position);
     const page = await s3.run('abortUploads', prefix, undefined, () => s3.client.send(command));
     for (const upload of page.Uploads ?? []) {
       if (upload.Key === undefined || upload.UploadId === undefined) continue;

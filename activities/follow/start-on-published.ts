@@ -18,7 +18,7 @@ import { errorMessage } from '../../src/core/errors.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
-import { dateOfRun, inFolder, MANIFEST, runFolder } from '../../src/lake/documents/lake-layout.js';
+import { dateOfRun, manifestKey } from '../../src/lake/documents/lake-layout.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../shared/deps.js';
@@ -64,7 +64,7 @@ async function reportOf(store: ObjectStore, resource: string, runId: RunId): Pro
   const run = await findRun(store, resource, runId);
   if (run === null) throw new DamagedError(`the change log of run ${runId} is missing`);
   const { mode, counts, warnings, deletes, checks, rolledBack } = run.manifest;
-  const snapshot = inFolder(runFolder(resource, 'snapshots', dateOfRun(run.changes), runId), MANIFEST);
+  const snapshot = manifestKey(resource, 'snapshots', dateOfRun(run.changes), runId);
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
     ...{ warnings: limitWarnings(warnings), deletes },

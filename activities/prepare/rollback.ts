@@ -12,7 +12,7 @@ import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
 import { copyIntactPart } from '../../src/lake/part/copy-part.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { readPublishedIds } from '../../src/lake/published/chain.js';
-import { listRuns, manifestOf } from '../../src/lake/published/run-folders.js';
+import { listRuns } from '../../src/lake/published/run-folders.js';
 import { firstStage, toReadResult } from '../../src/lake/run/read-stage.js';
 import { checkObject } from '../../src/lake/store/digest.js';
 import { type ObjectStore, StoreError } from '../../src/lake/store/index.js';
@@ -47,8 +47,8 @@ export async function readTarget(
         : `whether run ${to} was published is not known, because the change log of run ${lost} is missing`;
     throw noSuchRun(resource, why, kept);
   }
-  const key = manifestOf(resource, 'snapshots', snapshots, to);
-  const manifest = key === null ? null : await readManifest(store, key);
+  const key = snapshots.get(to);
+  const manifest = key === undefined ? null : await readManifest(store, key);
   if (manifest === null)
     throw noSuchRun(resource, `the snapshot of run ${to} is no longer in the lake`, kept);
   await checkParts(store, resource, manifest);

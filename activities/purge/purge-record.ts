@@ -22,7 +22,7 @@ import {
 import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
-import { listRuns, manifestOf, type RunFolders } from '../../src/lake/published/run-folders.js';
+import { listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock } from '../shared/activity-context.js';
@@ -66,7 +66,7 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
   const purge = { values: input.key, by: input.runId, masking: settings, onRefused, signal };
   for (const runId of new Set([...folders.snapshots.keys(), ...folders.changes.keys()])) {
     signal.throwIfAborted();
-    const removed = await purgeRun(store, folders, { resource: input.resource, runId }, purge);
+    const removed = await purgeRun(store, folders, runId, purge);
     if (removed.snapshot) purged.snapshots++;
     if (removed.changes) purged.changeLogs++;
   }
@@ -148,9 +148,7 @@ async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<voi
   const { resource } = pointer;
   const folders = await listFolders(store, resource);
   const keysOf = (runId: RunId): ObjectKey[] =>
-    (['changes', 'snapshots'] as const).flatMap(
-      (tree) => manifestOf(resource, tree, folders[tree], runId) ?? [],
-    );
+    (['changes', 'snapshots'] as const).flatMap((tree) => folders[tree].get(runId) ?? []);
   const read = async (runId: RunId): Promise<Listed | null> => {
     for (const key of keysOf(runId)) {
       const manifest = await readIntact(store, key);
@@ -182,13 +180,13 @@ async function listFolders(store: ObjectStore, resource: string): Promise<Record
 async function purgeRun(
   store: ObjectStore,
   folders: Readonly<Record<Tree, RunFolders>>,
-  { resource, runId }: Pick<PurgeRecordInput, 'resource' | 'runId'>,
+  runId: RunId,
   purge: Omit<TreePurge, 'tree' | 'manifest'>,
 ): Promise<{ snapshot: boolean; changes: boolean }> {
   const purged: Record<Tree, Manifest | null> = { snapshots: null, changes: null };
   for (const tree of ['snapshots', 'changes'] as const) {
-    const manifest = manifestOf(resource, tree, folders[tree], runId);
-    if (manifest === null) continue;
+    const manifest = folders[tree].get(runId);
+    if (manifest === undefined) continue;
     purged[tree] = await purgeTree(store, { ...purge, tree, manifest });
     // Without a manifest, the run was never completed. One that began later is based on a snapshot without the record.
     if (purged[tree] === null && !beganAfter(runId, purge.by))
@@ -197,7 +195,7 @@ async function purgeRun(
   const { snapshots, changes } = purged;
   if (snapshots !== null && changes !== null) {
     const { rows } = snapshots.counts;
-    const key = manifestOf(resource, 'changes', folders.changes, runId)!;
+    const key = folders.changes.get(runId)!;
     if (changes.counts.rows !== rows) await rewrite(store, key, (body) => recountRows(body, rows));
   }
   const isPurged = (manifest: Manifest | null): boolean =>

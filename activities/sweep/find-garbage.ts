@@ -4,10 +4,8 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import {
-  inFolder,
-  MANIFEST,
+  manifestKey,
   PREVIOUS_RUNS,
-  runFolder,
   stagingPrefix,
   treePrefix,
 } from '../../src/lake/documents/lake-layout.js';
@@ -118,10 +116,7 @@ async function readListed(
   for (const tree of ['changes', 'snapshots'] as const) {
     const folder = folders.find((one) => one.tree === tree && one.runId === runId);
     if (folder === undefined) continue;
-    const manifest = await readIntact(
-      store,
-      inFolder(runFolder(resource, tree, folder.date, runId), MANIFEST),
-    );
+    const manifest = await readIntact(store, manifestKey(resource, tree, folder.date, runId));
     if (manifest !== null) return toListed(manifest);
   }
   return null;

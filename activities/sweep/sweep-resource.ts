@@ -7,10 +7,8 @@ import { isHashesName } from '../../src/lake/checks/uniques.js';
 import {
   folderOf,
   indexedObjects,
-  inFolder,
-  MANIFEST,
+  manifestKey,
   nameOf,
-  runFolder,
   stagingPrefix,
 } from '../../src/lake/documents/lake-layout.js';
 import type { Pointer } from '../../src/lake/documents/pointer.js';
@@ -151,7 +149,7 @@ async function listStrays(
   input: SweepFacts,
 ): Promise<ObjectKey[]> {
   const { before } = input;
-  const manifest = await readIntact(store, inFolder(runFolder(resource, tree, date, runId), MANIFEST));
+  const manifest = await readIntact(store, manifestKey(resource, tree, date, runId));
   if (manifest === null) return [];
   const hashes = Object.values(manifest.uniques ?? {}).map(({ path }) => path);
   const named = new Set<string>(manifest.parts.flatMap(({ key }) => indexedObjects(key)));

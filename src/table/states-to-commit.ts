@@ -3,7 +3,7 @@ import { beganAfter } from '../core/run-id.js';
 import { sha256Of } from '../lake/documents/checksums.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { readChain } from '../lake/published/chain.js';
-import { listRuns, manifestOf } from '../lake/published/run-folders.js';
+import { listRuns } from '../lake/published/run-folders.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { ShownState, TableState } from './log/table-state.js';
 
@@ -38,12 +38,12 @@ export async function pendingStates(
   if (shown?.runId === runId) return [{ ...current, snapshot, operation: operationOf(pointer) }];
   const missed = shown === null ? [] : await missedRuns(store, pointer, shown.runId);
   const snapshots =
-    missed.length === 0 ? new Map<RunId, string>() : await listRuns(store, pointer.resource, 'snapshots');
+    missed.length === 0 ? new Map<RunId, ObjectKey>() : await listRuns(store, pointer.resource, 'snapshots');
   const earlier = missed.flatMap((run): PendingState[] => {
-    const key = manifestOf(pointer.resource, 'snapshots', snapshots, run.runId);
+    const key = snapshots.get(run.runId);
     const operation = shown !== null && !beganAfter(run.runId, shown.runId) ? 'ROLLBACK' : run.operation;
     // A run whose snapshot is no longer kept gets no version.
-    return key === null ? [] : [{ runId: run.runId, amendedBy: null, snapshot: key, operation }];
+    return key === undefined ? [] : [{ runId: run.runId, amendedBy: null, snapshot: key, operation }];
   });
   const isBack = shown !== null && !beganAfter(runId, shown.runId);
   return [...earlier, { ...current, snapshot, operation: isBack ? 'ROLLBACK' : operationOf(pointer) }];

@@ -24,6 +24,11 @@ export function runFolder(resource: string, tree: Tree, date: string, runId: Run
   return key(`${resource}/${tree}/dt=${date}/run=${runId}`);
 }
 
+/** Key of a run's manifest in a tree. */
+export function manifestKey(resource: string, tree: Tree, date: string, runId: RunId): ObjectKey {
+  return inFolder(runFolder(resource, tree, date, runId), MANIFEST);
+}
+
 /** Date of the `dt=` folder that contains a run's object. @throws RangeError if the object is not in a run's folder */
 export function dateOfRun(object: ObjectKey): string {
   const date = /(?:^|\/)dt=(\d{4}-\d\d-\d\d)\/run=[^/]+\//.exec(object)?.[1];

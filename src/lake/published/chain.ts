@@ -3,11 +3,11 @@ import { DAY_MS } from '../../core/duration.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import type { PreviousRun } from '../documents/document-schemas.js';
-import { dateOf, inFolder, MANIFEST, PREVIOUS_RUNS, runFolder } from '../documents/lake-layout.js';
+import { dateOf, manifestKey, PREVIOUS_RUNS } from '../documents/lake-layout.js';
 import { type Manifest, readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import type { ObjectStore } from '../store/index.js';
-import { listRuns, manifestOf, type RunFolders } from './run-folders.js';
+import { listRuns, type RunFolders } from './run-folders.js';
 import type { KnownRuns } from './sweep-plan.js';
 
 /** A published run. */
@@ -62,12 +62,11 @@ export async function findRun(
 ): Promise<ChainedRun | null> {
   const began = parseRunDate(runId);
   for (const day of [began, began - DAY_MS]) {
-    const folder = runFolder(resource, 'changes', dateOf(day), runId);
-    const found = await readRunAt(store, inFolder(folder, MANIFEST));
+    const found = await readRunAt(store, manifestKey(resource, 'changes', dateOf(day), runId));
     if (found !== null) return found;
   }
-  const key = manifestOf(resource, 'changes', await folders(), runId);
-  return key === null ? null : readRunAt(store, key);
+  const key = (await folders()).get(runId);
+  return key === undefined ? null : readRunAt(store, key);
 }
 
 async function readRunAt(store: ObjectStore, changes: ObjectKey): Promise<ChainedRun | null> {

@@ -7,8 +7,8 @@ import {
   folderOf,
   inFolder,
   MANIFEST,
+  manifestKey,
   PREVIOUS_RUNS,
-  runFolder,
   treePrefix,
 } from '../documents/lake-layout.js';
 import { readManifest } from '../documents/manifest.js';
@@ -70,7 +70,7 @@ export async function findMissingChangeLogs(
 }
 
 function lostLog(resource: string, runId: RunId): MissingChangeLog {
-  const key = inFolder(runFolder(resource, 'changes', dateOf(parseRunDate(runId)), runId), MANIFEST);
+  const key = manifestKey(resource, 'changes', dateOf(parseRunDate(runId)), runId);
   return { runId, key, problem: `${key} is missing, and with it the change log of run ${runId}` };
 }
 

@@ -11,7 +11,7 @@ import { maskedColumns } from '../rows/profile.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import { partsContaining, storedKey } from './purge-rules.js';
-import { listRuns, manifestOf } from './run-folders.js';
+import { listRuns } from './run-folders.js';
 
 interface InTree {
   readonly tree: Tree;
@@ -58,9 +58,7 @@ export async function findRecord(
   await checkLayoutOf(store, resource);
   const found = { snapshots: 0, changeLogs: 0 };
   for (const tree of ['snapshots', 'changes'] as const) {
-    const runs = await listRuns(store, resource, tree);
-    for (const runId of runs.keys()) {
-      const at = manifestOf(resource, tree, runs, runId)!;
+    for (const at of (await listRuns(store, resource, tree)).values()) {
       const manifest = await readManifest(store, at);
       // Without a manifest, the run was never completed.
       if (manifest === null || !(await holds(store, manifest, values, { tree, signal }))) continue;

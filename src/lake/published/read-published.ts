@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
-import { dateOfRun, inFolder, MANIFEST, pointerKey, runFolder } from '../documents/lake-layout.js';
+import { dateOfRun, pointerKey } from '../documents/lake-layout.js';
 import { type Manifest, readManifest } from '../documents/manifest.js';
 import { type Pointer, readPointer } from '../documents/pointer.js';
 import { type ObjectStore, toObjectKey } from '../store/index.js';
@@ -106,11 +106,11 @@ export async function readPublishedOn(
   const snapshots = await listRuns(store, resource, 'snapshots');
   const dates = new Set<string>();
   for (const runId of (await readPublishedIds(store, pointer)).runs) {
-    const day = snapshots.get(runId);
-    if (day === undefined) continue;
+    const snapshot = snapshots.get(runId);
+    if (snapshot === undefined) continue;
+    const day = dateOfRun(snapshot);
     dates.add(day);
     if (day !== date) continue;
-    const snapshot = inFolder(runFolder(resource, 'snapshots', day, runId), MANIFEST);
     const manifest = await readManifest(store, snapshot);
     // Without a manifest, the clean-up is removing this snapshot: a later run superseded it, or it is too old.
     if (manifest !== null) return { resource, runId, date, snapshot, manifest, pointer };
@@ -141,16 +141,12 @@ export async function readPublishedRun(
   if (current.runId === runId) return current;
   const { resource, pointer } = current;
   const snapshots = await listRuns(store, resource, 'snapshots');
-  const kept: RunId[] = [];
-  for (const published of (await readPublishedIds(store, pointer)).runs) {
-    const date = snapshots.get(published);
-    if (date !== undefined) kept.push(published);
-    if (published !== runId) continue;
-    if (date === undefined) break;
-    const snapshot = inFolder(runFolder(resource, 'snapshots', date, runId), MANIFEST);
-    const manifest = await readManifest(store, snapshot);
-    if (manifest !== null) return { resource, runId, date, snapshot, manifest, pointer };
-  }
+  const { runs } = await readPublishedIds(store, pointer);
+  const snapshot = runs.has(runId) ? snapshots.get(runId) : undefined;
+  const manifest = snapshot === undefined ? null : await readManifest(store, snapshot);
+  if (snapshot !== undefined && manifest !== null)
+    return { resource, runId, date: dateOfRun(snapshot), snapshot, manifest, pointer };
+  const kept = [...runs].filter((published) => snapshots.has(published));
   throw new SnapshotNotFoundError(`${resource}: run ${runId} has no published snapshot in ${store.url}`, {
     resource,
     dates: [],

@@ -2,19 +2,14 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
-import { inFolder, MANIFEST, runFolder, type Tree, treePrefix } from '../documents/lake-layout.js';
+import { manifestKey, type Tree, treePrefix } from '../documents/lake-layout.js';
 import { type Manifest, readManifest } from '../documents/manifest.js';
 import type { ObjectStore } from '../store/index.js';
 
 const CONCURRENT_LISTINGS = 8;
 
-/** Runs that have a folder in a tree, with the date of the `dt=` folder. */
-export type RunFolders = ReadonlyMap<RunId, string>;
-
-/** Lists the names of the `dt=` folders of a tree. */
-export function listDates(store: ObjectStore, resource: string, tree: Tree): Promise<string[]> {
-  return store.listFolders(treePrefix(resource, tree));
-}
+/** Runs that have a folder in a tree, with the key that a manifest has there. */
+export type RunFolders = ReadonlyMap<RunId, ObjectKey>;
 
 /** Lists the runs of a tree. @param dates folder names such as `dt=2026-11-21`, default all; other names are ignored */
 export async function listRuns(
@@ -24,16 +19,16 @@ export async function listRuns(
   dates?: readonly string[],
 ): Promise<RunFolders> {
   const prefix = treePrefix(resource, tree);
-  const known = (dates ?? (await listDates(store, resource, tree))).filter((date) =>
+  const known = (dates ?? (await store.listFolders(prefix))).filter((date) =>
     /^dt=\d{4}-\d\d-\d\d$/.test(date),
   );
   const runs = await inParallel(known, CONCURRENT_LISTINGS, (date) => store.listFolders(`${prefix}${date}/`));
-  const folders = new Map<RunId, string>();
+  const folders = new Map<RunId, ObjectKey>();
   for (const [at, names] of runs.entries()) {
     for (const name of names) {
       const run = name.replace(/^run=/, '');
       // Other folders were not written by this connector.
-      if (isRunId(run)) folders.set(run, known[at]!.slice('dt='.length));
+      if (isRunId(run)) folders.set(run, manifestKey(resource, tree, known[at]!.slice('dt='.length), run));
     }
   }
   return folders;
@@ -51,11 +46,11 @@ export async function findNewestRun(
   resource: string,
   isWanted: (manifest: Manifest) => boolean,
 ): Promise<Manifest | null> {
-  for (const date of (await listDates(store, resource, 'changes')).sort().reverse()) {
+  const dates = await store.listFolders(treePrefix(resource, 'changes'));
+  for (const date of dates.sort().reverse()) {
     const runs = await listRuns(store, resource, 'changes', [date]);
     for (const runId of [...runs.keys()].sort().reverse()) {
-      const key = manifestOf(resource, 'changes', runs, runId);
-      const found = key === null ? null : await readManifest(store, key).catch(nullIfDamaged);
+      const found = await readManifest(store, runs.get(runId)!).catch(nullIfDamaged);
       if (found !== null && isWanted(found)) return found;
     }
   }
@@ -65,15 +60,4 @@ export async function findNewestRun(
 function nullIfDamaged(error: unknown): null {
   if (error instanceof DamagedError) return null;
   throw error;
-}
-
-/** Key of a run's manifest; `null` if the tree has no folder of the run. */
-export function manifestOf(
-  resource: string,
-  tree: Tree,
-  folders: RunFolders,
-  runId: RunId,
-): ObjectKey | null {
-  const date = folders.get(runId);
-  return date === undefined ? null : inFolder(runFolder(resource, tree, date, runId), MANIFEST);
 }

@@ -7,7 +7,7 @@ import { pointerKey } from '../documents/lake-layout.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import { readPublishedIds } from '../published/chain.js';
-import { listRuns, manifestOf } from '../published/run-folders.js';
+import { listRuns } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
 import { type CheckedManifest, checkManifest, type Decoded, type NamedManifest } from './document-checks.js';
 import { type PartRules, type ReadPart, verifyPart } from './part.js';
@@ -156,8 +156,8 @@ async function keptRuns(store: ObjectStore, pointer: Pointer): Promise<NamedMani
   try {
     const folders = await listRuns(store, resource, 'snapshots');
     for (const runId of (await readPublishedIds(store, pointer)).runs) {
-      const key = manifestOf(resource, 'snapshots', folders, runId);
-      if (key !== null && runId !== pointer.runId) kept.push({ key, resource, tree: 'snapshot', runId });
+      const key = folders.get(runId);
+      if (key !== undefined && runId !== pointer.runId) kept.push({ key, resource, tree: 'snapshot', runId });
     }
   } catch (error) {
     const isDamage = error instanceof DamagedError || (error instanceof StoreError && !isOutage(error));

@@ -10,7 +10,6 @@ import type { ObjectStore } from '../store/index.js';
 import { listRuns, type RunFolders } from './run-folders.js';
 import type { KnownRuns } from './sweep-plan.js';
 
-/** A published run. */
 export interface ChainedRun {
   readonly runId: RunId;
   /** Milliseconds since 1970. */

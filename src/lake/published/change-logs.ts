@@ -16,7 +16,6 @@ import type { Pointer } from '../documents/pointer.js';
 import type { ListedObject, ObjectStore } from '../store/index.js';
 import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
-/** Manifests that are read at the same time. */
 const READS_AT_ONCE = 16;
 
 /** A published run whose change log is not, or not completely, in the lake. */

@@ -6,7 +6,6 @@ import { type Expected, type ObjectStore, StoreError, StoreUnclearError } from '
 /** The most attempts for a document that another process also writes, or whose write gets no clear answer. */
 const TRIES = 5;
 
-/** One version of a document. */
 export interface Version {
   readonly body: Buffer;
   readonly etag: string;
@@ -39,7 +38,15 @@ export async function writeIfUnchanged(
     if (found?.body.equals(body)) return 'written';
     const isExpected = expected === 'absent' ? found === null : found?.etag === expected.etag;
     if (!isExpected) return 'conflict';
-    if (tries === TRIES) throw unclear ?? conditionRefused(store, key);
+    if (tries === TRIES)
+      throw (
+        unclear ??
+        new StoreError({
+          ...{ kind: 'other', operation: 'swap', key, bucket: store.url },
+          problem: 'the store rejects the condition although it is met',
+          remedy: 'Check that the store supports conditional writes: worktrack doctor',
+        })
+      );
   }
 }
 
@@ -59,7 +66,12 @@ export async function rewrite(
     const body = found === null ? null : change(found.body);
     if (found === null || body === null) return found?.body ?? null;
     if ((await writeIfUnchanged(store, key, body, found)) === 'written') return body;
-    if (tries === TRIES) throw changing(store, key);
+    if (tries === TRIES)
+      throw new StoreError({
+        ...{ kind: 'throttled', operation: 'swap', key, bucket: store.url },
+        problem: 'another process keeps changing the object',
+        remedy: 'Check that only one mirror writes this lake.',
+      });
   }
 }
 
@@ -87,26 +99,4 @@ export async function swapPointer(
   const there = found === null ? null : decodePointer(found.body);
   if (there?.runId === pointer.runId) return { outcome: 'published' };
   return { outcome: 'lost', to: there?.runId ?? ('nothing' as RunId) };
-}
-
-function conditionRefused(store: ObjectStore, key: ObjectKey): StoreError {
-  return new StoreError({
-    kind: 'other',
-    operation: 'swap',
-    key,
-    bucket: store.url,
-    problem: 'the store rejects the condition although it is met',
-    remedy: 'Check that the store supports conditional writes: worktrack doctor',
-  });
-}
-
-function changing(store: ObjectStore, key: ObjectKey): StoreError {
-  return new StoreError({
-    kind: 'throttled',
-    operation: 'swap',
-    key,
-    bucket: store.url,
-    problem: 'another process keeps changing the object',
-    remedy: 'Check that only one mirror writes this lake.',
-  });
 }

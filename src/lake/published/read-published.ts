@@ -25,7 +25,6 @@ export class SnapshotNotFoundError extends WorktrackError {
   }
 }
 
-/** A published snapshot. */
 export interface PublishedSnapshot {
   readonly resource: string;
   readonly runId: RunId;
@@ -154,7 +153,6 @@ export async function readPublishedRun(
   });
 }
 
-/** Number of runs in an error message. */
 const MAX_RUNS_NAMED = 10;
 
 async function readOrDamaged<T>(key: ObjectKey, read: () => Promise<T> | T): Promise<T> {

@@ -65,13 +65,11 @@ export class StoreError extends WorktrackError {
     this.retryAfterMs = details.retryAfterMs ?? null;
   }
 
-  /** The message, which says what to do next. */
   override describe(): string {
     return this.message;
   }
 }
 
-/** The requested object does not exist. */
 export class ObjectNotFoundError extends StoreError {
   constructor(details: { operation: string; key: string; bucket: string; cause?: unknown }) {
     super({

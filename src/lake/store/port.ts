@@ -1,7 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { Removal } from '../../core/removal.js';
 
-/** Metadata of one object. */
 export interface ObjectInfo {
   readonly key: ObjectKey;
   readonly bytes: number;
@@ -13,7 +12,6 @@ export interface ObjectInfo {
   readonly modifiedAt: number;
 }
 
-/** One entry of a listing. */
 export type ListedObject = Pick<ObjectInfo, 'key' | 'bytes' | 'modifiedAt'>;
 
 /** A written object. The checksums are computed from the bytes sent; the store has verified the CRC32. */
@@ -74,7 +72,6 @@ export interface ObjectWriter {
   abort(): Promise<void>;
 }
 
-/** Unfinished uploads that were ended. */
 export interface AbortedUploads {
   readonly aborted: number;
   /** What the store said when it refused to list them or to end one; `null`: it did not. */

@@ -5,7 +5,7 @@ import { parseStored } from '../../core/stored-json.js';
 import { DamagedError } from '../damaged-error.js';
 import { checksumState, manifestChecksumState, matchesNamedChecksum } from '../documents/checksums.js';
 import { manifestSchema, pointerSchema, type StoredPointer } from '../documents/document-schemas.js';
-import { folderOf, LakeLayoutError, nameOf, type Tree, treePrefix } from '../documents/lake-layout.js';
+import { folderOf, LakeLayoutError, manifestKey, nameOf, type Tree } from '../documents/lake-layout.js';
 import { decodeManifest, type Manifest } from '../documents/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../documents/pointer.js';
 import { headerNames } from '../rows/data-columns.js';
@@ -50,7 +50,7 @@ export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Dec
   const read = parse(body, pointerSchema, at);
   if (read.value === undefined) return { problems: read.problems };
   const { checksum: _, layout: __, ...pointer } = read.value as StoredPointer;
-  const seal = checksumFieldProblems(body, at);
+  const seal = checksumFieldProblems(body, read.json as object, at);
   const problems: string[] = [];
   if (pointer.resource !== resource) problems.push(`${at} names the resource ${quoted(pointer.resource)}`);
   for (const [tree, key] of [
@@ -74,18 +74,15 @@ function checkPointerLayout(body: Buffer, at: ObjectKey): void {
   }
 }
 
-function checksumFieldProblems(body: Buffer, at: ObjectKey): string[] {
-  const fields = parseStored(body) as object;
+function checksumFieldProblems(body: Buffer, fields: object, at: ObjectKey): string[] {
   if (checksumState(fields) !== 'intact') return [`${at} is damaged: its fields do not match its checksum`];
   const { checksum: _, layout: __, ...written } = fields as StoredPointer;
   return encodePointer(written).equals(body) ? [] : [`${at} is not formatted as this connector writes it`];
 }
 
 function isManifestOf(key: ObjectKey, resource: string, tree: Tree, run: RunId): boolean {
-  const rest = key.startsWith(treePrefix(resource, tree)) ? key.slice(treePrefix(resource, tree).length) : '';
-  return (
-    /^dt=\d{4}-\d\d-\d\d$/.test(rest.split('/')[0] ?? '') && rest.slice(14) === `run=${run}/_datapackage.json`
-  );
+  const date = /\/dt=(\d{4}-\d\d-\d\d)\//.exec(key)?.[1];
+  return date !== undefined && key === manifestKey(resource, tree, date, run);
 }
 
 /**
@@ -96,11 +93,15 @@ export function checkManifest(
   body: Buffer,
   { key: at, sha256, ...expected }: NamedManifest,
 ): Decoded<CheckedManifest> {
-  const checksums = checksumProblems(body, at, sha256);
   const read = parse(body, manifestSchema, at);
-  if (read.value === undefined) return { problems: [...checksums, ...read.problems] };
+  const json = read.json as { readonly worktrack?: object } | null;
+  const problems: string[] = [];
+  if (typeof sha256 === 'string' && !matchesNamedChecksum(sha256, body))
+    problems.push(`${at}: its SHA-256 does not match latest.json`);
+  if (json?.worktrack && manifestChecksumState({ ...json, worktrack: json.worktrack }) === 'broken')
+    problems.push(`${at}: its content does not match its checksum`);
+  if (read.value === undefined) return { problems: [...problems, ...read.problems] };
   const { resources, worktrack } = read.value;
-  const problems = checksums;
   for (const name of ['resource', 'tree', 'runId'] as const) {
     if (worktrack[name] !== expected[name]) {
       problems.push(`${at} has ${name} ${quoted(worktrack[name])} instead of ${quoted(expected[name])}`);
@@ -126,7 +127,7 @@ export function checkManifest(
     }
   }
   try {
-    const fields = Object.entries((parseStored(body) as { worktrack: object }).worktrack);
+    const fields = Object.entries(json!.worktrack!);
     const shared = Object.fromEntries(fields.filter(([name]) => !OWN_FIELDS.has(name)));
     return { value: { ...decodeManifest(body, folderOf(at), 'unchecked'), shared }, problems };
   } catch (error) {
@@ -135,31 +136,18 @@ export function checkManifest(
   }
 }
 
-function checksumProblems(body: Buffer, at: ObjectKey, sha256: string | null | undefined): string[] {
-  const problems: string[] = [];
-  if (typeof sha256 === 'string' && !matchesNamedChecksum(sha256, body))
-    problems.push(`${at}: its SHA-256 does not match latest.json`);
-  try {
-    const manifest = parseStored(body) as { worktrack: object };
-    if (manifestChecksumState(manifest) === 'broken')
-      problems.push(`${at}: its content does not match its checksum`);
-  } catch {
-    // The caller reports invalid JSON next.
-  }
-  return problems;
-}
-
-function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> {
+/** `json`: the document as it is; `null` if it is not JSON. */
+function parse<T>(body: Buffer, shape: z.ZodType<T>, at: ObjectKey): Decoded<T> & { readonly json: unknown } {
   let json: unknown;
   try {
     json = parseStored(body);
   } catch (error) {
-    return { problems: [`${at} is not JSON: ${errorMessage(error)}`] };
+    return { json: null, problems: [`${at} is not JSON: ${errorMessage(error)}`] };
   }
   const read = shape.safeParse(json);
-  if (read.success) return { value: read.data, problems: [] };
+  if (read.success) return { json, value: read.data, problems: [] };
   const issues = read.error.issues.map(({ path, message }) => `${path.join('.') || nameOf(at)}: ${message}`);
-  return { problems: [`${at} is not a document of this connector: ${issues.slice(0, 5).join('; ')}`] };
+  return { json, problems: [`${at} is not a document of this connector: ${issues.slice(0, 5).join('; ')}`] };
 }
 
 function quoted(text: unknown): string {

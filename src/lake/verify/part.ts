@@ -27,7 +27,6 @@ export interface PartRules {
   readonly measures: readonly Measure[];
 }
 
-/** The result of reading a part. */
 export interface ReadPart {
   readonly bytes: number;
   readonly rows: number;

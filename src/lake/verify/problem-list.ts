@@ -1,6 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
 
-/** A problem of an object. */
 export interface Problem {
   /** The object that must be restored or rebuilt. */
   readonly key: ObjectKey;

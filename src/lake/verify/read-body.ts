@@ -1,7 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
 
-/** A document as stored. */
 interface FoundBody {
   readonly body: Buffer;
   /** The error if the store's own checksum does not match; `null` for none. */

@@ -114,16 +114,15 @@ function recoverySteps(
   earlier: EarlierRuns | null,
 ): string[] {
   const steps: string[] = [];
-  const count = (test: (key: ObjectKey) => boolean): number => damaged.filter(test).length;
-  if (count((key) => key === pointerKey(resource)) > 0) {
+  if (damaged.includes(pointerKey(resource))) {
     steps.push(
       `Restore ${pointerKey(resource)} ${FROM_BACKUP}. Until then, exports of ${resource} cannot run.`,
     );
   }
-  if (count(isIndex) > 0) {
+  if (damaged.some(isIndex)) {
     steps.push('The next export rebuilds a block index from its part. No data is lost.');
   }
-  if (count((key) => key.startsWith(`${resource}/changes/`)) > 0) {
+  if (damaged.some((key) => key.startsWith(`${resource}/changes/`))) {
     steps.push(
       `Restore the objects below ${resource}/changes/ ${FROM_BACKUP}. Exports and the snapshot do not need them. Without them, ` +
         `the views ${resource}_changes and ${resource}_newest lack rows.`,

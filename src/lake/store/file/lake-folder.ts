@@ -84,11 +84,6 @@ export function temporaryName(): string {
   return `_tmp-${randomBytes(8).toString('hex')}`;
 }
 
-/** Name of a lock. @param digits 32 hex digits that identify the object's name */
-export function lockName(digits: string): string {
-  return `_lock-${digits}`;
-}
-
 export function isTemporaryName(name: string): boolean {
   return TEMPORARY.test(name);
 }

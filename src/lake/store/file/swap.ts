@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { withFileLock } from '../../../core/file-lock.js';
 import type { ProcessIdentity } from '../../../core/process-identity.js';
 import { StoreError, StoreUnclearError } from '../errors.js';
 import type { Expected, SwapResult } from '../port.js';
-import { isAbsent, type LakeFolder, lockName, syncFolder, temporaryName } from './lake-folder.js';
+import { isAbsent, type LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {
@@ -45,7 +45,7 @@ export async function swapFile(
       if ((await currentEtag(path)) !== (expected === 'absent' ? null : expected.etag))
         return { outcome: 'conflict' };
       try {
-        await writeSynced(temporary, body);
+        await writeFile(temporary, body, { flag: 'wx', flush: true });
         if (!stillHeld())
           throw new StoreUnclearError({
             operation: 'swap',
@@ -66,7 +66,7 @@ export async function swapFile(
 /** Path of an object's lock: in the same folder, with a name of fixed length. */
 export function lockPathOf(path: string): string {
   const digits = createHash('sha256').update(basename(path)).digest('hex').slice(0, 32);
-  return join(dirname(path), lockName(digits));
+  return join(dirname(path), `_lock-${digits}`);
 }
 
 function lockTimedOut(folder: LakeFolder, lock: string, holder: ProcessIdentity | null): StoreError {
@@ -86,15 +86,5 @@ async function currentEtag(path: string): Promise<string | null> {
   } catch (error) {
     if (isAbsent(error)) return null;
     throw error;
-  }
-}
-
-async function writeSynced(path: string, body: Uint8Array): Promise<void> {
-  const handle = await open(path, 'wx');
-  try {
-    await writeFile(handle, body);
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -13,20 +13,15 @@ import { sdk } from './sdk.js';
 /** The read fails after this many consecutive broken connections without any byte. */
 const MAX_IDLE_BREAKS = 4;
 
-/** The version that is being read. */
-interface ReadVersion {
-  etag: string;
-}
-
 /**
  * Streams an object or a range of it. The SDK retries requests, but not bodies. If a body ends early, the rest of the same
- * version (`If-Match`) is requested. The CRC32 of a whole object is checked at the end. `onVersion` receives the ETag
+ * version (`If-Match`) is requested. The CRC32 of a whole object is checked at the end. `onEtag` receives the ETag
  * before the first chunk.
  */
 export async function* streamObject(
   s3: S3Connection,
   key: ObjectKey,
-  options: ReadOptions & { operation?: string; onVersion?: (version: ReadVersion) => void } = {},
+  options: ReadOptions & { operation?: string; onEtag?: (etag: string) => void } = {},
 ): AsyncGenerator<Buffer, void, undefined> {
   const { range, signal, operation = 'read' } = options;
   if (range !== undefined) checkRange(range);
@@ -62,7 +57,7 @@ export async function* streamObject(
         etag = strongEtag(answer.ETag);
         total = lengthOf(answer, start, end);
         if (range === undefined) expectedCrc = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType);
-        options.onVersion?.({ etag });
+        options.onEtag?.(etag);
       }
       for await (const chunk of bodyOf(answer, position, end)) {
         crc = expectedCrc === null ? crc : crc32(chunk, crc);

@@ -25,9 +25,7 @@ export interface StoreFeatures {
   learning: Promise<UploadChecksums> | null;
   /** Whether it removes many objects with one request. */
   removesBatches: boolean;
-  /** Whether it copies objects. */
   copies: boolean;
-  /** Warnings that were logged. */
   readonly logged: Set<string>;
 }
 
@@ -45,7 +43,6 @@ const MAX_SOCKETS = 256;
 /** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */
 const MAX_ATTEMPTS = 6;
 
-/** The clients of one or more stores. */
 export interface S3Clients {
   readonly client: S3Client;
   /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */

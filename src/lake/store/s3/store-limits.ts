@@ -2,7 +2,6 @@ import { channel } from 'node:diagnostics_channel';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { isLimit, readAnswer, wordsOf } from './s3-errors.js';
 
-/** A store has limited a request. */
 export interface StoreLimit {
   /** The store's words, such as `503 SlowDown: Please reduce your request rate`. */
   readonly said: string;

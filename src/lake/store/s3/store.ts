@@ -23,11 +23,11 @@ export function s3Store(
     read: (key, options) => joined(streamObject(s3, key, options)),
     async readIfExists(key) {
       let etag = '';
-      const onVersion = (version: { etag: string }) => {
-        etag = version.etag;
+      const onEtag = (found: string) => {
+        etag = found;
       };
       try {
-        const body = await joined(streamObject(s3, key, { onVersion }));
+        const body = await joined(streamObject(s3, key, { onEtag }));
         return { body, etag };
       } catch (error) {
         if (error instanceof ObjectNotFoundError) return null;

@@ -50,44 +50,32 @@ export function replaceParts(
   replaced: readonly PurgedPart[],
   tree: 'snapshots' | 'changes',
 ): Buffer {
-  const after = replaced.reduce((text, part) => replacePart(text, part), body);
-  if (tree === 'changes') return after;
-  const { parts } = decode(after).worktrack;
-  return recountRows(
-    after,
-    parts.reduce((sum, part) => sum + part.rows, 0),
-  );
-}
-
-/** Replaces or removes one part in a manifest and records the purge. Other fields keep their values. */
-function replacePart(body: Buffer, { before, after, by }: PurgedPart): Buffer {
-  const manifest = decode(body);
+  const manifest = parseStored(body) as ManifestJson;
   const { resources, worktrack } = manifest;
-  const at = worktrack.parts.findIndex(({ path }) => path === nameOf(before.key));
-  if (after === null) {
-    resources.splice(at, 1);
-    worktrack.parts.splice(at, 1);
-  } else {
-    const { key, ...part } = after;
-    const path = nameOf(key);
-    const name = path.replace(/\.csv(\.gz)?$/, '');
-    const fields = { name, path, bytes: part.bytes, hash: `sha256:${part.sha256}`, rowCount: part.rows };
-    resources[at] = { ...resources[at]!, ...fields };
-    worktrack.parts[at] = { path, ...part };
+  for (const { before, after, by } of replaced) {
+    const at = worktrack.parts.findIndex(({ path }) => path === nameOf(before.key));
+    if (after === null) {
+      resources.splice(at, 1);
+      worktrack.parts.splice(at, 1);
+    } else {
+      const { key, ...part } = after;
+      const path = nameOf(key);
+      const name = path.replace(/\.csv(\.gz)?$/, '');
+      const fields = { name, path, bytes: part.bytes, hash: `sha256:${part.sha256}`, rowCount: part.rows };
+      resources[at] = { ...resources[at]!, ...fields };
+      worktrack.parts[at] = { path, ...part };
+    }
+    worktrack.purged = [...(worktrack.purged ?? []), { runId: by, rows: before.rows - (after?.rows ?? 0) }];
   }
-  worktrack.purged = [...(worktrack.purged ?? []), { runId: by, rows: before.rows - (after?.rows ?? 0) }];
+  if (tree === 'snapshots') worktrack.counts.rows = worktrack.parts.reduce((sum, { rows }) => sum + rows, 0);
   return encodeReplacement(body, manifest);
 }
 
 /** Sets `counts.rows` of a manifest to the current number of rows. The other counts describe the run and are kept. */
 export function recountRows(body: Buffer, rows: number): Buffer {
-  const manifest = decode(body);
+  const manifest = parseStored(body) as ManifestJson;
   manifest.worktrack.counts.rows = rows;
   return encodeReplacement(body, manifest);
-}
-
-function decode(body: Buffer): ManifestJson {
-  return parseStored(body) as ManifestJson;
 }
 
 /** Total number of rows that purges removed from a tree. */

@@ -125,23 +125,16 @@ export function cellRule(profile: Profile, column: string): CellRule {
   return mask === undefined ? cellEncoder(profile.csv) : maskRule(profile, mask);
 }
 
-/** Returns the rule that masks values. */
-export function maskRule(profile: Profile, mask: 'hash' | 'redact'): NonNullable<CellRule> {
-  return mask === 'redact' ? () => REDACTED : hashRule(profile);
-}
-
-const REDACTED = toByteString('[redacted]');
-
-/** Equal values give equal cells, so joins still work. */
-function hashRule({ columns, maskingKey }: Profile): (cell: ByteString) => ByteString {
-  if (columns.maskedWith === undefined) return plainHash;
+/** Returns the rule that masks values. Equal values give equal cells, so joins still work. */
+export function maskRule({ columns, maskingKey }: Profile, mask: 'hash' | 'redact'): NonNullable<CellRule> {
+  if (mask === 'redact') return () => REDACTED;
+  // Without a secret, a guessed value can be checked against the hash.
+  if (columns.maskedWith === undefined)
+    return (cell) => createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
   return (cell) => {
     if (maskingKey === undefined) throw new Error('cells are to be masked without the masking secret');
     return maskingKey.hash(cell);
   };
 }
 
-/** SHA-256 in hexadecimal, without a secret: a guessed value can be checked against it. */
-function plainHash(cell: ByteString): ByteString {
-  return createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
-}
+const REDACTED = toByteString('[redacted]');

@@ -80,9 +80,16 @@ function specOf(request: MirrorRequest): string {
   return JSON.stringify({ ...run, nominalStart: 0 });
 }
 
-/** The reporter of a batch's run for alerts: a sender, if one of them does. */
-export function alertedBy(batch: readonly MirrorRequest[]): 'sender' | 'mirror' {
-  return batch.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
+/**
+ * The reporter of a batch's run for alerts: a sender, if one of them does. A sender that has withdrawn its request ends without
+ * the run's report, so it cannot report the run.
+ *
+ * @param wanted ids of the requests that were not withdrawn
+ */
+export function alertedBy(batch: readonly MirrorRequest[], wanted: ReadonlySet<string>): 'sender' | 'mirror' {
+  const left = batch.filter(({ requestId }) => wanted.has(requestId));
+  const senders = left.length > 0 ? left : batch;
+  return senders.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
 }
 
 export function remember(answered: readonly RunAnswer[], answer: RunAnswer): RunAnswer[] {

@@ -190,13 +190,15 @@ class ResourceMirror implements Mirror {
   async #serveBatch(batch: Batch): Promise<void> {
     const { first, all } = batch;
     const scope = new CancellationScope();
-    this.#current = { batch, scope, wanted: new Set(all.map((request) => request.requestId)) };
+    const wanted = new Set(all.map((request) => request.requestId));
+    this.#current = { batch, scope, wanted };
     const startedAt = Date.now();
     const report = limitReport(await scope.run(() => this.#runRequest(first)));
     if (first.kind === 'run') {
       const { connection } = this.#state;
       countRun(connection, report, Date.now() - startedAt);
-      if (this.#alertedBy(all) === 'mirror') this.#replies.push(reportAlerts({ connection, runs: [report] }));
+      if (alertedBy(all, wanted) === 'mirror')
+        this.#replies.push(reportAlerts({ connection, runs: [report] }));
     }
     this.setActive(null);
     // A rollback that was refused says nothing about the resource.
@@ -209,12 +211,6 @@ class ResourceMirror implements Mirror {
     }
     this.#current = null;
     this.showStatus();
-  }
-
-  /** A sender that has withdrawn its request ends without the run's report, so it cannot report the run for alerts. */
-  #alertedBy(all: readonly MirrorRequest[]): 'sender' | 'mirror' {
-    const wanted = all.filter(({ requestId }) => this.#current?.wanted.has(requestId));
-    return alertedBy(wanted.length > 0 ? wanted : all);
   }
 
   /**

@@ -131,8 +131,6 @@ export function notCurrent({
 const WORKER_GONE_MS = 2 * MINUTE_MS;
 /** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
 const TASK_TYPES = [1, 2];
-/** `WORKFLOW_EXECUTION_STATUS_RUNNING`. */
-const RUNNING = 1;
 /** What the server calls all workers without a version. */
 const UNVERSIONED = '__unversioned__';
 
@@ -240,7 +238,7 @@ async function readRecord(
 ): Promise<string | 'withdrawn' | null> {
   try {
     const { status, runId, closeTime } = await client.workflow.getHandle(workflowId).describe();
-    if (status.code === RUNNING) return runId;
+    if (status.name === 'RUNNING') return runId;
     return status.name === 'TERMINATED' && polledAt <= (closeTime?.getTime() ?? 0) ? 'withdrawn' : null;
   } catch {
     // There is no record, or it cannot be read.

@@ -69,8 +69,10 @@ describe('The queue of a mirror', () => {
     );
     const { batch } = nextBatch(waiting)!;
     expect(batch.all).toHaveLength(2);
-    expect(alertedBy(batch.all)).toBe('sender');
-    expect(alertedBy([request('a')])).toBe('mirror');
+    expect(alertedBy(batch.all, new Set(['a', 'b']))).toBe('sender');
+    // A sender that has withdrawn its request cannot report the run.
+    expect(alertedBy(batch.all, new Set(['a']))).toBe('mirror');
+    expect(alertedBy([request('a')], new Set(['a']))).toBe('mirror');
   });
 
   it('keeps the place of a repeated request and answers its last sender', () => {

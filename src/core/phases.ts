@@ -66,7 +66,7 @@ export async function runPhases(
   const { rollback, resumed, reconcile, pageSize: configured } = prepared;
   const staged = rollback ?? resumed?.extracted ?? null;
   const pageSize = sizeToTry(known, configured);
-  const reading = new Reading(ref, steps, { staged, pageSize }, (extracted) => onRead?.(extracted));
+  const reading = new Reading(ref, steps, staged, pageSize, (extracted) => onRead?.(extracted));
   onPhase?.('read');
   // The target of a rollback is staged already, and complete.
   if (rollback === null) await reading.read('list');
@@ -90,14 +90,6 @@ export async function runPhases(
   };
 }
 
-/** The starting point of a reading. */
-interface Start {
-  /** What is already staged, for example by an earlier failed run; `null`: nothing. */
-  readonly staged: ReadResult | null;
-  /** The learned page size in rows; `null`: the configured one. */
-  readonly pageSize: number | null;
-}
-
 /** The phase that reads the list. Each reading of a run continues from the stage document that the one before it wrote. */
 class Reading {
   #last: ReadResult | null;
@@ -108,11 +100,14 @@ class Reading {
   constructor(
     private readonly ref: RunRef,
     private readonly steps: Steps,
-    private readonly start: Start,
+    /** What is already staged, for example by an earlier failed run; `null`: nothing. */
+    staged: ReadResult | null,
+    /** The learned page size in rows; `null`: the configured one. */
+    private readonly pageSize: number | null,
     private readonly onProgress: (extracted: ReadResult) => void,
   ) {
-    this.#last = start.staged;
-    this.#shifted = start.staged?.shifted === true;
+    this.#last = staged;
+    this.#shifted = staged?.shifted === true;
   }
 
   /** Reads the list from start to end. Returns the number of the read. */
@@ -128,7 +123,7 @@ class Reading {
           ...this.ref,
           call: this.#calls++,
           after: this.#last?.stage ?? null,
-          pageSize: this.#last?.pageSize ?? this.start.pageSize,
+          pageSize: this.#last?.pageSize ?? this.pageSize,
           read,
           ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
         },

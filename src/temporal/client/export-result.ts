@@ -14,9 +14,6 @@ import {
   runErrorType,
 } from '../../core/contract/index.js';
 
-/** What was last seen of a resource. */
-type LastView = Pick<RunReport, 'resource' | 'runId'> & { readonly report: RunReport | null };
-
 /**
  * The result of an export that did not return one. The failure of a failed export contains all outcomes; for an export
  * that was cancelled or ended in another way, the last views of the resources are used.
@@ -27,7 +24,10 @@ type LastView = Pick<RunReport, 'resource' | 'runId'> & { readonly report: RunRe
  * const handle = temporal.client.workflow.getHandle(workflowId);
  * const result = await handle.result().catch((error: unknown) => exportResultOf(error, []));
  */
-export function exportResultOf(error: unknown, views: readonly LastView[]): ExportResult {
+export function exportResultOf(
+  error: unknown,
+  views: readonly (Pick<RunReport, 'resource' | 'runId'> & { readonly report: RunReport | null })[],
+): ExportResult {
   if (!(error instanceof WorkflowFailedError)) throw error;
   const { cause } = error;
   const result = resultIn<ExportResult>(error, 'ExportFailed');

@@ -120,7 +120,8 @@ class ConversionThread {
   #failure: Error | null = null;
 
   constructor() {
-    this.worker.on('message', (answer: FromThread) => this.#asked.shift()!.resolve(answer));
+    // Node.js can deliver an error before the answers that were sent earlier. Then no one waits for these any more.
+    this.worker.on('message', (answer: FromThread) => this.#asked.shift()?.resolve(answer));
     this.worker.once('error', (error) => this.#fail(threadError(error)));
     this.worker.once('exit', (code) =>
       this.#fail(new Error(`the conversion to Parquet ended with code ${code}`)),

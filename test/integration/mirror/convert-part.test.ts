@@ -64,4 +64,17 @@ describe('the conversion of a part in its thread', () => {
     await expect(convert(body)).rejects.toThrow(message);
     expect((await convert(gzipSync(text))).converted.outcome).toBe('written');
   });
+
+  it('rejects a part whose error arrives before the answers to the pieces before it', async () => {
+    const body = Buffer.from(text.replace('row 12000,', 'row 12000,,'));
+    const busy = setInterval(() => {
+      for (const until = performance.now() + 5; performance.now() < until; );
+    });
+    try {
+      for (let attempt = 0; attempt < 12; attempt++)
+        await expect(convert(body, 'none')).rejects.toThrow('has 3 cells instead of 2');
+    } finally {
+      clearInterval(busy);
+    }
+  });
 });

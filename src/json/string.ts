@@ -99,7 +99,8 @@ export function countControls(text: ByteString): number {
   let count = 0;
   for (let from = 0; from < text.length; from += piece.length) {
     const size = piece.write(text.slice(from, from + piece.length), 'latin1');
-    for (let at = 0; at < size; at++) if (piece[at]! < 0x20) count++;
+    // The sign of the difference, because a condition costs more in a text with many line breaks.
+    for (let at = 0; at < size; at++) count += (piece[at]! - 0x20) >>> 31;
   }
   return count;
 }

@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { copyFile, open, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
@@ -140,7 +139,7 @@ async function removeFile(folder: LakeFolder, key: ObjectKey, path: string): Pro
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Streams a file or a range of it. The open file stays the same version, even if it is replaced meanwhile. */
+/** Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile. */
 async function* streamFile(
   folder: LakeFolder,
   key: ObjectKey,
@@ -149,22 +148,37 @@ async function* streamFile(
   if (range !== undefined) checkRange(range);
   const path = folder.pathOf(key);
   signal?.throwIfAborted();
-  const bytes = range === undefined ? {} : { start: range.offset, end: range.offset + range.length - 1 };
-  const chunks = createReadStream(path, { ...bytes, highWaterMark: CHUNK_BYTES })[Symbol.asyncIterator]();
+  const handle = await openFile(folder, key, path);
   try {
-    for (;;) {
-      const { value, done } = await chunks.next().catch((error: unknown) => {
-        throw isAbsent(error)
-          ? new ObjectNotFoundError({ operation: 'read', key, bucket: folder.root })
-          : toFileStoreError(error, { operation: 'read', key, folder: folder.root });
-      });
+    let position = range?.offset ?? 0;
+    const end = range === undefined ? Number.POSITIVE_INFINITY : range.offset + range.length;
+    while (position < end) {
       signal?.throwIfAborted();
-      if (done) return;
-      yield value as Buffer;
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - position));
+      const { bytesRead } = await folder.run('read', key, () =>
+        handle.read(buffer, 0, buffer.length, position),
+      );
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      yield buffer.subarray(0, bytesRead);
     }
   } finally {
-    await chunks.return?.();
+    await handle.close();
   }
+}
+
+async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<FileHandle> {
+  let handle: FileHandle | null = null;
+  try {
+    handle = await open(path, 'r');
+    // Folders can also be opened.
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+  } catch (error) {
+    await handle?.close().catch(() => {});
+    if (!isAbsent(error)) throw toFileStoreError(error, { operation: 'read', key, folder: folder.root });
+  }
+  throw new ObjectNotFoundError({ operation: 'read', key, bucket: folder.root });
 }
 
 /** Removes temporary files below a folder (`''` or ending in `/`) that `isAbandoned` accepts. Returns their number. */

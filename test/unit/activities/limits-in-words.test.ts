@@ -17,7 +17,7 @@ const read = (answer: (asked: Asked) => Answer, pagesPerCall = Number.POSITIVE_I
 describe('A refusal with words about a limit', () => {
   it('a refusal with words about a limit that lasts ends after 15 minutes, over all attempts, with what the status means', async () => {
     const { error, requests } = await read(() => WORDS);
-    expect(error).toMatch(/answered 403 and says: Rate limit exceeded \(refused\)\..*lack a grant/);
+    expect(error).toMatch(/answered 403 and says: Rate limit exceeded\..*lack a grant/);
     expect(error).toMatch(/has spoken of a limit for 15 minutes of this run, so its status counts\.$/);
     expect(requests.length).toBeGreaterThanOrEqual(15);
     expect(requests.length).toBeLessThanOrEqual(25);

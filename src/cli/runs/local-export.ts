@@ -109,6 +109,7 @@ export function localStateFolder(
   const name = digest(resolve(cwd, configFile));
   const product = 'temporal-worktrack';
   if (env.XDG_STATE_HOME) return { folder: resolve(env.XDG_STATE_HOME, product, name), isTemporary: false };
+  // `run` sets HOME if the system has no entry for this user, so `homedir` does not throw.
   const kept = belowHome({ HOME: env.HOME || homedir() }, join('.local', 'state', product));
   return kept === null
     ? { folder: join(temporaryFolder('XDG_STATE_HOME'), 'state', name), isTemporary: true }

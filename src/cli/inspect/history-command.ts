@@ -48,7 +48,7 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
   const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ResourceHistory[]> => {
     const resources = selectResources(connection, options.resource).map(({ name }) => name);
     const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, { resources, limit });
-    const logs = await withAnsweringLake(connection, readLog, timeoutMs);
+    const logs = await withAnsweringLake(connection, resources[0] ?? 'none', readLog, timeoutMs);
     return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
   };
   try {

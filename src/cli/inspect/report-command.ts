@@ -7,6 +7,7 @@ import { selectResources } from '../../config/index.js';
 import type { RunId } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import {
   type ConnectionReport,
   type KnownFromTemporal,
@@ -138,8 +139,10 @@ function readReport(
   timeoutMs?: number,
 ): Promise<ConnectionReport | null> {
   const { name, baseUrl } = connection;
-  const wanted = { ...request, connection: name, baseUrl, resources: namesOf(connection) };
-  return withAnsweringLake(connection, (store) => readConnectionReport(store, wanted, known), timeoutMs);
+  const resources = namesOf(connection);
+  const wanted = { ...request, connection: name, baseUrl, resources };
+  const read = (store: ObjectStore) => readConnectionReport(store, wanted, known);
+  return withAnsweringLake(connection, resources[0]!, read, timeoutMs);
 }
 
 function unreadableLake(

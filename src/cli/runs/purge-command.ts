@@ -63,7 +63,7 @@ function findInLake(
   resource: string,
   key: readonly string[],
 ): Promise<PurgeCounts> {
-  return withAnsweringLake(connection, async (store) => {
+  return withAnsweringLake(connection, resource, async (store) => {
     try {
       return await findRecord(store, resource, key);
     } catch (error) {

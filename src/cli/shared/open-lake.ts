@@ -49,16 +49,17 @@ export async function withLake<T>(
 /**
  * The same for work that takes longer the more data there is: once the lake answers, the work has no time limit.
  *
+ * @param resource whose pointer is requested first
  * @throws OutOfReachError if the lake does not answer
  */
 export function withAnsweringLake<T>(
   connection: ConnectionSettings,
+  resource: string,
   work: (store: ObjectStore) => Promise<T>,
   timeoutMs?: number,
 ): Promise<T> {
-  const probed = pointerKey(connection.resources[0]?.name ?? 'none');
   const probeFirst = async ({ store, retry }: OpenLake): Promise<T> => {
-    await retry(() => store.head(probed));
+    await retry(() => store.head(pointerKey(resource)));
     return work(store);
   };
   return withLake(connection, probeFirst, timeoutMs);

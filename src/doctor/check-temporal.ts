@@ -73,43 +73,31 @@ function workerFindings(
     const remedy = `Start one with \`worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}\`. Until then, every run waits.`;
     return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
   }
-  const idle = workers.flatMap((worker) => {
-    const found = notCurrent(worker);
-    return found === null ? [] : [warning('worker version', found.message, found.remedy)];
-  });
+  const idle = workers
+    .flatMap((worker) => notCurrent(worker) ?? [])
+    .map(({ message, remedy }) => warning('worker version', message, remedy));
   const active = workers.filter(({ receivesRuns }) => receivesRuns);
   if (active.length === 0) {
     const message = `no worker of task queue "${taskQueue}" receives new runs`;
-    return [
-      warning('worker', message, 'Make the version of a worker current. Until then, every run waits.'),
-      ...idle,
-    ];
+    const remedy = 'Make the version of a worker current. Until then, every run waits.';
+    return [warning('worker', message, remedy), ...idle];
   }
-  const differences = workerDifferences(workers, connections);
-  const older = active.filter(({ config }) => config === null).map(({ identity }) => identity);
   const names = active.map(({ identity }) => identity).join(', ');
-  const unknown =
-    older.length === 0
-      ? []
-      : [
-          warning(
-            'worker configuration',
-            `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
-            'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.',
-          ),
-        ];
-  const differing = differences.map((found) => {
-    const { message, remedy } = describe(found);
-    return warning('worker configuration', message, remedy);
-  });
-  const isSame = differing.length + unknown.length === 0 && connections.length > 0;
-  return [
-    ok('worker', `polling task queue "${taskQueue}": ${names}`),
-    ...idle,
-    ...unknown,
-    ...differing,
-    ...(isSame ? [ok('worker configuration', 'the same as in this file, for every connection')] : []),
-  ];
+  const older = active.filter(({ config }) => config === null).map(({ identity }) => identity);
+  const configurations = workerDifferences(workers, connections)
+    .map(describe)
+    .map(({ message, remedy }) => warning('worker configuration', message, remedy));
+  if (older.length > 0)
+    configurations.unshift(
+      warning(
+        'worker configuration',
+        `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
+        'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.',
+      ),
+    );
+  if (configurations.length === 0 && connections.length > 0)
+    configurations.push(ok('worker configuration', 'the same as in this file, for every connection'));
+  return [ok('worker', `polling task queue "${taskQueue}": ${names}`), ...idle, ...configurations];
 }
 
 function failed(error: unknown, { address, namespace }: TemporalPlace): Finding {

@@ -1,4 +1,3 @@
-/** The checks of `worktrack doctor`. */
 type CheckName =
   | 'configuration'
   | 'key'

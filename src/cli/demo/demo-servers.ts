@@ -11,7 +11,6 @@ import { demoCounts } from './demo-service.js';
 const BUCKET = 'demo-lake';
 const PREFIX = 'worktrack';
 
-/** The servers of the demo. */
 export interface DemoServers {
   readonly simulator: Simulator;
   readonly local: LocalTemporal;

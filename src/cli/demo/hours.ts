@@ -10,7 +10,6 @@ import type { FigureGroup } from '../../report/index.js';
 import { cacheRoot, findExecutable, pathFolders, runCommand } from '../../servers/index.js';
 import { count, cut, table } from '../shared/output.js';
 
-/** Hours of one project in one week. */
 export interface HoursRow {
   readonly project: string;
   /** The Monday, such as `2026-11-16`. */
@@ -159,7 +158,6 @@ const COMMAND_MS = 30_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A DuckDB that answers queries. */
 interface Duckdb {
   /** For example `DuckDB 1.5.5`. */
   readonly name: string;

@@ -99,7 +99,6 @@ export interface DdlCommandOptions extends SeveralOptions {
   readonly setup?: boolean;
 }
 
-/** How to read one connection. */
 export interface DdlScope {
   readonly dt: string | undefined;
   readonly timeoutMs?: number;
@@ -107,7 +106,6 @@ export interface DdlScope {
   readonly isPrefixed?: boolean;
 }
 
-/** The statements for one connection. */
 export interface ConnectionDdl {
   /** Number of resources that they read. */
   readonly resources: number;

@@ -33,7 +33,6 @@ import {
   terminalWidth,
 } from '../shared/output.js';
 
-/** The runs of one resource. */
 interface ResourceHistory {
   readonly name: string;
   /** Newest first. */

@@ -35,7 +35,6 @@ export function batchProgressOn(screen: Screen): ProgressView<WriteBackView> {
   });
 }
 
-/** How far a command on several connections is. */
 interface SeveralView {
   readonly done: number;
   readonly total: number;

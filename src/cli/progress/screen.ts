@@ -35,7 +35,6 @@ export interface Progress {
   readonly missingWorker: string | null;
 }
 
-/** Shows progress. */
 export interface ProgressView<View> {
   show(view: View, now?: number): void;
   /** Keeps the last state on the screen; later output goes below it. */

@@ -119,12 +119,16 @@ const MAX_IN_FULL = 3;
 function linesFor(
   findings: readonly ConnectionFinding[],
   connections: number,
-  { failing, details }: DoctorOptions,
+  { failing, details }: SeveralOptions,
 ): string[] {
-  const shown = failing === true ? findings.filter(({ state }) => state !== 'ok') : findings;
-  const isFull = connections <= MAX_IN_FULL || failing === true || details === true;
-  const width = terminalWidth();
-  return isFull ? doctorLines(shown, width) : doctorScreen(findings, { width, height: terminalHeight() });
+  const size = { width: terminalWidth(), height: terminalHeight() };
+  if (failing === true)
+    return doctorLines(
+      findings.filter(({ state }) => state !== 'ok'),
+      size.width,
+    );
+  const isFull = connections <= MAX_IN_FULL || details === true;
+  return isFull ? doctorLines(findings, size.width) : doctorScreen(findings, size);
 }
 
 /** An invalid configuration is a finding; the checks that need no configuration still run. */

@@ -1,7 +1,6 @@
 import { createInterface, type ReadLineOptions } from 'node:readline/promises';
 import { DetachedError } from '../shared/choose-exit-code.js';
 
-/** One question to the user. */
 interface Question {
   readonly text: string;
   /** The value of an empty answer; absent: an answer is required. */

@@ -4,7 +4,6 @@ import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
 import { UsageError } from './choose-exit-code.js';
 
-/** Options of all commands. */
 export interface GlobalOptions {
   readonly config?: string;
   /** The connection, for a command that takes one; the last one of several. */
@@ -21,7 +20,6 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-/** Options of a command that takes several connections. */
 export interface SeveralOptions extends GlobalOptions {
   readonly all?: boolean;
   /** Resources in the arguments, of commands that take them. */

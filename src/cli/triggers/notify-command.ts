@@ -13,7 +13,6 @@ interface NotifyOptions extends SeveralOptions {
   readonly event: AlertEvent;
 }
 
-/** The answer of a target to one message. */
 interface Answer {
   readonly connection: string;
   /** Path in the configuration. */

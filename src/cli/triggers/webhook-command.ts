@@ -128,9 +128,7 @@ function announce({ url }: WebhookServer, connections: readonly WebhookConnectio
   }
 }
 
-/** A listen address. */
 type Address = WebhookSettings['listen'];
-/** A connection with a webhook section. */
 type WebhookConnection = ConnectionSettings & { readonly webhook: WebhookSettings };
 
 /** An address and the connections that share it. */

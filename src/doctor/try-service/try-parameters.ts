@@ -8,7 +8,6 @@ import type { ProbedPage, ResourceProbe } from './service-probe.js';
 /** Larger pages take longer and gain nothing (docs/internals/benchmarks.md). */
 const MAX_PAGE_SIZE = 10_000;
 
-/** What a trial of the size of a page found. */
 interface PageSizeTrial {
   readonly finding: Finding;
   /** The largest accepted size up to `MAX_PAGE_SIZE`; `null`: no size is accepted. */
@@ -77,7 +76,6 @@ export async function tryCursor(probe: ResourceProbe): Promise<Finding> {
   return isIgnored ? broken('`cursor` has no effect: the second page is the first one again') : honoured;
 }
 
-/** What a trial of `updatedSince` found. */
 interface SinceTrial {
   readonly finding: Finding;
   /** `sync.overlap` that keeps changes from being lost, ms; `null`: the configured one does. */

@@ -29,7 +29,6 @@ export function isEmpty({ sync, resources }: Suggestions): boolean {
   return Object.keys(sync).length === 0 && Object.keys(resources).length === 0;
 }
 
-/** What a trial of a service found, and the settings that follow. */
 export interface ServiceTrial {
   readonly findings: readonly Finding[];
   readonly suggestions: Suggestions;

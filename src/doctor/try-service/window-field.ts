@@ -26,7 +26,6 @@ interface ColumnSummary {
   newest: DateSpan;
 }
 
-/** The result of a search for the date field. */
 interface WindowFields {
   /** Fields that date the window as far as the list shows, the one with its oldest value nearest to the edge first. */
   readonly fields: readonly string[];

@@ -10,7 +10,6 @@ import { makeFolderSync } from '../../core/system-error.js';
 import { ServerStartError } from '../errors.js';
 import { killWithHost } from '../run-command.js';
 
-/** Options of all servers. */
 export interface ServerOptions {
   /** The executable, from `resolveServer`. */
   readonly executable: string;
@@ -22,14 +21,9 @@ export interface ServerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A server that is ready. */
-export interface RunningServer {
-  readonly pid: number;
+/** A server that is ready. `stop` and `kill` can be called again. */
+export interface RunningServer extends Pick<ServerProcess, 'pid' | 'stop' | 'kill'> {
   readonly logFile: string;
-  /** Stops the server gracefully; resolves when it has ended. Idempotent. */
-  stop(): Promise<void>;
-  /** Kills the server; resolves when it has ended. */
-  kill(): Promise<void>;
 }
 
 /** One attempt to start a server; each attempt may use other ports. */
@@ -163,7 +157,6 @@ interface ServerCommand {
   readonly logFile: string;
 }
 
-/** A running server. */
 interface ServerProcess {
   readonly pid: number;
   /** Resolves when the process has ended, with the cause: `exit code 1`, `SIGKILL`, or the error if it could not start. */

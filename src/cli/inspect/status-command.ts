@@ -50,14 +50,14 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
     const readStatus = await openStatus(temporal, settings.source, maxAgeMs, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
       readStatus(connection, options.resource, timeoutMs);
-    const ended = chosen.length > MAX_TABLES ? await eachConnection(chosen, read) : null;
-    const connections =
-      ended === null
-        ? await inParallel(chosen, MAX_TABLES, (connection) => read(connection))
-        : ended.flatMap(({ result }) => (result === null ? [] : [result]));
-    const now = Date.now();
-    const code =
-      ended === null ? printFew(connections, options, now) : printMany(ended, connections, options, now);
+    const isFew = chosen.length <= MAX_TABLES;
+    const ended = isFew
+      ? await inParallel(chosen, MAX_TABLES, async (connection) => {
+          return { connection, result: await read(connection), failure: null };
+        })
+      : await eachConnection(chosen, read);
+    const connections = ended.flatMap(({ result }) => (result === null ? [] : [result]));
+    const code = print(ended, connections, isFew, options);
     if (options.check !== true || code !== EXIT.done) return code;
     if (!isAllFresh(connections)) return EXIT.failed;
     // A run that failed since then is not in the lake.
@@ -67,34 +67,27 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   }
 }
 
-function printFew(connections: readonly ConnectionStatus[], options: StatusOptions, now: number): ExitCode {
-  const shown =
-    options.failing === true ? connections.filter((one) => statusSummary(one, now).problem) : connections;
-  if (options.json === true) printJson(statusJson(connections));
-  else for (const line of statusLines(shown, now)) output.out(line);
-  return EXIT.done;
-}
-
-/** One screen, unless an option asks for more. */
-function printMany(
+/** Prints tables of a few connections, or one screen about many, unless an option asks for more. */
+function print(
   ended: readonly Ended<ConnectionStatus>[],
   read: readonly ConnectionStatus[],
+  isFew: boolean,
   options: StatusOptions,
-  now: number,
 ): ExitCode {
+  const { json, details, failing } = options;
+  const now = Date.now();
   const summaries = summariesOf(ended, (status) => statusSummary(status, now));
-  if (options.json === true) printJson(withFailures(statusJson(read), ended));
-  if (options.json === true || options.details === true)
+  if (json === true) printJson(withFailures(statusJson(read), ended));
+  if (json === true || details === true)
     for (const { connection, failure } of ended)
       if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
-  if (options.json !== true) {
+  if (json !== true) {
     const size = { width: terminalWidth(), height: terminalHeight() };
-    const lines =
-      options.failing === true
-        ? connectionLines(summaries, options, size.width)
-        : options.details === true
-          ? statusLines(read, now)
-          : screenLines(summaries, size);
+    const shown = failing === true ? read.filter((one) => statusSummary(one, now).problem) : read;
+    const isTables = isFew || (details === true && failing !== true);
+    const many =
+      failing === true ? connectionLines(summaries, options, size.width) : screenLines(summaries, size);
+    const lines = isTables ? statusLines(shown, now) : many;
     for (const line of lines) output.out(line);
   }
   return worstExitCode(summaries.map(({ code }) => code));

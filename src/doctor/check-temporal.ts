@@ -28,30 +28,18 @@ export async function checkTemporal(
 ): Promise<Finding[]> {
   const proxy = temporalProxyFindings(place.address);
   if (proxy.some(({ state }) => state === 'problem')) return proxy;
-  return [...proxy, ...(await checkServer(place, connections, timeoutMs))];
-}
-
-async function checkServer(
-  place: TemporalPlace,
-  connections: readonly ConnectionSettings[],
-  timeoutMs: number,
-): Promise<Finding[]> {
   const connecting = connectTemporal(place);
-  let temporal: TemporalClient;
+  let temporal: TemporalClient | null = null;
   try {
     temporal = await withTimeout(connecting, timeoutMs);
-  } catch (error) {
-    connecting.then((late) => late.close()).catch(() => {});
-    return [failed(error, place)];
-  }
-  try {
     const reached = await withTimeout(server(temporal), timeoutMs);
     const workers = await withTimeout(readWorkers(temporal, place.taskQueue), timeoutMs);
-    return [reached, ...workerFindings(workers, place, connections)];
+    return [...proxy, reached, ...workerFindings(workers, place, connections)];
   } catch (error) {
-    return [failed(error, place)];
+    if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
+    return [...proxy, failed(error, place)];
   } finally {
-    await temporal.close();
+    await temporal?.close();
   }
 }
 

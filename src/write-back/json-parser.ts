@@ -46,22 +46,29 @@ abstract class JsonText {
     this.#countTo(from + scanner.pos);
     const line = this.#line;
     const { pos: start, breaks } = scanner;
-    const values = new Map<ByteString, ByteString>();
     try {
-      if (scanner.peek() !== 0x7b) scanner.fail('expected an object');
-      for (const [name, at] of scanner.members()) {
-        if (values.has(name)) throw this.error('a duplicate field', from + at);
-        values.set(name, scanner.nested());
-      }
+      const fields = this.#fields(scanner, from);
       scanner.checkControls(start, breaks);
+      if (isUtf8Text(scanner.text.slice(start, scanner.pos))) return { line, fields };
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       if (scanner.pos >= scanner.text.length) return null;
       throw this.error(error.message.replace(/ at byte \d+$/, ''), from + scanner.pos);
     }
-    if (!isUtf8Text(scanner.text.slice(start, scanner.pos)))
-      throw this.error('the text is not UTF-8', from + start);
-    return { line, fields: [...values].map(([name, json]) => ({ name, json })) };
+    throw this.error('the text is not UTF-8', from + start);
+  }
+
+  #fields(scanner: JsonScanner, from: number): Field[] {
+    const fields: Field[] = [];
+    const names = new Set<string>();
+    if (scanner.peek() !== 0x7b) scanner.fail('expected an object');
+    for (const [name, at] of scanner.members()) {
+      if (names.has(name)) throw this.error('a duplicate field', from + at);
+      names.add(name);
+      const json = scanner.nested();
+      fields.push({ name, json });
+    }
+    return fields;
   }
 
   /** @param at offset in `text` */

@@ -22,7 +22,7 @@ export class JsonRows {
   /** The columns of an export, by name. */
   readonly #columns = new Map<ByteString, InputColumn>();
   /** Reads rows of an export that have these names. */
-  #cells: { readonly names: string; readonly reader: CellsReader } | null = null;
+  #cells: { readonly header: readonly ByteString[]; readonly reader: CellsReader } | null = null;
 
   constructor(format: 'json' | 'ndjson', context: RowContext) {
     this.#parser = format === 'json' ? new JsonArrayParser() : new NdjsonParser();
@@ -50,8 +50,9 @@ export class JsonRows {
   /** A row of `worktrack cat --json`, whose values are the texts of cells. */
   #exportedRow({ line, fields }: JsonRecord): InputRow | null {
     const header = fields.map(({ name }) => name);
-    const names = JSON.stringify(header);
-    if (this.#cells?.names !== names) this.#cells = { names, reader: this.#readerOf(header, line) };
+    const known = this.#cells?.header;
+    const isKnown = known?.length === header.length && header.every((name, at) => name === known[at]);
+    if (!isKnown || this.#cells === null) this.#cells = { header, reader: this.#readerOf(header, line) };
     const cells = fields.map(({ json }) => cellOf(json));
     return this.#cells.reader.row(cells, line);
   }

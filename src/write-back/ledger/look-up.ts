@@ -117,17 +117,16 @@ class RowTally {
   /** By identity: the first row with it, from 1. */
   readonly #first: HashTable;
   /** By first row, as all of the following: copies that other batches have written. */
-  readonly #written: Int32Array;
+  readonly #written: Counts;
   /** The newest batch that has written it, or may have: an index of `#batches`, from 1. */
   readonly #by: Uint32Array;
   /** With keys: whether a copy with the same cells was written. */
   readonly #same: Uint8Array;
-  // These are mostly 0, and the system keeps no memory for a part of an array that was never set.
-  readonly #doubtful: Int32Array;
-  readonly #ownWritten: Int32Array;
-  readonly #ownDoubtful: Int32Array;
+  readonly #doubtful: Counts;
+  readonly #ownWritten: Counts;
+  readonly #ownDoubtful: Counts;
   /** As `#ownDoubtful`, for entries whose logs are gone. */
-  readonly #ownForgotten: Int32Array;
+  readonly #ownForgotten: Counts;
   readonly #batches: LedgerBatch[] = [];
 
   /** @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them */
@@ -136,13 +135,13 @@ class RowTally {
     this.#batchId = batchId;
     this.#ownClaims = ownClaims;
     this.#first = HashTable.sized(1, rows.rows);
-    this.#written = new Int32Array(rows.rows);
+    this.#written = new Counts(rows.rows);
     this.#by = new Uint32Array(rows.rows);
     this.#same = new Uint8Array(rows.isKeyed ? rows.rows : 0);
-    this.#doubtful = new Int32Array(rows.rows);
-    this.#ownWritten = new Int32Array(rows.rows);
-    this.#ownDoubtful = new Int32Array(rows.rows);
-    this.#ownForgotten = new Int32Array(rows.rows);
+    this.#doubtful = new Counts(rows.rows);
+    this.#ownWritten = new Counts(rows.rows);
+    this.#ownDoubtful = new Counts(rows.rows);
+    this.#ownForgotten = new Counts(rows.rows);
     for (let row = 0; row < rows.rows; row++) {
       if (rows.stateOf(row) === 'unsent') continue;
       const entry = this.#first.entry(rows.blockOf(row), rows.identityAt(row));
@@ -163,9 +162,9 @@ class RowTally {
       const first = this.#find(bytes, at, isKeyed);
       if (first === -1) return;
       const isWritten = change === 'created' || change === 'confirmed';
-      if (isWritten) written[first]!++;
-      if (change === 'doubtful') doubtful[first]!++;
-      else if (change !== 'created') doubtful[first]!--;
+      if (isWritten) written.add(first, 1);
+      if (change === 'doubtful') doubtful.add(first, 1);
+      else if (change !== 'created') doubtful.add(first, -1);
       if (isOwn) return;
       if (isWritten && this.#rows.isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
         this.#same[first] = 1;
@@ -188,7 +187,7 @@ class RowTally {
       if (this.#rows.stateOf(row) !== 'written') continue;
       const first = this.#firstOf(row);
       // Its receipt arrived after the entry of the ledger was closed.
-      if (!take(this.#ownWritten, first) && take(this.#ownDoubtful, first)) late.add(row);
+      if (!this.#ownWritten.take(first) && this.#ownDoubtful.take(first)) late.add(row);
     }
     for (let row = 0; row < this.#rows.rows; row++) {
       const state = this.#rows.stateOf(row);
@@ -198,7 +197,7 @@ class RowTally {
         continue;
       }
       const first = this.#firstOf(row);
-      const wasDoubtful = take(this.#ownDoubtful, first);
+      const wasDoubtful = this.#ownDoubtful.take(first);
       if (state === 'settled') {
         if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
         continue;
@@ -211,10 +210,11 @@ class RowTally {
   }
 
   #judge(row: number, first: number): Finding {
-    if (take(this.#ownWritten, first)) return 'own';
-    if (this.#rows.isKeyed && this.#written[first]! > 0) return this.#same[row] === 1 ? 'written' : 'changed';
-    if (take(this.#written, first)) return 'written';
-    return take(this.#doubtful, first) || take(this.#ownForgotten, first) ? 'doubtful' : 'new';
+    if (this.#ownWritten.take(first)) return 'own';
+    if (this.#rows.isKeyed && this.#written.get(first) > 0)
+      return this.#same[row] === 1 ? 'written' : 'changed';
+    if (this.#written.take(first)) return 'written';
+    return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
   }
 
   /** The first row with the identity of a record; -1 without one. */
@@ -243,9 +243,28 @@ class RowTally {
  */
 type CountRecord = (change: Change, bytes: Buffer, at: number) => void;
 
-/** Takes one away, if there is one. */
-function take(counts: Int32Array, row: number): boolean {
-  if (counts[row]! <= 0) return false;
-  counts[row]!--;
-  return true;
+/** Numbers by row that are mostly 0: they take memory only once one of them is not. */
+class Counts {
+  readonly #rows: number;
+  #counts: Int32Array | null = null;
+
+  constructor(rows: number) {
+    this.#rows = rows;
+  }
+
+  get(row: number): number {
+    return this.#counts?.[row] ?? 0;
+  }
+
+  add(row: number, change: number): void {
+    this.#counts ??= new Int32Array(this.#rows);
+    this.#counts[row]! += change;
+  }
+
+  /** Takes one away, if there is one. */
+  take(row: number): boolean {
+    if (this.get(row) <= 0) return false;
+    this.add(row, -1);
+    return true;
+  }
 }

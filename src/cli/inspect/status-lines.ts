@@ -7,7 +7,7 @@ import { isSchemaChange } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
-import { age, count, table } from '../shared/output.js';
+import { age, count, named, table } from '../shared/output.js';
 import { shellWord } from '../shared/runnable.js';
 import { differenceText } from '../shared/worker-config.js';
 
@@ -247,7 +247,7 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
     const { since, said } = active.storeLimit;
     lines.push(`${name}: the store limits requests since ${toUtcSeconds(since)} (${said})`);
   }
-  if (error !== null) lines.push(`${name}: ${error.message}`);
+  if (error !== null) lines.push(named([name], error.message));
   if (rolledBack !== null) {
     const { from, to } = rolledBack;
     lines.push(`${name}: rolled back from run ${from} to run ${to}, until a complete full read is published`);

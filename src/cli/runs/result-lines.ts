@@ -4,7 +4,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import type { ConnectionSummary } from '../shared/each-connection.js';
-import { count, counted, output, printJson, table, terminalWidth } from '../shared/output.js';
+import { count, counted, named, output, printJson, table, terminalWidth } from '../shared/output.js';
 
 /** Prints the result of an export or backfill. */
 export function printResult(
@@ -126,12 +126,6 @@ export function diagnosticLines({ runs }: ExportResult): string[] {
   }
   const failures = [...reasons.values()].map((one) => `${one.outcome}: ${named(one.resources, one.message)}`);
   return [...warnings, ...[...notes].map(([text, names]) => `note: ${named(names, text)}`), ...failures];
-}
-
-/** Adds the resource to a message, unless the message begins with it. */
-function named(resources: readonly string[], message: string): string {
-  const own = resources.length === 1 && message.startsWith(`${resources[0]}:`);
-  return own ? message : `${resources.join(', ')}: ${message}`;
 }
 
 /** The most important counts; the others are in the manifest and in `--json`. */

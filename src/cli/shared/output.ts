@@ -167,6 +167,12 @@ function write(chunk: Buffer): Promise<'written' | 'closed'> {
 
 export { age, count, cut };
 
+/** Adds its resources to a message, unless the message begins with it. */
+export function named(resources: readonly string[], message: string): string {
+  const own = resources.length === 1 && message.startsWith(`${resources[0]}:`);
+  return own ? message : `${resources.join(', ')}: ${message}`;
+}
+
 /** `1 row`, `2 rows`. */
 export function counted(value: number, one: string): string {
   return `${count(value)} ${one}${value === 1 ? '' : 's'}`;

@@ -38,6 +38,13 @@ describe('the notes below the table', () => {
     expect(resourceNotes(late, now)[0]).toContain('the next one waits for a worker');
   });
 
+  it('name the resource of an error once', () => {
+    for (const message of ['tasks: the list ends nowhere', 'the list ends nowhere']) {
+      const shown = { ...status, state: 'failed', error: { type: 'Failed', message } } as const;
+      expect(resourceNotes(shown, now)).toEqual(['  tasks: the list ends nowhere']);
+    }
+  });
+
   it('name the runs of a rollback and how to undo it', () => {
     const shown = { ...status, state: 'rolled-back', rolledBack: { from: run(3), to: run(1) } } as const;
     expect(resourceNotes(shown, now)).toEqual([

@@ -185,6 +185,7 @@ export {
   type ServerHistoriesOptions,
   serverHistories,
 } from './temporal/replay.js';
+export type { ScheduleChange } from './temporal/schedule/create-or-update.js';
 export {
   type AppliedSchedule,
   applySchedule,
@@ -196,7 +197,6 @@ export {
   type ScheduledRun,
   triggerSchedule,
 } from './temporal/schedule/schedule.js';
-export type { ScheduleChange } from './temporal/schedule/schedule-diff.js';
 export type { Retrying } from './temporal/status/read-mirror.js';
 export { type LoggedRun, type RunLogOptions, readRunLog } from './temporal/status/run-log.js';
 export {

@@ -18,7 +18,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { createOrUpdate, cronOf, type ScheduleChange } from './schedule-diff.js';
+import { createOrUpdate, cronOf, type ScheduleChange } from './create-or-update.js';
 import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
 
 const LAST_RUNS = 5;

@@ -1,7 +1,7 @@
 import type { ScheduleDescription } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import { appliedLines, describedLines } from '../../../src/cli/triggers/schedule-command.js';
-import { isEditedByHand, scheduleChanges } from '../../../src/temporal/schedule/schedule-diff.js';
+import { isEditedByHand, scheduleChanges } from '../../../src/temporal/schedule/create-or-update.js';
 
 const described = {
   spec: { calendars: [{ hour: [{ start: 2, end: 2, step: 1 }], comment: '0 2 * * *' }], jitter: 300_000 },

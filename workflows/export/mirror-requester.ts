@@ -128,7 +128,7 @@ function mirrorOf(connection: string, resource: string) {
 }
 
 /** One timer for several waits. Each timer takes two events of a history, and is billed as an action. */
-class SharedTimer {
+export class SharedTimer {
   /** The ends of the waits, milliseconds since 1970. */
   readonly #ends = new Set<{ readonly at: number }>();
   #isRunning = false;

@@ -1,23 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { pack } from '../../../../src/lake/part/framing.js';
+import { DeflatePool } from '../../../../src/lake/part/framing.js';
 
 const inflate = (packed: Buffer) => inflateRawSync(packed, { finishFlush: constants.Z_SYNC_FLUSH });
 
-describe('The compression of blocks', () => {
+describe('A pool of zlib contexts', () => {
   it('packs many pieces together, each as if it were the only one', async () => {
+    const pool = new DeflatePool();
     const pieces = Array.from({ length: 60 }, (_, at) =>
       at % 3 === 0 ? randomBytes(at * 4000) : Buffer.from(`row ${at},`.repeat(at * 900)),
     );
-    const packed = await Promise.all(pieces.map((piece) => pack(piece)));
+    const packed = await Promise.all(pieces.map((piece) => pool.pack(piece)));
     for (const [at, piece] of pieces.entries()) {
       expect(inflate(packed[at]!).equals(piece)).toBe(true);
       const alone = deflateRawSync(piece, { level: 5, finishFlush: constants.Z_SYNC_FLUSH });
       expect(packed[at]!.equals(alone), `piece ${at}`).toBe(true);
     }
-    // Once more: what was packed before leaves no trace.
-    expect((await pack(pieces[7]!)).equals(packed[7]!)).toBe(true);
+    // Once more: what a context packed before leaves no trace.
+    expect((await pool.pack(pieces[7]!)).equals(packed[7]!)).toBe(true);
   });
 
   it('packs equal content into equal bytes, whatever it packed before', async () => {
@@ -32,6 +33,7 @@ describe('The compression of blocks', () => {
       while (made.length < bytes) made += `${words[random(60)]}${random(1000)}\n`;
       return Buffer.from(made.slice(0, bytes));
     };
+    const pool = new DeflatePool();
     // Short ones, those about as long as zlib's window, and longer ones.
     const pieces = Array.from({ length: 150 }, (_, at) =>
       text([200 + random(10_000), 65_000 + random(1500), random(130_000)][at % 3]!),
@@ -41,7 +43,7 @@ describe('The compression of blocks', () => {
       await Promise.all(
         pieces.map(async (_, at) => {
           const which = (at * 7 + round * 31) % pieces.length;
-          seen[which]!.add((await pack(pieces[which]!)).toString('latin1'));
+          seen[which]!.add((await pool.pack(pieces[which]!)).toString('latin1'));
         }),
       );
     }

@@ -52,11 +52,8 @@ export interface Totals {
   readonly tasks: number;
 }
 
-export interface AddedUp {
-  readonly counts: MergeCounts;
-  readonly parts: readonly PublishedPart[];
-  readonly changes: readonly PublishedPart[];
-}
+/** Counts and parts of all tasks of a run. */
+export type AddedUp = Pick<TaskResult, 'counts' | 'parts' | 'changes'>;
 
 /**
  * Adds up the results of the merge tasks and checks them against the staged rows and the base snapshot

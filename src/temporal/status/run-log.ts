@@ -115,8 +115,13 @@ function fromManifest(resource: string, run: Manifest & { readonly isUndone: boo
 
 /** Removes duplicate runs and sorts. The lake takes precedence, then the export, then the mirror, which has no end time. */
 function newestFirst(runs: readonly LoggedRun[]): LoggedRun[] {
-  const isFirst = (run: LoggedRun): boolean => runs.find(({ runId }) => runId === run.runId) === run;
-  return runs.filter((run) => run.runId === null || isFirst(run)).sort((a, b) => b.startedAt - a.startedAt);
+  const seen = new Set<RunId | null>();
+  const unique = runs.filter(({ runId }) => {
+    const isNew = runId === null || !seen.has(runId);
+    seen.add(runId);
+    return isNew;
+  });
+  return unique.sort((a, b) => b.startedAt - a.startedAt);
 }
 
 export interface TemporalRuns {

@@ -180,9 +180,11 @@ export async function startFaultyS3(target: S3Access, { clock }: ProxyOptions = 
 
 /** A listing whose objects bear the time of a clock when they were first listed. */
 function withTimes(listing: string, listedAt: Map<string, string>, clock: () => number): string {
+  // One time for all of them: their order in the listing says nothing about the order in which they were written.
+  const now = new Date(clock()).toISOString();
   return listing.replaceAll(/<Contents>.*?<\/Contents>/gs, (object) => {
     const key = /<Key>(.*?)<\/Key>/s.exec(object)?.[1] ?? '';
-    const time = listedAt.get(key) ?? new Date(clock()).toISOString();
+    const time = listedAt.get(key) ?? now;
     listedAt.set(key, time);
     return object.replace(/(<LastModified>).*?(<\/LastModified>)/, `$1${time}$2`);
   });

@@ -74,16 +74,28 @@ describe('files that overlap at random', () => {
       followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
     const running = new Set<string>();
 
+    async function isIdle(): Promise<boolean> {
+      const states = await Promise.all(
+        [...running].map((id) => stack.temporal.client.workflow.getHandle(id).describe()),
+      );
+      return states.every(({ status }) => status.name !== 'RUNNING');
+    }
+
     /** Waits for some more records, or until no batch runs. */
     async function someLater(): Promise<void> {
       const enough = service.records.length + random.below(200);
-      await until(async () => {
-        if (service.records.length >= enough) return true;
-        const states = await Promise.all(
-          [...running].map((id) => stack.temporal.client.workflow.getHandle(id).describe()),
-        );
-        return states.every(({ status }) => status.name !== 'RUNNING');
-      }, 'some rows are written');
+      await until(async () => service.records.length >= enough || (await isIdle()), 'some rows are written');
+    }
+
+    /**
+     * The service accepts the key no more, and after the end of all batches again. If it could be read, or if it accepted
+     * rows of the same batch later, the refusals would be about single rows, and their outcomes.
+     */
+    async function refuseKey(): Promise<void> {
+      service.respond = () => ({ status: 401, body: '{"message":"no"}' });
+      service.isReadable = () => false;
+      await until(isIdle, 'every batch has ended');
+      service.isReadable = () => true;
     }
 
     for (let round = 0; round < ROUNDS; round++) {
@@ -106,7 +118,7 @@ describe('files that overlap at random', () => {
       if (fate !== 'end' && fate !== 'go on') await someLater();
       if (fate === 'cancel') await handle.cancel().catch(() => {});
       if (fate === 'terminate') await handle.terminate('test').catch(() => {});
-      if (fate === 'refuse') service.respond = () => ({ status: 401, body: '{"message":"no"}' });
+      if (fate === 'refuse') await refuseKey();
       if (fate === 'kill') {
         worker.signal('SIGKILL');
         await worker.exited;

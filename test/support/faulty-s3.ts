@@ -180,7 +180,7 @@ export async function startFaultyS3(target: S3Access, { clock }: ProxyOptions = 
 
 /** A listing whose objects bear the time of a clock when they were first listed. */
 function withTimes(listing: string, listedAt: Map<string, string>, clock: () => number): string {
-  // One time for all of them: their order in the listing says nothing about the order in which they were written.
+  // One time for all of them: the order of a listing says nothing about when its objects were written.
   const now = new Date(clock()).toISOString();
   return listing.replaceAll(/<Contents>.*?<\/Contents>/gs, (object) => {
     const key = /<Key>(.*?)<\/Key>/s.exec(object)?.[1] ?? '';

@@ -28,7 +28,8 @@ import { isRunId } from './run-id.js';
 import { utf8Bytes } from './text-budget.js';
 import { isUtcSeconds, parseSince } from './utc-time.js';
 
-type Check = (value: unknown, path: string) => string | null;
+/** @param path of the value within the argument. Default: the value is the argument itself */
+type Check = (value: unknown, path?: string) => string | null;
 /** One check per field. The compiler reports a missing check if a field is added to a message. */
 type ChecksOf<Message> = { readonly [Field in keyof Required<Message>]: Check };
 
@@ -38,7 +39,8 @@ const MAX_ID_BYTES = 1000;
 const LAST_MOMENT = Date.UTC(10_000, 0) - 1;
 
 const text: Check = is('a string', (value) => typeof value === 'string');
-const id: Check = is(
+/** Checks the argument of signals with one id: `withdrawRequest`, `releaseLock`, `lockGranted`. */
+export const idProblem: Check = is(
   `a non-empty string of at most ${MAX_ID_BYTES} bytes without lone surrogates`,
   (value) =>
     typeof value === 'string' && value !== '' && value.isWellFormed() && utf8Bytes(value) <= MAX_ID_BYTES,
@@ -62,34 +64,32 @@ const utcSeconds: Check = is(
   (value) => typeof value === 'string' && isUtcSeconds(value),
 );
 
-const requestFields = { requestId: id, replyTo: orNull(id) };
+const requestFields = { requestId: idProblem, replyTo: orNull(idProblem) };
 const REQUESTS = {
-  run: object({
+  run: object<Omit<RunRequest, 'kind'>>({
     ...requestFields,
     mode: oneOf('full', 'increment'),
     reconcile: flag,
     adopt: flag,
     allowDeletes: flag,
-    acceptChecks: optional(id),
+    acceptChecks: optional(idProblem),
     since: orNull(utcSeconds),
     nominalStart: moment,
     alertedBy: optional(oneOf('sender')),
     background: ifTrue,
-  } satisfies ChecksOf<Omit<RunRequest, 'kind'>>),
-  rollback: object({ ...requestFields, to: runId } satisfies ChecksOf<Omit<RollbackRequest, 'kind'>>),
-  purge: object({ ...requestFields, key: nonEmpty(listOf(text)) } satisfies ChecksOf<
-    Omit<PurgeRequest, 'kind'>
-  >),
+  }),
+  rollback: object<Omit<RollbackRequest, 'kind'>>({ ...requestFields, to: runId }),
+  purge: object<Omit<PurgeRequest, 'kind'>>({ ...requestFields, key: nonEmpty(listOf(text)) }),
 } satisfies Record<MirrorRequest['kind'], Check>;
 const ofKnownKind = object({ kind: oneOf(...Object.keys(REQUESTS)) });
 
-const report = object({
+const report = object<RunReport>({
   resource: text,
   outcome: oneOf('published', 'failed', 'refused', 'cancelled'),
   runId: orNull(runId),
   rows: orNull(count),
   counts: orNull(
-    object({
+    object<RunCounts>({
       fetched: count,
       duplicates: count,
       unchanged: count,
@@ -99,67 +99,67 @@ const report = object({
       retained: count,
       rows: count,
       restated: count,
-    } satisfies ChecksOf<RunCounts>),
+    }),
   ),
   snapshot: orNull(text),
   warnings: listOf(text),
   deletes: optional(
-    object({
+    object<DeleteDetection>({
       basis: oneOf('by-id', 'two-readings', 'none'),
       windowField: orNull(text),
       reason: orNull(oneOf('kept', 'no-window-field', 'no-dates', 'not-dates', 'endpoint', 'no-id')),
       notListed: orNull(count),
-    } satisfies ChecksOf<DeleteDetection>),
+    }),
   ),
   checks: optional(
-    object({
+    object<CheckSummary>({
       passed: count,
       skipped: count,
       warned: listOf(text),
       accepted: listOf(text),
-    } satisfies ChecksOf<CheckSummary>),
+    }),
   ),
   error: orNull(object({ type: text, message: text })),
   rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
-  purged: optional(object({ snapshots: count, changeLogs: count } satisfies ChecksOf<PurgeCounts>)),
-} satisfies ChecksOf<RunReport>);
+  purged: optional(object<PurgeCounts>({ snapshots: count, changeLogs: count })),
+});
 const event = oneOf(...ALERT_EVENTS);
 
 /** Checks the argument of `alertReport`. */
-export const alertReportProblem = argument({
+export const alertReportProblem = object<AlertReport>({
   connection: text,
-  targets: listOf(object({ id: text, on: listOf(event), incidents: flag } satisfies ChecksOf<AlertTarget>)),
+  targets: listOf(object<AlertTarget>({ id: text, on: listOf(event), incidents: flag })),
   resources: listOf(text),
   observations: listOf(
-    object({
+    object<Observation>({
       resource: text,
       covers: listOf(event),
       problems: listOf(
-        object({
+        object<FoundProblem>({
           kind: event,
           mark: text,
           text,
           only: optional(listOf(text)),
           dueAt: optional(moment),
-        } satisfies ChecksOf<FoundProblem>),
+        }),
       ),
       quietly: ifTrue,
-    } satisfies ChecksOf<Observation>),
+    }),
   ),
-  together: optional(object({ id: text, exports: count } satisfies ChecksOf<Together>)),
+  together: optional(object<Together>({ id: text, exports: count })),
   checkAt: optional(orNull(moment)),
   checkBy: optional(moment),
   isPaused: ifTrue,
-} satisfies ChecksOf<AlertReport>);
+});
 
 /** Checks the argument of `requestRun`. */
 export function mirrorRequestProblem(value: unknown): string | null {
-  return ofKnownKind(value, '') ?? REQUESTS[(value as MirrorRequest).kind](value, '');
+  return ofKnownKind(value) ?? REQUESTS[(value as MirrorRequest).kind](value);
 }
 
 /** Checks the fields of the argument of the update `sync`. */
-export const syncInputProblem = argument({
+export const syncInputProblem = object<SyncInput>({
   mode: optional(oneOf('full', 'increment')),
   reconcile: optional(flag),
   since: optional(
@@ -168,31 +168,19 @@ export const syncInputProblem = argument({
       (value) => typeof value === 'string' && parseSince(value) !== null,
     ),
   ),
-} satisfies ChecksOf<SyncInput>);
+});
 
 /** Checks the argument of `runAnswered`. */
-export const runAnswerProblem = argument({ requestId: id, report });
+export const runAnswerProblem = object({ requestId: idProblem, report });
 
 /** Checks the argument of `changeNotice`. */
-export const changeNoticeProblem = argument({ notices: count });
+export const changeNoticeProblem = object({ notices: count });
 
 /** Checks the argument of `acquireLock`, and a ticket in the carried-over state of a lock. */
-export const lockTicketProblem = argument({ workflowId: id, token: id });
-
-/** Checks the argument of signals with one id: `withdrawRequest`, `releaseLock`, `lockGranted`. */
-export function idProblem(value: unknown): string | null {
-  return id(value, '');
-}
-
-/** The check of an argument that is an object with these fields. */
-function argument(fields: Readonly<Record<string, Check>>): (value: unknown) => string | null {
-  const check = object(fields);
-  return (value) => check(value, '');
-}
+export const lockTicketProblem = object({ workflowId: idProblem, token: idProblem });
 
 function is(expected: string, accepts: (value: unknown) => boolean): Check {
-  return (value, path) =>
-    accepts(value) ? null : `${path === '' ? 'the argument' : path} must be ${expected}`;
+  return (value, path = 'the argument') => (accepts(value) ? null : `${path} must be ${expected}`);
 }
 
 function oneOf(...allowed: readonly string[]): Check {
@@ -213,7 +201,7 @@ function optional(check: Check): Check {
 function listOf(check: Check): Check {
   return (value, path) => {
     if (!Array.isArray(value)) return is('a list', () => false)(value, path);
-    return firstProblem(value.map((one: unknown, at) => [`${path}[${at}]`, one, check] as const));
+    return first(value.map((one: unknown, at) => check(one, `${path}[${at}]`)));
   };
 }
 
@@ -223,24 +211,16 @@ function nonEmpty(check: Check): Check {
 }
 
 /** Ignores unknown fields, because a newer sender may add some. */
-function object(fields: Readonly<Record<string, Check>>): Check {
+function object<Message = Readonly<Record<string, unknown>>>(fields: ChecksOf<Message>): Check {
   return (value, path) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return is('an object', () => false)(value, path);
     const found = value as Readonly<Record<string, unknown>>;
-    const under = path === '' ? '' : `${path}.`;
-    return firstProblem(
-      Object.entries(fields).map(([name, check]) => [`${under}${name}`, found[name], check] as const),
-    );
+    const under = path === undefined ? '' : `${path}.`;
+    return first(Object.entries<Check>(fields).map(([name, check]) => check(found[name], `${under}${name}`)));
   };
 }
 
-function firstProblem(
-  parts: readonly (readonly [path: string, value: unknown, check: Check])[],
-): string | null {
-  for (const [path, value, check] of parts) {
-    const wrong = check(value, path);
-    if (wrong !== null) return wrong;
-  }
-  return null;
+function first(problems: readonly (string | null)[]): string | null {
+  return problems.find((one) => one !== null) ?? null;
 }

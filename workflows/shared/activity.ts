@@ -41,8 +41,8 @@ export function activity<N extends keyof Activities>(
   work: 'manual' | 'background',
   more: ActivityOptions = {},
 ) {
-  const { limits, priority } = ACTIVITIES[name];
-  const whose = priority === 'background' ? 'background' : work;
+  const { limits, isBackground } = ACTIVITIES[name];
+  const whose = isBackground === true ? 'background' : work;
   return proxyActivities<Activities>({ ...limits, priority: priorityOf(connection, whose), ...more })[name];
 }
 

@@ -28,8 +28,8 @@ export interface ActivityFacts {
   readonly begins?: 'run' | 'purge';
   /** Whether its heartbeats are a `ReadHeartbeat`. Absent: no. */
   readonly isReading?: true;
-  /** Whether it has the priority of the request that it works for, or always gives way to work that someone waits for. */
-  readonly priority: 'of the request' | 'background';
+  /** Whether it always gives way to work that someone waits for. Absent: it has the priority of the request that it works for. */
+  readonly isBackground?: true;
   /**
    * How `retries.giveUpAfter` limits it, in place of `limits`: its time, or the number of its attempts, one for each minute and
    * at least three. Absent: it does not.
@@ -47,12 +47,15 @@ export const RETRY = { initialInterval: SECOND_MS, maximumInterval: MINUTE_MS } 
 /** Work on the lake has no total time limit: the heartbeat detects a lost worker, and the number of attempts is limited. */
 const LAKE_WORK: ActivityLimits = { ...HEARTBEAT, startToCloseTimeout: DAY_MS, retry: RETRY };
 
-/** Work of a write-back on the lake. It gives up after six hours of failures. */
-const BATCH_WORK: ActivityLimits = { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } };
-
 /** A phase of a run in the lake. */
 function lakePhase(phase: RunPhase): ActivityFacts {
-  return { phase, step: 'middle', priority: 'of the request', giveUp: 'attempts', limits: LAKE_WORK };
+  return { phase, step: 'middle', giveUp: 'attempts', limits: LAKE_WORK };
+}
+
+/** Work of a write-back on the lake. It gives up after six hours of failures. */
+function batchStep(step: ActivityFacts['step'] & string): ActivityFacts {
+  const limits = { ...LAKE_WORK, retry: { ...RETRY, maximumAttempts: 360 } };
+  return { phase: 'write-back', step, limits };
 }
 
 /** Attempts are limited, and not the time: with many connections, it can take long until a worker is free. */
@@ -67,17 +70,13 @@ function whenFree(
 
 /** All activities, by name. Workers, workflows and clients read what they need from this table. */
 export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
-  'worktrack.planExport': {
-    phase: 'plan',
-    priority: 'of the request',
-    limits: whenFree(MINUTE_MS, 30 * SECOND_MS, 20),
-  },
+  'worktrack.planExport': { phase: 'plan', limits: whenFree(MINUTE_MS, 30 * SECOND_MS, 20) },
   /**
    * Requested before the workflow knows the configuration. The activity itself gives up after `retries.giveUpAfter`; these
    * limits are for absent or crashing workers.
    */
   'worktrack.run': {
-    ...{ phase: 'run', step: 'first', begins: 'run', isReading: true, priority: 'of the request' },
+    ...{ phase: 'run', step: 'first', begins: 'run', isReading: true },
     limits: {
       ...HEARTBEAT,
       startToCloseTimeout: 30 * MINUTE_MS,
@@ -94,19 +93,15 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   'worktrack.publish': lakePhase('publish'),
   /** Its failure does not fail the run, and the next step of the mirror catches up. */
   'worktrack.followTable': {
-    ...{ phase: 'follow', priority: 'of the request' },
-    limits: {
-      ...LAKE_WORK,
-      scheduleToCloseTimeout: DAY_MS,
-      retry: { ...RETRY, maximumAttempts: 15 },
-    },
+    phase: 'follow',
+    limits: { ...LAKE_WORK, scheduleToCloseTimeout: DAY_MS, retry: { ...RETRY, maximumAttempts: 15 } },
   },
   'worktrack.followOnPublished': {
-    ...{ phase: 'follow', priority: 'background' },
+    ...{ phase: 'follow', isBackground: true },
     limits: { ...HEARTBEAT, ...whenFree(10 * MINUTE_MS, 30 * SECOND_MS, 20) },
   },
   'worktrack.sweep': {
-    ...{ phase: 'sweep', step: 'last', priority: 'of the request' },
+    ...{ phase: 'sweep', step: 'last' },
     limits: {
       ...HEARTBEAT,
       startToCloseTimeout: HOUR_MS,
@@ -116,7 +111,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
   /** A failed run waits for this before it is answered. What is left, the next published run removes. */
   'worktrack.sweepFailedRun': {
-    ...{ phase: 'sweep', step: 'last', priority: 'background' },
+    ...{ phase: 'sweep', step: 'last', isBackground: true },
     limits: {
       ...HEARTBEAT,
       startToCloseTimeout: 10 * MINUTE_MS,
@@ -125,33 +120,21 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
     },
   },
   'worktrack.purgeRecord': {
-    ...{ phase: 'purge', begins: 'purge', priority: 'of the request' },
+    ...{ phase: 'purge', begins: 'purge' },
     limits: { ...LAKE_WORK, scheduleToCloseTimeout: DAY_MS },
   },
-  'worktrack.planWriteBack': {
-    ...{ phase: 'write-back', step: 'first', priority: 'of the request' },
-    limits: BATCH_WORK,
-  },
-  'worktrack.claimRows': {
-    ...{ phase: 'write-back', step: 'middle', priority: 'of the request' },
-    limits: BATCH_WORK,
-  },
-  'worktrack.sendRows': {
-    ...{ phase: 'write-back', step: 'middle', priority: 'of the request', giveUp: 'time' },
-    limits: LAKE_WORK,
-  },
-  'worktrack.writeResults': {
-    ...{ phase: 'write-back', step: 'last', priority: 'of the request' },
-    limits: BATCH_WORK,
-  },
+  'worktrack.planWriteBack': batchStep('first'),
+  'worktrack.claimRows': batchStep('middle'),
+  'worktrack.sendRows': { ...batchStep('middle'), giveUp: 'time', limits: LAKE_WORK },
+  'worktrack.writeResults': batchStep('last'),
   'worktrack.reportAlerts': {
     phase: 'notify',
-    priority: 'background',
+    isBackground: true,
     limits: whenFree(30 * SECOND_MS, 10 * SECOND_MS, 6),
   },
   'worktrack.watch': {
     phase: 'notify',
-    priority: 'background',
+    isBackground: true,
     limits: {
       startToCloseTimeout: 5 * MINUTE_MS,
       scheduleToCloseTimeout: 2 * HOUR_MS,
@@ -161,7 +144,6 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   /** A message that cannot be sent is made again later, with what has happened until then. */
   'worktrack.notify': {
     phase: 'notify',
-    priority: 'of the request',
     limits: {
       startToCloseTimeout: MINUTE_MS,
       scheduleToCloseTimeout: 2 * HOUR_MS,
@@ -170,17 +152,16 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
 };
 
-/** When a run began, in milliseconds since 1970, and how long it retries. */
-interface RunTime {
-  readonly startedAt: number;
-  readonly giveUpAfterMs: number;
-}
-
 /**
  * The time that a phase has, in ms, which is requested at `from`. `retries.giveUpAfter` counts from the start of the run. A run
  * that has been busy for longer still gets up to an hour for each call, so that a short failure does not end it.
+ *
+ * @param run when it began, in milliseconds since 1970, and how long it retries
  */
-export function timeGiven({ startedAt, giveUpAfterMs }: RunTime, from: number): number {
+export function timeGiven(
+  { startedAt, giveUpAfterMs }: { readonly startedAt: number; readonly giveUpAfterMs: number },
+  from: number,
+): number {
   return Math.max(startedAt + giveUpAfterMs - from, Math.min(giveUpAfterMs, HOUR_MS));
 }
 

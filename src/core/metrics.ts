@@ -33,26 +33,20 @@ export interface MetricDefinition {
   readonly description: string;
 }
 
-const counter = metric('counter', 'connection');
+const runCounter = metric('counter', 'resource');
 const gauge = metric('gauge', 'resource');
+const counter = metric('counter', 'connection');
+const batchGauge = metric('gauge', 'connection');
+const workerCounter = metric('counter', 'worker');
+const workerGauge = metric('gauge', 'worker');
 
 /**
  * A server of metrics pays for each series of each connection. So only what an alert needs has the label `resource`, and
  * durations are sums of seconds instead of histograms: a connection with four resources has at most 65 series.
  */
 export const METRICS = {
-  runs: counter(
-    'runs_total',
-    'runs',
-    'Ended runs; outcome: published, failed, refused, cancelled',
-    'resource',
-  ),
-  runSeconds: counter(
-    'run_seconds_total',
-    's',
-    'Time of ended runs, from their start to their end',
-    'resource',
-  ),
+  runs: runCounter('runs_total', 'runs', 'Ended runs; outcome: published, failed, refused, cancelled'),
+  runSeconds: runCounter('run_seconds_total', 's', 'Time of ended runs, from their start to their end'),
   checks: counter(
     'checks_total',
     'checks',
@@ -95,31 +89,27 @@ export const METRICS = {
     'rows',
     'Rows of write-backs; outcome: created, updated, rejected, unknown, superseded, skipped',
   ),
-  openBatches: gauge(
+  openBatches: batchGauge(
     'write_back_open_batches',
     'batches',
     'Write-backs that have started and not ended',
-    'connection',
   ),
-  openBatchAge: gauge(
+  openBatchAge: batchGauge(
     'write_back_oldest_open_batch_age_seconds',
     's',
     'Time since the oldest open write-back started; 0 if none is open',
-    'connection',
   ),
-  disconnected: gauge(
+  disconnected: workerGauge(
     'temporal_disconnected_seconds',
     's',
     'Time since Temporal began not to answer or accept this worker; 0 if it accepts it. Probed every ten seconds',
-    'worker',
   ),
-  reconnects: counter(
+  reconnects: workerCounter(
     'temporal_reconnects_total',
     'connections',
     'Connections to Temporal that replaced an earlier one, because it failed or the credentials changed',
-    'worker',
   ),
-  buildInfo: gauge('build_info', 'workers', 'Always 1; the labels have the versions of the worker', 'worker'),
+  buildInfo: workerGauge('build_info', 'workers', 'Always 1; the labels have the versions of the worker'),
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricKey = keyof typeof METRICS;
@@ -131,17 +121,13 @@ export interface Meter {
 }
 
 /** The sink that records the metrics of workflows. */
-export type MetricSinks = {
-  readonly worktrackMetrics: {
-    record(metric: MetricKey, value: number, labels: MetricLabels): void;
-  };
-};
+export type MetricSinks = { readonly worktrackMetrics: Pick<Meter, 'record'> };
 
 export const NO_METER: Meter = { record() {} };
 
-/** Makes definitions of one kind. @param usual the labels of most of them */
-function metric(kind: MetricDefinition['kind'], usual: MetricDefinition['per']) {
-  return (name: string, unit: string, description: string, per = usual): MetricDefinition => ({
+/** Makes definitions of one kind with the same labels. */
+function metric(kind: MetricDefinition['kind'], per: MetricDefinition['per']) {
+  return (name: string, unit: string, description: string): MetricDefinition => ({
     ...{ name: `worktrack_${name}`, kind, per, unit, description },
   });
 }

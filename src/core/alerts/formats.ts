@@ -8,16 +8,8 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 /** The body of a message in a target's format. @param key the integration key of PagerDuty; the others have none */
 export function renderAlert(format: AlertFormat, message: AlertMessage, key: string | null): object {
-  switch (format) {
-    case 'slack':
-      return slackBody(message);
-    case 'teams':
-      return teamsBody(message);
-    case 'pagerduty':
-      return pagerDutyBody(message, key ?? '');
-    case 'json':
-      return jsonBody(message);
-  }
+  const bodies = { json: jsonBody, slack: slackBody, teams: teamsBody, pagerduty: pagerDutyBody };
+  return bodies[format](message, key ?? '');
 }
 
 /** The body of `format: json` (docs/how-to/alerts.md#json). */

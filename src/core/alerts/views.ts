@@ -56,8 +56,6 @@ interface Views {
   readonly incidents: readonly Incident[];
 }
 
-const NO_VIEWS: Views = { news: [], over: [], known: [], isWell: true, incidents: [] };
-
 /**
  * By connection and target. What is known of a connection is never changed in place, so the same object has the same views. Most
  * reports change one connection of hundreds.
@@ -66,7 +64,6 @@ const known = new WeakMap<AlertsConnection, Map<string, Views>>();
 
 /** The problems of a connection as the target with this id sees them. */
 export function viewsOf(entry: AlertsConnection, id: string): Views {
-  if (entry.problems.length === 0) return NO_VIEWS;
   const ofEntry = known.get(entry) ?? new Map<string, Views>();
   known.set(entry, ofEntry);
   const found = ofEntry.get(id) ?? makeViews(entry, id);
@@ -83,16 +80,12 @@ function makeViews(entry: AlertsConnection, id: string): Views {
     over: all.filter(({ isOver }) => isOver),
     isWell: !open.some(({ problem }) => isTrouble(problem.kind)),
     known: open.filter(({ isNews }) => !isNews),
-    incidents: events.map((event) =>
-      incidentOf(
-        event,
-        all.filter((one) => one.event === event),
-      ),
-    ),
+    incidents: events.map((event) => incidentOf(event, all)),
   };
 }
 
-function incidentOf(event: ProblemKind, all: readonly View[]): Incident {
+function incidentOf(event: ProblemKind, views: readonly View[]): Incident {
+  const all = views.filter((one) => one.event === event);
   return {
     ...{ event, all },
     news: all.filter(({ isNews }) => isNews),

@@ -31,8 +31,7 @@ export function startGauges(options: GaugesOptions): { stop(): Promise<void> } {
   const failing = new Set<string>();
   const openBatches = new Map<string, Open>();
   let stopped = false;
-  let isReading = false;
-  let reading = Promise.resolve();
+  let reading: Promise<void> | null = null;
   const measured = async (id: string, what: string, measure: () => Promise<void>): Promise<void> => {
     try {
       await measure();
@@ -57,10 +56,8 @@ export function startGauges(options: GaugesOptions): { stop(): Promise<void> } {
   };
   const read = (): void => {
     // A round over many connections can take longer than the interval.
-    if (isReading) return;
-    isReading = true;
-    reading = readAll().finally(() => {
-      isReading = false;
+    reading ??= readAll().finally(() => {
+      reading = null;
     });
   };
   read();
@@ -181,8 +178,15 @@ export class RetryWatch {
       this.ended(step, { connection, resource });
       return result;
     } catch (error) {
-      if (isRetried(error)) this.failed(step, { connection, resource }, attempt, waitOf(error));
-      else this.ended(step, { connection, resource });
+      if (isRetried(error)) {
+        const { nextRetryDelay } = error;
+        this.failed(
+          step,
+          { connection, resource },
+          attempt,
+          nextRetryDelay == null ? null : Number(nextRetryDelay),
+        );
+      } else this.ended(step, { connection, resource });
       throw error;
     }
   }
@@ -218,11 +222,6 @@ export class RetryWatch {
 }
 
 /** Whether Temporal starts another attempt. A cancelled attempt, for example of a worker that stops, is not a failure. */
-function isRetried(error: unknown): boolean {
+function isRetried(error: unknown): error is ApplicationFailure {
   return error instanceof ApplicationFailure && error.nonRetryable !== true;
-}
-
-function waitOf(error: unknown): number | null {
-  const { nextRetryDelay } = error as ApplicationFailure;
-  return nextRetryDelay === undefined || nextRetryDelay === null ? null : Number(nextRetryDelay);
 }

@@ -4,8 +4,10 @@ import { baseUrl, errors, lake, overlap } from '../core/schema/config-schema.js'
 import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from '../core/schema/readers.js';
 import { DEFAULT_RESOURCES, type OwnResource, resource } from '../core/schema/schema-resource.js';
 import { listen } from '../core/schema/schema-webhook.js';
-import { get, isMap, parseOrUndefined } from '../core/schema/values.js';
-import { formatPath, type PathPart, type RawProblem } from './problems.js';
+import { get, isMap, nameOf } from '../core/schema/values.js';
+import { formatPath, type RawProblem } from './problems.js';
+
+type Path = RawProblem['path'];
 
 /**
  * Checks the rules that compare two parts of the file. They read the raw tree and skip parts that are invalid, so that
@@ -15,11 +17,12 @@ export function crossCheck(tree: unknown): RawProblem[] {
   const connections = get(tree, 'connections');
   if (!isMap(connections)) return [];
   const names = Object.keys(connections);
-  const problems = names.flatMap((name) => checkConnection(name, connections[name]));
-  if (names.length === 0) {
-    problems.push({ path: ['connections'], message: 'found no connections; allowed: at least one' });
-  }
-  return [...problems, ...lakeConflicts(connections)];
+  if (names.length === 0)
+    return [{ path: ['connections'], message: 'found no connections; allowed: at least one' }];
+  return [
+    ...names.flatMap((name) => checkConnection(name, connections[name])),
+    ...lakeConflicts(connections),
+  ];
 }
 
 function checkConnection(name: string, raw: unknown): RawProblem[] {
@@ -28,13 +31,15 @@ function checkConnection(name: string, raw: unknown): RawProblem[] {
     ...nameProblem(name, path),
     ...plainHttp(raw, path),
     ...statusConflicts(raw, path),
-    ...checkWebhook(raw, path),
+    ...unsignedOnNetwork(raw, path),
+    ...tokenWithDigest(raw, path),
+    ...unknownInKinds(raw, path),
     ...checkResources(raw, path),
-    ...unknownTableResources(raw, path),
+    ...unknownInTypes(raw, path),
   ];
 }
 
-function nameProblem(name: string, path: PathPart[]): RawProblem[] {
+function nameProblem(name: string, path: Path): RawProblem[] {
   try {
     readName(name);
     return [];
@@ -43,45 +48,41 @@ function nameProblem(name: string, path: PathPart[]): RawProblem[] {
   }
 }
 
-function plainHttp(raw: unknown, path: PathPart[]): RawProblem[] {
-  const url = parseOrUndefined(baseUrl, get(raw, 'baseUrl'));
+function plainHttp(raw: unknown, path: Path): RawProblem[] {
+  const url = baseUrl.safeParse(get(raw, 'baseUrl')).data;
   if (url === undefined || !url.startsWith('http:') || isLoopback(new URL(url).hostname)) return [];
   if (get(raw, 'http', 'allowPlainHttp') === true) return [];
   const message = `found plain http to ${new URL(url).host}, which would send the key unencrypted; allowed: https, or http to this machine, or http.allowPlainHttp: true`;
   return [{ path: [...path, 'baseUrl'], message }];
 }
 
-function statusConflicts(raw: unknown, path: PathPart[]): RawProblem[] {
-  const mapping = parseOrUndefined(errors, get(raw, 'errors') ?? {});
-  if (!mapping) return [];
-  const both = mapping.transient.filter((status) => mapping.refused.includes(status));
+function statusConflicts(raw: unknown, path: Path): RawProblem[] {
+  const { transient = [], refused = [] } = errors.safeParse(get(raw, 'errors') ?? {}).data ?? {};
+  const both = transient.filter((status) => refused.includes(status));
   // Point at a list that is in the file; the other list may be a default.
   const list = get(raw, 'errors', 'transient') === undefined ? 'refused' : 'transient';
-  return [...new Set(both)].map((status) => ({
+  return both.map((status) => ({
     path: [...path, 'errors', list],
     message: `found ${status} in both refused and transient; allowed: only one of them`,
   }));
 }
 
-function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
+function checkResources(raw: unknown, connection: Path): RawProblem[] {
   const list = get(raw, 'resources');
   if (!Array.isArray(list)) return [];
-  const overlapMs = parseOrUndefined(overlap, get(raw, 'sync', 'overlap') ?? '5m');
-  const first = new Map<string, number>();
+  const overlapMs = overlap.safeParse(get(raw, 'sync', 'overlap') ?? '5m').data;
+  const names = list.map(nameOf);
+  const firstAt = new Map(names.map((name, i) => [name, i] as const).reverse());
   return list.flatMap((item, i): RawProblem[] => {
     const path = [...connection, 'resources', i];
-    const name = typeof item === 'string' ? item : get(item, 'name');
+    const name = names[i];
     const problems: RawProblem[] = [];
-    if (typeof name === 'string') {
-      const before = first.get(name);
-      if (before === undefined) first.set(name, i);
-      else {
-        const at = formatPath([...connection, 'resources', before]);
-        const message = `found the resource ${JSON.stringify(name)} again; names are unique within a connection, and ${at} already has it`;
-        problems.push({ path: typeof item === 'string' ? path : [...path, 'name'], message });
-      }
+    if (typeof name === 'string' && firstAt.get(name) !== i) {
+      const at = formatPath([...connection, 'resources', firstAt.get(name)!]);
+      const message = `found the resource ${JSON.stringify(name)} again; names are unique within a connection, and ${at} already has it`;
+      problems.push({ path: typeof item === 'string' ? path : [...path, 'name'], message });
     }
-    const parsed = parseOrUndefined(resource, item);
+    const parsed = resource.safeParse(item).data;
     return parsed
       ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, path)]
       : problems;
@@ -91,10 +92,10 @@ function checkResources(raw: unknown, connection: PathPart[]): RawProblem[] {
 /** The names of a connection's resources, as they are written; `null` for another value than a list. */
 function resourceNames(raw: unknown): readonly unknown[] | null {
   const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
-  return Array.isArray(list) ? list.map((one) => (typeof one === 'string' ? one : get(one, 'name'))) : null;
+  return Array.isArray(list) ? list.map(nameOf) : null;
 }
 
-function unknownTableResources(raw: unknown, path: PathPart[]): RawProblem[] {
+function unknownInTypes(raw: unknown, path: Path): RawProblem[] {
   const types = get(raw, 'tables', 'types');
   const names = resourceNames(raw);
   if (!isMap(types) || names === null) return [];
@@ -110,18 +111,13 @@ function unknownTableResources(raw: unknown, path: PathPart[]): RawProblem[] {
 function windowConflicts(
   { windowMs, windowField }: OwnResource,
   overlapMs: number | undefined,
-  path: PathPart[],
+  path: Path,
 ): RawProblem[] {
-  if (windowMs === null) {
-    if (windowField === null) return [];
-    return [
-      {
-        path: [...path, 'windowField'],
-        message: 'found a windowField but no window; windowField requires window',
-      },
-    ];
+  if (windowMs === null && windowField !== null) {
+    const message = 'found a windowField but no window; windowField requires window';
+    return [{ path: [...path, 'windowField'], message }];
   }
-  if (overlapMs === undefined || windowMs > overlapMs) return [];
+  if (windowMs === null || overlapMs === undefined || windowMs > overlapMs) return [];
   const message = `found a window of ${formatDuration(windowMs)}; allowed: longer than sync.overlap, which is ${formatDuration(overlapMs)}`;
   return [{ path: [...path, 'window'], message }];
 }
@@ -130,7 +126,7 @@ function windowConflicts(
  * Checks a resource's `columns` for contradictions. The key identifies records, and `updatedAt` and `windowField` are
  * compared with the snapshot, so these fields must be mirrored and readable.
  */
-function columnConflicts(resource: OwnResource, path: readonly PathPart[]): RawProblem[] {
+function columnConflicts(resource: OwnResource, path: Path): RawProblem[] {
   const { include, exclude, mask } = resource.columns;
   const problems: RawProblem[] = [];
   const add = (list: string, message: string) => problems.push({ path: [...path, 'columns', list], message });
@@ -164,7 +160,7 @@ function columnConflicts(resource: OwnResource, path: readonly PathPart[]): RawP
 }
 
 /** Checks see what is published, so their fields must be mirrored, and most need values that are not masked. */
-function checkConflicts({ columns, key, checks }: OwnResource, path: readonly PathPart[]): RawProblem[] {
+function checkConflicts({ columns, key, checks }: OwnResource, path: Path): RawProblem[] {
   const { include, exclude, mask } = columns;
   return checks.flatMap((check): RawProblem[] => {
     if (!('field' in check)) return [];
@@ -195,7 +191,7 @@ function checkConflicts({ columns, key, checks }: OwnResource, path: readonly Pa
 function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProblem[] {
   const lakes: { name: string; place: LakePlace }[] = [];
   return Object.entries(connections).flatMap(([name, raw]): RawProblem[] => {
-    const place = parseOrUndefined(lake, get(raw, 'lake'));
+    const place = lake.safeParse(get(raw, 'lake')).data;
     if (!place) return [];
     const rival = lakes.find((other) => lakesOverlap(other.place, place));
     lakes.push({ name, place });
@@ -205,14 +201,9 @@ function lakeConflicts(connections: Readonly<Record<string, unknown>>): RawProbl
   });
 }
 
-/** Checks the rules of `webhook` that compare two parts of the file. */
-function checkWebhook(raw: unknown, path: readonly PathPart[]): RawProblem[] {
-  return [...unsignedOnNetwork(raw, path), ...tokenWithDigest(raw, path), ...unknownResources(raw, path)];
-}
-
-function unsignedOnNetwork(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+function unsignedOnNetwork(raw: unknown, path: Path): RawProblem[] {
   if (get(raw, 'webhook', 'signature') !== 'none') return [];
-  const address = parseOrUndefined(listen, get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080');
+  const address = listen.safeParse(get(raw, 'webhook', 'listen') ?? '127.0.0.1:8080').data;
   if (!address || isLoopbackAddress(address.host)) return [];
   const message =
     'found none with a listen address that other machines can reach; allowed: a signature, or listen on 127.0.0.1';
@@ -220,7 +211,7 @@ function unsignedOnNetwork(raw: unknown, path: readonly PathPart[]): RawProblem[
 }
 
 /** `timestamp` has no effect with a token. Without this error, a user could believe that it prevents replays. */
-function tokenWithDigest(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+function tokenWithDigest(raw: unknown, path: Path): RawProblem[] {
   const signature = get(raw, 'webhook', 'signature');
   if (get(signature, 'algorithm') !== 'token') return [];
   return ['encoding', 'timestamp']
@@ -232,7 +223,7 @@ function tokenWithDigest(raw: unknown, path: readonly PathPart[]): RawProblem[] 
     }));
 }
 
-function unknownResources(raw: unknown, path: readonly PathPart[]): RawProblem[] {
+function unknownInKinds(raw: unknown, path: Path): RawProblem[] {
   const kinds = get(raw, 'webhook', 'kinds');
   if (!isMap(kinds)) return [];
   const known = resourceNames(raw);

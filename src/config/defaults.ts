@@ -17,20 +17,19 @@ interface WithDefaults {
 export function applyDefaults(tree: unknown): WithDefaults {
   const defaults = get(tree, 'defaults');
   const connections = get(tree, 'connections');
-  if (defaults === undefined || !isMap(tree)) return { tree, problems: [], relocate: (found) => found };
+  const unchanged: WithDefaults = { tree, problems: [], relocate: (found) => found };
+  if (defaults === undefined || !isMap(tree)) return unchanged;
   if (!isMap(defaults)) {
-    const message = invalidValue(
-      defaults,
-      'a map with keys of a connection, such as { sync: { pageSize: 500 } }',
-    );
+    const allowed = 'a map with keys of a connection, such as { sync: { pageSize: 500 } }';
     const { defaults: _, ...rest } = tree;
-    return { tree: rest, problems: [{ path: ['defaults'], message }], relocate: (found) => found };
+    const problem = { path: ['defaults'], message: invalidValue(defaults, allowed) };
+    return { ...unchanged, tree: rest, problems: [problem] };
   }
-  if (!isMap(connections)) return { tree, problems: [], relocate: (found) => found };
+  if (!isMap(connections)) return unchanged;
   const merged = mapValues(connections, (one) => (isMap(one) ? merge(defaults, one) : one));
   return {
+    ...unchanged,
     tree: { ...tree, connections: merged },
-    problems: [],
     relocate(problems) {
       const seen = new Set<string>();
       return problems.flatMap((problem): RawProblem[] => {

@@ -23,13 +23,13 @@ const MAX_ALIASES = 100;
 const MAX_SYNTAX_PROBLEMS = 10;
 
 /** A position in the text; line and column start at 1. */
-interface Position {
+export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
 /** A YAML (or JSON) text as plain data, with a function that finds the position of a path in the text. */
-export interface ConfigDocument {
+interface ConfigDocument {
   /** `undefined` if the text is not one valid document. */
   readonly tree: unknown;
   readonly problems: readonly (RawProblem & { readonly place: Position | null })[];
@@ -57,8 +57,8 @@ export function readDocument(text: string): ConfigDocument {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems = [...doc.errors, ...doc.warnings].map((fault) => ({
-    code: fault.code,
+  const faults = [...doc.errors, ...doc.warnings];
+  const problems = faults.map((fault) => ({
     path:
       fault.code === 'DUPLICATE_KEY'
         ? (findKeys(doc, (_, offset) => offset === fault.pos[0])[0]?.path ?? [])
@@ -69,7 +69,6 @@ export function readDocument(text: string): ConfigDocument {
   problems.push(
     // `__proto__` is valid YAML, but would change the prototype of the resulting object.
     ...findKeys(doc, ({ value }) => value === '__proto__').map(({ path, offset }) => ({
-      code: 'DUPLICATE_KEY' as const,
       path,
       message: 'found the key "__proto__", which is not allowed',
       place: placeOf(offset),
@@ -79,8 +78,8 @@ export function readDocument(text: string): ConfigDocument {
     const offset = offsetOf(doc, path, at);
     return offset === null ? null : placeOf(offset);
   };
-  const broken = problems.some(({ code }) => code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED');
-  const listed = problems.slice(0, MAX_SYNTAX_PROBLEMS).map(({ code: _, ...problem }) => problem);
+  const broken = faults.some(({ code }) => code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED');
+  const listed = problems.slice(0, MAX_SYNTAX_PROBLEMS);
   if (broken) return { tree: undefined, problems: listed, locate };
   if (doc.contents === null) return unreadable('the file is empty');
   try {

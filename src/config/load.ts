@@ -6,7 +6,7 @@ import type { Settings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
 import { crossCheck } from './cross-checks.js';
 import { applyDefaults } from './defaults.js';
-import { type ConfigDocument, readDocument } from './document.js';
+import { type Position, readDocument } from './document.js';
 import { formatPath, problemsOf, type RawProblem, SettingsError, type SettingsProblem } from './problems.js';
 
 /** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
@@ -59,8 +59,7 @@ function readText(path: string, shown: string, origin: string): string | null {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const why = systemCause(error);
-    throw new ConfigurationError(`cannot read ${shown} (from ${origin}): ${why}`, {
+    throw new ConfigurationError(`cannot read ${shown} (from ${origin}): ${systemCause(error)}`, {
       remedy: 'Make sure that it is a file and that this user can read it.',
       cause: error,
     });
@@ -85,18 +84,14 @@ function readText(path: string, shown: string, origin: string): string | null {
  */
 export function parseSettings(text: string, source: string): Settings {
   const doc = readDocument(text);
-  const problems: SettingsProblem[] = doc.problems.map(({ path, message, place }) => ({
-    path: formatPath(path),
-    line: place?.line ?? null,
-    column: place?.column ?? null,
-    message,
-  }));
+  const problems = doc.problems.map((problem) => located(problem, problem.place));
   if (doc.tree === undefined) throw new SettingsError(source, problems);
   // Zod would compile a parser for each object, which takes longer than parsing once.
   const { tree, problems: wrongDefaults, relocate } = applyDefaults(doc.tree);
   const parsed = configFile.safeParse(tree, { jitless: true });
   const found = [...problemsOf(parsed.error?.issues ?? []), ...crossCheck(tree)];
-  problems.push(...[...wrongDefaults, ...relocate(found)].map((problem) => located(problem, doc)));
+  for (const problem of [...wrongDefaults, ...relocate(found)])
+    problems.push(located(problem, doc.locate(problem.path, problem.at ?? 'value')));
   if (!parsed.success || problems.length > 0) {
     throw new SettingsError(source, problems.sort(byPlace));
   }
@@ -112,8 +107,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-function located({ path, message, at = 'value' }: RawProblem, doc: ConfigDocument): SettingsProblem {
-  const place = doc.locate(path, at);
+function located({ path, message }: RawProblem, place: Position | null): SettingsProblem {
   return { path: formatPath(path), line: place?.line ?? null, column: place?.column ?? null, message };
 }
 

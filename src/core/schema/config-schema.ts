@@ -69,6 +69,8 @@ export const errors = section({
 const rateError = ({ input }: { readonly input?: unknown }) =>
   invalidValue(input, 'a number above 0, or null for no limit');
 
+const timeout = duration({ unit: 's', min: 1, max: HOUR_MS });
+
 const http = renamed(
   section({
     concurrency: count(1, 256)
@@ -83,18 +85,10 @@ const http = renamed(
       .describe(
         'Maximum requests per second per worker process. With `null`, only 429 responses slow them down.',
       ),
-    connectTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-      .prefault('10s')
-      .describe('Timeout for opening a connection.'),
-    headersTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-      .prefault('60s')
-      .describe('Timeout for the response headers.'),
-    bodyTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-      .prefault('60s')
-      .describe('Timeout between two chunks of a response body.'),
-    responseTimeout: duration({ unit: 's', min: 1, max: HOUR_MS })
-      .prefault('5m')
-      .describe('Timeout for one complete response.'),
+    connectTimeout: timeout.prefault('10s').describe('Timeout for opening a connection.'),
+    headersTimeout: timeout.prefault('60s').describe('Timeout for the response headers.'),
+    bodyTimeout: timeout.prefault('60s').describe('Timeout between two chunks of a response body.'),
+    responseTimeout: timeout.prefault('5m').describe('Timeout for one complete response.'),
     maxBody: byteSize(1024, 1024 ** 3)
       .prefault('64MiB')
       .describe('Maximum size of a response after decompression.'),

@@ -57,15 +57,7 @@ const fields = z.union([fieldName.transform((one) => [one]), fieldNames], {
 
 const wholeRows = count(0, Number.MAX_SAFE_INTEGER);
 
-const rows = section({
-  min: wholeRows.optional().describe('Least rows.'),
-  max: wholeRows.optional().describe('Most rows.'),
-}).superRefine(({ min, max }, context) => {
-  if (min === undefined && max === undefined)
-    context.addIssue(problem('has neither min nor max; allowed: at least one'));
-  if (min !== undefined && max !== undefined && min > max)
-    context.addIssue(problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`));
-});
+const rows = bounds(wholeRows, 'Least rows.', 'Most rows.');
 
 const change = section({
   max: percent
@@ -102,17 +94,7 @@ const oneOf = perField(
 );
 
 const range = perField(
-  section({
-    min: literal.optional().describe('Least value.'),
-    max: literal.optional().describe('Greatest value.'),
-  }).superRefine(({ min, max }, context) => {
-    if (min === undefined && max === undefined)
-      context.addIssue(problem('has neither min nor max; allowed: at least one'));
-    if (min !== undefined && max !== undefined && compareWith(min, decimalLimit(max))! > 0)
-      context.addIssue(
-        problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
-      );
-  }),
+  bounds(literal, 'Least value.', 'Greatest value.'),
   'a map from field names to limits, such as { durationSeconds: { min: 0, max: 86400 } }',
 );
 
@@ -208,6 +190,21 @@ function rulesOf(parsed: ParsedCheck) {
       return { kind: 'range' as const, field, min, max };
     }),
   ];
+}
+
+/** Inclusive bounds. At least one is set. @param least,most descriptions of them */
+function bounds<Bound extends z.ZodType<number | string>>(bound: Bound, least: string, most: string) {
+  return section({
+    min: bound.optional().describe(least),
+    max: bound.optional().describe(most),
+  }).superRefine(({ min, max }, context) => {
+    if (min === undefined && max === undefined)
+      context.addIssue(problem('has neither min nor max; allowed: at least one'));
+    if (min !== undefined && max !== undefined && compareWith(`${min}`, decimalLimit(`${max}`))! > 0)
+      context.addIssue(
+        problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
+      );
+  });
 }
 
 /** A map from field names to what is allowed there. */

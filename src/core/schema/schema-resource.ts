@@ -101,16 +101,10 @@ type ResourceKeys = z.output<typeof resourceMap>;
 /** The resources in the API, mirrored if the file names none. */
 export const DEFAULT_RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries'];
 
-interface NameDefaults {
-  readonly key: string[];
-  readonly windowMs: number | null;
-  readonly fetchById: boolean;
-}
-
-const USUAL: NameDefaults = { key: ['id'], windowMs: null, fetchById: false };
+const USUAL = { key: ['id'], windowMs: null as number | null, fetchById: false };
 
 /** From the API: windows of 90 days, the compound key of calendar entries, and fetch by id for projects only. */
-const BY_NAME: ReadonlyMap<string, NameDefaults> = new Map([
+const BY_NAME: ReadonlyMap<string, typeof USUAL> = new Map([
   ['projects', { ...USUAL, fetchById: true }],
   ['time-entries', { ...USUAL, windowMs: 90 * DAY_MS }],
   ['calendar-entries', { ...USUAL, windowMs: 90 * DAY_MS, key: ['source', 'sourceKey'] }],

@@ -1,5 +1,3 @@
-import type { z } from 'zod';
-
 const MAX_SHOWN = 60;
 
 /** Describes a value from the file in a message: a scalar by its value, other values by their type. Not for secrets. */
@@ -26,20 +24,17 @@ export function invalidValue(value: unknown, allowed: string): string {
     : `found ${describeFound(value)}; allowed: ${allowed}`;
 }
 
-/** The value as parsed by the schema, or `undefined` if it is invalid. */
-export function parseOrUndefined<Schema extends z.ZodType>(
-  schema: Schema,
-  value: unknown,
-): z.output<Schema> | undefined {
-  return schema.safeParse(value).data;
-}
-
 /** The value at a path of the raw tree, or `undefined`. */
 export function get(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (at, key) => (isMap(at) && Object.hasOwn(at, key) ? at[key] : undefined),
     value,
   );
+}
+
+/** The name of an item of `resources` in the raw tree, which may be the name alone. */
+export function nameOf(item: unknown): unknown {
+  return typeof item === 'string' ? item : get(item, 'name');
 }
 
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

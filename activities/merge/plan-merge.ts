@@ -49,7 +49,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
   const { before } = run;
   const gone = input.gone === null ? [] : await staging.read<SortKey[]>(input.gone);
-  guard(run, columns, gone.length, input.allowDeletes);
+  guard(run, columns, gone.length, input);
   const today = profileFingerprint(run.resource);
   const sameRows =
     before !== null &&
@@ -93,13 +93,18 @@ function leftMasks({ before, resource }: RunFile, columns: readonly Column[]): s
 }
 
 /** Stops a run before it writes parts, if it has too many deletes or if a frozen schema has changed. */
-function guard(run: RunFile, columns: readonly Column[], deletes: number, allowDeletes: boolean): void {
+function guard(
+  run: RunFile,
+  columns: readonly Column[],
+  deletes: number,
+  { allowDeletes, expected }: Pick<PlanMergeInput, 'allowDeletes' | 'expected'>,
+): void {
   const { resource, before } = run;
   if (before === null) return;
-  if (!allowDeletes && exceedsDeleteLimit(deletes, before.rows)) {
+  if (!allowDeletes && exceedsDeleteLimit(deletes, expected)) {
     throw finalFailure(
       'DeletesHeld',
-      `${resource.name}: ${deletes} of ${before.rows} rows, more than 10%, have been deleted in the service. Nothing was ` +
+      `${resource.name}: ${deletes} of ${expected} rows, more than 10%, have been deleted in the service. Nothing was ` +
         `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
       { resource: resource.name },
     );

@@ -20,9 +20,10 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
   const keys: SortKey[] = [];
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
-  if (before === null || parts.length === 0) return write(staging, name, keys);
+  if (before === null || parts.length === 0) return { ...(await write(staging, name, keys)), expected: 0 };
   const { columns } = stages.at(-1)!;
   const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceTime(run, stages));
+  let expected = 0;
   for (const [at, part] of parts.entries()) {
     // New rows before, between and after the parts are looked at only for their dates.
     const isAll = judge.note !== null;
@@ -41,13 +42,13 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
       chunks: reach,
       signal: Context.current().cancellationSignal,
     });
-    await findAbsent(sources, judge, (key) => {
+    expected += await findAbsent(sources, judge, (key) => {
       if (among === null || among.has(key)) keys.push(detached(key));
     });
   }
   const problem = judge.problem();
-  if (problem !== null) return { ...(await write(staging, name, [])), problem };
-  const found = await write(staging, name, keys);
+  if (problem !== null) return { ...(await write(staging, name, [])), problem, expected };
+  const found = { ...(await write(staging, name, keys)), expected };
   if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
   return { ...found, listIsEmpty: true };

@@ -75,8 +75,8 @@ export async function runPhases(
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if (resumed !== null && !reconcile) await reading.read('catch-up');
   onPhase?.('merge');
-  const gone = deletes?.gone ?? null;
-  const { merged, shifted } = await mergeSettled(ref, steps, reading, { gone, allowDeletes });
+  const { gone, expected } = deletes ?? { gone: null, expected: 0 };
+  const { merged, shifted } = await mergeSettled(ref, steps, reading, { gone, expected, allowDeletes });
   const { plan, results } = merged;
   const unproven = deletes?.unproven ?? 0;
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
@@ -155,6 +155,8 @@ const ABSENT = 'absent records';
 interface DetectedDeletes {
   /** The document with the keys of deleted records; `null`: none. */
   readonly gone: ObjectKey | null;
+  /** Live rows of the snapshot that the list should show. */
+  readonly expected: number;
   /** Absent records whose deletion could be neither confirmed nor ruled out. */
   readonly unproven: number;
   /** Why deletes could not be concluded. */
@@ -176,7 +178,7 @@ async function detectDeletes(
   reading: Reading,
 ): Promise<DetectedDeletes> {
   const problems: DeletesProblem[] = [];
-  const nothing = { gone: null, unproven: 0, problems };
+  const nothing = { gone: null, expected: 0, unproven: 0, problems };
   await reading.read('catch-up');
   const first = { ...ref, stage: reading.last.stage, sinceRead: 0, among: null, allowDeletes };
   if (reading.last.isBlank) {
@@ -186,6 +188,7 @@ async function detectDeletes(
     return nothing;
   }
   const absent = await steps.settle(first, ABSENT);
+  const { expected } = absent;
   if (absent.problem) problems.push(absent.problem);
   if (absent.count === 0) return nothing;
   const isEmpty = absent.listIsEmpty === true && !allowDeletes;
@@ -196,7 +199,7 @@ async function detectDeletes(
       `${absent.count} records by id`,
     );
     const { keys, count, unproven, works } = asked;
-    if (works) return { gone: count === 0 ? null : keys, unproven, problems };
+    if (works) return { gone: count === 0 ? null : keys, expected, unproven, problems };
     if (!isEmpty) problems.push({ kind: 'endpoint' });
     // Absence from a second pass cannot tell a deleted record from one that was moved out of the window.
     if (hasWindow && !isEmpty) return nothing;
@@ -213,7 +216,7 @@ async function detectDeletes(
     problems.push({ kind: 'empty-list', rows: gone.count });
     return nothing;
   }
-  return { gone: gone.count === 0 ? null : gone.keys, unproven: 0, problems };
+  return { gone: gone.count === 0 ? null : gone.keys, expected, unproven: 0, problems };
 }
 
 /** Concurrent merge activities of one run, over all workers. Each keeps two cores busy and uses about 50 MiB. */
@@ -232,7 +235,7 @@ async function mergeSettled(
   ref: RunRef,
   steps: Steps,
   reading: Reading,
-  input: Pick<PlanMergeInput, 'gone' | 'allowDeletes'>,
+  input: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes'>,
 ): Promise<{ readonly merged: Merged; readonly shifted: boolean }> {
   const merge = (pass: number): Promise<Merged> => mergeOnce(ref, steps, reading, { ...input, pass });
   // If the list visibly shifted, a merge now would be wasted.
@@ -255,7 +258,7 @@ async function mergeOnce(
   ref: RunRef,
   steps: Steps,
   { last: { stage, rows } }: Reading,
-  { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'allowDeletes' | 'pass'>,
+  { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes' | 'pass'>,
 ): Promise<Merged> {
   const again = pass === 0 ? '' : `, merge ${pass + 1}`;
   const planned = await steps.mergePlan({ ...ref, ...input, stage, pass }, `plan, ${rows} rows${again}`);

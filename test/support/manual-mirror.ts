@@ -179,6 +179,7 @@ export class ManualMirror {
       stage,
       pass: 0,
       gone: null,
+      expected: 0,
       allowDeletes: false,
     });
     const results = [];

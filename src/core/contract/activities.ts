@@ -143,6 +143,8 @@ export interface AbsentRecords extends KeysFound {
   readonly problem?: DeletesProblem;
   /** Whether the readings of the list returned no record at all. Absent: they returned some. */
   readonly listIsEmpty?: true;
+  /** Live rows of the previous snapshot that the list should show: those whose absence can mean a delete. */
+  readonly expected: number;
 }
 
 export interface ConfirmDeletesInput extends RunRef {
@@ -169,6 +171,8 @@ export interface PlanMergeInput extends RunRef {
   readonly pass: number;
   /** Keys of records whose deletion is confirmed. */
   readonly gone: ObjectKey | null;
+  /** Of so many rows that the list should show. */
+  readonly expected: number;
   readonly allowDeletes: boolean;
 }
 

@@ -13,16 +13,18 @@ import { type MergeSource, SourceHeap } from './merge-source.js';
  *
  * @param judge decides whether a row's absence can mean a delete. It sees every row except those marked as deleted
  * @param onAbsent called for each such row, in key order
+ * @returns the number of live rows of the base snapshot whose absence can mean a delete
  */
 export async function findAbsent(
   sources: readonly MergeSource[],
   { note, isEligible }: Pick<AbsenceJudge, 'note' | 'isEligible'>,
   onAbsent: (key: SortKey) => void,
-): Promise<void> {
+): Promise<number> {
   const heap = await SourceHeap.start(sources);
   const snapshot = sources.find((source) => source.age === 0);
   // Rows after the last one of the snapshot only have to be noted.
   const isAtEnd = (): boolean => note === null && snapshot?.key === null;
+  let expected = 0;
   for (let top = heap.top; top !== undefined && !isAtEnd(); top = heap.top) {
     const key = top.key!;
     let row: ByteString | null = null;
@@ -38,8 +40,11 @@ export async function findAbsent(
       if (!top.step()) await top.nextBlock();
       heap.updateTop();
     }
-    if (row !== null && !present && !isTombstone(row) && isEligible(row)) onAbsent(key);
+    if (row === null || isTombstone(row) || !isEligible(row)) continue;
+    expected++;
+    if (!present) onAbsent(key);
   }
+  return expected;
 }
 
 /** Rows this close to the window's edge may leave the window during the run. */

@@ -2,12 +2,16 @@ import type { DeleteDetection, DeletesProblem } from '../../core/contract/index.
 import type { ResourceSettings } from '../../core/settings.js';
 import { hasId } from '../rows/profile.js';
 
-/** The delete limit: this share of the rows or this number, whichever is larger (docs/explanation/guarantees.md#deletes). */
+/**
+ * The delete limit: this share of the rows that the list should show, or this number, whichever is larger
+ * (docs/explanation/guarantees.md#deletes). Tombstones and rows outside the window do not count: they stay forever, so after
+ * some years a tenth of all rows would be more than the whole list.
+ */
 const DELETE_LIMIT_SHARE = 0.1;
 /** Also the most rows that stay, with a warning, when their list has become empty. With more, the run stops. */
 export const DELETE_LIMIT_ROWS = 20;
 
-/** Whether a number of deletes exceeds what a run may apply without permission. @param rows rows of the base snapshot */
+/** Whether a number of deletes exceeds what a run may apply without permission. @param rows live rows that the list should show */
 export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
   return deletes > DELETE_LIMIT_ROWS && deletes > DELETE_LIMIT_SHARE * rows;
 }

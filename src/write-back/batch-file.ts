@@ -29,8 +29,7 @@ export function checkBatch(
   const mismatch = (what: string, was: string, is: string): InputError =>
     new InputError(
       `batch ${shownBatchId(batchId)} was started with ${what} ${was}, but now has ${is}: rows would get other keys and be written twice`,
-      null,
-      'Use the original value, or set another --batch-id.',
+      { remedy: 'Use the original value, or set another --batch-id.' },
     );
   if (started.connection !== requested.connection && started.baseUrl !== requested.baseUrl)
     throw mismatch('connection', started.connection, requested.connection);
@@ -63,16 +62,13 @@ export async function findBatch(store: ObjectStore, text: string): Promise<strin
   const found = text.length < MIN_DIGITS ? [] : ids.filter((id) => id.startsWith(text));
   const [only, ...others] = found;
   if (only === undefined)
-    throw new InputError(
-      `there is no batch ${JSON.stringify(text)} in ${store.url}`,
-      null,
-      `Give the id that write-back printed, or its first digits (at least ${MIN_DIGITS}).`,
-    );
+    throw new InputError(`there is no batch ${JSON.stringify(text)} in ${store.url}`, {
+      remedy: `Give the id that write-back printed, or its first digits (at least ${MIN_DIGITS}).`,
+    });
   if (others.length === 0) return only;
   throw new InputError(
     `${found.length} batches begin with ${JSON.stringify(text)}: ${found.slice(0, 5).map(shownBatchId).join(', ')}`,
-    null,
-    'Give more digits.',
+    { remedy: 'Give more digits.' },
   );
 }
 

@@ -75,9 +75,7 @@ function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conver
     if (number === null && /^-?\d+(?:\.\d+)+$/.test(text))
       throw new InputError(
         `the cell of ${fromByteString(column.name)} has a dot that may group digits or be a decimal point`,
-        { line },
-        'Remove the dot if it groups digits; otherwise write a comma.',
-        { value: text },
+        { line, remedy: 'Remove the dot if it groups digits; otherwise write a comma.', value: text },
       );
     if (number === null) throw mistyped(cell, column, line, 'a number with a decimal comma', cell);
     if (number === text) return cell;
@@ -102,7 +100,7 @@ function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions)
     const remedy =
       found?.remedy ??
       `Correct the cell or --date-format, or name the column \`${name}:string\` to send it as text.`;
-    throw new InputError(`the cell of ${name} ${problem}`, { line }, remedy, { value: text });
+    throw new InputError(`the cell of ${name} ${problem}`, { line, remedy, value: text });
   };
 }
 
@@ -181,12 +179,11 @@ function mistyped(
     from === 'published'
       ? `Correct the cell, or name the column \`${text}:string\` to send it as text.${comma}`
       : `Correct the cell.${comma}`;
-  return new InputError(
-    `the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(),
-    { line },
-    `${remedy} An empty unquoted cell omits the field.`,
-    { value: fromByteString(given) },
-  );
+  return new InputError(`the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(), {
+    line,
+    remedy: `${remedy} An empty unquoted cell omits the field.`,
+    value: fromByteString(given),
+  });
 }
 
 /** The forms that are clear: grouped in threes by one kind of mark, and a comma before the fraction. */

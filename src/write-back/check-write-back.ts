@@ -73,11 +73,9 @@ export interface CheckedInput {
 export function writableResource(name: string): WritableResource {
   const found = WRITABLE_RESOURCES.find((one) => one === name);
   if (found !== undefined) return found;
-  throw new InputError(
-    `resource ${JSON.stringify(name)} is not writable`,
-    null,
-    `The API accepts ${WRITABLE_RESOURCES.join(' and ')}.`,
-  );
+  throw new InputError(`resource ${JSON.stringify(name)} is not writable`, {
+    remedy: `The API accepts ${WRITABLE_RESOURCES.join(' and ')}.`,
+  });
 }
 
 /**
@@ -147,11 +145,9 @@ async function checkSource(
   }
   const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
   if (notFound !== undefined)
-    throw new InputError(
-      `there is no column ${JSON.stringify(notFound)} to leave out`,
-      null,
-      'Correct --drop-column, or leave it out.',
-    );
+    throw new InputError(`there is no column ${JSON.stringify(notFound)} to leave out`, {
+      remedy: 'Correct --drop-column, or leave it out.',
+    });
   await ids?.check(resource);
   return {
     resource,
@@ -196,11 +192,10 @@ function checkColumns(
   ];
   const missing = needed.find((name) => !names.includes(name));
   if (missing === undefined) return;
-  throw new InputError(
-    `the header has no column ${JSON.stringify(missing)}`,
-    { line: 1 },
-    `Add it. The header has ${names.join(', ')}.`,
-  );
+  throw new InputError(`the header has no column ${JSON.stringify(missing)}`, {
+    line: 1,
+    remedy: `Add it. The header has ${names.join(', ')}.`,
+  });
 }
 
 /** Reads an input once. Its batch id is the hash of resource, bytes, and the settings that change what is sent. */

@@ -64,7 +64,7 @@ export class CsvParser {
       const end = this.#record(text, at, state === 'end', cells);
       if (end === INCOMPLETE) break;
       if (!isUtf8Text(text.slice(at, end)))
-        throw new InputError('the text is not UTF-8', { line: this.#line }, NOT_UTF8_REMEDY);
+        throw new InputError('the text is not UTF-8', { line: this.#line, remedy: NOT_UTF8_REMEDY });
       if (cells.length > 1 || cells[0] !== null) {
         if (this.#part === 'rows') records.push({ line: this.#line, cells });
         else if (this.#isHeader(text.slice(at, end), cells)) records.push({ line: this.#line, cells });
@@ -75,11 +75,10 @@ export class CsvParser {
     this.#pending = text.slice(at);
     this.#readAt = Math.min(2 * this.#pending.length, MAX_RECORD_BYTES + 1);
     if (this.#pending.length > MAX_RECORD_BYTES) {
-      throw new InputError(
-        `the row that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`,
-        { line: this.#line },
-        'Check for an unclosed quotation mark.',
-      );
+      throw new InputError(`the row that starts here is longer than ${MAX_RECORD_BYTES / 1024 ** 2} MiB`, {
+        line: this.#line,
+        remedy: 'Check for an unclosed quotation mark.',
+      });
     }
     return records;
   }
@@ -171,7 +170,7 @@ export class CsvParser {
 
   #error(text: string, at: number, problem: string, remedy: string): InputError {
     const column = fromByteString(text.slice(this.#lineStart, at) as ByteString).length + 1;
-    return new InputError(problem, { line: this.#line + this.#lines, column }, remedy);
+    return new InputError(problem, { line: this.#line + this.#lines, column, remedy });
   }
 }
 

@@ -72,11 +72,10 @@ export class CellsReader {
       return null;
     }
     if (cells.length !== readers.length && !this.#isFilledUp(cells))
-      throw new InputError(
-        `the row has ${cells.length} cells, but the header has ${readers.length}`,
-        { line },
-        'Check for a missing or extra delimiter, and for an unquoted value that contains it.',
-      );
+      throw new InputError(`the row has ${cells.length} cells, but the header has ${readers.length}`, {
+        line,
+        remedy: 'Check for a missing or extra delimiter, and for an unquoted value that contains it.',
+      });
     if (this.#deletedAt !== -1 && cells[this.#deletedAt] !== null) {
       facts.deletedRows++;
       return null;
@@ -96,11 +95,10 @@ export class CellsReader {
       } else if (role === 'dropped') {
         if (name === keyColumn) key = { name, json: reader.read(cell, line) };
       } else if (role === 'unnamed' && cell.trim() !== '') {
-        throw new InputError(
-          `the row has a value in column ${at + 1}, which is not in the header`,
-          { line },
-          'Name the column in the header, or remove its values.',
-        );
+        throw new InputError(`the row has a value in column ${at + 1}, which is not in the header`, {
+          line,
+          remedy: 'Name the column in the header, or remove its values.',
+        });
       }
     }
     const sent = this.#isNested ? nestedFields(fields as FlatField[], line) : fields;

@@ -28,11 +28,9 @@ export class DateReader {
   /** @throws InputError for a format that does not name a day, or for a time without a zone */
   constructor(formats: readonly string[], timezone: string | null) {
     if (timezone !== null && !IANAZone.isValidZone(timezone))
-      throw new InputError(
-        `${JSON.stringify(timezone)} is not a time zone`,
-        null,
-        'Use a name of the IANA database, such as Europe/Berlin or UTC.',
-      );
+      throw new InputError(`${JSON.stringify(timezone)} is not a time zone`, {
+        remedy: 'Use a name of the IANA database, such as Europe/Berlin or UTC.',
+      });
     this.#timezone = timezone;
     this.#formats = formats.map((format) => {
       // Without its quoted parts.
@@ -42,11 +40,9 @@ export class DateReader {
       const hasTime = /[Hh]/.test(tokens);
       const hasZone = /[Zz]/.test(tokens);
       if (hasTime && !hasZone && timezone === null)
-        throw new InputError(
-          `the date format ${JSON.stringify(format)} has a time without a zone`,
-          null,
-          'Set the time zone with --timezone, such as Europe/Berlin.',
-        );
+        throw new InputError(`the date format ${JSON.stringify(format)} has a time without a zone`, {
+          remedy: 'Set the time zone with --timezone, such as Europe/Berlin.',
+        });
       return { parser: DateTime.buildFormatParser(format, { locale: 'en-US' }), hasTime, hasZone };
     });
   }
@@ -135,11 +131,10 @@ function checkTokens(format: string, tokens: string): void {
   // A macro token such as `D` names a date as a whole; it depends on the locale, so it is not accepted.
   const named = /y/.test(tokens) && /[ML]/.test(tokens) && /d/.test(tokens);
   if (named && !/[YDTtFf]/.test(tokens)) return;
-  throw new InputError(
-    `the date format ${JSON.stringify(format)} does not name year, month and day`,
-    null,
-    "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
-  );
+  throw new InputError(`the date format ${JSON.stringify(format)} does not name year, month and day`, {
+    remedy:
+      "Use yyyy, MM and dd, and HH, mm and ss for a time, such as 'dd.MM.yyyy HH:mm'. Put other letters in quotes: yyyy-MM-dd'T'HH:mm.",
+  });
 }
 
 /** The units of dates and times, with their tokens. */
@@ -153,7 +148,6 @@ function checkUnits(format: string, tokens: string): void {
   if (!isGap && counts.every((count) => count <= 1)) return;
   throw new InputError(
     `the date format ${JSON.stringify(format)} names ${isGap ? 'a part of the time without the part before it' : 'a part of the date twice'}`,
-    null,
-    'MM is the month, mm the minutes, and ss the seconds.',
+    { remedy: 'MM is the month, mm the minutes, and ss the seconds.' },
   );
 }

@@ -72,7 +72,6 @@ function conflict(field: Field, before: Field | Tree, line: number): InputError 
     before instanceof Map ? 'fields of the same object' : JSON.stringify(fromByteString(before.name));
   return new InputError(
     `the row has a value in ${JSON.stringify(fromByteString(field.name))}, and also in ${other}`,
-    { line },
-    'Leave one of these cells empty, or remove a column with --drop-column.',
+    { line, remedy: 'Leave one of these cells empty, or remove a column with --drop-column.' },
   );
 }

@@ -107,11 +107,10 @@ function typeOf(
   const fixed = Object.hasOwn(sources.fixed, field) ? sources.fixed[field] : undefined;
   const given = reading.text.includes(field) ? 'string' : suffix;
   if (given !== null && fixed !== undefined && fixed !== given)
-    throw new InputError(
-      `the batch was started with ${field} as ${fixed}, but the header now has ${given}`,
-      { line },
-      'Send the rows that need another type as a separate batch.',
-    );
+    throw new InputError(`the batch was started with ${field} as ${fixed}, but the header now has ${given}`, {
+      line,
+      remedy: 'Send the rows that need another type as a separate batch.',
+    });
   if (sources.text.includes(field)) return { type: 'string', from: 'pair', form: null };
   if (given !== null) return { type: given, from: 'header', form: null };
   const form = known === undefined ? null : formOf(known);
@@ -135,11 +134,10 @@ function headerCell(
   const type = text.slice(colon + 1).trim();
   const suffix = CELL_TYPES.find((one) => one === type);
   if (suffix !== undefined) return { column: text.slice(0, colon).trim(), suffix };
-  throw new InputError(
-    `column ${at + 1}, ${JSON.stringify(text)}, has an unknown type after the colon`,
-    { line },
-    `The types are ${CELL_TYPES.join(', ')}. Without a type, the published snapshot decides.`,
-  );
+  throw new InputError(`column ${at + 1}, ${JSON.stringify(text)}, has an unknown type after the colon`, {
+    line,
+    remedy: `The types are ${CELL_TYPES.join(', ')}. Without a type, the published snapshot decides.`,
+  });
 }
 
 /** The single type of a published column besides null; `null` for a column with no other values. */

@@ -1,10 +1,13 @@
 import { ConfigurationError } from '../core/errors.js';
 
-/** The position of an error in an input, from 1. */
-interface InputPosition {
-  readonly line: number;
-  /** In characters; `null` for a whole line. */
-  readonly column?: number | null;
+interface InputErrorOptions {
+  /** From 1; absent for an error that is not about a line. */
+  readonly line?: number;
+  /** In characters, from 1; absent for a whole line. */
+  readonly column?: number;
+  readonly remedy?: string | null;
+  /** The text of the cell with the error. */
+  readonly value?: string;
 }
 
 /**
@@ -17,19 +20,12 @@ export class InputError extends ConfigurationError {
   /** Private, so that an error that is logged as an object does not show it. */
   readonly #value: string | null;
 
-  /** @param details `value`: the text of the cell with the error */
-  constructor(
-    problem: string,
-    position: InputPosition | null = null,
-    remedy: string | null = null,
-    details: { readonly value?: string } = {},
-  ) {
-    const { line = null, column = null } = position ?? {};
-    const where = column === null ? `line ${line}` : `line ${line}, column ${column}`;
-    super(line === null ? problem : `${where}: ${problem}`, { remedy });
-    this.line = line;
-    this.column = column;
-    this.#value = details.value ?? null;
+  constructor(problem: string, { line, column, remedy, value }: InputErrorOptions = {}) {
+    const where = column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+    super(line === undefined ? problem : `${where}: ${problem}`, { remedy });
+    this.line = line ?? null;
+    this.column = column ?? null;
+    this.#value = value ?? null;
   }
 
   /** The text of the cell with the error; `null` if the error is not about one cell. */

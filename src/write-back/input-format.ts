@@ -29,11 +29,9 @@ export function formatOf(name: string): InputFormat {
   if (format !== undefined) return format;
   const spreadsheet = SPREADSHEETS[extension];
   if (spreadsheet !== undefined) throw spreadsheetError(spreadsheet);
-  throw new InputError(
-    `the format of the input cannot be determined from its name ${JSON.stringify(name)}`,
-    null,
-    `Set it with --format: ${INPUT_FORMATS.join(', ')}.`,
-  );
+  throw new InputError(`the format of the input cannot be determined from its name ${JSON.stringify(name)}`, {
+    remedy: `Set it with --format: ${INPUT_FORMATS.join(', ')}.`,
+  });
 }
 
 /**
@@ -54,12 +52,11 @@ function checkIsText(head: string): void {
 }
 
 function spreadsheetError(what: string): InputError {
-  return new InputError(
-    `the input is ${what}, not text`,
-    null,
-    'Save the sheet as CSV UTF-8. Excel: File > Save As > CSV UTF-8 (Comma delimited). LibreOffice: File > Save As > Text CSV, ' +
+  return new InputError(`the input is ${what}, not text`, {
+    remedy:
+      'Save the sheet as CSV UTF-8. Excel: File > Save As > CSV UTF-8 (Comma delimited). LibreOffice: File > Save As > Text CSV, ' +
       'character set UTF-8. Google Sheets: File > Download > Comma Separated Values. Numbers: File > Export To > CSV.',
-  );
+  });
 }
 
 /** Byte order marks. UTF-32 begins with the mark of UTF-16, so it comes first. */
@@ -83,11 +80,9 @@ export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
   } catch {
-    throw new InputError(
-      `${JSON.stringify(label)} is not an encoding`,
-      null,
-      'Use a name such as utf-8, windows-1252, iso-8859-15, utf-16le or macintosh.',
-    );
+    throw new InputError(`${JSON.stringify(label)} is not an encoding`, {
+      remedy: 'Use a name such as utf-8, windows-1252, iso-8859-15, utf-16le or macintosh.',
+    });
   }
 }
 
@@ -101,7 +96,7 @@ export function markOf(head: string): { readonly encoding: string; readonly leng
   const found = MARKS.find(([mark]) => head.startsWith(mark));
   if (found === undefined) return null;
   const [mark, encoding] = found;
-  if (encoding === null) throw new InputError('the input is UTF-32', null, 'Save the file as UTF-8.');
+  if (encoding === null) throw new InputError('the input is UTF-32', { remedy: 'Save the file as UTF-8.' });
   return { encoding, length: mark.length };
 }
 
@@ -136,11 +131,9 @@ export async function* decodeInput(
   blank &&= !/\S/.test(decoded);
   yield decoded;
   if (blank)
-    throw new InputError(
-      'the input is empty',
-      null,
-      'A CSV needs at least a header, a JSON input at least `[]`.',
-    );
+    throw new InputError('the input is empty', {
+      remedy: 'A CSV needs at least a header, a JSON input at least `[]`.',
+    });
 }
 
 function begin(
@@ -161,11 +154,9 @@ function decoderOf(encoding: string): (bytes: string, last: boolean) => ByteStri
     try {
       return toByteString(decoder.decode(Buffer.from(bytes, 'latin1'), { stream: !last }));
     } catch {
-      throw new InputError(
-        `the text is not ${encoding}`,
-        null,
-        'Save the file as UTF-8, or correct --encoding.',
-      );
+      throw new InputError(`the text is not ${encoding}`, {
+        remedy: 'Save the file as UTF-8, or correct --encoding.',
+      });
     }
   };
 }
@@ -181,11 +172,9 @@ function checkNotUtf16(head: string): void {
   const zeros = [...head.slice(0, HEAD_BYTES)].map((byte) => (byte === '\0' ? '0' : 'x')).join('');
   const little = zeros === 'x0x0';
   if (!little && zeros !== '0x0x') return;
-  throw new InputError(
-    'the input seems to be UTF-16 without a byte order mark',
-    null,
-    `Save the file as UTF-8, or set --encoding ${little ? 'utf-16le' : 'utf-16be'}.`,
-  );
+  throw new InputError('the input seems to be UTF-16 without a byte order mark', {
+    remedy: `Save the file as UTF-8, or set --encoding ${little ? 'utf-16le' : 'utf-16be'}.`,
+  });
 }
 
 /** Delimiters that are found in a header. */
@@ -203,11 +192,9 @@ export function delimiterOf(text: string): string {
   const named = text === '\\t' ? '\t' : DELIMITERS.find((one) => NAMES[one] === text.toLowerCase());
   const found = named ?? DELIMITERS.find((one) => one === text);
   if (found !== undefined) return found;
-  throw new InputError(
-    `${JSON.stringify(text)} is not a delimiter`,
-    null,
-    'The delimiters are "," ";" "tab" and "|".',
-  );
+  throw new InputError(`${JSON.stringify(text)} is not a delimiter`, {
+    remedy: 'The delimiters are "," ";" "tab" and "|".',
+  });
 }
 
 const SEP_LINE = /^"?sep=(.)"?$/i;
@@ -249,8 +236,7 @@ export function findDelimiter(text: string, more: string): string {
   if (others.length === 0) return only;
   throw new InputError(
     `the delimiter is not clear: the header has ${[...found].map(shownDelimiter).join(' and ')}`,
-    { line },
-    'Set it with --delimiter, or put names that contain one in quotes.',
+    { line, remedy: 'Set it with --delimiter, or put names that contain one in quotes.' },
   );
 }
 
@@ -265,9 +251,8 @@ function lineEnd(text: string, from: number): number {
 
 function checkedSep(sep: string, more: string, line: number): string {
   if (sep === more || (DELIMITERS as readonly string[]).includes(sep)) return sep;
-  throw new InputError(
-    `the line sep=${sep} names a delimiter that is not supported`,
-    { line },
-    'The delimiters are "," ";" tab and "|".',
-  );
+  throw new InputError(`the line sep=${sep} names a delimiter that is not supported`, {
+    line,
+    remedy: 'The delimiters are "," ";" tab and "|".',
+  });
 }

@@ -28,7 +28,7 @@ export async function openSource(location: string, lake: LakeSettings): Promise<
   const path = location.startsWith('file://') ? fileURLToPath(location) : location;
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${systemCause(cause)})`;
-    throw new InputError(`${path} ${why}`, null, 'Check the path.');
+    throw new InputError(`${path} ${why}`, { remedy: 'Check the path.' });
   });
   if (!found.isFile()) throw new InputError(`${path} is not a file`);
   return {
@@ -41,7 +41,7 @@ export async function openSource(location: string, lake: LakeSettings): Promise<
 function openObject(url: string, lake: LakeSettings): InputSource {
   const [, bucket, key] = /^s3:\/\/([^/]+)\/(.+)$/.exec(url) ?? [];
   if (bucket === undefined || key === undefined) {
-    throw new InputError(`${url} is not the URL of an object`, null, 'Use the form s3://bucket/key.');
+    throw new InputError(`${url} is not the URL of an object`, { remedy: 'Use the form s3://bucket/key.' });
   }
   const object = toObjectKey(key);
   const store = openStore({ ...lake, url: `s3://${bucket}` });

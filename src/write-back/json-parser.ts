@@ -74,7 +74,7 @@ abstract class JsonText {
   /** @param at offset in `text` */
   protected error(problem: string, at: number, remedy: string | null = null): InputError {
     this.#countTo(at);
-    return new InputError(problem, { line: this.#line, column: this.#column + 1 }, remedy);
+    return new InputError(problem, { line: this.#line, column: this.#column + 1, remedy });
   }
 
   #countTo(offset: number): void {

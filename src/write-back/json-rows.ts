@@ -67,11 +67,10 @@ export class JsonRows {
   #row({ line, fields }: JsonRecord): InputRow | null {
     const { reading, facts, keyColumn } = this.#context;
     if (reading.decimalComma || reading.dates !== null)
-      throw new InputError(
-        'decimal commas and date formats are settings of a CSV',
-        { line },
-        'Leave --decimal-comma and --date-format out: JSON values are sent as written.',
-      );
+      throw new InputError('decimal commas and date formats are settings of a CSV', {
+        line,
+        remedy: 'Leave --decimal-comma and --date-format out: JSON values are sent as written.',
+      });
     if (fields.every(({ json }) => json === 'null')) {
       facts.blankLines++;
       return null;

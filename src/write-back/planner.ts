@@ -142,11 +142,10 @@ export function rowKey(row: InputRow, column: ByteString): string {
   const literal = field !== undefined && /^[-\d]/.test(field.json) ? field.json : null;
   const text = field === undefined ? null : (textOf(field) ?? literal);
   if (text !== null && text !== '') return text;
-  throw new InputError(
-    `the row has no value in the key column ${JSON.stringify(fromByteString(column))}`,
-    { line: row.line },
-    'Give each row a unique key, or omit --key-column to use the content as the key.',
-  );
+  throw new InputError(`the row has no value in the key column ${JSON.stringify(fromByteString(column))}`, {
+    line: row.line,
+    remedy: 'Give each row a unique key, or omit --key-column to use the content as the key.',
+  });
 }
 
 function pairOf(row: InputRow): [string, string] {
@@ -154,11 +153,10 @@ function pairOf(row: InputRow): [string, string] {
     const field = row.fields.find((one) => one.name === name);
     const text = field === undefined ? null : textOf(field);
     if (text !== null && text !== '') return text;
-    throw new InputError(
-      `the row has no ${name}`,
-      { line: row.line },
-      'A calendar entry needs source and sourceKey, both non-empty strings.',
-    );
+    throw new InputError(`the row has no ${name}`, {
+      line: row.line,
+      remedy: 'A calendar entry needs source and sourceKey, both non-empty strings.',
+    });
   };
   return [part(PAIR[0]), part(PAIR[1])];
 }

@@ -33,9 +33,11 @@ export async function checkForms(
       const other = wanted.includes('ISO') ? ' For another date format, set --date-format.' : '';
       throw new InputError(
         `the cell of ${column} is not ${wanted}, as all published values of the column are`,
-        { line },
-        `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
-        { value },
+        {
+          line,
+          remedy: `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
+          value,
+        },
       );
     }
     waived.add(column);
@@ -59,8 +61,7 @@ export function checkMasks({ key, csv, selection }: Manifest, columns: readonly 
   if (masked === undefined) return;
   throw new InputError(
     `the column ${JSON.stringify(masked)} of this export is masked, so its cells are not the values of the service`,
-    { line: 1 },
-    `Leave it out: --drop-column ${masked}`,
+    { line: 1, remedy: `Leave it out: --drop-column ${masked}` },
   );
 }
 
@@ -111,8 +112,10 @@ export class PublishedIds {
     throw new InputError(
       `the row has the ${names} of a published record, as ${found} of ${this.#lines.size} rows with ${names} do. ` +
         `${resource} can only be created, not changed: these rows would become further records`,
-      { line: first },
-      `To create them as further records, leave the ids out: ${key.map((name) => `--drop-column ${name}`).join(' ')}`,
+      {
+        line: first,
+        remedy: `To create them as further records, leave the ids out: ${key.map((name) => `--drop-column ${name}`).join(' ')}`,
+      },
     );
   }
 }

@@ -121,13 +121,11 @@ function hasAscii(encoding: string): boolean {
 
 function checkOptions(given: ReadingOptions, format: InputFormat): void {
   if (given.timezone !== undefined && (given.dateFormats ?? []).length === 0)
-    throw new InputError('--timezone is only used with --date-format', null, 'Set --date-format too.');
+    throw new InputError('--timezone is only used with --date-format', { remedy: 'Set --date-format too.' });
   if (format !== 'csv' && given.delimiter !== undefined)
-    throw new InputError(
-      `a delimiter is a setting of a CSV, and the format is ${format}`,
-      null,
-      'Leave --delimiter out.',
-    );
+    throw new InputError(`a delimiter is a setting of a CSV, and the format is ${format}`, {
+      remedy: 'Leave --delimiter out.',
+    });
 }
 
 /** The delimiter that the header of a CSV shows. @throws InputError if it is not clear */
@@ -182,8 +180,7 @@ function usedDates({ dates }: InputReading, facts: InputFacts, rows: number): In
     if (rows === 0 || facts.isoDates > 0) return null;
     throw new InputError(
       `no cell has the date format ${dates.formats.map((one) => JSON.stringify(one)).join(' or ')}`,
-      null,
-      'Correct --date-format, or leave it out.',
+      { remedy: 'Correct --date-format, or leave it out.' },
     );
   }
   return { ...dates, columns: [...dates.columns, ...facts.dateLike] };

@@ -114,11 +114,9 @@ export async function* readReceipts(
 ): AsyncGenerator<Receipt> {
   const key = batchKeys(batchId).results;
   if ((await store.head(key)) === null)
-    throw new InputError(
-      `batch ${shownBatchId(batchId)} has no receipts yet`,
-      null,
-      'Receipts are written when the batch ends. To follow it, run its write-back command again.',
-    );
+    throw new InputError(`batch ${shownBatchId(batchId)} has no receipts yet`, {
+      remedy: 'Receipts are written when the batch ends. To follow it, run its write-back command again.',
+    });
   const lineOf = await findLines(store, batchId);
   const decode = cellDecoder({ lineBreaks: 'keep', escapeFormulas });
   const text = (cell: ByteString | null | undefined): string | null =>

@@ -30,7 +30,9 @@ export async function copyInput(
         await writer.write(chunk);
       }
       if (hash.digest('hex') !== sha256) {
-        throw new InputError(`${source.name} changed while it was read`, null, 'Run the command again.');
+        throw new InputError(`${source.name} changed while it was read`, {
+          remedy: 'Run the command again.',
+        });
       }
       await writer.finish();
     } catch (error) {
@@ -106,7 +108,7 @@ export async function stageWriteBackRows(
 async function* linesOf(rows: WriteBackRows['rows']): AsyncGenerator<string> {
   let line = 0;
   for await (const row of rows) yield `${textOf(row, ++line)}\n`;
-  if (line === 0) throw new InputError('there are no rows', null, 'Write back at least one row.');
+  if (line === 0) throw new InputError('there are no rows', { remedy: 'Write back at least one row.' });
 }
 
 /** The row as JSON. JSON has no text for some numbers, and must not replace them by `null`. */
@@ -114,7 +116,10 @@ function textOf(row: object, line: number): string {
   const text = JSON.stringify(row, (name, value: unknown) => {
     if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) {
       const what = typeof value === 'bigint' ? 'a bigint' : 'not a finite number';
-      throw new InputError(`the field ${JSON.stringify(name)} is ${what}`, { line }, 'Write it as text.');
+      throw new InputError(`the field ${JSON.stringify(name)} is ${what}`, {
+        line,
+        remedy: 'Write it as text.',
+      });
     }
     return value;
   });

@@ -74,7 +74,8 @@ export async function choosePolicy(
   const problem = problemOf(findings, policyOf(asked, findings.isKeyed), ago);
   if (problem === null) return asked;
   const isAsked = json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
-  if (!isAsked || findings.changed.count > 0) throw new InputError(problem.problem, null, problem.remedy);
+  if (!isAsked || findings.changed.count > 0)
+    throw new InputError(problem.problem, { remedy: problem.remedy });
   output.note(`${problem.problem}.`);
   const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was sent.');
   try {

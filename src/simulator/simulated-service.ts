@@ -1,10 +1,12 @@
 import { Dataset, type DatasetContext } from './data/dataset.js';
 import { IdempotencyStore, Journal, readJournal } from './data/journal.js';
+import type { SeedPlan } from './data/seed.js';
 import { HOUR_MS, ServiceClock } from './data/service-clock.js';
 import { FaultRules, Hooks } from './faults.js';
 import { KeyRing } from './http/api-keys.js';
 import { CursorCodec, CursorHistory } from './http/call.js';
 import { type OddBehaviour, oddBehaviours } from './odd/index.js';
+import type { OddTarget } from './odd/odd-service.js';
 import {
   BUILT_IN_RESOURCES,
   DEMO_KEY,
@@ -19,7 +21,7 @@ import { RequestStats } from './stats.js';
 const DEMO_KEYS = [{ key: DEMO_KEY, name: 'demo', organization: DEMO_ORGANIZATION, grants: ['*'] }];
 
 /** All state of a running simulator. */
-export class Service {
+export class Service implements DatasetContext, OddTarget {
   readonly clock: ServiceClock;
   readonly options: TunableOptions;
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
@@ -31,7 +33,8 @@ export class Service {
   readonly codec: CursorCodec;
   readonly cursorHistory = new CursorHistory();
   readonly idempotency = new IdempotencyStore();
-  readonly #context: DatasetContext;
+  readonly rows: SeedPlan;
+  readonly journal: Journal | null;
   #datasets = new Map<string, Dataset>();
 
   /** Reads the state file, if configured. Throws if it was created with another seed, and for an unknown odd service. */
@@ -55,28 +58,18 @@ export class Service {
     }
     // Rounded to the hour, so that seeded data stays the same for some time even if the clock runs.
     const epoch = start?.op === 'start' ? start.epoch : Math.floor(this.clock.now() / HOUR_MS) * HOUR_MS;
-    const journal = options.stateFile === undefined ? null : new Journal(options.stateFile);
-    if (journal !== null && start === undefined) journal.append({ op: 'start', epoch, seed });
+    this.journal = options.stateFile === undefined ? null : new Journal(options.stateFile);
+    if (start === undefined) this.journal?.append({ op: 'start', epoch, seed });
     const counts = Object.fromEntries(definitions.map(({ name, count = 0 }) => [name, count]));
-    this.#context = {
-      clock: this.clock,
-      options: this.options,
-      resources: this.resources,
-      rows: {
-        counts: { ...counts, ...options.counts },
-        awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
-        realistic,
-        worded: options.data === 'worded',
-        seed,
-        epoch,
-      },
-      journal,
+    this.rows = {
+      counts: { ...counts, ...options.counts },
+      awkwardEvery: options.awkward === false || realistic ? 0 : (options.awkwardEvery ?? 20),
+      realistic,
+      worded: options.data === 'worded',
+      seed,
+      epoch,
     };
-    for (const entry of entries) {
-      if (entry.op !== 'put') continue;
-      this.dataset(entry.organization).replay(entry);
-      if (entry.idempotency !== undefined) this.idempotency.add(entry.organization, entry.idempotency);
-    }
+    for (const entry of entries) if (entry.op === 'put') this.dataset(entry.organization).apply(entry);
     for (const odd of this.odd) odd.start?.(this);
   }
 
@@ -84,7 +77,7 @@ export class Service {
   dataset(organization: string): Dataset {
     let dataset = this.#datasets.get(organization);
     if (dataset === undefined) {
-      dataset = new Dataset(this.#context, organization);
+      dataset = new Dataset(this, organization);
       this.#datasets.set(organization, dataset);
     }
     return dataset;
@@ -96,6 +89,6 @@ export class Service {
   }
 
   close(): void {
-    this.#context.journal?.close();
+    this.journal?.close();
   }
 }

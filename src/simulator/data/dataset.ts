@@ -1,6 +1,6 @@
 import type { ResourceDefinition, TunableOptions } from '../simulator-options.js';
 import { hashText, ulid } from './deterministic.js';
-import type { Journal, JournalEntry, StoredResponse } from './journal.js';
+import type { IdempotencyStore, Journal, JournaledChange, StoredResponse } from './journal.js';
 import { mergeFields, type RawField, readFields, writeFields } from './raw-json.js';
 import { type SeedPlan, seedTable } from './seed.js';
 import { DAY_MS, type ServiceClock } from './service-clock.js';
@@ -13,6 +13,7 @@ export interface DatasetContext {
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
   readonly rows: SeedPlan;
   readonly journal: Journal | null;
+  readonly idempotency: IdempotencyStore;
 }
 
 /** The data of one organization. A table is seeded when it is first used. */
@@ -65,11 +66,15 @@ export class Dataset {
     return deleted ? undefined : text;
   }
 
-  /** Creates a record from raw fields. The service sets `id`, `createdAt` and `updatedAt` unless `fields` has them. */
+  /**
+   * Creates a record from raw fields. The service sets `id`, `createdAt` and `updatedAt` unless `fields` has them.
+   *
+   * @param request its response is the new record, and is stored; absent without an idempotency key
+   */
   create(
     resource: string,
     fields: readonly RawField[],
-    remember?: (text: string) => StoredResponse | undefined,
+    request?: Omit<StoredResponse, 'body'>,
   ): { id: string; text: string } {
     const given = new Map(fields);
     const id = given.has('id') ? (JSON.parse(given.get('id') as string) as string) : this.#freshId(resource);
@@ -81,7 +86,7 @@ export class Dataset {
       ...fields.filter(([name]) => name !== 'id'),
       ...own.map((name): RawField => [name, now]),
     ]);
-    this.#write(resource, id, text, false, remember?.(text));
+    this.#write(resource, id, text, false, request && { ...request, body: text });
     return { id, text };
   }
 
@@ -112,33 +117,24 @@ export class Dataset {
     return this.#calendarIds.get(pairKey(source, sourceKey));
   }
 
-  /** Applies an entry of the state file. */
-  replay(entry: Extract<JournalEntry, { op: 'put' }>): void {
-    this.#put(entry.resource, entry.id, entry.text, entry.deleted, entry.updatedAt);
-  }
-
-  #write(resource: string, id: string, text: string, deleted: boolean, idempotency?: StoredResponse): void {
-    const updatedAt = deleted ? this.context.clock.now() : changeTime(text, this.context.clock.now());
-    const { organization } = this;
-    const entry = { op: 'put', organization, resource, id, text, updatedAt, deleted } as const;
-    this.context.journal?.append(idempotency === undefined ? entry : { ...entry, idempotency });
-    const lag = this.context.options.visibilityLagMs;
-    this.#put(resource, id, text, deleted, updatedAt, lag > 0 ? this.context.clock.now() + lag : undefined);
-  }
-
-  #put(
-    resource: string,
-    id: string,
-    text: string,
-    deleted: boolean,
-    updatedAt: number,
-    visibleAt?: number,
-  ): void {
+  /** Applies a change, also one of the state file. @param visibleAt when lists show it; default: immediately */
+  apply({ resource, id, text, updatedAt, deleted, idempotency }: JournaledChange, visibleAt?: number): void {
     const field = this.context.resources.get(resource)?.windowField;
     const date = field === undefined ? Number.NaN : dateOf(text, field);
     const version: RowVersion = { text, updatedAt, date, deleted };
     this.table(resource).put(id, version, visibleAt);
     if (resource === 'calendar-entries' && this.#calendarIds !== null) this.#indexPair(id, version);
+    if (idempotency !== undefined) this.context.idempotency.add(this.organization, idempotency);
+  }
+
+  #write(resource: string, id: string, text: string, deleted: boolean, idempotency?: StoredResponse): void {
+    const { clock, options, journal } = this.context;
+    const { organization } = this;
+    const now = clock.now();
+    const updatedAt = deleted ? now : changeTime(text, now);
+    const change = { op: 'put', organization, resource, id, text, updatedAt, deleted, idempotency } as const;
+    journal?.append(change);
+    this.apply(change, options.visibilityLagMs > 0 ? now + options.visibilityLagMs : undefined);
   }
 
   #indexPair(id: string, version: RowVersion): void {

@@ -14,17 +14,20 @@ export interface StoredResponse {
 /** One line of the state file. */
 export type JournalEntry =
   | { readonly op: 'start'; readonly epoch: number; readonly seed: number }
-  | {
-      readonly op: 'put';
-      readonly organization: string;
-      readonly resource: string;
-      readonly id: string;
-      readonly text: string;
-      readonly updatedAt: number;
-      readonly deleted: boolean;
-      /** In the same line as the record, so that a crash cannot separate the two. */
-      readonly idempotency?: StoredResponse;
-    };
+  | JournaledChange;
+
+/** The new state of one record. */
+export interface JournaledChange {
+  readonly op: 'put';
+  readonly organization: string;
+  readonly resource: string;
+  readonly id: string;
+  readonly text: string;
+  readonly updatedAt: number;
+  readonly deleted: boolean;
+  /** In the same line as the record, so that a crash cannot separate the two. */
+  readonly idempotency?: StoredResponse | undefined;
+}
 
 /**
  * The append-only log that keeps the data after `kill -9`: each write is in the file before its response is sent. The

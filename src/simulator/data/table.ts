@@ -51,7 +51,13 @@ export class Table {
 
   /** Adds a seeded row. Ids must be in ascending order; call `setOrder` after the last row. */
   seed(id: string, version: RowVersion): void {
-    this.#push(id, version);
+    if (id.length !== ID_LENGTH || /[^\x21-\x7e]/.test(id))
+      throw new RangeError(`${JSON.stringify(id)} is not an id: an id has ${ID_LENGTH} ASCII characters`);
+    this.#ids.push(id);
+    this.#updatedAt.push(version.updatedAt);
+    this.#date.push(version.date);
+    this.#deleted.push(version.deleted ? 1 : 0);
+    this.#texts.write(this.size - 1, version.text);
   }
 
   /** Sets the order of lists. Takes a full sort, unless the order is `id`. */
@@ -101,7 +107,7 @@ export class Table {
     let row = this.find(id);
     if (row === -1) {
       row = this.size;
-      this.#push(id, visibleAt === undefined ? version : { ...version, deleted: true });
+      this.seed(id, visibleAt === undefined ? version : { ...version, deleted: true });
       this.#byId.insert(row);
       if (this.#order !== this.#byId) this.#order.insert(row);
     } else if (visibleAt === undefined) this.#apply(row, version);
@@ -158,16 +164,6 @@ export class Table {
   /** All rows in ascending order of their ids, including deleted ones. */
   *rowsById(): Generator<number> {
     for (let rank = 0; rank < this.#byId.length; rank++) yield this.#byId.at(rank)!;
-  }
-
-  #push(id: string, version: RowVersion): void {
-    if (id.length !== ID_LENGTH || /[^\x21-\x7e]/.test(id))
-      throw new RangeError(`${JSON.stringify(id)} is not an id: an id has ${ID_LENGTH} ASCII characters`);
-    this.#ids.push(id);
-    this.#updatedAt.push(version.updatedAt);
-    this.#date.push(version.date);
-    this.#deleted.push(version.deleted ? 1 : 0);
-    this.#texts.write(this.size - 1, version.text);
   }
 
   #apply(row: number, version: RowVersion): void {

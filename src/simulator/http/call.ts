@@ -86,10 +86,7 @@ export class CursorCodec {
   }
 
   encode(state: CursorState): string {
-    const { after, skip, page, chain, resource } = state;
-    const plain = Buffer.from(
-      JSON.stringify([after?.key ?? null, after?.id ?? '', skip, page, chain, resource]),
-    );
+    const plain = Buffer.from(JSON.stringify(state));
     const check = this.#check(plain);
     const cipher = createCipheriv('aes-256-ctr', this.#key, check);
     return Buffer.concat([check, cipher.update(plain), cipher.final()]).toString('base64url');
@@ -103,16 +100,9 @@ export class CursorCodec {
     const decipher = createDecipheriv('aes-256-ctr', this.#key, check);
     const plain = Buffer.concat([decipher.update(bytes.subarray(16)), decipher.final()]);
     if (!this.#check(plain).equals(check)) throw new Refusal(400, 'The cursor is not valid.');
-    const [key, id, skip, page, chain, owner] = JSON.parse(plain.toString()) as [
-      number | null,
-      string,
-      number,
-      number,
-      number,
-      string,
-    ];
-    if (owner !== resource) throw new Refusal(400, `The cursor belongs to ${owner}.`);
-    return { after: key === null ? null : { key, id }, skip, page, chain, resource };
+    const state = JSON.parse(plain.toString()) as CursorState;
+    if (state.resource !== resource) throw new Refusal(400, `The cursor belongs to ${state.resource}.`);
+    return state;
   }
 
   #check(plain: Buffer): Buffer {

@@ -1,15 +1,10 @@
-import type { Dataset } from '../data/dataset.js';
-import type { ServiceClock } from '../data/service-clock.js';
+import type { Dataset, DatasetContext } from '../data/dataset.js';
 import type { Fault } from '../faults.js';
 import type { Call, CursorCodec } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
-import type { ResourceDefinition, TunableOptions } from '../simulator-options.js';
 
 /** What an odd service can change of the simulator. */
-export interface OddTarget {
-  readonly clock: ServiceClock;
-  readonly options: TunableOptions;
-  readonly resources: ReadonlyMap<string, ResourceDefinition>;
+export interface OddTarget extends Pick<DatasetContext, 'clock' | 'options' | 'resources'> {
   readonly codec: CursorCodec;
   /** The data of an organization. */
   dataset(organization: string): Dataset;

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { readFields, readItems } from '../data/raw-json.js';
 import { DAY_MS, HOUR_MS } from '../data/service-clock.js';
 import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
@@ -44,20 +45,6 @@ function localTime(hours: number): () => OddBehaviour {
   });
 }
 
-/** The texts of the records of a page, unchanged. */
-function recordsOf(text: string): string[] {
-  const records: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
-    if (token === '{' && depth++ === 0) start = index;
-    if (token === '}' && --depth === 0) records.push(text.slice(start, index + 1));
-  }
-  return records;
-}
-
-const PAGE = /^\{"data":\[(.*)\],"page":(\{[^{}]*\})\}$/s;
-
 /** Hides each fourth record after the first complete list: it is in no list, and GET by id is forbidden. */
 function hiddenRecords(): OddBehaviour {
   const complete = new Set<string>();
@@ -70,12 +57,13 @@ function hiddenRecords(): OddBehaviour {
       if (normal.status !== 200) return normal;
       if (isById(call))
         return isHidden(normal.body.toString('utf8')) ? replyWith(403, '{"message":"Forbidden"}') : normal;
-      const [, data = '', page = ''] = (isListRequest(call) && PAGE.exec(normal.body.toString('utf8'))) || [];
-      if (page === '') return normal;
+      const text = normal.body.toString('utf8');
+      if (!isListRequest(call) || !text.startsWith('{"data":[')) return normal;
+      const { data = '', page = '' } = Object.fromEntries(readFields(text));
       const hides = complete.has(call.resource);
       if (page.includes('"nextCursor":null')) complete.add(call.resource);
       if (!hides) return normal;
-      const seen = recordsOf(data).filter((record) => !isHidden(record));
+      const seen = readItems(data).filter((record) => !isHidden(record));
       return replyWith(200, `{"data":[${seen.join(',')}],"page":${page}}`);
     },
   };

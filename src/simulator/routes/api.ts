@@ -34,7 +34,7 @@ function route(service: Service, call: Call, body: Buffer, fault: Fault | null):
   requireGrant(key, `${call.resource}:${access}`, options.statuses.missingGrant);
   if (call.method === 'GET') {
     if (fault?.kind === 'cursor-expired') throw new Refusal(fault.status ?? 400, 'The cursor has expired.');
-    if (call.segments.length === 0) return servePage(call, data, service.codec, service.cursorHistory, fault);
+    if (call.segments.length === 0) return servePage(service, call, data, fault);
     return fetchById(call, data, call.segments);
   }
   return write(service, call, body, data, call.segments);
@@ -60,7 +60,7 @@ function write(
   if (!/^application\/json\b/i.test(call.headers['content-type'] ?? '')) {
     throw new Refusal(415, 'Content-Type must be application/json.');
   }
-  if (isCreate) return createTimeEntry(call, body, data, service.idempotency);
+  if (isCreate) return createTimeEntry(service, call, body, data);
   const pair = source === undefined || sourceKey === undefined ? null : ([source, sourceKey] as const);
   return upsertCalendarEntry(body, pair, data);
 }

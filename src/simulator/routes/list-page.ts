@@ -1,19 +1,15 @@
 import type { Dataset } from '../data/dataset.js';
 import type { Fault } from '../faults.js';
-import type { Call, CursorCodec, CursorHistory, CursorState } from '../http/call.js';
+import type { Call, CursorState } from '../http/call.js';
 import { jsonTextReply, Refusal, type Reply } from '../http/reply.js';
+import type { Service } from '../simulated-service.js';
+import type { TunableOptions } from '../simulator-options.js';
 
 const UPDATED_SINCE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
 /** Serves one page of a list (docs/service-api.md#requests). Throws `Refusal` 400. */
-export function servePage(
-  call: Call,
-  data: Dataset,
-  codec: CursorCodec,
-  history: CursorHistory,
-  fault: Fault | null,
-): Reply {
-  const { options } = data.context;
+export function servePage(service: Service, call: Call, data: Dataset, fault: Fault | null): Reply {
+  const { options, codec, cursorHistory: history } = service;
   const limit = readLimit(call.query.get('limit'), options);
   const since = readUpdatedSince(call.query.get('updatedSince'));
   if (call.cursor === 'invalid') throw new Refusal(400, 'The cursor is not valid.');
@@ -55,7 +51,7 @@ function envelope(records: readonly Buffer[], limit: number, nextCursor: string 
   return jsonTextReply(200, Buffer.concat([HEAD, ...records, tail]));
 }
 
-function readLimit(text: string | null, options: Dataset['context']['options']): number {
+function readLimit(text: string | null, options: TunableOptions): number {
   if (text === null) return Math.min(options.pageDefault, options.pageMax);
   if (!/^-?\d+$/.test(text)) throw new Refusal(400, `limit must be an integer, not ${JSON.stringify(text)}.`);
   const limit = Number(text);

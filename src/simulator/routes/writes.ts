@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Dataset } from '../data/dataset.js';
-import type { IdempotencyStore, StoredResponse } from '../data/journal.js';
 import { type RawField, readFields } from '../data/raw-json.js';
 import type { Call } from '../http/call.js';
 import { errorMessage, jsonTextReply, Refusal, type Reply } from '../http/reply.js';
+import type { Service } from '../simulated-service.js';
 
 const CALENDAR = 'calendar-entries';
 const SERVER_FIELDS = new Set(['id', 'createdAt', 'updatedAt']);
@@ -12,13 +12,8 @@ const SERVER_FIELDS = new Set(['id', 'createdAt', 'updatedAt']);
  * Creates a time entry, or repeats the response to the same Idempotency-Key. Synchronous, so that concurrent duplicates
  * cannot create two records. Throws `Refusal` 400 or 422.
  */
-export function createTimeEntry(
-  call: Call,
-  body: Buffer,
-  data: Dataset,
-  idempotency: IdempotencyStore,
-): Reply {
-  const { options, clock } = data.context;
+export function createTimeEntry(service: Service, call: Call, body: Buffer, data: Dataset): Reply {
+  const { options, clock, idempotency } = service;
   const header = call.headers['idempotency-key'];
   const key = typeof header === 'string' && header !== '' ? header : undefined;
   const bodyHash = createHash('sha256').update(body).digest('hex');
@@ -34,13 +29,8 @@ export function createTimeEntry(
   }
   const fields = readBody(body);
   checkTimeEntry(fields);
-  let stored: StoredResponse | undefined;
-  const { text } = data.create('time-entries', fields, (created) => {
-    stored = key === undefined ? undefined : { key, bodyHash, body: created, at: now };
-    return stored;
-  });
-  if (stored !== undefined) idempotency.add(data.organization, stored);
-  return jsonTextReply(201, text);
+  const request = key === undefined ? undefined : { key, bodyHash, at: now };
+  return jsonTextReply(201, data.create('time-entries', fields, request).text);
 }
 
 /**

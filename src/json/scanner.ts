@@ -23,6 +23,8 @@ export class JsonScanner {
   replaced = 0;
   /** Number of tabs and line breaks between tokens so far. `end` compares it with all control characters in the text. */
   breaks = 0;
+  /** Number of gaps with white space between tokens so far. */
+  #gaps = 0;
   /** Offset of the next backslash. Most strings have none and end at the next quotation mark. */
   #backslash: number;
 
@@ -45,7 +47,10 @@ export class JsonScanner {
       if (code !== 0x20) this.breaks++;
       code = text.charCodeAt(++pos);
     }
-    this.pos = pos;
+    if (pos !== this.pos) {
+      this.#gaps++;
+      this.pos = pos;
+    }
     return pos < text.length ? code : -1;
   }
 
@@ -187,74 +192,47 @@ export class JsonScanner {
     }
   }
 
-  /** Skips one value of any kind. Returns whether it has white space between its tokens. */
-  skip(depth = 0): boolean {
+  /** Skips one value of any kind. */
+  skip(depth = 0): void {
     if (depth > MAX_DEPTH) this.fail(`values are nested more than ${MAX_DEPTH} levels deep`);
-    switch (this.text.charCodeAt(this.pos)) {
-      case QUOTE:
-        this.pos = this.#stringEnd() + 1;
-        return false;
-      case 0x7b:
-        return this.#skipMembers(0x7d, depth);
-      case 0x5b:
-        return this.#skipMembers(0x5d, depth);
-      case 0x74:
-        this.word('true');
-        return false;
-      case 0x66:
-        this.word('false');
-        return false;
-      case 0x6e:
-        this.word('null');
-        return false;
-      default:
-        this.number();
-        return false;
-    }
+    const code = this.text.charCodeAt(this.pos);
+    if (code === QUOTE) this.pos = this.#stringEnd() + 1;
+    else if (code === 0x7b) this.#skipMembers(0x7d, depth);
+    else if (code === 0x5b) this.#skipMembers(0x5d, depth);
+    else if (code === 0x74) this.word('true');
+    else if (code === 0x66) this.word('false');
+    else if (code === 0x6e) this.word('null');
+    else this.number();
   }
 
-  #gap(): boolean {
-    const before = this.pos;
-    this.peek();
-    return this.pos !== before;
-  }
-
-  #skipMembers(close: number, depth: number): boolean {
-    const isObject = close === 0x7d;
+  #skipMembers(close: number, depth: number): void {
     this.pos++;
-    let spaced = this.#gap();
-    if (this.text.charCodeAt(this.pos) === close) {
+    if (this.peek() === close) {
       this.pos++;
-      return spaced;
+      return;
     }
     for (;;) {
-      if (isObject) {
-        if (this.text.charCodeAt(this.pos) !== QUOTE) this.fail('expected a field name');
+      if (close === 0x7d) {
+        if (this.peek() !== QUOTE) this.fail('expected a field name');
         this.pos = this.#stringEnd() + 1;
-        spaced = this.#gap() || spaced;
-        if (this.text.charCodeAt(this.pos) !== 0x3a) this.fail('expected ":"');
-        this.pos++;
-        spaced = this.#gap() || spaced;
+        this.expect(0x3a);
       }
-      spaced = this.skip(depth + 1) || spaced;
-      spaced = this.#gap() || spaced;
-      const code = this.text.charCodeAt(this.pos);
-      if (code === close) {
-        this.pos++;
-        return spaced;
-      }
-      if (code !== 0x2c) this.fail(`expected "," or ${JSON.stringify(String.fromCharCode(close))}`);
+      this.peek();
+      this.skip(depth + 1);
+      const code = this.peek();
+      if (code !== close && code !== 0x2c)
+        this.fail(`expected "," or ${JSON.stringify(String.fromCharCode(close))}`);
       this.pos++;
-      spaced = this.#gap() || spaced;
+      if (code === close) return;
     }
   }
 
   /** Reads an object or array and returns its JSON text without white space between tokens. */
   nested(): ByteString {
-    const start = this.pos;
-    const spaced = this.skip();
+    const [start, gaps] = [this.pos, this.#gaps];
+    this.skip();
     const raw = this.text.slice(start, this.pos) as ByteString;
-    return spaced ? compact(raw) : raw;
+    return this.#gaps === gaps ? raw : compact(raw);
   }
 }
 

@@ -12,7 +12,7 @@ import {
   stagingPrefix,
   type Tree,
 } from '../../src/lake/documents/lake-layout.js';
-import type { Manifest } from '../../src/lake/documents/manifest.js';
+import { type Manifest, readIntact } from '../../src/lake/documents/manifest.js';
 import {
   decodePointer,
   encodePointer,
@@ -31,7 +31,7 @@ import { checkTableCanBePurged, tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
-import { readIntact, toListed } from '../sweep/find-garbage.js';
+import { toListed } from '../sweep/find-garbage.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
 
 const HEADS_AT_ONCE = 8;

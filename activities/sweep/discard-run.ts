@@ -2,13 +2,13 @@ import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { DiscardRunInput } from '../../src/core/contract/index.js';
 import { inFolder, MANIFEST, stagingFolder } from '../../src/lake/documents/lake-layout.js';
+import { readIntact } from '../../src/lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../../src/lake/documents/pointer.js';
 import { folderIn } from '../../src/lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
-import { readIntact } from './find-garbage.js';
 
 /**
  * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run

@@ -2,14 +2,13 @@ import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import type { RunSweep, Writer } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { RetentionSettings } from '../../src/core/settings.js';
-import { DamagedError } from '../../src/lake/damaged-error.js';
 import {
   manifestKey,
   PREVIOUS_RUNS,
   stagingPrefix,
   treePrefix,
 } from '../../src/lake/documents/lake-layout.js';
-import { type Manifest, readManifest } from '../../src/lake/documents/manifest.js';
+import { type Manifest, readIntact } from '../../src/lake/documents/manifest.js';
 import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
 import {
   needsMore,
@@ -139,14 +138,4 @@ async function readRecorded(
     });
   });
   return recorded;
-}
-
-/** A manifest that is missing or damaged is `null`: what it would prove stays. */
-export async function readIntact(store: ObjectStore, key: ObjectKey): Promise<Manifest | null> {
-  try {
-    return await readManifest(store, key);
-  } catch (error) {
-    if (error instanceof DamagedError) return null;
-    throw error;
-  }
 }

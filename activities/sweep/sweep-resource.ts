@@ -11,6 +11,7 @@ import {
   nameOf,
   stagingPrefix,
 } from '../../src/lake/documents/lake-layout.js';
+import { readIntact } from '../../src/lake/documents/manifest.js';
 import type { Pointer } from '../../src/lake/documents/pointer.js';
 import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import {
@@ -29,7 +30,7 @@ import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import { tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { removeFolder } from '../shared/remove-folders.js';
-import { findGarbage, readIntact, type SweepTask } from './find-garbage.js';
+import { findGarbage, type SweepTask } from './find-garbage.js';
 
 /** What a mirror that may not write removes. Another mirror owns the lake, and sweeps it. */
 const NOTHING: Swept = {

@@ -3,7 +3,7 @@ import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
-import { ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
+import { nullIfNotFound, ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
 import { parseTurnKey, planKeys } from '../../src/write-back/batch-layout.js';
 import {
   type Claim,
@@ -168,11 +168,8 @@ export async function fenceClaim(
 ): Promise<Claim | null> {
   if (claim === null) return null;
   await writeFence(store, resource, claim);
-  return readClaim(store, resource, claim).catch((error: unknown) => {
-    // An earlier attempt has closed it.
-    if (error instanceof ObjectNotFoundError) return null;
-    throw error;
-  });
+  // If it is gone, an earlier attempt has closed it.
+  return readClaim(store, resource, claim).catch(nullIfNotFound);
 }
 
 /** Merges what the ledger has too many of, after a claim was closed. Never throws: the next batch tries again. */

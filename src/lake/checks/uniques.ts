@@ -4,7 +4,7 @@ import type { UniqueState } from '../documents/check-record.js';
 import { folderOf, inFolder } from '../documents/lake-layout.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import type { BaseSnapshot } from '../documents/run-file.js';
-import { ObjectNotFoundError, type ObjectStore } from '../store/index.js';
+import { nullIfNotFound, type ObjectStore } from '../store/index.js';
 import type { CheckPlan, UniqueMeasure } from './check-plan.js';
 import { type HashRun, type MergedHashes, mergeHashes } from './hash-merge.js';
 import type { TaskHashes } from './task-meter.js';
@@ -84,7 +84,8 @@ export async function mergeUniques(store: ObjectStore, input: MergeUniques): Pro
     const from =
       before?.path == null || base === null ? null : inFolder(folderOf(base.manifest), before.path);
     const isSame = before !== undefined && from !== null && runs.length === 0;
-    if (isSame && (await isCopied(store, from, key, before.bytes))) {
+    const wasCopied = isSame && (await store.copy(from, key, before.bytes).then(() => true, nullIfNotFound));
+    if (wasCopied) {
       objects.push(key);
       states[id] = { ...before, path: name, of };
       shared.set(id, before.shared);
@@ -132,17 +133,6 @@ async function fewer(
   return left;
 }
 
-/** @returns `false` if there is no such object */
-async function isCopied(store: ObjectStore, from: ObjectKey, to: ObjectKey, bytes: number): Promise<boolean> {
-  try {
-    await store.copy(from, to, bytes);
-    return true;
-  } catch (error) {
-    if (error instanceof ObjectNotFoundError) return false;
-    throw error;
-  }
-}
-
 interface Written extends MergedHashes {
   readonly bytes: number;
   readonly crc32: string;
@@ -166,7 +156,6 @@ async function writeMerged(
     return merged && { ...merged, bytes: 0, crc32: '00000000' };
   } catch (error) {
     await writer?.abort();
-    if (error instanceof ObjectNotFoundError) return null;
-    throw error;
+    return nullIfNotFound(error);
   }
 }

@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { parseStored } from '../../core/stored-json.js';
-import { damagedObject } from '../damaged-error.js';
+import { DamagedError, damagedObject } from '../damaged-error.js';
 import { headerNames, META_COLUMNS, typeNames } from '../rows/data-columns.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState, sha256Of } from './checksums.js';
@@ -135,6 +135,16 @@ export async function readManifest(
   named?: string | null,
 ): Promise<Manifest | null> {
   return (await readManifestVersion(store, key, named))?.manifest ?? null;
+}
+
+/** As `readManifest`; a damaged manifest is `null`, too: what it would prove is not known. */
+export async function readIntact(store: ObjectStore, key: ObjectKey): Promise<Manifest | null> {
+  try {
+    return await readManifest(store, key);
+  } catch (error) {
+    if (error instanceof DamagedError) return null;
+    throw error;
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import { parseRunDate } from '../../core/run-id.js';
 import { DamagedError } from '../damaged-error.js';
 import type { PreviousRun } from '../documents/document-schemas.js';
 import { dateOf, manifestKey, PREVIOUS_RUNS } from '../documents/lake-layout.js';
-import { type Manifest, readManifest } from '../documents/manifest.js';
+import { type Manifest, readIntact, readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import type { ObjectStore } from '../store/index.js';
 import { listRuns, type RunFolders } from './run-folders.js';
@@ -123,13 +123,8 @@ type ListedRuns = Pick<Manifest, 'previousRuns' | 'leftBehind'>;
 
 /** The manifest of the pointer's run: of its change log, or of its snapshot if that is lost or damaged; `null` if both are lost. */
 async function readHead(store: ObjectStore, { changes, snapshot }: Pointer): Promise<ListedRuns | null> {
-  try {
-    const log = changes === null ? null : await readManifest(store, changes);
-    if (log !== null) return log;
-  } catch (error) {
-    if (!(error instanceof DamagedError)) throw error;
-  }
-  return readManifest(store, snapshot);
+  const log = changes === null ? null : await readIntact(store, changes);
+  return log ?? readManifest(store, snapshot);
 }
 
 /** The ids of all published runs, even if the change log of one of them is lost: see `readRunIds`. */
@@ -201,28 +196,19 @@ export async function readHistory(
   { most, from }: { readonly most: number; readonly from?: RunId | undefined },
 ): Promise<Manifest[]> {
   const runs: Manifest[] = [];
-  for await (const { manifest } of readable(chain)) {
-    if (from !== undefined && runs.length === 0 && manifest.runId !== from) continue;
-    if (runs.push(manifest) >= most) break;
+  try {
+    for await (const { manifest } of chain) {
+      if (from !== undefined && runs.length === 0 && manifest.runId !== from) continue;
+      if (runs.push(manifest) >= most) break;
+    }
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
   }
   return runs;
 }
 
-async function* readable(chain: AsyncIterable<ChainedRun>): AsyncGenerator<ChainedRun> {
-  try {
-    yield* chain;
-  } catch (error) {
-    if (!(error instanceof DamagedError)) throw error;
-  }
-}
-
 /** What a manifest says about its run and the runs before it. */
-export interface Listed extends PreviousRun {
-  /** Newest first; at most `PREVIOUS_RUNS`, and all if there are fewer. */
-  readonly previousRuns: readonly PreviousRun[];
-  /** Heads of chains that were left behind (docs/reference/lake.md#manifests). */
-  readonly leftBehind: readonly RunId[];
-}
+export interface Listed extends PreviousRun, ListedRuns {}
 
 /**
  * Reads the published runs, as far as the caller needs them: the runs that the head's manifest lists, then the chains that

@@ -1,9 +1,8 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
-import { DamagedError } from '../damaged-error.js';
 import { manifestKey, type Tree, treePrefix } from '../documents/lake-layout.js';
-import { type Manifest, readManifest } from '../documents/manifest.js';
+import { type Manifest, readIntact } from '../documents/manifest.js';
 import type { ObjectStore } from '../store/index.js';
 
 const CONCURRENT_LISTINGS = 8;
@@ -50,14 +49,9 @@ export async function findNewestRun(
   for (const date of dates.sort().reverse()) {
     const runs = await listRuns(store, resource, 'changes', [date]);
     for (const runId of [...runs.keys()].sort().reverse()) {
-      const found = await readManifest(store, runs.get(runId)!).catch(nullIfDamaged);
+      const found = await readIntact(store, runs.get(runId)!);
       if (found !== null && isWanted(found)) return found;
     }
   }
   return null;
-}
-
-function nullIfDamaged(error: unknown): null {
-  if (error instanceof DamagedError) return null;
-  throw error;
 }

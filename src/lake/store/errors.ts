@@ -81,6 +81,12 @@ export class ObjectNotFoundError extends StoreError {
   }
 }
 
+/** For `catch` of a read: `null` if there is no such object. */
+export function nullIfNotFound(error: unknown): null {
+  if (error instanceof ObjectNotFoundError) return null;
+  throw error;
+}
+
 /**
  * A conditional write was sent and its outcome is unknown. Read the object again before any other step
  * (docs/explanation/how-it-works.md#atomic-publishing).

@@ -1,5 +1,11 @@
 export { ALL_REMOVED, addRemovals, type Removal, removalWarnings } from '../../core/removal.js';
-export { ObjectNotFoundError, StoreError, type StoreErrorKind, StoreUnclearError } from './errors.js';
+export {
+  nullIfNotFound,
+  ObjectNotFoundError,
+  StoreError,
+  type StoreErrorKind,
+  StoreUnclearError,
+} from './errors.js';
 export { type HeldStore, holdObjects } from './held-store.js';
 export { toObjectKey } from './key.js';
 export { openStore } from './open.js';

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
 import { ALL_REMOVED, addRemovals } from '../../../core/removal.js';
 import { RunningDigest } from '../digest.js';
-import { ObjectNotFoundError, StoreError } from '../errors.js';
+import { nullIfNotFound, ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
 import { joined, type ObjectStore, type ReadOptions } from '../port.js';
 import {
@@ -44,13 +44,8 @@ export function fileStore(root: string): ObjectStore {
     url: pathToFileURL(root).href,
     read: (key, options) => joined(streamFile(folder, key, options)),
     async readIfExists(key) {
-      try {
-        const body = await joined(streamFile(folder, key));
-        return { body, etag: etagOf(body) };
-      } catch (error) {
-        if (error instanceof ObjectNotFoundError) return null;
-        throw error;
-      }
+      const body = await joined(streamFile(folder, key)).catch(nullIfNotFound);
+      return body && { body, etag: etagOf(body) };
     },
     stream: (key, options) => streamFile(folder, key, options),
     async write(key, body, options) {

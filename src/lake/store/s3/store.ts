@@ -1,5 +1,5 @@
 import type { LakeSettings } from '../../../core/settings.js';
-import { ObjectNotFoundError } from '../errors.js';
+import { nullIfNotFound } from '../errors.js';
 import { joined, type ObjectStore, type StoreLogger } from '../port.js';
 import { S3Connection } from './connection.js';
 import { copyObject } from './copy.js';
@@ -26,13 +26,8 @@ export function s3Store(
       const onEtag = (found: string) => {
         etag = found;
       };
-      try {
-        const body = await joined(streamObject(s3, key, { onEtag }));
-        return { body, etag };
-      } catch (error) {
-        if (error instanceof ObjectNotFoundError) return null;
-        throw error;
-      }
+      const body = await joined(streamObject(s3, key, { onEtag })).catch(nullIfNotFound);
+      return body && { body, etag };
     },
     stream: (key, options) => streamObject(s3, key, options),
     write: (key, body, options = {}) => putObject(s3, key, body, options),

@@ -1,6 +1,7 @@
 import { type Dispatcher, request } from 'undici';
 import { proxyFor } from '../core/proxy.js';
 import { parseRetryAfter } from '../core/retry-after.js';
+import { systemCode } from '../core/system-error.js';
 import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors.js';
 
@@ -78,9 +79,10 @@ export async function postJson({
     };
   } catch (error) {
     signal?.throwIfAborted();
-    const code = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : codeOf(error);
+    const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : systemCode(error);
     // Only the code: messages of the HTTP library may contain the address and headers.
-    throw new TransientError(`${name} cannot be reached: ${code}`, { reason: 'network' });
+    const problem = `${name} cannot be reached: ${why ?? 'the connection failed'}`;
+    throw new TransientError(problem, { reason: 'network' });
   }
 }
 
@@ -95,9 +97,4 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
     if (bytes > MAX_RESPONSE_BYTES) break;
   }
   return Buffer.concat(chunks).toString('utf8').slice(0, MAX_TEXT);
-}
-
-function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown }).code;
-  return typeof code === 'string' ? code : 'the connection failed';
 }

@@ -1,6 +1,7 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
 import type { ErrorMapping } from '../core/settings.js';
+import { systemCode } from '../core/system-error.js';
 import { cutText } from '../core/text-budget.js';
 import { AT_THE_END } from '../json/scanner.js';
 import { BodyError, type BodyFault, headerOf } from './body.js';
@@ -166,7 +167,7 @@ export function exchangeError(error: unknown, request: FailedRequest): ServiceEr
     const reason = REASONS[error.fault] ?? 'body';
     return new TransientError(`${subject(request)}: ${cause.message}`, { resource, cause, reason });
   }
-  const code = codeOf(error);
+  const code = systemCode(error);
   const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';
   const detail = cause.message === '' ? cause.name : cause.message;
   const suffix = code === null || detail.includes(code) ? '' : ` (${code})`;
@@ -182,11 +183,6 @@ const TIMEOUTS: ReadonlySet<string> = new Set([
   'UND_ERR_BODY_TIMEOUT',
   'ETIMEDOUT',
 ]);
-
-function codeOf(error: unknown): string | null {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  return typeof code === 'string' ? code : null;
-}
 
 /** The error for an exception of the body's parser; null for a defect of the parser itself. */
 export function parseError(error: unknown, request: FailedRequest, status: number): ServiceError | null {

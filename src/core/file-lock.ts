@@ -4,7 +4,7 @@ import { copyFile, link, open, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ownIdentity, type ProcessIdentity, stateOf } from './process-identity.js';
-import { makeFolder } from './system-error.js';
+import { makeFolder, systemCode } from './system-error.js';
 
 /** A holder touches its lock at this interval. */
 const TOUCH_MS = 5_000;
@@ -91,13 +91,13 @@ async function tryCreate(path: string, draft: string, holder: LockHolder): Promi
       await handle.close();
     }
     await link(draft, path).catch(async (error) => {
-      if (!LINKS_UNSUPPORTED.has(codeOf(error))) throw error;
+      if (!LINKS_UNSUPPORTED.has(systemCode(error))) throw error;
       // Until the copy is complete, the lock does not name its holder and is too new to be stale.
       await copyFile(draft, path, constants.COPYFILE_EXCL);
     });
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false;
+    if (systemCode(error) === 'EEXIST' || systemCode(error) === 'ENOENT') return false;
     throw error;
   } finally {
     await rm(draft, { force: true });
@@ -121,7 +121,7 @@ function readLock(path: string): SeenLock | null {
     const text = readFileSync(path, 'utf8');
     return { text, holder: toHolder(text), touchedMs: statSync(path).mtimeMs };
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
+    if (systemCode(error) === 'ENOENT') return null;
     throw error;
   }
 }
@@ -152,7 +152,7 @@ function removeStale(path: string, seen: SeenLock): boolean {
   try {
     mkdirSync(guard);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (systemCode(error) !== 'EEXIST') throw error;
     removeOldGuard(guard);
     return false;
   }
@@ -169,10 +169,6 @@ function removeOldGuard(guard: string): void {
   try {
     if (Date.now() - statSync(guard).mtimeMs > STALE_MS) rmdirSync(guard);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
+    if (systemCode(error) !== 'ENOENT') throw error;
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as NodeJS.ErrnoException).code;
 }

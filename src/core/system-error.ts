@@ -102,6 +102,12 @@ export function toSystemError(error: unknown): SystemError | null {
   });
 }
 
+/** The code of an error of the system, such as `ENOENT`; `null` for any other. */
+export function systemCode(error: unknown): string | null {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
+  return typeof code === 'string' ? code : null;
+}
+
 function meaningOf(error: unknown): readonly [string, string] | null {
   const { code, info } = (error ?? {}) as { code?: unknown; info?: { code?: unknown } };
   if (typeof code !== 'string') return null;

@@ -24,4 +24,4 @@ export {
   PROBES,
   probeConditionalWrites,
 } from './probe-conditions.js';
-export { type StoreLimit, storeLimits } from './s3/store-limits.js';
+export { type StoreLimit, storeLimits } from './s3/s3-client.js';

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { open, rmdir } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { lstat, open, readdir, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { errorMessage } from '../../../core/errors.js';
-import { makeFolder } from '../../../core/system-error.js';
+import { makeFolder, systemCode } from '../../../core/system-error.js';
 import { ObjectNotFoundError, StoreError, type StoreErrorKind } from '../errors.js';
-import { toObjectKey } from '../key.js';
+import { keyProblem, toObjectKey } from '../key.js';
+import type { ListedObject } from '../port.js';
 
 /** The lake's folder. It maps keys to paths below it, and errors to StoreErrors. */
 export class LakeFolder {
-  readonly root: string;
-
-  constructor(root: string) {
-    this.root = root;
-  }
+  constructor(readonly root: string) {}
 
   /** Throws `invalid-key` for a key outside the folder, or with the name of a temporary file or lock. */
   pathOf(key: ObjectKey): string {
@@ -35,8 +33,20 @@ export class LakeFolder {
     try {
       return await work();
     } catch (error) {
-      throw toFileStoreError(error, { operation, key, folder: this.root });
+      throw this.error(operation, key, error);
     }
+  }
+
+  /** Converts a file-system error to a StoreError. StoreErrors are returned unchanged. */
+  error(operation: string, key: string | null, error: unknown): StoreError {
+    if (error instanceof StoreError) return error;
+    const where = { operation, key, bucket: this.root, cause: error };
+    const code = systemCode(error);
+    if (code === 'ENOENT' && key !== null) return new ObjectNotFoundError({ ...where, key });
+    const known = code === null ? undefined : VERDICTS[code];
+    const [kind, problem, remedy] = known ?? ['other', errorMessage(error), 'See the cause.'];
+    const said = code === null ? {} : { said: `${code}: ${problem}` };
+    return new StoreError({ ...where, kind, problem, remedy, ...said });
   }
 
   /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
@@ -46,7 +56,7 @@ export class LakeFolder {
       try {
         return await create();
       } catch (error) {
-        if (codeOf(error) !== 'ENOENT' || attempt === 10) throw error;
+        if (systemCode(error) !== 'ENOENT' || attempt === 10) throw error;
       }
     }
   }
@@ -57,7 +67,7 @@ export class LakeFolder {
       try {
         await rmdir(folder);
       } catch (error) {
-        if (codeOf(error) !== 'ENOENT') return;
+        if (systemCode(error) !== 'ENOENT') return;
       }
     }
   }
@@ -93,13 +103,6 @@ export function isReservedName(name: string): boolean {
   return TEMPORARY.test(name) || LOCK.test(name);
 }
 
-interface FileContext {
-  readonly operation: string;
-  readonly key: string | null;
-  /** The lake's folder. */
-  readonly folder: string;
-}
-
 /** For each Node error code: kind, problem, and what to do. */
 const VERDICTS: Readonly<Record<string, readonly [StoreErrorKind, string, string]>> = {
   EACCES: ['access-denied', 'access is denied', 'Allow this user to read and write the folder.'],
@@ -115,35 +118,103 @@ const VERDICTS: Readonly<Record<string, readonly [StoreErrorKind, string, string
   ENFILE: ['throttled', 'too many files are open', 'Raise the limit of open files (ulimit -n).'],
 };
 
-/** Converts a file-system error to a StoreError. StoreErrors are returned unchanged. */
-export function toFileStoreError(error: unknown, context: FileContext): StoreError {
-  if (error instanceof StoreError) return error;
-  const where = { operation: context.operation, key: context.key, bucket: context.folder, cause: error };
-  const code = codeOf(error);
-  if (code === 'ENOENT' && context.key !== null)
-    return new ObjectNotFoundError({ ...where, key: context.key });
-  const [kind, problem, remedy] = (code === null ? undefined : VERDICTS[code]) ?? [
-    'other',
-    errorMessage(error),
-    'See the cause.',
-  ];
+/** Whether the error means that the file does not exist, also because a file or folder has the wrong type. */
+export function isAbsent(error: unknown): boolean {
+  const code = systemCode(error);
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR';
+}
+
+/** A file, a folder or a symbolic link below the lake's folder. */
+interface Entry {
+  /** Folder names end with a slash. */
+  readonly name: string;
+  readonly isFolder: boolean;
+  readonly isLink: boolean;
+}
+
+/**
+ * Lists objects whose key begins with `prefix`, in byte order of the keys, as S3 does. Files that are removed meanwhile
+ * are skipped. Sockets and files whose names are not valid keys are not objects.
+ *
+ * @throws StoreError for a symbolic link below the prefix or in its path: the files behind it would not be listed, and
+ *   clean-up and purge would not remove them
+ */
+export async function* walk(root: string, prefix: string): AsyncGenerator<ListedObject, void, undefined> {
+  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  await refuseLinks(root, folder);
+  yield* below(root, prefix, folder);
+}
+
+async function* below(
+  root: string,
+  prefix: string,
+  folder: string,
+): AsyncGenerator<ListedObject, void, undefined> {
+  for (const entry of await entriesOf(join(root, folder))) {
+    const key = folder + entry.name;
+    if (entry.isLink && key.startsWith(prefix)) throw linkFound(root, key);
+    if (entry.isFolder) {
+      if (key.startsWith(prefix)) yield* below(root, prefix, key);
+      continue;
+    }
+    if (!key.startsWith(prefix) || isReservedName(entry.name) || keyProblem(key) !== null) continue;
+    const info = await stat(join(root, key)).catch(ignoreAbsent);
+    if (info !== null)
+      yield { key: key as ObjectKey, bytes: info.size, modifiedAt: Math.floor(info.mtimeMs) };
+  }
+}
+
+/** Names of the folders directly below `folder` that hold an object at any depth. */
+export async function foldersOf(root: string, folder: string): Promise<string[]> {
+  const names: string[] = [];
+  await refuseLinks(root, folder);
+  for (const entry of await entriesOf(join(root, folder))) {
+    if (entry.isLink) throw linkFound(root, folder + entry.name);
+    if (!entry.isFolder) continue;
+    const first = await below(root, folder + entry.name, folder + entry.name).next();
+    if (!first.done) names.push(entry.name.slice(0, -1));
+  }
+  return names;
+}
+
+/** Entries of one folder. A folder sorts as `name/`, as the keys below it do. */
+export async function entriesOf(path: string): Promise<Entry[]> {
+  const found: Dirent[] | null = await readdir(path, { withFileTypes: true }).catch(ignoreAbsent);
+  return (found ?? [])
+    .filter((entry) => entry.isFile() || entry.isDirectory() || entry.isSymbolicLink())
+    .map((entry) => ({
+      name: entry.isDirectory() ? `${entry.name}/` : entry.name,
+      isFolder: entry.isDirectory(),
+      isLink: entry.isSymbolicLink(),
+    }))
+    .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+}
+
+/** The lake's folder itself may be a link. @throws StoreError if the file or a folder in its path below the lake is a link */
+export async function refuseLinks(root: string, key: string): Promise<void> {
+  let at = '';
+  for (const segment of key.split('/').filter((name) => name !== '')) {
+    at += at === '' ? segment : `/${segment}`;
+    const found = await lstat(join(root, at)).catch(ignoreAbsent);
+    if (found === null) return;
+    if (found.isSymbolicLink()) throw linkFound(root, at);
+  }
+}
+
+function linkFound(root: string, key: string): StoreError {
   return new StoreError({
-    ...where,
-    kind,
-    problem,
-    remedy,
-    ...(code === null ? {} : { said: `${code}: ${problem}` }),
+    kind: 'invalid-key',
+    operation: 'list',
+    key,
+    bucket: root,
+    problem:
+      'it is a symbolic link, and files behind a link below the lake are not listed, removed or purged',
+    remedy:
+      'Replace the link with the folder itself, mount the folder there (`mount --bind`), or make the whole lake folder a link.',
   });
 }
 
-/** Node's error code, such as `ENOENT`. */
-export function codeOf(error: unknown): string | null {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
-  return typeof code === 'string' ? code : null;
-}
-
-/** Whether the error means that the file does not exist, also because a file or folder has the wrong type. */
-export function isAbsent(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR';
+function ignoreAbsent(error: unknown): null {
+  if (isAbsent(error)) return null;
+  throw error;
 }

@@ -8,16 +8,17 @@ import { nullIfNotFound, ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
 import { joined, type ObjectStore, type ReadOptions } from '../port.js';
 import {
+  entriesOf,
+  foldersOf,
   isAbsent,
   isTemporaryName,
   LakeFolder,
+  refuseLinks,
   syncFolder,
   temporaryName,
-  toFileStoreError,
+  walk,
 } from './lake-folder.js';
-import { etagOf, swapFile } from './swap.js';
-import { entriesOf, foldersOf, refuseLinks, walk } from './walk.js';
-import { FileWriter } from './writer.js';
+import { etagOf, FileWriter, swapFile } from './write.js';
 
 /** The most cached digests. A worker runs for months and reads new keys every night. */
 const MAX_DIGESTS = 10_000;
@@ -73,7 +74,7 @@ export function fileStore(root: string): ObjectStore {
       try {
         yield* walk(root, checkPrefix(prefix));
       } catch (error) {
-        throw toFileStoreError(error, { operation: 'list', key: null, folder: root });
+        throw folder.error('list', null, error);
       }
     },
     listFolders: (prefix) => folder.run('listFolders', null, () => foldersOf(root, checkFolder(prefix))),
@@ -171,7 +172,7 @@ async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promi
     await handle.close();
   } catch (error) {
     await handle?.close().catch(() => {});
-    if (!isAbsent(error)) throw toFileStoreError(error, { operation: 'read', key, folder: folder.root });
+    if (!isAbsent(error)) throw folder.error('read', key, error);
   }
   throw new ObjectNotFoundError({ operation: 'read', key, bucket: folder.root });
 }

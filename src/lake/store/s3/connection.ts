@@ -121,14 +121,8 @@ export class S3Connection {
     } catch (error) {
       const answer = this.error(operation, null, undefined, error) as StoreError;
       const missing = (answer.cause as { status?: unknown } | undefined)?.status === 404;
-      if (missing) {
-        throw this.error(
-          operation,
-          null,
-          undefined,
-          Object.assign(new Error('no such bucket'), { name: 'NoSuchBucket' }),
-        );
-      }
+      const noBucket = { name: 'NoSuchBucket', message: 'no such bucket' };
+      if (missing) throw this.error(operation, null, undefined, noBucket);
       // Credentials can have permission to read objects, but not to check the bucket.
       if (answer.kind !== 'access-denied') throw answer;
     }

@@ -2,12 +2,11 @@ import type { ObjectKey } from '../../../core/brands.js';
 import { ObjectNotFoundError, StoreError } from '../errors.js';
 import type { ObjectInfo } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { headObject } from './head.js';
-import { streamObject } from './read.js';
+import { headObject, streamObject } from './read.js';
 import { isRefusal } from './s3-errors.js';
 import { sdk } from './sdk.js';
 import { startUpload } from './start-upload.js';
-import { S3Writer } from './writer.js';
+import { S3Writer } from './write.js';
 
 /** S3's limit for one CopyObject. */
 const MAX_COPY_BYTES = 5 * 1024 ** 3;

@@ -63,7 +63,7 @@ async function removeBatch(s3: S3Connection, keys: readonly ObjectKey[]): Promis
   for (const { Code = 'Error', Message, Key } of answer.Errors ?? []) {
     if (Code === 'NoSuchKey') continue;
     const $metadata = { httpStatusCode: STATUS[Code] ?? 403 };
-    const error = Object.assign(new Error(Message ?? Code), { name: Code, $metadata });
+    const error = { name: Code, message: Message ?? Code, $metadata };
     const failure = s3.error('remove', s3.relative(Key ?? ''), undefined, error);
     if (!isRefusal(failure)) throw failure;
     refused = addRemovals(refused, { refused: 1, said: failure.said });

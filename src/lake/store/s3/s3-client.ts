@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { createRequire } from 'node:module';
@@ -6,8 +7,8 @@ import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
+import { isLimit, readAnswer, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
-import { reportLimits } from './store-limits.js';
 
 /**
  * How large uploads are checked. `whole`: the store compares a CRC32 of the whole object. `parts`: it compares one for each
@@ -276,4 +277,34 @@ function keyOf({ url: _, ...settings }: LakeSettings): string {
   return createHash('sha256')
     .update(JSON.stringify([settings, environment.sort()]))
     .digest('hex');
+}
+
+export interface StoreLimit {
+  /** The store's words, such as `503 SlowDown: Please reduce your request rate`. */
+  readonly said: string;
+}
+
+/**
+ * Receives a `StoreLimit` for each request that a store limits, in the asynchronous context of the caller. The client sends the
+ * request again, so the caller itself only notices that it takes longer.
+ */
+export const storeLimits = channel('temporal-worktrack:store-limits');
+
+/** Publishes the limits that a client meets. The middleware is inside of the SDK's retries, so it sees every attempt. */
+function reportLimits(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        return await next(args);
+      } catch (error) {
+        const answer = readAnswer(error);
+        const { $response } = error as { $response?: { statusCode?: number } };
+        const status = answer.status ?? $response?.statusCode ?? null;
+        if (storeLimits.hasSubscribers && isLimit({ ...answer, status }))
+          storeLimits.publish({ said: wordsOf({ ...answer, status }) } satisfies StoreLimit);
+        throw error;
+      }
+    },
+    { step: 'finalizeRequest', priority: 'low', name: 'worktrackLimits' },
+  );
 }

@@ -20,39 +20,22 @@ interface Verdict {
 const CREDENTIALS_REMEDY =
   'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile or role that the AWS SDK finds on this machine.';
 
-/** Kinds of S3 error codes and SDK error names. */
-const KINDS: Readonly<Record<string, StoreErrorKind>> = {
-  NoSuchBucket: 'missing-bucket',
-  InvalidAccessKeyId: 'bad-credentials',
-  SignatureDoesNotMatch: 'bad-credentials',
-  ExpiredToken: 'expired-credentials',
-  ExpiredTokenException: 'expired-credentials',
-  InvalidToken: 'bad-credentials',
-  CredentialsProviderError: 'bad-credentials',
-  TokenProviderError: 'bad-credentials',
-  RequestTimeTooSkewed: 'clock-skew',
-  RequestExpired: 'clock-skew',
-  SlowDown: 'throttled',
-  Throttling: 'throttled',
-  ThrottlingException: 'throttled',
-  TooManyRequests: 'throttled',
-  TooManyRequestsException: 'throttled',
-  RequestLimitExceeded: 'throttled',
-  BadDigest: 'checksum',
-  InvalidDigest: 'checksum',
-  XAmzContentChecksumMismatch: 'checksum',
-  XAmzContentSHA256Mismatch: 'checksum',
-  RequestTimeout: 'unreachable',
-  TimeoutError: 'unreachable',
-  IncompleteBody: 'unreachable',
-  ObjectParentIsFile: 'invalid-key',
-  ExistingObjectIsDirectory: 'invalid-key',
-  KeyTooLongError: 'invalid-key',
-  NoSuchUpload: 'upload-gone',
-};
-
 /** Errors of the SDK's search for credentials: nothing was sent to the store. */
-const NO_CREDENTIALS: ReadonlySet<string> = new Set(['CredentialsProviderError', 'TokenProviderError']);
+const NO_CREDENTIALS: readonly string[] = ['CredentialsProviderError', 'TokenProviderError'];
+
+/** S3 error codes and SDK error names, by kind. */
+const NAMES: readonly (readonly [StoreErrorKind, readonly string[]])[] = [
+  ['missing-bucket', ['NoSuchBucket']],
+  ['bad-credentials', ['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'InvalidToken', ...NO_CREDENTIALS]],
+  ['expired-credentials', ['ExpiredToken', 'ExpiredTokenException']],
+  ['clock-skew', ['RequestTimeTooSkewed', 'RequestExpired']],
+  ['throttled', ['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded']],
+  ['throttled', ['TooManyRequests', 'TooManyRequestsException']],
+  ['checksum', ['BadDigest', 'InvalidDigest', 'XAmzContentChecksumMismatch', 'XAmzContentSHA256Mismatch']],
+  ['unreachable', ['RequestTimeout', 'TimeoutError', 'IncompleteBody']],
+  ['invalid-key', ['ObjectParentIsFile', 'ExistingObjectIsDirectory', 'KeyTooLongError']],
+  ['upload-gone', ['NoSuchUpload']],
+];
 
 const REGION_ERRORS: ReadonlySet<string> = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed']);
 
@@ -108,7 +91,7 @@ function judge(answer: S3Answer, { endpoint, operation }: S3Context): Verdict {
     remedy,
   });
   const known = VERDICTS[kind];
-  if (kind === 'bad-credentials' && answer.status === null && NO_CREDENTIALS.has(answer.name))
+  if (kind === 'bad-credentials' && answer.status === null && NO_CREDENTIALS.includes(answer.name))
     return verdict('no credentials were found', CREDENTIALS_REMEDY);
   if (known !== undefined) return verdict(...known);
   if (kind === 'access-denied') return verdict('access is denied', accessRemedy(answer, operation));
@@ -172,8 +155,8 @@ const ALL_PERMISSIONS =
   'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads';
 
 function kindOf(answer: S3Answer): StoreErrorKind {
-  const known = KINDS[answer.name];
-  if (known !== undefined) return known;
+  const known = NAMES.find(([, names]) => names.includes(answer.name));
+  if (known !== undefined) return known[0];
   if (/^Checksum mismatch/.test(answer.message)) return 'checksum';
   if (isRegionProblem(answer)) return 'other';
   if (answer.status === null) return answer.code === null && !isNetworkName(answer) ? 'other' : 'unreachable';

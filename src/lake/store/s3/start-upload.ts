@@ -5,8 +5,8 @@ import { RunningDigest } from '../digest.js';
 import { toObjectKey } from '../key.js';
 import { PROBES } from '../probe-conditions.js';
 import type { S3Connection } from './connection.js';
-import { headObject } from './head.js';
 import { MultipartUpload, mayBeChecksums, PART_BYTES } from './multipart.js';
+import { headObject } from './read.js';
 import { abortUploads, removeObjects } from './remove.js';
 import type { UploadChecksums } from './s3-client.js';
 

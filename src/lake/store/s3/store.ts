@@ -3,13 +3,11 @@ import { nullIfNotFound } from '../errors.js';
 import { joined, type ObjectStore, type StoreLogger } from '../port.js';
 import { S3Connection } from './connection.js';
 import { copyObject } from './copy.js';
-import { headObject } from './head.js';
 import { listFolders, listObjects } from './list.js';
-import { streamObject } from './read.js';
+import { headObject, streamObject } from './read.js';
 import { abortUploads, removeObjects } from './remove.js';
 import { probeUploads } from './start-upload.js';
-import { swapObject } from './swap.js';
-import { putObject, S3Writer } from './writer.js';
+import { putObject, S3Writer, swapObject } from './write.js';
 
 /** A lake in a bucket of S3 or of an S3-compatible store. */
 export function s3Store(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownIdentity } from '../../../../src/core/process-identity.js';
-import { lockPathOf } from '../../../../src/lake/store/file/swap.js';
+import { lockPathOf } from '../../../../src/lake/store/file/write.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/store/index.js';
 import { describeStoreContract } from '../../../support/store-contract.js';
 import { startSuspendedProcess } from '../../../support/suspended-process.js';

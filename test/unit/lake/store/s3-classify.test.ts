@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ObjectNotFoundError, StoreError } from '../../../../src/lake/store/index.js';
-import { fullCrc32 } from '../../../../src/lake/store/s3/head.js';
+import { fullCrc32 } from '../../../../src/lake/store/s3/read.js';
 import { toStoreError } from '../../../../src/lake/store/s3/s3-errors.js';
-import { isConflict } from '../../../../src/lake/store/s3/swap.js';
+import { isConflict } from '../../../../src/lake/store/s3/write.js';
 
 const CONTEXT = { operation: 'read', key: 'a/b', bucket: 'lake', endpoint: 'http://127.0.0.1:9000' };
 

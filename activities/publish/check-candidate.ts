@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { Meter } from '../../src/core/metrics.js';
 import { cutText } from '../../src/core/text-budget.js';
-import { addFigures, measureId, planChecks, type UniqueMeasure } from '../../src/lake/checks/check-plan.js';
+import {
+  addFigures,
+  LIVE,
+  measureId,
+  planChecks,
+  type UniqueMeasure,
+} from '../../src/lake/checks/check-plan.js';
 import type { HashRun } from '../../src/lake/checks/hash-merge.js';
 import { judgeChecks } from '../../src/lake/checks/judge.js';
 import { readHashes } from '../../src/lake/checks/task-meter.js';
@@ -102,13 +108,13 @@ export async function checkCandidate(
     await removeRun(store, run, signal);
     throw checkFailure(run, failed);
   }
-  const fetched = figures.run?.[measureId(checks, 'run', 'live')];
+  const fetched = figures.run?.[measureId(checks, LIVE)];
   return {
     record: {
       results: judged,
       measured: withDay(run.before?.measured, {
         dt,
-        rows: figures.snapshot[measureId(checks, 'snapshot', 'live')] ?? 0,
+        rows: figures.snapshot[measureId(checks, LIVE)] ?? 0,
         ...(fetched === undefined || fetched === null ? {} : { fetched }),
         accepted: judged.filter(({ outcome }) => outcome === 'accepted').map(({ name }) => name),
       }),

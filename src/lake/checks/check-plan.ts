@@ -36,6 +36,8 @@ export interface UniqueMeasure {
 
 /** What the checks of a resource need to know about rows. */
 export interface CheckPlan {
+  /** Fingerprint of what shapes the cells. */
+  readonly fingerprint: string;
   readonly measures: Readonly<Record<CheckScope, readonly Measure[]>>;
   readonly uniques: readonly UniqueMeasure[];
 }
@@ -44,45 +46,46 @@ export interface CheckPlan {
 export function planChecks(resource: Pick<ResourceSettings, 'checks'> & Profile): CheckPlan | null {
   const { checks } = resource;
   if (checks.length === 0) return null;
-  const fingerprint = profileFingerprint(resource);
+  const plan = { fingerprint: profileFingerprint(resource) };
   const of = (scope: CheckScope): Measure[] => {
     const inScope = checks.filter((one) => one.of === scope);
     if (scope === 'run' && inScope.length === 0) return [];
-    const found = new Map<string, Measure>();
     // The number of rows is part of every message, and of what `change` compares.
-    for (const rule of [LIVE, ...inScope.flatMap(rulesOf)]) {
-      const id = idOf(rule, fingerprint);
-      found.set(id, { id, rule });
-    }
-    return [...found.values()];
+    const rules = [LIVE, ...inScope.flatMap(rulesOf)];
+    const found = new Map(rules.map((rule) => [measureId(plan, rule), rule]));
+    return [...found].map(([id, rule]) => ({ id, rule }));
   };
   return {
+    ...plan,
     measures: { snapshot: of('snapshot'), run: of('run') },
     uniques: checks.flatMap((check) => {
       if (check.kind !== 'unique') return [];
       const unique = { field: check.field, scope: check.of };
-      return [{ id: idOf({ kind: 'unique', ...unique }, fingerprint), ...unique }];
+      return [{ id: uniqueId(plan, unique), ...unique }];
     }),
   };
 }
 
-/** The id of a measure of a check, to find its figure. */
-export function measureId(
-  plan: CheckPlan,
-  scope: CheckScope,
-  kind: MeasureRule['kind'],
-  check: CheckRule | null = null,
-): string {
-  const rules = check === null ? [LIVE] : rulesOf(check);
-  const wanted = JSON.stringify(rules.find((rule) => rule.kind === kind));
-  const found = plan.measures[scope].find(({ rule }) => JSON.stringify(rule) === wanted);
-  if (found === undefined) throw new Error(`no check measures ${kind}`);
-  return found.id;
+type Fingerprinted = Pick<CheckPlan, 'fingerprint'>;
+
+/** The id of a measure, to find its figure. */
+export function measureId({ fingerprint }: Fingerprinted, rule: object): string {
+  return createHash('sha256')
+    .update(JSON.stringify([rule, fingerprint]))
+    .digest('hex')
+    .slice(0, 12);
 }
 
-const LIVE: MeasureRule = { kind: 'live' };
+/** The id of a field whose values are compared. */
+export function uniqueId(plan: Fingerprinted, { field, scope }: Omit<UniqueMeasure, 'id'>): string {
+  return measureId(plan, { kind: 'unique', field, scope });
+}
 
-function rulesOf(check: CheckRule): MeasureRule[] {
+/** The number of rows that are not deleted. */
+export const LIVE: MeasureRule = { kind: 'live' };
+
+/** What a check measures. */
+export function rulesOf(check: CheckRule): MeasureRule[] {
   switch (check.kind) {
     case 'notNull':
       return [{ kind: 'nulls', field: check.field }];
@@ -98,23 +101,6 @@ function rulesOf(check: CheckRule): MeasureRule[] {
     default:
       return [];
   }
-}
-
-function idOf(rule: object, fingerprint: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([rule, fingerprint]))
-    .digest('hex')
-    .slice(0, 12);
-}
-
-/** The check's field as it is measured. */
-export function uniqueId(
-  { uniques }: CheckPlan,
-  { field, of }: { readonly field: string; readonly of: CheckScope },
-): string {
-  const found = uniques.find((one) => one.field === field && one.scope === of);
-  if (found === undefined) throw new Error('no check compares the values of the field');
-  return found.id;
 }
 
 /** Adds figures of other rows. */

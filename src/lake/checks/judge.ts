@@ -1,10 +1,18 @@
 import type { CheckOutcome } from '../../core/contract/index.js';
 import { formatDuration } from '../../core/duration.js';
-import type { CheckRule, CheckSettings } from '../../core/settings.js';
+import type { CheckSettings } from '../../core/settings.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
 import type { CheckResult, Figures, MeasuredDay } from '../documents/check-record.js';
-import { type CheckPlan, checkNames, measureId, uniqueId } from './check-plan.js';
+import {
+  type CheckPlan,
+  checkNames,
+  LIVE,
+  type MeasureRule,
+  measureId,
+  rulesOf,
+  uniqueId,
+} from './check-plan.js';
 import { columnOf } from './row-meter.js';
 
 /** What is known about a snapshot that may be published. */
@@ -57,7 +65,7 @@ export function judgeChecks(
     return {
       name,
       outcome,
-      allowed: cutText(allowedText(check), MAX_TEXT_BYTES),
+      allowed: cutText(`${allowedText(check)}${check.of === 'run' ? OF_RUN : ''}`, MAX_TEXT_BYTES),
       found: cutText(found, MAX_TEXT_BYTES),
       rows,
       ...(outcome === 'accepted' ? { acceptedBy: options.acceptedBy! } : {}),
@@ -76,10 +84,9 @@ function outcomeOf(
 }
 
 function judge(check: CheckSettings, name: string, plan: CheckPlan, candidate: Candidate): Verdict {
-  const figures = candidate.figures[check.of];
-  const figure = (kind: Parameters<typeof measureId>[2], rule: CheckRule | null = check) =>
-    figures?.[measureId(plan, check.of, kind, rule)] ?? null;
-  const live = figure('live', null) ?? 0;
+  const figureOf = (rule: MeasureRule) => candidate.figures[check.of]?.[measureId(plan, rule)] ?? null;
+  const figure = (kind: MeasureRule['kind']) => figureOf(rulesOf(check).find((rule) => rule.kind === kind)!);
+  const live = figureOf(LIVE) ?? 0;
   const breaking = (rows: number, one: string, many: string): Verdict => ({
     state: rows > 0 ? 'failed' : 'passed',
     found:
@@ -106,7 +113,7 @@ function judge(check: CheckSettings, name: string, plan: CheckPlan, candidate: C
     }
     case 'unique':
       return breaking(
-        candidate.shared.get(uniqueId(plan, check)) ?? 0,
+        candidate.shared.get(uniqueId(plan, { field: check.field, scope: check.of })) ?? 0,
         'shares a value',
         'share a value with another row',
       );
@@ -114,12 +121,11 @@ function judge(check: CheckSettings, name: string, plan: CheckPlan, candidate: C
       return breaking(figure('others') ?? 0, 'has another value', 'have another value');
     case 'range':
       return breaking(figure('outside') ?? 0, 'is outside', 'are outside');
-    case 'newest':
-      return judgeNewest(check.maxAgeMs, candidate.startedAt, {
-        newest: figure('newest'),
-        undated: figure('undated') ?? 0,
-        live,
-      });
+    case 'newest': {
+      const newest = figure('newest');
+      const age = newest === null ? null : candidate.startedAt - newest;
+      return judgeNewest(check.maxAgeMs, age, figure('undated') ?? 0, live);
+    }
   }
 }
 
@@ -131,23 +137,13 @@ function missingColumn(field: string, names: readonly string[]): string | null {
   );
 }
 
-function judgeNewest(
-  maxAgeMs: number,
-  now: number,
-  {
-    newest,
-    undated,
-    live,
-  }: { readonly newest: number | null; readonly undated: number; readonly live: number },
-): Verdict {
-  if (newest === null && undated > 0)
-    return {
-      state: 'failed',
-      found: `none of ${counted(undated, 'value')} is a date or a time`,
-      rows: undated,
-    };
-  if (newest === null) return { state: 'skipped', found: `no value in ${counted(live, 'row')}`, rows: live };
-  const age = now - newest;
+/** @param age of the newest value, ms; `null`: there is none  @param undated values that are no date */
+function judgeNewest(maxAgeMs: number, age: number | null, undated: number, live: number): Verdict {
+  if (age === null && undated > 0) {
+    const found = `none of ${counted(undated, 'value')} is a date or a time`;
+    return { state: 'failed', found, rows: undated };
+  }
+  if (age === null) return { state: 'skipped', found: `no value in ${counted(live, 'row')}`, rows: live };
   const found = age <= 0 ? 'newer than the start of the run' : `${formatDuration(roughly(age))} old`;
   return { state: age > maxAgeMs ? 'failed' : 'passed', found, rows: live };
 }
@@ -220,34 +216,32 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(half)]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }
 
+const OF_RUN = ', of the rows that the run read';
+
 /** What a check allows, for people. */
 function allowedText(check: CheckSettings): string {
   switch (check.kind) {
     case 'rows':
-      return `${bounds(check.min, check.max)} rows${of(check)}`;
+      return `${bounds(check.min, check.max)} rows`;
     case 'change': {
       const limits = [
         ...(check.max === null ? [] : [`a difference of ${check.max}%`]),
         ...(check.new === null ? [] : [`${check.new}% new rows`]),
         ...(check.gone === null ? [] : [`${check.gone}% deleted rows`]),
       ];
-      return `up to ${limits.join(', ')} of the median of ${check.over} days${of(check)}`;
+      return `up to ${limits.join(', ')} of the median of ${check.over} days`;
     }
     case 'notNull':
-      return `no null${of(check)}`;
+      return 'no null';
     case 'unique':
-      return `no value twice${of(check)}`;
+      return 'no value twice';
     case 'oneOf':
-      return `${check.values.slice(0, 20).join(', ')}${check.values.length > 20 ? ', …' : ''}${of(check)}`;
+      return `${check.values.slice(0, 20).join(', ')}${check.values.length > 20 ? ', …' : ''}`;
     case 'range':
-      return `${bounds(check.min, check.max)}${of(check)}`;
+      return bounds(check.min, check.max);
     case 'newest':
-      return `at most ${formatDuration(check.maxAgeMs)} old${of(check)}`;
+      return `at most ${formatDuration(check.maxAgeMs)} old`;
   }
-}
-
-function of({ of: scope }: CheckSettings): string {
-  return scope === 'run' ? ', of the rows that the run read' : '';
 }
 
 function bounds(min: number | string | null, max: number | string | null): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckSettings } from '../../../src/core/settings.js';
-import { addFigures, checkNames, measureId, planChecks } from '../../../src/lake/checks/check-plan.js';
+import { addFigures, checkNames, LIVE, measureId, planChecks } from '../../../src/lake/checks/check-plan.js';
 import { type Candidate, judgeChecks } from '../../../src/lake/checks/judge.js';
 import type { MeasuredDay } from '../../../src/lake/documents/check-record.js';
 import { daysOf, withDay } from '../../../src/lake/documents/check-record.js';
@@ -22,7 +22,7 @@ const resourceOf = (checks: readonly CheckSettings[]) => ({
 function judged(check: CheckSettings, candidate: Partial<Candidate> & { live: number }, options = NOBODY) {
   const plan = planChecks(resourceOf([check]))!;
   const { live, ...more } = candidate;
-  const figures = { [measureId(plan, check.of, 'live')]: live };
+  const figures = { [measureId(plan, LIVE)]: live };
   const [result] = judgeChecks(
     [check],
     plan,

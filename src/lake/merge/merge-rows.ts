@@ -12,7 +12,7 @@ import { byKey, lowerBound } from './key-ranges.js';
 import { MergeCounts } from './merge-result.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
 
-interface MergeOptions extends KeyMerge {
+interface MergeOptions extends Omit<KeyMerge, 'counts'> {
   /** At most one has age 0, the base snapshot. The others are staged chunks. */
   readonly sources: readonly MergeSource[];
   /** The merge adds to these counts what the keys show about the last reading of the list. */
@@ -20,6 +20,8 @@ interface MergeOptions extends KeyMerge {
   /** Called after each block or run of rows. It may throw to stop the merge. */
   readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
 }
+
+type Merge = MergeOptions & KeyMerge;
 
 /** Mutable counts of the signs that a list shifted while it was read. */
 export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
@@ -31,6 +33,7 @@ export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
  */
 export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
   const counts = new MergeCounts();
+  const merge: Merge = { ...options, counts };
   const heap = await SourceHeap.start(options.sources);
   const gone = [...options.gone].sort(byKey);
   for (let top = heap.top; top !== undefined; top = heap.top) {
@@ -56,8 +59,8 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
     } else {
       // Interleaved sources take this path for every row, so it awaits only what is not there yet.
       if (!top.isOpen) await top.open();
-      if (limit !== null && top.key! >= limit) await mergeEqual(options, counts, heap);
-      else if (!mergeRun(options, counts, top, limit)) await top.nextBlock();
+      if (limit !== null && top.key! >= limit) await mergeEqual(merge, heap);
+      else if (!mergeRun(merge, top, limit)) await top.nextBlock();
       if (mustFlush(options)) await flush(options);
       heap.updateTop();
     }
@@ -98,21 +101,17 @@ function containsAny({ first, last }: Block, sorted: readonly SortKey[]): boolea
 }
 
 /** Writes rows of one open block up to another source's next key. Returns false at the end of the block. */
-function mergeRun(
-  options: MergeOptions,
-  counts: MergeCounts,
-  source: MergeSource,
-  limit: SortKey | null,
-): boolean {
+function mergeRun(merge: Merge, source: MergeSource, limit: SortKey | null): boolean {
+  const { counts, signs } = merge;
   for (;;) {
     const key = source.key!;
     const row = source.row();
     if (source.age > 0) {
       counts.fetched++;
-      if (source.isLast && options.signs) options.signs.found++;
-      insert(options, counts, key, row);
+      if (source.isLast && signs) signs.found++;
+      insert(merge, key, row);
     } else {
-      resolveAbsent(options, counts, key, row);
+      resolveAbsent(merge, key, row);
     }
     if (!source.step()) return false;
     if (source.key === null || (limit !== null && source.key >= limit)) return true;
@@ -120,7 +119,8 @@ function mergeRun(
 }
 
 /** Merges the rows of one key that is in several sources. */
-async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: SourceHeap): Promise<void> {
+async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
+  const { counts, signs, isNewer } = merge;
   const key = heap.top!.key!;
   let before: ByteString | null = null;
   let fetched: ByteString | null = null;
@@ -137,22 +137,23 @@ async function mergeEqual(options: MergeOptions, counts: MergeCounts, heap: Sour
       if (top.isLast) last++;
       else others++;
       // Sources come oldest first, so the later row wins unless its "updated at" field is older.
-      if (fetched === null || options.isNewer?.(fetched, row) !== true) fetched = row;
+      if (fetched === null || isNewer?.(fetched, row) !== true) fetched = row;
     }
     if (!top.step()) await top.nextBlock();
     heap.updateTop();
   }
-  if (options.signs && last > 0) {
-    options.signs.repeated += last - 1;
-    if (others === 0) options.signs.found++;
+  if (signs && last > 0) {
+    signs.repeated += last - 1;
+    if (others === 0) signs.found++;
   }
-  if (before === null) insert(options, counts, key, fetched!);
-  else if (fetched === null) resolveAbsent(options, counts, key, before);
-  else resolveFetched(options, counts, key, { before, fetched });
+  if (before === null) insert(merge, key, fetched!);
+  else if (fetched === null) resolveAbsent(merge, key, before);
+  else resolveFetched(merge, key, before, fetched);
 }
 
-/** Where the rows of a key go, and what decides about them. */
+/** Where the rows of a key go and are counted, and what decides about them. */
 interface KeyMerge {
+  readonly counts: MergeCounts;
   readonly snapshot: RowOutput;
   /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
   readonly changes: RowOutput | null;
@@ -179,14 +180,15 @@ interface KeyMerge {
 }
 
 /** Inserts a row whose key is not in the base snapshot. */
-function insert(options: KeyMerge, counts: MergeCounts, key: SortKey, fetched: ByteString): void {
-  const row = ofRun(options, fetched);
+function insert(merge: KeyMerge, key: SortKey, fetched: ByteString): void {
+  const { counts, snapshot, changes, observer } = merge;
+  const row = ofRun(merge, fetched);
   counts.inserted++;
   counts.rows++;
-  options.snapshot.add(key, row);
-  options.changes?.add(key, row);
-  options.observer?.changed(null, row);
-  options.observer?.fetched(row);
+  snapshot.add(key, row);
+  changes?.add(key, row);
+  observer?.changed(null, row);
+  observer?.fetched(row);
 }
 
 /** The row as the run publishes it. Rows of a rollback's target bear an earlier run's id and time. */
@@ -195,9 +197,9 @@ function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
 }
 
 /** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
-function remove(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  const { runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = options;
-  const tombstone = ofRun(options, toTombstone(row, runId, deletedAt, delimiter));
+function remove(merge: KeyMerge, key: SortKey, row: ByteString): void {
+  const { counts, runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = merge;
+  const tombstone = ofRun(merge, toTombstone(row, runId, deletedAt, delimiter));
   counts.deleted++;
   observer?.changed(row, null);
   changes?.add(key, tombstone);
@@ -205,61 +207,54 @@ function remove(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteS
     counts.dropped++;
   } else {
     counts.rows++;
-    countLost(options, counts, tombstone);
+    countLost(merge, tombstone);
     snapshot.add(key, tombstone);
   }
 }
 
 /** Handles a row of the base snapshot whose key was not fetched. */
-function resolveAbsent(options: KeyMerge, counts: MergeCounts, key: SortKey, row: ByteString): void {
-  const { rollback, gone, deletes } = options;
+function resolveAbsent(merge: KeyMerge, key: SortKey, row: ByteString): void {
+  const { rollback, gone, deletes } = merge;
   // A rollback's target is complete, so it also decides with `deletes: keep`, which is about the service's deletes.
   const isGone = rollback !== null || (gone.has(key) && deletes !== 'keep');
-  if (isGone && !isTombstone(row)) remove(options, counts, key, row);
-  else keep(options, counts, key, row, 'retained');
+  if (isGone && !isTombstone(row)) remove(merge, key, row);
+  else keep(merge, key, row, 'retained');
 }
 
 /** Handles a row that is in the base snapshot and was fetched. */
-function resolveFetched(
-  options: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  { before, fetched }: { readonly before: ByteString; readonly fetched: ByteString },
-): void {
-  const { rollback, restorable, observer } = options;
+function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetched: ByteString): void {
+  const { counts, snapshot, changes, rollback, restorable, observer } = merge;
   // A rollback is a deliberate return, so `updatedAt` does not count.
-  const isOlder = rollback === null && isNewerVersion(options, before, fetched);
-  const row = ofRun(options, fetched);
+  const isOlder = rollback === null && isNewerVersion(merge, before, fetched);
+  const row = ofRun(merge, fetched);
   if (isOlder) {
     // The older version that was fetched restores nothing.
-    countLost(options, counts, before);
-    keep(options, counts, key, before, 'unchanged');
+    countLost(merge, before);
+    keep(merge, key, before, 'unchanged');
   } else if (isSame(before, fetched)) {
-    keep(options, counts, key, before, 'unchanged');
+    keep(merge, key, before, 'unchanged');
   } else if (rollback === null && restorable?.isRestored(before, fetched)) {
     // Only what earlier settings had hidden is new, so the record itself has not changed.
-    keep(options, counts, key, row, 'unchanged');
+    keep(merge, key, row, 'unchanged');
     observer?.changed(before, row);
   } else {
-    update(options, counts, key, { before, after: row });
+    counts.updated++;
+    counts.rows++;
+    snapshot.add(key, row);
+    changes?.add(key, row);
+    observer?.changed(before, row);
   }
   observer?.fetched(isOlder ? before : row);
 }
 
 /** Keeps a row as it is in the base snapshot. @param as how it is counted */
-function keep(
-  options: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  row: ByteString,
-  as: 'retained' | 'unchanged',
-): void {
-  const { snapshot, changes, runId } = options;
+function keep(merge: KeyMerge, key: SortKey, row: ByteString, as: 'retained' | 'unchanged'): void {
+  const { counts, snapshot, changes, runId } = merge;
   if (as === 'retained') {
-    countLost(options, counts, row);
-    if (options.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
+    countLost(merge, row);
+    if (merge.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
     // New settings can give such a row the run's id, but never another time.
-    if (options.rolledBackAt?.has(syncedAtOf(row))) counts.notReturned++;
+    if (merge.rolledBackAt?.has(syncedAtOf(row))) counts.notReturned++;
   }
   counts[as]++;
   counts.rows++;
@@ -271,21 +266,8 @@ function keep(
   }
 }
 
-function countLost({ restorable }: KeyMerge, counts: MergeCounts, row: ByteString): void {
+function countLost({ restorable, counts }: KeyMerge, row: ByteString): void {
   if (restorable?.isLost(row)) counts.unrestored++;
-}
-
-function update(
-  { snapshot, changes, observer }: KeyMerge,
-  counts: MergeCounts,
-  key: SortKey,
-  { before, after }: { readonly before: ByteString; readonly after: ByteString },
-): void {
-  counts.updated++;
-  counts.rows++;
-  snapshot.add(key, after);
-  changes?.add(key, after);
-  observer?.changed(before, after);
 }
 
 /** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */

@@ -19,6 +19,7 @@ import { toReadResult } from '../../src/lake/run/read-stage.js';
 import { ActivityAge, HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
 import { finalFailure } from '../shared/failures.js';
 import { withMaskingKey } from '../shared/masking-secret.js';
+import { checkSameService } from '../shared/run-failures.js';
 import type { RunAt } from '../shared/staging.js';
 import { withLongerRuns } from './compact-chunks.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
@@ -38,13 +39,15 @@ const MAX_DRAIN_MS = 5000;
  * continues.
  */
 export async function readPages(
-  { deps, connection: { client, settings }, staging, clock: now }: RunAt,
+  { deps, connection, staging, clock: now }: RunAt,
   input: ReadInput,
 ): Promise<ReadResult> {
   const context = Context.current();
   const age = new ActivityAge();
   const begunAt = deps.now();
   const run = await staging.run();
+  checkSameService(run, connection, deps);
+  const { client, settings } = connection;
   const position = await findPosition(staging, input, run);
   let { key } = position;
   const resource = await withMaskingKey(settings, run.resource);

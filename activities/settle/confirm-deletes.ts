@@ -9,6 +9,7 @@ import { idOf } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import { ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
+import { checkSameService } from '../shared/run-failures.js';
 import { type RunAt, readStages, type Staging } from '../shared/staging.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
@@ -34,11 +35,14 @@ interface Progress {
  * then counts as not proven, and the run continues.
  */
 export async function confirmDeletes(
-  { connection: { client, settings }, staging }: RunAt,
+  { deps, connection, staging }: RunAt,
   input: ConfirmDeletesInput,
 ): Promise<ConfirmedDeletes> {
   const age = new ActivityAge();
-  const { resource, startedAt, giveUpAfterMs } = await staging.run();
+  const run = await staging.run();
+  checkSameService(run, connection, deps);
+  const { client, settings } = connection;
+  const { resource, startedAt, giveUpAfterMs } = run;
   const { cancellationSignal: signal, info } = Context.current();
   const givenMs = timeGiven({ startedAt, giveUpAfterMs }, info.scheduledTimestampMs);
   const isLate = (waitMs = 0): boolean => age.ms + waitMs > SHARE_OF_TIME * givenMs;

@@ -4,8 +4,9 @@ import { ACTIVITIES, timeGiven } from '../../src/core/contract/activity-table.js
 import type { Activities, FailureType, RunRef } from '../../src/core/contract/index.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
+import type { RunFile } from '../../src/lake/documents/run-file.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
-import type { ActivityDeps } from './deps.js';
+import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
 import { readRunIfThere } from './lake-staging.js';
 
@@ -17,6 +18,26 @@ export function displacedFailure({ resource, runId }: RunRef, to: RunId | null):
     `${resource}: ${what} while run ${runId} was in progress, so this run was not published. ` +
       'If this mirror is the one that should write to the lake, run `worktrack export --adopt`.',
     { isOvertaken: true },
+  );
+}
+
+/**
+ * Checks that this worker asks the service that the run began with, because a cursor or an id means something else to another
+ * one. A run in the lake may have begun on another worker, or before a restart.
+ *
+ * @throws a final failure `Configuration`
+ */
+export function checkSameService(
+  { resource: { name }, runId, baseUrl }: RunFile,
+  { settings }: OpenConnection,
+  { origin }: Pick<ActivityDeps, 'origin'>,
+): void {
+  if (settings.baseUrl === baseUrl) return;
+  throw finalFailure(
+    'Configuration',
+    `${name}: run ${runId} reads from ${baseUrl}, but ${origin} has the baseUrl ${settings.baseUrl}. Nothing was published. Give ` +
+      'all workers of the connection the same configuration, then export again.',
+    { resource: name },
   );
 }
 

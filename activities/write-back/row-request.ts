@@ -54,7 +54,7 @@ export async function sendRowRequest(
     const { idempotencyKey } = row;
     const { writeBack } = connection.settings;
     const { method, path, body } = toRequest(resource, row, writeBack);
-    const context = { resource, rule: writeBack[resource], pair: row.pair };
+    const context = { resource, rule: writeBack[resource], row };
     const outcome = await connection.client.send(
       { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait, onRefused },
       (text, facts) => judgeResponse(text, facts, context),

@@ -64,7 +64,8 @@ export class ReportedError extends WorktrackError {
 const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
 /** Members that say whether the request succeeded. */
 const RESULTS: readonly string[] = ['success', 'ok', 'status'];
-const NO_ERROR = /^\s*(?:0|null|none|ok|success)?\s*$/i;
+/** A text in the place of an error that stands for none. */
+export const NO_ERROR = /^\s*(?:0|null|none|ok|success)?\s*$/i;
 const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
 /** Texts next to `"data": null` that report no error. */
 const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;

@@ -1,4 +1,4 @@
-import { type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
+import { NO_ERROR, type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
 import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import type { SuccessRule, WriteBackSettings } from '../core/settings.js';
@@ -53,8 +53,13 @@ const MAX_ENVELOPES = 4;
 export function judgeResponse(
   body: ByteString,
   facts: ResponseFacts,
-  { resource, rule, pair }: { resource: WritableResource; rule: SuccessRule; pair: PlannedRow['pair'] },
+  {
+    resource,
+    rule,
+    row,
+  }: { resource: WritableResource; rule: SuccessRule; row: Pick<PlannedRow, 'pair' | 'body'> },
 ): WriteVerdict {
+  const { pair } = row;
   const { status } = facts;
   const unclear = (what: string): WriteVerdict => {
     const says = facts.message();
@@ -74,7 +79,9 @@ export function judgeResponse(
   const value = parse(body, named !== null);
   if (value === null) return named === null ? unclear(' without a record') : { kind: 'record', id: named };
   const levels = levelsOf(value);
-  if (levels.some(reportsError)) return unclear(' and reports an error');
+  const errors = levels.flatMap(reportedErrors);
+  // A record has the values that were sent, whatever the names of their fields are.
+  if (!errors.every((error) => wasSent(row, error))) return unclear(' and reports an error');
   const id = idIn(levels, rule.idField);
   if (id !== null) return { kind: 'record', id };
   if (pair !== null && levels.some((level) => hasPair(level, pair))) return { kind: 'record', id: named };
@@ -112,34 +119,58 @@ function levelsOf(value: JsonValue): JsonValue[] {
   return levels;
 }
 
-/** Whether an object says that the request failed: a non-empty `error` or `errors`, or `success` or `ok` that is false. */
-function reportsError(level: JsonValue): boolean {
-  if (level.kind !== 'object') return false;
-  return [...level.members].some(([name, value]) => {
+/**
+ * The members of an object that say that the request failed: a non-empty `error`, `errors`, `fault` or `exception`, `success`
+ * or `ok` that is false, or a `status` of failure.
+ */
+function reportedErrors(level: JsonValue): Member[] {
+  if (level.kind !== 'object') return [];
+  return [...level.members].filter(([name, value]) => {
     switch (name.toLowerCase()) {
       case 'error':
       case 'errors':
+      case 'fault':
+      case 'exception':
         return !isEmpty(value);
       case 'success':
       case 'ok':
         return isFalse(value);
+      case 'status':
+        return isFailure(value);
       default:
         return false;
     }
   });
 }
 
+type Member = readonly [name: string, value: JsonValue];
+
+/** Whether a row has this field with this text, number or word. */
+function wasSent({ body }: Pick<PlannedRow, 'body'>, [name, value]: Member): boolean {
+  const sent = (JSON.parse(body) as Record<string, unknown>)[name];
+  if (value.kind === 'string') return sent === value.text;
+  return value.kind === 'number' ? sent === Number(value.literal) : String(sent) === value.kind;
+}
+
+/** Some services send an object with a code of 0 and no text next to every record. */
 function isEmpty(value: JsonValue): boolean {
   switch (value.kind) {
     case 'object':
-      return value.members.size === 0;
+      return [...value.members.values()].every(isEmpty);
     case 'array':
-      return value.items.length === 0;
+      return value.items.every(isEmpty);
     case 'string':
-      return value.text.trim() === '';
+      return NO_ERROR.test(value.text);
     default:
       return value.kind === 'null' || isFalse(value);
   }
+}
+
+/** Whether a `status` is that of a failed request, and not that of a record. */
+function isFailure(value: JsonValue): boolean {
+  if (value.kind === 'number') return /^[45]\d\d$/.test(value.literal);
+  if (value.kind !== 'string') return value.kind === 'false';
+  return /^\s*(?:errors?|fail(?:ed|ure)?|[45]\d\d)\s*$/i.test(value.text);
 }
 
 function isFalse(value: JsonValue): boolean {

@@ -53,7 +53,7 @@ async function outcomeOf(
       sentAt: null,
     },
     pair: resource === 'time-entries' ? null : (['cal', 'k/1'] as const),
-    body: toByteString('{"note":"n"}'),
+    body: toByteString('{"note":"n","exception":true,"status":"open"}'),
   };
   const task = { chunk: null as never, index: 0, row, before: 'never', notAfter: Number.MAX_SAFE_INTEGER };
   const attempt = {
@@ -214,7 +214,48 @@ const CREATES: readonly Entry[] = [
     [200, JSON_TYPE, '{"error":"","id":"r1"}'],
     ['created', 'r1'],
   ],
+  [
+    [200, JSON_TYPE, '{"error":{"code":0,"message":""},"errors":[null],"fault":"none","id":"r1"}'],
+    ['created', 'r1'],
+  ],
+  [
+    [200, JSON_TYPE, '{"status":"ok","data":{"id":"r1","status":"open"}}'],
+    ['created', 'r1'],
+  ],
+  [
+    [201, JSON_TYPE, '{"status":201,"data":{"id":"r1"}}'],
+    ['created', 'r1'],
+  ],
+  // The row has sent this value.
+  [
+    [201, JSON_TYPE, '{"id":"r1","note":"n","exception":true}'],
+    ['created', 'r1'],
+  ],
   // A body that reports an error is never a record.
+  [
+    [200, JSON_TYPE, '{"status":"error","message":"Locked.","data":{"id":"P1"}}'],
+    ['unknown', 'Locked.'],
+  ],
+  [
+    [200, JSON_TYPE, '{"id":"request-1","status":"Failed"}'],
+    ['unknown', 'reports an error'],
+  ],
+  [
+    [200, JSON_TYPE, '{"status":422,"id":"request-1"}'],
+    ['unknown', 'reports an error'],
+  ],
+  [
+    [200, JSON_TYPE, '{"id":"request-1","data":{"status":"409"}}'],
+    ['unknown', 'reports an error'],
+  ],
+  [
+    [200, JSON_TYPE, '{"fault":{"faultstring":"Quota."},"id":"r1"}'],
+    ['unknown', 'Quota.'],
+  ],
+  [
+    [200, JSON_TYPE, '{"Exception":"Locked","id":"r1"}'],
+    ['unknown', 'Locked'],
+  ],
   [
     [200, JSON_TYPE, '{"success":false,"message":"The week is locked."}'],
     ['unknown', 'The week is locked.'],

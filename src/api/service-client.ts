@@ -211,8 +211,8 @@ export function outcomeOfFailure<T>({ error, sends, unprocessed, before }: SendF
     // A 429 alone is no proof: a proxy may count a request that it has passed on.
     if (!isUnprocessed(error)) return { kind: 'not-sent', error };
   }
-  // Only the last request can have reached the service.
-  const isOnlyRequest = sends - unprocessed === 1 && before === 'never';
+  // Only the last request can have reached the service, unless a proxy on the way has repeated it.
+  const isOnlyRequest = sends - unprocessed === 1 && before === 'never' && !isInProgress(error);
   if (
     error instanceof RejectedError &&
     isConclusive(error) &&
@@ -243,6 +243,14 @@ function isConclusive({ status }: ServiceError): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408;
 }
 
+/** Whether the service says that it already has a request with this Idempotency-Key. Then that one decides. */
+function isInProgress(error: unknown): boolean {
+  if (!(error instanceof RejectedError) || (error.status !== 409 && error.status !== 423)) return false;
+  return IDEMPOTENCY.test(error.serviceMessage ?? '');
+}
+
+const IDEMPOTENCY = /idempoten/i;
+
 /** Statuses about the content of a request. Others may be about a proxy, a route or the earlier request. */
 const CONTENT_STATUSES: readonly (number | null)[] = [400, 422];
 
@@ -257,5 +265,5 @@ function appliesToEarlierRequest(error: RejectedError, before: SentBefore): bool
   const { status, serviceMessage, isCut } = error;
   if (before === 'forgotten' || isCut || !CONTENT_STATUSES.includes(status)) return false;
   const message = serviceMessage ?? '';
-  return !/idempoten/i.test(message) && refusalScope(400, message) === 'grant';
+  return !IDEMPOTENCY.test(message) && refusalScope(400, message) === 'grant';
 }

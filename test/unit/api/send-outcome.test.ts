@@ -155,6 +155,20 @@ describe('a write stays in doubt once it may have reached the service', () => {
     },
   );
 
+  test.each([409, 423])(
+    'a write stays in doubt when the first response is %i because a proxy has sent the request twice',
+    async (status) => {
+      const { url } = await service((_, response) =>
+        json(response, status, { message: 'A request with this Idempotency-Key is in progress.' }),
+      );
+      expect(await send(url)).toMatchObject({ kind: 'in-doubt', error: { status } });
+      const other = await service((_, response) =>
+        json(response, status, { message: 'A timer is in progress.' }),
+      );
+      expect(await send(other.url)).toMatchObject({ kind: 'answered', answer: { verdict: 'rejected' } });
+    },
+  );
+
   test.each([
     'The Idempotency-Key was used with another body.',
     'Invalid API key.',

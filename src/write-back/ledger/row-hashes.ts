@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../../core/brands.js';
+import { JsonScanner } from '../../json/scanner.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { Field } from '../fields.js';
@@ -10,7 +11,8 @@ export const HASH_BYTES = 16;
 
 /**
  * The hash of what a row sends. Two rows have the same hash if the same cells reach the service: whatever the format of
- * the file, its line ends (also inside a cell), the order of its columns, the types of its columns, and empty cells.
+ * the file, its line ends (also inside a cell), the order of its columns, the types of its columns, and empty cells. In
+ * objects and lists, the order of members and escapes do not count either.
  */
 export function cellsHash(fields: readonly Field[]): Buffer {
   const cells: string[] = [];
@@ -33,12 +35,47 @@ function shortHash(bytes: Buffer): Buffer {
 /** The value as one character per byte, the same for `"60"` and `60`; `null` for a value that counts as an empty cell. */
 function cellOf(json: ByteString): string | null {
   if (json === 'null' || json === '""') return null;
-  if (!json.startsWith('"')) return json;
+  if (!json.startsWith('"')) return isNested(json) ? sorted(new JsonScanner(json)) : json;
   const text = json.includes('\\')
     ? toByteString(JSON.parse(fromByteString(json)) as string)
-    : json.slice(1, -1);
+    : (json.slice(1, -1) as ByteString);
   if (text.length <= 5 && /^(?:true|false)$/i.test(text)) return text.toLowerCase();
+  // A column of text can hold what a column of JSON holds.
+  if (isNested(text)) return sortedText(text);
   return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
+}
+
+function isNested(json: ByteString): boolean {
+  return json.startsWith('{') || json.startsWith('[');
+}
+
+function sortedText(text: ByteString): string {
+  const scanner = new JsonScanner(text);
+  try {
+    const value = sorted(scanner);
+    scanner.end();
+    return value;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return text;
+  }
+}
+
+/** The JSON value at the scanner's position, with the members of objects in order and the usual escapes. */
+function sorted(scanner: JsonScanner): string {
+  switch (scanner.peek()) {
+    case 0x7b: {
+      const members: string[] = [];
+      for (const [name] of scanner.members()) members.push(`${JSON.stringify(name)}:${sorted(scanner)}`);
+      return `{${members.sort().join()}}`;
+    }
+    case 0x5b:
+      return `[${Array.from(scanner.items(), () => sorted(scanner)).join()}]`;
+    case 0x22:
+      return JSON.stringify(scanner.string());
+    default:
+      return scanner.nested();
+  }
 }
 
 /**

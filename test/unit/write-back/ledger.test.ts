@@ -400,6 +400,24 @@ describe('the hash of the cells', () => {
     for (const text of others) expect(await hashes(text), text).not.toEqual([row]);
   });
 
+  it('of an object or a list is the same whatever the order of its members, its escapes and its format', async () => {
+    const [row] = await hashes('{"p":{"id":7,"name":"Müller","in":[{"x":"a/b","y":1.0}]}}\n', 'ndjson');
+    const same: [string, 'csv' | 'ndjson'][] = [
+      ['{"p": {"name": "M\\u00fcller", "in": [ {"y": 1.0, "x": "a\\/b"} ], "id": 7}}\n', 'ndjson'],
+      ['p:json\n"{""id"":7,""in"":[{""y"":1.0,""x"":""a/b""}],""name"":""Müller""}"\n', 'csv'],
+      ['p\n"{""id"": 7, ""in"": [{""y"":1.0,""x"":""a/b""}], ""name"": ""Müller""}"\n', 'csv'],
+    ];
+    for (const [text, format] of same) expect(await hashes(text, format), text).toEqual([row]);
+    const others = [
+      '{"p":{"id":7,"name":"Müller","in":[{"x":"a/b","y":1}]}}\n',
+      '{"p":{"id":7,"name":"Muller","in":[{"x":"a/b","y":1.0}]}}\n',
+      '{"p":{"id":7,"in":[{"x":"a/b","y":1.0}]}}\n',
+    ];
+    for (const text of others) expect(await hashes(text, 'ndjson'), text).not.toEqual([row]);
+    const texts = await hashes('p\n[A-1] x\n"[A-1]  x"\n{\n"[1,2]"\n"[2,1]"\n');
+    expect(new Set(texts).size).toBe(5);
+  });
+
   it('keeps characters outside ASCII apart', async () => {
     expect((await hashes('a\né\n'))[0]).toBe((await hashes('{"a":"\\u00e9"}', 'ndjson'))[0]);
     expect((await hashes('a\né\n'))[0]).not.toBe((await hashes('a\nè\n'))[0]);

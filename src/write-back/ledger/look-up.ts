@@ -107,11 +107,13 @@ export interface FoundRow {
 
 /**
  * Counts how often earlier batches have written the rows of one file. With keys, a row is found by its key; otherwise by
- * its cells, and equal rows are counted (multisets). Needs about 50 bytes of memory per row of the file, and none per row of
+ * its cells, and equal rows are counted (multisets). A row with a key is also found by its cells among rows that were written
+ * without keys. Needs about 50 bytes of memory per row of the file, twice as much if there are such rows, and none per row of
  * the ledger.
  */
 class RowTally {
   readonly #rows: RowHashes;
+  readonly #isKeyed: boolean;
   readonly #batchId: string;
   readonly #ownClaims: ReadonlySet<number> | null;
   /** By identity: the first row with it, from 1. */
@@ -127,24 +129,35 @@ class RowTally {
   readonly #ownDoubtful: Counts;
   /** As `#ownDoubtful`, for entries whose logs are gone. */
   readonly #ownForgotten: Counts;
+  /** With keys: what batches without keys have written; `null` as long as there is none. */
+  #plain: RowTally | null = null;
   readonly #batches: LedgerBatch[] = [];
 
-  /** @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them */
-  constructor(rows: RowHashes, batchId: string, ownClaims: ReadonlySet<number> | null) {
+  /**
+   * @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them
+   * @param isKeyed whether rows are found by their keys
+   */
+  constructor(
+    rows: RowHashes,
+    batchId: string,
+    ownClaims: ReadonlySet<number> | null,
+    isKeyed = rows.isKeyed,
+  ) {
     this.#rows = rows;
+    this.#isKeyed = isKeyed;
     this.#batchId = batchId;
     this.#ownClaims = ownClaims;
     this.#first = HashTable.sized(1, rows.rows);
     this.#written = new Counts(rows.rows);
     this.#by = new Uint32Array(rows.rows);
-    this.#same = new Uint8Array(rows.isKeyed ? rows.rows : 0);
+    this.#same = new Uint8Array(isKeyed ? rows.rows : 0);
     this.#doubtful = new Counts(rows.rows);
     this.#ownWritten = new Counts(rows.rows);
     this.#ownDoubtful = new Counts(rows.rows);
     this.#ownForgotten = new Counts(rows.rows);
     for (let row = 0; row < rows.rows; row++) {
       if (rows.stateOf(row) === 'unsent') continue;
-      const entry = this.#first.entry(rows.blockOf(row), rows.identityAt(row));
+      const entry = this.#first.entry(rows.blockOf(row), this.#identityAt(row));
       if (this.#first.get(entry) === 0) this.#first.set(entry, 0, row + 1);
     }
   }
@@ -152,6 +165,7 @@ class RowTally {
   /** Returns what counts the records of a batch. */
   counter(batch: LedgerBatch & Pick<Section, 'isKeyed'>): CountRecord {
     const { batchId, number, isKeyed } = batch;
+    if (this.#isKeyed && !isKeyed) return this.#byCells().counter(batch);
     const isOwn = batchId === this.#batchId;
     const index = isOwn ? 0 : this.#batches.push(batch);
     const written = isOwn ? this.#ownWritten : this.#written;
@@ -166,7 +180,7 @@ class RowTally {
       if (change === 'doubtful') doubtful.add(first, 1);
       else if (change !== 'created') doubtful.add(first, -1);
       if (isOwn) return;
-      if (isWritten && this.#rows.isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
+      if (isWritten && this.#isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
         this.#same[first] = 1;
       if (change === 'cleared') return;
       const newest = this.#batches[this.#by[first]! - 1];
@@ -176,6 +190,7 @@ class RowTally {
 
   /** Whether the file has the row of a record. */
   has(record: Buffer, isKeyed: boolean): boolean {
+    if (this.#isKeyed && !isKeyed) return this.#byCells().has(record, isKeyed);
     return this.#find(record, 0, isKeyed) !== -1;
   }
 
@@ -202,31 +217,44 @@ class RowTally {
         if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
         continue;
       }
-      const finding = this.#judge(row, first);
-      const by =
-        finding === 'new' || finding === 'own' ? null : (this.#batches[this.#by[first]! - 1] ?? null);
-      yield { row, finding, by, wasDoubtful };
+      yield { row, ...this.#findingOf(row, first), wasDoubtful };
     }
+  }
+
+  #findingOf(row: number, first: number): Pick<FoundRow, 'finding' | 'by'> {
+    const finding = this.#judge(row, first);
+    if (finding === 'new' && this.#plain !== null)
+      return this.#plain.#findingOf(row, this.#plain.#firstOf(row));
+    const by = finding === 'new' || finding === 'own' ? null : (this.#batches[this.#by[first]! - 1] ?? null);
+    return { finding, by };
+  }
+
+  /** Counts what batches without keys have written. */
+  #byCells(): RowTally {
+    this.#plain ??= new RowTally(this.#rows, this.#batchId, this.#ownClaims, false);
+    return this.#plain;
   }
 
   #judge(row: number, first: number): Finding {
     if (this.#ownWritten.take(first)) return 'own';
-    if (this.#rows.isKeyed && this.#written.get(first) > 0)
-      return this.#same[row] === 1 ? 'written' : 'changed';
+    if (this.#isKeyed && this.#written.get(first) > 0) return this.#same[row] === 1 ? 'written' : 'changed';
     if (this.#written.take(first)) return 'written';
     return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
   }
 
   /** The first row with the identity of a record; -1 without one. */
   #find(bytes: Buffer, at: number, isKeyed: boolean): number {
-    if (this.#rows.isKeyed && !isKeyed) return -1;
-    const identity = this.#rows.isKeyed || !isKeyed ? at : at + HASH_BYTES;
+    const identity = this.#isKeyed || !isKeyed ? at : at + HASH_BYTES;
     const entry = this.#first.find(bytes, identity);
     return entry === -1 ? -1 : this.#first.get(entry) - 1;
   }
 
+  #identityAt(row: number): number {
+    return this.#isKeyed ? this.#rows.identityAt(row) : this.#rows.cellsAt(row);
+  }
+
   #firstOf(row: number): number {
-    const entry = this.#first.find(this.#rows.blockOf(row), this.#rows.identityAt(row));
+    const entry = this.#first.find(this.#rows.blockOf(row), this.#identityAt(row));
     return this.#first.get(entry) - 1;
   }
 

@@ -314,6 +314,14 @@ describe('a row that is in two files', () => {
       { ...plain, written: 'skip' },
     );
     expect(keyed.counts).toMatchObject({ created: 1, skipped: 1 });
+    // And the other way round.
+    const later = await write(
+      csv([
+        ['l', 1],
+        ['m', 1],
+      ]),
+    );
+    expect(later.counts).toMatchObject({ created: 1, skipped: 1 });
   });
 
   it('does not concern upserts', async () => {

@@ -123,6 +123,25 @@ describe('the ledger of written rows', () => {
     expect(findings(await find('two', plain))).toEqual(['written', 'written', 'doubtful', 'new']);
   });
 
+  it('finds rows with keys by their cells if they were written, or are being written, without keys', async () => {
+    const plain = ['1', '2', '3', '4', '4'].map((cells): Row => [null, cells]);
+    const first = await claim('one', plain, () => true);
+    const rows: Row[] = [
+      ['e', '5'],
+      ['c', '3'],
+      ['b', '2'],
+      ['d', '4'],
+      ['a', '1'],
+    ];
+    const open = ['new', 'doubtful', 'doubtful', 'doubtful', 'doubtful'];
+    expect(findings(await find('two', rows))).toEqual(open);
+    const states: ClaimedState[] = ['written', 'doubtful', 'unsent', 'unsent', 'written'];
+    await close(first.number!, (row) => states[row]!);
+    const { found } = await find('two', rows);
+    expect(found.map(({ finding }) => finding)).toEqual(['new', 'new', 'doubtful', 'written', 'written']);
+    expect(found[4]!.by).toMatchObject({ batchId: 'one' });
+  });
+
   it('does not send a row of its own batch that may have been written, if the logs of the batch are gone', async () => {
     const rows: Row[] = [
       [null, 'same'],
@@ -278,6 +297,12 @@ describe('the ledger of written rows', () => {
           expected = written.some(({ row: other }) => other[1] === cells) ? 'written' : 'changed';
         else if (!isKeyed && take('w', cells, written.length)) expected = 'written';
         else if (isKeyed ? doubtful > 0 : take('d', cells, doubtful)) expected = 'doubtful';
+        else if (isKeyed) {
+          const plain = others.filter(({ row: other }) => other[0] === null && other[1] === cells);
+          const count = (wanted: ClaimedState) => plain.filter(({ state }) => state === wanted).length;
+          if (take('w', cells, count('written'))) expected = 'written';
+          else if (take('d', cells, count('doubtful'))) expected = 'doubtful';
+        }
         expect(finding, `seed ${seed}, round ${round}, ${batchId}, row ${row}`).toBe(expected);
       }
       const isAgain = random.below(4) === 0;

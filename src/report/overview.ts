@@ -1,3 +1,4 @@
+import { groupBy } from '../core/group-by.js';
 import { STATE_NAMES } from '../core/resource-state.js';
 import { age, count, cut } from '../core/short-text.js';
 import { countsByState, type Listed, needsAttention, when } from './attention.js';
@@ -40,13 +41,10 @@ export function overview(all: readonly Listed[], options: OverviewOptions): Mark
 
 /** Adjacent resources of one connection with the same state and cause; all healthy ones are one group. */
 function grouped(all: readonly Listed[]): Listed[][] {
-  const groups = new Map<string, Listed[]>();
-  for (const one of all) {
+  const groups = groupBy(all, (one) => {
     const { connection, report, cause } = one;
-    const { state } = report.verdict;
-    const key = needsAttention(one) ? JSON.stringify([connection.connection, state, cause]) : '';
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
+    return needsAttention(one) ? JSON.stringify([connection.connection, report.verdict.state, cause]) : '';
+  });
   return [...groups.values()];
 }
 

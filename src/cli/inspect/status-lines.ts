@@ -1,4 +1,5 @@
 import { basisText, deletesNote } from '../../core/delete-detection.js';
+import { groupBy } from '../../core/group-by.js';
 import { STATE_NAMES } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -125,21 +126,13 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
 
 /** On what the detection of deletes rests, for all resources in one line, and what limits it. */
 function deletesLines(resources: readonly ResourceStatus[]): string[] {
-  const bases = new Map<string, string[]>();
-  const notes = new Map<string, string[]>();
-  const add = (map: Map<string, string[]>, text: string | null, name: string): void => {
-    if (text !== null) map.set(text, [...(map.get(text) ?? []), name]);
-  };
-  for (const { name, deletes } of resources) {
-    if (deletes === null) continue;
-    add(bases, basisText(deletes), name);
-    add(notes, deletesNote(deletes), name);
-  }
+  const bases = groupBy(resources, ({ deletes }) => deletes && basisText(deletes));
+  const notes = groupBy(resources, ({ deletes }) => deletes && deletesNote(deletes));
   if (bases.size === 0) return [];
-  const all = [...bases].map(([text, names]) => `${names.join(', ')} ${text}`);
+  const names = (same: readonly ResourceStatus[]): string => same.map(({ name }) => name).join(', ');
   return [
-    `  deletes: ${all.join('; ')}`,
-    ...[...notes].map(([text, names]) => `  note: ${names.join(', ')}: ${text}`),
+    `  deletes: ${[...bases].map(([text, same]) => `${names(same)} ${text}`).join('; ')}`,
+    ...[...notes].map(([text, same]) => `  note: ${names(same)}: ${text}`),
   ];
 }
 

@@ -36,8 +36,8 @@ interface FollowedWork {
   readonly waitMs: number | null;
   /** The connection whose lake is probed while the work makes no progress; absent: none. */
   readonly connection?: ConnectionSettings;
-  /** Ends a redrawn block on the screen, before other text. */
-  endDisplay(): void;
+  /** A redrawn block on the screen, which ends before other text. */
+  readonly display: { end(): void };
 }
 
 /**
@@ -50,7 +50,7 @@ export function openFollowSession(temporal: TemporalClient, work: FollowedWork) 
   const running = new Set<string>();
   const hintFor = (workflowId: string): string => `${state} ${work.next(workflowId)}`;
   const note = (text: string): void => {
-    work.endDisplay();
+    work.display.end();
     output.note(text);
   };
   const reach = { timeoutMs: reachTimeoutMs(process.env), onOutage: note };
@@ -81,42 +81,53 @@ export function openFollowSession(temporal: TemporalClient, work: FollowedWork) 
       for (const id of running) cancel(id);
     },
   });
-  const signals = [interrupts.detach, store?.signal, expired].filter((signal) => signal != null);
+  // Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays unreachable.
+  const signal = AbortSignal.any(
+    [interrupts.detach, store?.signal, expired].filter((signal) => signal != null),
+  );
+  const failureOf = (error: unknown, workflowId: string): unknown => {
+    const hint = hintFor(workflowId);
+    if (store?.signal.aborted === true) return withHint(store.signal.reason, hint);
+    if (expired?.aborted === true)
+      return new DetachedError(
+        `The ${what} did not end within ${formatDuration(waitMs!)}, the time limit of --timeout. ${hint}`,
+      );
+    if (interrupts.detach.aborted) return new DetachedError(isHintShown ? state : hint);
+    if (error instanceof WorkflowNotFoundError) {
+      const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;
+      return new UsageError(`There is no ${what} "${workflowId}" in ${where}. Correct --follow.`);
+    }
+    return withHint(error, hint);
+  };
   return {
-    ...reach,
-    /** Aborts when the command must end: after Ctrl-C, `--timeout`, or if the lake stays unreachable. */
-    signal: AbortSignal.any(signals),
+    signal,
     /** Whether the user has cancelled the workflows, so that no further one may start. */
     isCancelled: () => isCancelled,
-    started(workflowId: string): void {
+    /**
+     * Waits for the end of a workflow.
+     *
+     * @throws the user's own departure, or the error of the wait with what to do next
+     */
+    async follow<T>(workflowId: string, wait: (options: ReachOptions) => Promise<T>): Promise<T> {
       running.add(workflowId);
       // Its start was under way when the others were cancelled.
       if (isCancelled) cancel(workflowId);
+      try {
+        return await wait({ ...reach, signal });
+      } catch (error) {
+        throw failureOf(error, workflowId);
+      } finally {
+        running.delete(workflowId);
+      }
     },
-    ended: (workflowId: string): void => void running.delete(workflowId),
     /** Probes the lake if the work makes no progress. */
-    look: (parts: Parameters<StoreWatch['look']>[0]): void => store?.look(parts),
+    look: (parts: Attempts): void => store?.look(parts),
     /** A line on stderr, below the display. */
     note,
-    /** What to throw for an error of the wait: the user's own departure, or the error with what to do next. */
-    failure(error: unknown, workflowId: string): unknown {
-      const hint = hintFor(workflowId);
-      if (store?.signal.aborted === true) return withHint(store.signal.reason, hint);
-      if (expired?.aborted === true)
-        return new DetachedError(
-          `The ${what} did not end within ${formatDuration(waitMs!)}, the time limit of --timeout. ${hint}`,
-        );
-      if (interrupts.detach.aborted) return new DetachedError(isHintShown ? state : hint);
-      if (error instanceof WorkflowNotFoundError) {
-        const where = `the namespace "${temporal.namespace}" of Temporal at ${temporal.address}`;
-        return new UsageError(`There is no ${what} "${workflowId}" in ${where}. Correct --follow.`);
-      }
-      return withHint(error, hint);
-    },
     close(): void {
       interrupts.release();
       store?.close();
-      work.endDisplay();
+      work.display.end();
     },
   };
 }
@@ -184,20 +195,16 @@ const PROBE_EVERY_MS = 5_000;
 /** A run without progress for this long may be waiting for the lake, whose client retries for a long time. */
 const STALL_MS = 10_000;
 
-/** Detects that a run is waiting for the lake. */
-interface StoreWatch {
-  /** Call it with each new state of the work: its parts, each with the failure of its last attempt. */
-  look(parts: readonly { readonly failure: AttemptFailure | null }[]): void;
-  /** Aborts with an OutOfReachError when the lake has been unreachable until the time limit. */
-  readonly signal: AbortSignal;
-  close(): void;
-}
+/** The parts of the work, each with the failure of its last attempt. */
+type Attempts = readonly { readonly failure: AttemptFailure | null }[];
 
 /**
  * Probes the lake from this process while a run or a batch fails or makes no progress. The lake counts as unreachable
  * only if neither the worker nor this command can reach it; a credentials error of this command does not count.
+ *
+ * @returns `look` takes each new state of the work; `signal` aborts with an OutOfReachError after the time limit
  */
-function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptions): StoreWatch {
+function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptions) {
   const { timeoutMs = REACH_TIMEOUT_MS } = options;
   const unreachable = new AbortController();
   const outage = new OutageTimer(`The lake ${lake.url}`, options);
@@ -225,7 +232,7 @@ function watchStore({ lake, resources }: ConnectionSettings, options: ReachOptio
 
   return {
     signal: unreachable.signal,
-    look(parts) {
+    look(parts: Attempts) {
       const now = performance.now();
       const state = JSON.stringify(parts);
       if (state !== lastState) [lastState, changedAt] = [state, now];

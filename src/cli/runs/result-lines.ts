@@ -1,5 +1,6 @@
 import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
+import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
@@ -111,21 +112,14 @@ export function diagnosticLines({ runs }: ExportResult): string[] {
   const warnings = runs.flatMap((run) =>
     run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
   );
-  const notes = new Map<string, string[]>();
-  for (const { resource, deletes } of runs) {
-    const note = deletes === undefined ? null : deletesNote(deletes);
-    if (note !== null) notes.set(note, [...(notes.get(note) ?? []), resource]);
-  }
-  const reasons = new Map<string, { outcome: string; message: string; resources: string[] }>();
-  for (const { resource, outcome, error } of runs) {
-    if (error === null) continue;
-    const known = reasons.get(error.message);
-    if (known === undefined)
-      reasons.set(error.message, { outcome, message: error.message, resources: [resource] });
-    else known.resources.push(resource);
-  }
-  const failures = [...reasons.values()].map((one) => `${one.outcome}: ${named(one.resources, one.message)}`);
-  return [...warnings, ...[...notes].map(([text, names]) => `note: ${named(names, text)}`), ...failures];
+  const notes = groupBy(runs, ({ deletes }) => deletes && deletesNote(deletes));
+  const reasons = groupBy(runs, ({ error }) => error?.message);
+  const names = (same: readonly RunReport[]): string[] => same.map(({ resource }) => resource);
+  return [
+    ...warnings,
+    ...[...notes].map(([text, same]) => `note: ${named(names(same), text)}`),
+    ...[...reasons].map(([text, same]) => `${same[0]!.outcome}: ${named(names(same), text)}`),
+  ];
 }
 
 /** The most important counts; the others are in the manifest and in `--json`. */

@@ -9,7 +9,7 @@ import {
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
-import { followExport } from '../../temporal/follow/follow-export.js';
+import { type ExportView, followExport } from '../../temporal/follow/follow-export.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { exportProgressOn, severalProgressOn } from '../progress/progress-views.js';
 import { DetachedError, EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
@@ -138,26 +138,20 @@ export async function followToEnd(
 ): Promise<ExportResult> {
   const progress = exportProgressOn(process.stderr);
   const session = openFollowSession(temporal, {
-    ...{ what, connection, waitMs: readWait(options), endDisplay: () => progress.end() },
+    ...{ what, connection, waitMs: readWait(options), display: progress },
     ...(local === true
       ? { state: `The ${what} is interrupted.`, next: () => 'To continue it, run the same command again.' }
       : { next: followAgain }),
   });
-  session.started(workflowId);
-  const { timeoutMs, onOutage, signal } = session;
-  try {
-    return await followExport(temporal, workflowId, {
-      ...{ timeoutMs, onOutage, signal, resources: namesOf(connection, resources) },
-      onView(view) {
-        progress.show(view);
-        session.look(view.resources);
-      },
-    });
-  } catch (error) {
-    throw session.failure(error, workflowId);
-  } finally {
-    session.close();
-  }
+  const onView = (view: ExportView): void => {
+    progress.show(view);
+    session.look(view.resources);
+  };
+  return session
+    .follow(workflowId, (reach) =>
+      followExport(temporal, workflowId, { ...reach, onView, resources: namesOf(connection, resources) }),
+    )
+    .finally(session.close);
 }
 
 /** The command that follows the same export again. What is printed also has the options of this command (`runnable`). */
@@ -184,7 +178,7 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
     const differences = await differencesFor(temporal, run, connections);
     const progress = severalProgressOn(process.stderr);
     const session = openFollowSession(temporal, {
-      ...{ what, waitMs: readWait(options), endDisplay: () => progress.end(), next: followAgain },
+      ...{ what, waitMs: readWait(options), display: progress, next: followAgain },
     });
     const worker = watchForWorker(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, session.note);
     // The connections with targets for alerts report.
@@ -200,20 +194,11 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
       const shared = isTogether ? together : {};
       const workflowId = await startOnce(temporal, run, connection, differences, shared);
       if (options.wait === false) return { workflowId, result: null };
-      session.started(workflowId);
-      try {
-        const result = await followExport(temporal, workflowId, {
-          timeoutMs: Math.min(timeoutMs, session.timeoutMs ?? timeoutMs),
-          onOutage: session.note,
-          signal: session.signal,
-          resources: namesOf(connection, run.resources),
-        });
-        return { workflowId, result };
-      } catch (error) {
-        throw session.failure(error, workflowId);
-      } finally {
-        session.ended(workflowId);
-      }
+      const resources = namesOf(connection, run.resources);
+      const result = await session.follow(workflowId, (reach) =>
+        followExport(temporal, workflowId, { ...reach, timeoutMs, resources }),
+      );
+      return { workflowId, result };
     };
 
     const seen = { done: 0, total: connections.length, problems: 0 };

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { settingsToPaste } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
+import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import {
   type Cause,
@@ -205,12 +206,10 @@ export function doctorScreen(
   findings: readonly ConnectionFinding[],
   { width, height }: { readonly width: number; readonly height: number },
 ): string[] {
-  const groups = new Map<string, ConnectionFinding[]>();
-  for (const finding of findings) {
+  const groups = groupBy(findings, (finding) => {
     const { connection, state, check } = finding;
-    const key = connection === null ? `${groups.size}` : `${state} ${check}`;
-    groups.set(key, [...(groups.get(key) ?? []), finding]);
-  }
+    return connection === null ? `${findings.indexOf(finding)}` : `${state} ${check}`;
+  });
   const rows = [...groups.values()].map(rowOf);
   const end = ['', summary(findings), 'Details: --connection NAME, --failing, or --details for all.'];
   const all = [...rendered(rows, width), ...end];

@@ -1,5 +1,6 @@
 import { loadSettings, selectConnection } from '../../config/index.js';
 import { ConfigurationError } from '../../core/errors.js';
+import { groupBy } from '../../core/group-by.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import {
@@ -144,21 +145,19 @@ const NAMED = 3;
 
 /** Each note once, with the connections that it is about. */
 function noteLines(summaries: readonly ConnectionSummary[]): string[] {
-  const names = new Map<string, string[]>();
-  for (const { name, notes = [] } of summaries)
-    for (const note of new Set(notes)) names.set(note, [...(names.get(note) ?? []), name]);
-  const lines = [...names].map(([note, about]) => {
-    const more = about.length - NAMED;
-    return `${about.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}: ${note}`;
+  const noted = summaries.flatMap(({ name, notes }) => [...new Set(notes)].map((note) => ({ name, note })));
+  const lines = [...groupBy(noted, ({ note }) => note)].map(([note, same]) => {
+    const more = same.length - NAMED;
+    const about = same.slice(0, NAMED).map(({ name }) => name);
+    return `${about.join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}: ${note}`;
   });
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** `300 connections: 298 published, 2 failed`. */
 export function totalLine(summaries: readonly ConnectionSummary[]): string {
-  const states = new Map<string, number>();
-  for (const { state } of summaries) states.set(state, (states.get(state) ?? 0) + 1);
-  const most = [...states].sort(([, a], [, b]) => b - a).map(([state, n]) => `${count(n)} ${state}`);
+  const states = [...groupBy(summaries, ({ state }) => state)].sort(([, a], [, b]) => b.length - a.length);
+  const most = states.map(([state, same]) => `${count(same.length)} ${state}`);
   return `${counted(summaries.length, 'connection')}: ${most.join(', ')}`;
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { isLoopbackAddress, readListen } from '../../config/index.js';
 import { ConfigurationError } from '../../core/errors.js';
+import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings, Settings, WebhookSettings } from '../../core/settings.js';
 import { systemCause } from '../../core/system-error.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
@@ -158,14 +159,10 @@ function webhookConnections(settings: Settings, names: readonly string[] = []): 
  */
 function listenersFor(served: readonly WebhookConnection[], text: string | undefined): readonly Listener[] {
   if (text === undefined) {
-    const listeners = new Map<string, { listen: Address; connections: WebhookConnection[] }>();
-    for (const connection of served) {
-      const { listen } = connection.webhook;
-      const listener = listeners.get(`${listen.host} ${listen.port}`) ?? { listen, connections: [] };
-      listener.connections.push(connection);
-      listeners.set(`${listen.host} ${listen.port}`, listener);
-    }
-    return [...listeners.values()];
+    const sharing = groupBy(served, ({ webhook: { listen } }) => `${listen.host} ${listen.port}`);
+    return [...sharing.values()].map((connections) => {
+      return { listen: connections[0]!.webhook.listen, connections };
+    });
   }
   const listen = parsed('--listen', text, readListen);
   const unsigned = served.find(({ webhook }) => webhook.signature === null);

@@ -13,7 +13,7 @@ import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { startWriteBack } from '../../temporal/client/start.js';
-import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
+import { followWriteBack, type WriteBackView } from '../../temporal/follow/follow-write-back.js';
 import { inputKey } from '../../write-back/batch-layout.js';
 import {
   type CheckedInput,
@@ -222,23 +222,15 @@ async function followBatch(
 ): Promise<WriteBackResult> {
   const progress = batchProgressOn(process.stderr);
   const session = openFollowSession(temporal, {
-    ...{ what: 'batch', connection, waitMs: null, endDisplay: () => progress.end() },
+    ...{ what: 'batch', connection, waitMs: null, display: progress },
     next: () => 'To follow it again, run the same command.',
     kept: 'Rows already sent keep their receipts.',
   });
-  session.started(workflowId);
-  const { timeoutMs, onOutage, signal } = session;
-  try {
-    return await followWriteBack(temporal, workflowId, {
-      ...{ timeoutMs, onOutage, signal },
-      onView(view) {
-        progress.show(view);
-        session.look([view]);
-      },
-    });
-  } catch (error) {
-    throw session.failure(error, workflowId);
-  } finally {
-    session.close();
-  }
+  const onView = (view: WriteBackView): void => {
+    progress.show(view);
+    session.look([view]);
+  };
+  return session
+    .follow(workflowId, (reach) => followWriteBack(temporal, workflowId, { ...reach, onView }))
+    .finally(session.close);
 }

@@ -1,5 +1,6 @@
 import { ALERT_EVENTS, type AlertEvent, type ProblemKind } from '../alert-events.js';
 import type { AlertGroup, AlertGroups, AlertProblem } from '../contract/alerts.js';
+import { groupBy } from '../group-by.js';
 
 /** Connections that a message lists, resources of each, and different texts of each. */
 const MAX_GROUPS = 20;
@@ -16,13 +17,7 @@ interface Listed {
 
 /** The problems of a message, by connection and event: the most important first, then by name of the connection. */
 export function groupsOf(listed: readonly Listed[]): AlertGroups {
-  const groups = new Map<string, Listed[]>();
-  for (const one of listed) {
-    const key = `${one.problem.connection}\n${one.event}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [one]);
-    else group.push(one);
-  }
+  const groups = groupBy(listed, ({ problem, event }) => `${problem.connection}\n${event}`);
   const sorted = [...groups.values()].sort((a, b) => compare(a[0]!, b[0]!));
   return {
     groups: sorted.slice(0, MAX_GROUPS).map(toGroup),
@@ -45,18 +40,16 @@ function compare(a: Listed, b: Listed): number {
 function toGroup(listed: readonly Listed[]): AlertGroup {
   const [{ problem, event }] = listed as [Listed, ...Listed[]];
   const resources = [...new Set(listed.map((one) => one.problem.resource))];
-  const causes = new Map<string, string[]>();
-  for (const { problem: one } of listed)
-    causes.set(one.text, [...(causes.get(one.text) ?? []), one.resource]);
+  const causes = groupBy(listed, (one) => one.problem.text || null);
   return {
     connection: problem.connection,
     event,
     since: Math.min(...listed.map((one) => one.problem.since)),
     resources: resources.slice(0, MAX_RESOURCES),
     count: resources.length,
-    causes: [...causes]
-      .filter(([text]) => text !== '')
-      .slice(0, MAX_CAUSES)
-      .map(([text, of]) => ({ resources: [...new Set(of)].slice(0, MAX_RESOURCES), text })),
+    causes: [...causes].slice(0, MAX_CAUSES).map(([text, same]) => {
+      const named = new Set(same.map((one) => one.problem.resource));
+      return { resources: [...named].slice(0, MAX_RESOURCES), text };
+    }),
   };
 }

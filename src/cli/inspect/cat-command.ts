@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
-import { writeAll } from '../shared/output.js';
+import { jsonWithRows, writeAll } from '../shared/output.js';
 
 interface CatOptions extends GlobalOptions {
   readonly limit: string;
@@ -34,9 +34,8 @@ export async function runCat(resource: string, options: CatOptions): Promise<Exi
 }
 
 function readLimit(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) {
+  if (!/^\d{1,15}$/.test(text))
     throw new UsageError(`--limit must be a whole number (0 for all rows); found ${JSON.stringify(text)}`);
-  }
   return Number(text) || Number.POSITIVE_INFINITY;
 }
 
@@ -64,23 +63,16 @@ async function* asCsv(
   yield toCsv(rows);
 }
 
-/** One JSON object, written row by row: memory does not grow with the number of rows. */
-async function* asJson(
+function asJson(
   store: ObjectStore,
   { resource, runId, manifest }: PublishedSnapshot,
   limit: number,
 ): AsyncGenerator<string> {
   const columns = [...META_COLUMNS, ...manifest.columns.map(({ name }) => name)];
-  const head = { resource, runId, columns };
-  yield `${JSON.stringify(head).slice(0, -1)},"rows":[`;
-  let separator = '\n';
-  for await (const cells of first(readRows(store, manifest), limit)) {
+  return jsonWithRows({ resource, runId, columns }, first(readRows(store, manifest), limit), (cells) =>
     // `fromEntries` also sets a column named `__proto__`.
-    const row = Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null]));
-    yield `${separator}${JSON.stringify(row)}`;
-    separator = ',\n';
-  }
-  yield '\n]}\n';
+    JSON.stringify(Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null]))),
+  );
 }
 
 async function* first<T>(all: AsyncIterable<T>, limit: number): AsyncGenerator<T> {

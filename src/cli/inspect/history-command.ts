@@ -13,7 +13,7 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
-import { tryTemporal } from '../shared/context.js';
+import { withOptionalTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
   chooseConnections,
@@ -43,14 +43,13 @@ interface ResourceHistory {
 export async function runHistory(options: SeveralOptions & { readonly limit: string }): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const limit = positive('--limit', options.limit);
-  const temporal = await tryTemporal(options, 'Showing published runs only.');
-  const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ResourceHistory[]> => {
-    const resources = selectResources(connection, options.resource).map(({ name }) => name);
-    const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, { resources, limit });
-    const logs = await withAnsweringLake(connection, resources[0] ?? 'none', readLog, timeoutMs);
-    return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
-  };
-  try {
+  return withOptionalTemporal(options, 'Showing published runs only.', async (temporal) => {
+    const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ResourceHistory[]> => {
+      const resources = selectResources(connection, options.resource).map(({ name }) => name);
+      const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, { resources, limit });
+      const logs = await withAnsweringLake(connection, resources[0] ?? 'none', readLog, timeoutMs);
+      return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
+    };
     if (isSeveral(options))
       return printEnded(await eachConnection(chosen, read), options, {
         summary: (histories) => historySummary(histories, Date.now()),
@@ -61,9 +60,7 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
     if (options.json === true) printJson({ connection: connection.name, ...historyJson(histories) });
     else for (const line of historyLines(histories, Date.now())) output.out(line);
     return EXIT.done;
-  } finally {
-    await temporal?.close();
-  }
+  });
 }
 
 const HEADER = [

@@ -20,7 +20,7 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import { readTemporalRuns } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, runIdOption, type SeveralOptions } from '../shared/command-options.js';
-import { tryTemporal } from '../shared/context.js';
+import { withOptionalTemporal } from '../shared/context.js';
 import { chooseConnections, eachConnection, readSettings } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
 import { output, writeAll } from '../shared/output.js';
@@ -91,8 +91,7 @@ async function readReports(
   chosen: readonly ConnectionSettings[],
   times: Times,
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
-  const temporal = await tryTemporal(options, 'Showing published runs only.');
-  try {
+  return withOptionalTemporal(options, 'Showing published runs only.', async (temporal) => {
     const readStatus = await openStatus(temporal, source, times.maxAgeMs, options.taskQueue);
     const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
@@ -113,9 +112,7 @@ async function readReports(
           result ?? unreadableLake(connection, runsOf.get(connection)!, times.madeAt, failure.message),
       ),
     };
-  } finally {
-    await temporal?.close();
-  }
+  });
 }
 
 function namesOf({ resources }: ConnectionSettings): string[] {

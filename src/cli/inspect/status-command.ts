@@ -5,7 +5,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, type SeveralOptions } from '../shared/command-options.js';
-import { tryTemporal } from '../shared/context.js';
+import { withOptionalTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
   connectionLines,
@@ -45,8 +45,7 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   // A wrong name fails before anything is read.
   for (const connection of chosen) selectResources(connection, options.resource);
   const maxAgeMs = duration('--max-age', options.maxAge, '26h or 8d');
-  const temporal = await tryTemporal(options, 'Showing latest.json.');
-  try {
+  return withOptionalTemporal(options, 'Showing latest.json.', async (temporal) => {
     const readStatus = await openStatus(temporal, settings.source, maxAgeMs, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
       readStatus(connection, options.resource, timeoutMs);
@@ -62,9 +61,7 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
     if (!isAllFresh(connections)) return EXIT.failed;
     // A run that failed since then is not in the lake.
     return temporal === null ? EXIT.outOfReach : EXIT.done;
-  } finally {
-    await temporal?.close();
-  }
+  });
 }
 
 /** Prints tables of a few connections, or one screen about many, unless an option asks for more. */

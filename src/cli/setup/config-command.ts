@@ -4,6 +4,7 @@ import { resolveSecret } from '../../core/secrets.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { plainHashWarning } from '../../doctor/check-masking.js';
+import type { TemporalClient } from '../../temporal/client/connect.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readSettings } from '../shared/each-connection.js';
@@ -48,36 +49,32 @@ async function checkSchedules(
     if (cron !== DEFAULT_CRON || timezone !== 'UTC') bySchedule.set(`${cron} ${timezone}`, connection);
   }
   if (bySchedule.size === 0) return;
-  const { tryTemporal } = await import('../shared/context.js');
+  const { withOptionalTemporal } = await import('../shared/context.js');
   const { askForTimes } = await import('../../temporal/schedule/schedule.js');
-  const temporal = await tryTemporal(options, 'It has not checked the schedule.', TEMPORAL_TIMEOUT_MS);
-  if (temporal === null) return;
-  try {
-    for (const connection of bySchedule.values())
-      checkTimes(connection, await askForTimes(temporal, connection).catch(keepOther));
-  } finally {
-    await temporal.close();
-  }
+  const ask = async (temporal: TemporalClient | null): Promise<void> => {
+    if (temporal === null) return;
+    for (const connection of bySchedule.values()) {
+      const path = `connections.${connection.name}.schedule`;
+      await askForTimes(temporal, connection).then(
+        (times) => checkTimes(connection, path, times),
+        (error: unknown) => {
+          // Errors other than a schedule that Temporal rejects are only a note.
+          if (error instanceof ConfigurationError) throw error;
+          output.note(`    Temporal has not checked ${path}: ${errorMessage(error)}`);
+        },
+      );
+    }
+  };
+  await withOptionalTemporal(options, 'It has not checked the schedule.', ask, TEMPORAL_TIMEOUT_MS);
 }
 
-/** Errors other than a schedule that Temporal rejects are only a note. */
-function keepOther(error: unknown): string {
-  if (error instanceof ConfigurationError) throw error;
-  return errorMessage(error);
-}
-
-/** @param times the next runs, or why Temporal has not checked them */
-function checkTimes({ name, schedule }: ConnectionSettings, times: readonly Date[] | string): void {
+function checkTimes({ schedule }: ConnectionSettings, path: string, [next]: readonly Date[]): void {
   const { cron, timezone } = schedule;
-  const path = `connections.${name}.schedule`;
-  if (typeof times === 'string') output.note(`    Temporal has not checked ${path}: ${times}`);
-  else if (times[0] === undefined)
+  if (next === undefined)
     throw new ConfigurationError(`${path}: cron ${JSON.stringify(cron)} (${timezone}) never runs`, {
       path,
       remedy: `Correct ${path} in the configuration.`,
     });
-  else {
-    const at = toUtcSeconds(times[0].getTime());
-    output.out(`    Temporal accepts ${path}; the next run would start at ${at}`);
-  }
+  const at = toUtcSeconds(next.getTime());
+  output.out(`    Temporal accepts ${path}; the next run would start at ${at}`);
 }

@@ -85,22 +85,27 @@ function reachFirst<T>(
 const OPTIONAL_TEMPORAL_TIMEOUT_MS = 4_000;
 
 /**
- * Connects to Temporal for a command that also works with the lake alone. Returns `null`, with a note, if Temporal is out
- * of reach.
+ * Runs the work of a command that also works with the lake alone. If Temporal is out of reach, it notes that and passes
+ * `null`.
  *
  * @param instead a sentence that says what the command shows without Temporal
  */
-export async function tryTemporal(
+export async function withOptionalTemporal<T>(
   options: GlobalOptions,
   instead: string,
+  work: (temporal: TemporalClient | null) => Promise<T>,
   timeoutMs: number = OPTIONAL_TEMPORAL_TIMEOUT_MS,
-): Promise<TemporalClient | null> {
-  try {
-    return await openTemporal(options, Math.min(timeoutMs, reachTimeoutMs(process.env)), () => {});
-  } catch (error) {
+): Promise<T> {
+  const limitMs = Math.min(timeoutMs, reachTimeoutMs(process.env));
+  const temporal = await openTemporal(options, limitMs, () => {}).catch((error: unknown) => {
     if (!(error instanceof OutOfReachError)) throw error;
     output.note(`${error.message}. ${instead}`);
     return null;
+  });
+  try {
+    return await work(temporal);
+  } finally {
+    await temporal?.close();
   }
 }
 

@@ -76,6 +76,21 @@ export function writeStderrSync(text: string, level?: NoteLevel): void {
   }
 }
 
+/** One JSON object that ends with rows, written row by row: memory does not grow with the number of rows. */
+export async function* jsonWithRows<T>(
+  head: object,
+  rows: AsyncIterable<T>,
+  toJson: (row: T) => string,
+): AsyncGenerator<string> {
+  yield `${JSON.stringify(head).slice(0, -1)},"rows":[`;
+  let separator = '\n';
+  for await (const row of rows) {
+    yield separator + toJson(row);
+    separator = ',\n';
+  }
+  yield '\n]}\n';
+}
+
 /** C0 without line feed and tab, DEL, and C1 with the one-byte CSI (U+009B): terminals interpret them. */
 const CONTROLS = /(?![\n\t])\p{Cc}/gu;
 

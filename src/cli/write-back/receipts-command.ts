@@ -1,5 +1,4 @@
-import type { RowOutcome } from '../../core/contract/write-back.js';
-import { shownBatchId } from '../../core/contract/write-back.js';
+import { type RowOutcome, shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch, readBatch } from '../../write-back/batch-file.js';
@@ -8,24 +7,25 @@ import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { output, printable, printableJson, writeAll } from '../shared/output.js';
-
-interface ReceiptsOptions extends GlobalOptions {
-  readonly rejected?: boolean;
-  readonly json?: boolean;
-}
+import { jsonWithRows, output, printable, printableJson, writeAll } from '../shared/output.js';
 
 /** Rows that are shown at the end of a batch. */
 const SHOWN_ROWS = 5;
 
 /** `worktrack write-back receipts`: the receipts of a batch, one line each. */
-export async function runReceipts(batch: string, options: ReceiptsOptions): Promise<ExitCode> {
+export async function runReceipts(
+  batch: string,
+  options: GlobalOptions & { readonly rejected?: boolean },
+): Promise<ExitCode> {
   const connection = readConnection(options);
   await withLake(connection, async ({ store, retry }) => {
     const batchId = await retry(() => findBatch(store, batch));
     const outcomes = options.rejected === true ? NOT_WRITTEN : undefined;
     const receipts = receiptsOf(connection, store, batchId, outcomes);
-    if (options.json === true) return writeAll(asJson(batchId, receipts));
+    if (options.json === true) {
+      const toJson = (receipt: Receipt): string => printableJson(JSON.stringify(receipt));
+      return writeAll(jsonWithRows({ batchId }, receipts, toJson));
+    }
     let lines = 0;
     await writeAll(asLines());
     async function* asLines(): AsyncGenerator<string> {
@@ -82,15 +82,4 @@ function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Recei
     .filter((part) => part !== null && part !== '')
     .join('  ')
     .replace(/\s*[\r\n]+\s*/g, ' ');
-}
-
-/** One JSON object, written row by row: memory does not grow with the number of rows. */
-async function* asJson(batchId: string, receipts: AsyncIterable<Receipt>): AsyncGenerator<string> {
-  yield `{"batchId":${JSON.stringify(batchId)},"rows":[`;
-  let separator = '\n';
-  for await (const receipt of receipts) {
-    yield `${separator}${printableJson(JSON.stringify(receipt))}`;
-    separator = ',\n';
-  }
-  yield '\n]}\n';
 }

@@ -3,7 +3,7 @@ import type { PurgeCounts } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { findRecord } from '../../lake/published/find-record.js';
 import { startPurge } from '../../temporal/client/start.js';
-import { createPrompter } from '../setup/prompt.js';
+import { canPrompt, withPrompter } from '../setup/prompt.js';
 import { EXIT, type ExitCode, exitCodeOf, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
@@ -31,7 +31,7 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
       `the key of ${resource} is ${settings.key.join(', ')}: pass one --key for each field, in this order (found ${key.length})`,
     );
   }
-  const isAsked = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const isAsked = options.yes !== true && canPrompt();
   if (options.dryRun === true || isAsked) {
     const held = await findInLake(connection, resource, key);
     if (options.dryRun === true || held.snapshots + held.changeLogs === 0) {
@@ -80,17 +80,14 @@ function heldText({ snapshots, changeLogs }: PurgeCounts): string {
 
 /** Whether the user types the name of the resource; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
 async function isConfirmed(resource: string, key: readonly string[]): Promise<boolean> {
-  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was removed.');
-  try {
-    const answer = await prompter.ask({
+  const answer = await withPrompter('\nNothing was removed.', (prompter) =>
+    prompter.ask({
       text: `Remove the record ${key.join(', ')}? Type ${resource} to remove it, or press Enter to keep it`,
       fallback: '',
       check: (text) => (text === '' || text === resource ? null : `type ${resource}, or press Enter`),
-    });
-    return answer === resource;
-  } finally {
-    prompter.close();
-  }
+    }),
+  );
+  return answer === resource;
 }
 
 function purgedLines(purged: PurgeCounts | null, resource: string): string[] {

@@ -15,7 +15,7 @@ import { findWindowFields } from '../../doctor/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { output } from '../shared/output.js';
-import { createPrompter, type Prompter } from './prompt.js';
+import { canPrompt, type Prompter, withPrompter } from './prompt.js';
 
 interface InitOptions extends GlobalOptions {
   readonly out?: string;
@@ -42,7 +42,9 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
   if (problem !== null) throw new UsageError(problem);
   // Checked before the prompts, so that the user does not answer them in vain.
   if (options.force !== true && existsSync(file)) throw alreadyExists(file);
-  const answered = isTerminal() ? await promptOnTerminal(given) : requireAnswers(given);
+  const answered = canPrompt()
+    ? await withPrompter('\nNo file was written.', (prompter) => promptForMissing(prompter, given))
+    : requireAnswers(given);
   const windowFields = await findInService(answered);
   const answers = { ...answered, windowFields };
   await write(file, starterConfig(answers, `./${SCHEMA_FILE}`), options.force === true ? 'replace' : 'keep');
@@ -111,19 +113,6 @@ function requireAnswers(given: PartialAnswers): StarterAnswers {
   throw new UsageError(
     `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} missing and there is no terminal for prompts; pass the values as options`,
   );
-}
-
-function isTerminal(): boolean {
-  return process.stdin.isTTY === true && process.stderr.isTTY === true;
-}
-
-async function promptOnTerminal(given: PartialAnswers): Promise<StarterAnswers> {
-  const prompter = createPrompter({ input: process.stdin, output: process.stderr });
-  try {
-    return await promptForMissing(prompter, given);
-  } finally {
-    prompter.close();
-  }
 }
 
 /** Prompts for the answers that are not given. */

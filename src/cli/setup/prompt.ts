@@ -15,13 +15,28 @@ export interface Prompter {
   close(): void;
 }
 
+/** Whether this process can prompt: both the answers and the questions have a terminal. */
+export function canPrompt(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}
+
+/** Prompts on the terminal of this process. @param left what has not happened, for the error of a user who leaves */
+export async function withPrompter<T>(left: string, work: (prompter: Prompter) => Promise<T>): Promise<T> {
+  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, left);
+  try {
+    return await work(prompter);
+  } finally {
+    prompter.close();
+  }
+}
+
 /**
  * @param left what has not happened, for the error of a user who leaves
  * @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D
  */
 export function createPrompter(
   { input, output }: Pick<ReadLineOptions, 'input'> & { readonly output: NodeJS.WritableStream },
-  left = '\nNo file was written.',
+  left: string,
 ): Prompter {
   const lines = createInterface({ input, output, terminal: true });
   const closed = new AbortController();

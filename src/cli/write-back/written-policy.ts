@@ -12,7 +12,7 @@ import {
   Turn,
   TurnVerdicts,
 } from '../../write-back/ledger/turn.js';
-import { createPrompter } from '../setup/prompt.js';
+import { canPrompt, withPrompter } from '../setup/prompt.js';
 import { UsageError } from '../shared/choose-exit-code.js';
 import { age, counted, output } from '../shared/output.js';
 
@@ -73,21 +73,18 @@ export async function choosePolicy(
   const { findings } = earlier;
   const problem = problemOf(findings, policyOf(asked, findings.isKeyed), ago);
   if (problem === null) return asked;
-  const isAsked = json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const isAsked = json !== true && canPrompt();
   if (!isAsked || findings.changed.count > 0)
     throw new InputError(problem.problem, { remedy: problem.remedy });
   output.note(`${problem.problem}.`);
-  const prompter = createPrompter({ input: process.stdin, output: process.stderr }, '\nNothing was sent.');
-  try {
-    const answer = await prompter.ask({
+  const answer = await withPrompter('\nNothing was sent.', (prompter) =>
+    prompter.ask({
       text: 'Type skip to send only the other rows, or again to write these rows again',
       check: (text) =>
         text === 'skip' || text === 'again' ? null : 'type skip or again, or press Ctrl-C to send nothing',
-    });
-    return answer as WrittenPolicy;
-  } finally {
-    prompter.close();
-  }
+    }),
+  );
+  return answer as WrittenPolicy;
 }
 
 /** What happens to the rows that were found, for stderr. */

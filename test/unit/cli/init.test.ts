@@ -166,7 +166,7 @@ function terminal() {
     all += chunk.toString();
   });
   return {
-    prompter: createPrompter({ input, output }),
+    prompter: createPrompter({ input, output }, 'Nothing was written.'),
     input,
     printed: () => all,
     /** Waits for a prompt, then types. */

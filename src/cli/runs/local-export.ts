@@ -41,10 +41,7 @@ export async function runLocalExport(
     const why = isTemporary ? 'HOME cannot be used, nor ' : '';
     throw new ConfigurationError(
       `There is no folder for the state: ${why}${folder}: ${systemCause(cause)}.`,
-      {
-        remedy: 'Set XDG_STATE_HOME to a folder where this user can create files.',
-        cause,
-      },
+      { remedy: 'Set XDG_STATE_HOME to a folder where this user can create files.', cause },
     );
   });
   output.note(`State and logs: ${folder}`);
@@ -61,15 +58,14 @@ export async function runLocalExport(
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
     const traces = await readTraces(options, output.note);
     const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });
-    const pauses = new PauseLog(folder);
+    const pauses = openPauseLog(folder);
     if (local.uiUrl !== null) output.note(`Temporal UI while this runs: ${local.uiUrl}`);
     try {
       for (;;) {
         const { result, startedAt } = await Promise.race([exportOnce(local, taskQueue), local.failed]);
         const { giveUpAfterMs } = connection.retries;
-        const since = (time: number): number => pauses.since(time);
-        if (!failedByPause(result, startedAt, Date.now(), giveUpAfterMs, since)) return result;
-        const paused = formatDuration(Math.round(since(startedAt) / 1000) * 1000);
+        if (!failedByPause(result, startedAt, Date.now(), giveUpAfterMs, pauses.since)) return result;
+        const paused = formatDuration(Math.round(pauses.since(startedAt) / 1000) * 1000);
         output.note(
           `The export was paused for ${paused} and failed only because this exceeds ` +
             `retries.giveUpAfter (${formatDuration(giveUpAfterMs)}). Starting it again.`,
@@ -135,52 +131,40 @@ const HEARTBEAT_MS = 5_000;
 const SLEEP_THRESHOLD_MS = MINUTE_MS;
 const MAX_PAUSES = 100;
 
-/** Records when `export --local` did not run although it had state: between commands, or while the machine slept. */
-export class PauseLog {
-  readonly #file: string;
-  readonly #timer: NodeJS.Timeout;
-  #aliveAt: number;
-  #pauses: readonly Pause[];
-
-  /** Records the pause since the last command in this folder, then a heartbeat every few seconds. */
-  constructor(folder: string) {
-    this.#file = join(folder, 'pauses.json');
-    const { aliveAt, pauses } = read(this.#file);
-    this.#aliveAt = Date.now();
-    this.#pauses = aliveAt === null ? pauses : [...pauses, [aliveAt, this.#aliveAt]];
-    this.#write();
-    this.#timer = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
-    this.#timer.unref();
-  }
-
-  /** Total length of all pauses since a time, in milliseconds. */
-  since(time: number): number {
-    this.#heartbeat();
-    return this.#pauses.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, time)), 0);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-    this.#heartbeat();
-  }
-
-  #heartbeat(): void {
+/**
+ * Records when `export --local` did not run although it had state: between commands, or while the machine slept. Begins with
+ * the pause since the last command in this folder, and lives by a heartbeat every few seconds.
+ */
+export function openPauseLog(folder: string) {
+  const file = join(folder, 'pauses.json');
+  let { aliveAt, pauses } = read(file);
+  /** @param longestMs a later heartbeat than this is a pause */
+  const beat = (longestMs: number): void => {
     const now = Date.now();
-    if (now - this.#aliveAt > SLEEP_THRESHOLD_MS) this.#pauses = [...this.#pauses, [this.#aliveAt, now]];
-    this.#aliveAt = now;
-    this.#write();
-  }
-
-  /** If the file cannot be written, a pause is only recorded too long or not at all. */
-  #write(): void {
+    if (aliveAt !== null && now - aliveAt > longestMs) pauses = [...pauses, [aliveAt, now]];
+    aliveAt = now;
     try {
-      const text = JSON.stringify({ aliveAt: this.#aliveAt, pauses: this.#pauses.slice(-MAX_PAUSES) });
-      writeFileSync(`${this.#file}.new`, text, { mode: 0o600 });
-      renameSync(`${this.#file}.new`, this.#file);
+      const text = JSON.stringify({ aliveAt, pauses: pauses.slice(-MAX_PAUSES) });
+      writeFileSync(`${file}.new`, text, { mode: 0o600 });
+      renameSync(`${file}.new`, file);
     } catch {
-      // For example a full disk, which the server reports.
+      // For example a full disk, which the server reports. A pause is then recorded too long or not at all.
     }
-  }
+  };
+  beat(0);
+  const timer = setInterval(beat, HEARTBEAT_MS, SLEEP_THRESHOLD_MS);
+  timer.unref();
+  return {
+    /** Total length of all pauses since a time, in milliseconds. */
+    since(time: number): number {
+      beat(SLEEP_THRESHOLD_MS);
+      return pauses.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, time)), 0);
+    },
+    close(): void {
+      clearInterval(timer);
+      beat(SLEEP_THRESHOLD_MS);
+    },
+  };
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { failedByPause, PauseLog } from '../../../src/cli/runs/local-export.js';
+import { failedByPause, openPauseLog } from '../../../src/cli/runs/local-export.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunError, RunReport } from '../../../src/core/contract/index.js';
 
@@ -21,12 +21,12 @@ describe('the pauses of export --local', () => {
   });
 
   it('are the periods between two commands, even after one that was killed', () => {
-    const first = new PauseLog(folder);
+    const first = openPauseLog(folder);
     vi.advanceTimersByTime(HOUR);
     expect(first.since(START)).toBe(0);
     // Killed: the log is not closed, and its last heartbeat was seconds ago.
     vi.setSystemTime(START + 3 * HOUR);
-    const second = new PauseLog(folder);
+    const second = openPauseLog(folder);
     expect(second.since(START)).toBe(2 * HOUR);
     expect(second.since(START + 2 * HOUR)).toBe(HOUR);
     expect(second.since(START + 3 * HOUR)).toBe(0);
@@ -35,7 +35,7 @@ describe('the pauses of export --local', () => {
   });
 
   it('are also the periods when the machine slept', () => {
-    const log = new PauseLog(folder);
+    const log = openPauseLog(folder);
     vi.setSystemTime(START + 8 * HOUR);
     expect(log.since(START)).toBe(8 * HOUR);
     log.close();
@@ -43,7 +43,7 @@ describe('the pauses of export --local', () => {
 
   it('are not known if their file is not valid', () => {
     writeFileSync(join(folder, 'pauses.json'), '{"aliveAt": "x"}');
-    const log = new PauseLog(folder);
+    const log = openPauseLog(folder);
     expect(log.since(0)).toBe(0);
     log.close();
   });

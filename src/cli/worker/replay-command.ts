@@ -43,14 +43,14 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
     const replayed = await replayerOf(options);
     const ended = await eachConnection(chosen, ({ name }) => replayed(ofConnection(temporal, name)));
     if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
-    return printEnded(ended, options, {
-      summary(done) {
-        const { code, problem, outcome, diverged } = judge(done);
-        const state = done.length === 0 ? 'no workflows' : outcome;
-        const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
-        return { code, problem, state, detail, lines: diverged.flatMap(linesOf) };
-      },
-      json: (histories) => ({ outcome: judge(histories).outcome, histories }),
+    const summary = (done: readonly ReplayedHistory[]) => {
+      const { code, problem, outcome, diverged } = judge(done);
+      const state = done.length === 0 ? 'no workflows' : outcome;
+      const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
+      return { code, problem, state, detail, lines: diverged.flatMap(linesOf) };
+    };
+    return printEnded(ended, options, summary, (histories) => {
+      return { outcome: judge(histories).outcome, histories };
     });
   });
 }

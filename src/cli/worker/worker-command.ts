@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { TransportError } from '@temporalio/worker';
 import { configFingerprint, readListen } from '../../config/index.js';
 import { parseBytes } from '../../core/bytes.js';
@@ -6,6 +7,7 @@ import { ConfigurationError, errorMessage, isAbort } from '../../core/errors.js'
 import { reach } from '../../core/reachability.js';
 import { resolveSecret } from '../../core/secrets.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { systemCause } from '../../core/system-error.js';
 import { VERSION } from '../../core/version.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
@@ -15,18 +17,17 @@ import {
   type WorkerState,
   type WorktrackWorker,
 } from '../../temporal/worker/worker.js';
-import type { WebhookServer } from '../../webhook/index.js';
+import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { duration, type GlobalOptions, parsed, positive, reachTimeoutMs } from '../shared/command-options.js';
 import { readDataConverter, readTraces, temporalTarget, toUserError } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
 import { counted, output } from '../shared/output.js';
-import { readHealth, startHealthServer } from './health.js';
 import { reloadOnChange } from './reload.js';
 import { installRuntime, type LogFormat, type LogLevelName } from './runtime.js';
 
-interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
+interface WorkerCommandOptions extends GlobalOptions {
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevelName;
   readonly metrics?: string;
@@ -39,6 +40,8 @@ interface WorkerCommandOptions extends GlobalOptions, DeploymentOptions {
   readonly health?: string;
   /** Loads the configuration file when it changes. */
   readonly watch?: boolean;
+  readonly deploymentName?: string;
+  readonly buildId?: string;
 }
 
 /**
@@ -192,11 +195,6 @@ async function unreadableKeys(connections: readonly ConnectionSettings[]) {
   return found.map(({ connection, error }) => ({ connection, error: errorMessage(error) }));
 }
 
-interface DeploymentOptions {
-  readonly deploymentName?: string;
-  readonly buildId?: string;
-}
-
 /**
  * The deployment version of a worker, from its options or `WORKTRACK_DEPLOYMENT_NAME` and `WORKTRACK_BUILD_ID`;
  * `undefined` if neither is set, which turns versioning off.
@@ -204,7 +202,7 @@ interface DeploymentOptions {
  * @throws UsageError if only one of the two is set
  */
 export function readDeployment(
-  options: DeploymentOptions,
+  options: Pick<WorkerCommandOptions, 'deploymentName' | 'buildId'>,
   env: Readonly<Record<string, string | undefined>>,
 ): DeploymentVersion | undefined {
   const deploymentName = options.deploymentName ?? (env.WORKTRACK_DEPLOYMENT_NAME || undefined);
@@ -247,4 +245,54 @@ function startRuntime(log: Parameters<typeof installRuntime>[0]): ReturnType<typ
       cause,
     });
   }
+}
+
+/** Parses `--health`: a port on loopback, or a host and a port. @throws UsageError */
+function readHealth(text: string): { host: string; port: number } {
+  return parsed('--health', text, (address) =>
+    readListen(/^\d+$/.test(address) ? `127.0.0.1:${address}` : address),
+  );
+}
+
+/**
+ * Answers `GET /healthz` with 200 while the process runs, and `GET /readyz` with 200 while the worker polls for tasks and
+ * Temporal accepts it, otherwise with 503. The body contains the worker's state.
+ *
+ * @throws ConfigurationError if it cannot listen on the address
+ */
+async function startHealthServer(
+  listen: { host: string; port: number },
+  state: () => WorkerState,
+): Promise<WebhookServer> {
+  try {
+    return await startWebhookServer({ listen, handle: answerWith(state), maxConnections: 64 });
+  } catch (cause) {
+    const why = systemCause(cause);
+    throw new ConfigurationError(`cannot listen on ${listen.host}, port ${listen.port}: ${why}`, {
+      remedy: 'Choose another address with --health.',
+      cause,
+    });
+  }
+}
+
+function answerWith(state: () => WorkerState): RequestListener {
+  return ({ method, url = '/' }, response) => {
+    const path = url.split('?')[0];
+    const known = path === '/healthz' || path === '/readyz';
+    const now = state();
+    const status = !known
+      ? 404
+      : method !== 'GET' && method !== 'HEAD'
+        ? 405
+        : path === '/readyz' && now !== 'polling'
+          ? 503
+          : 200;
+    const body = status === 404 ? { message: 'GET /healthz or /readyz' } : { state: now };
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
+    });
+    response.end(method === 'HEAD' ? undefined : `${JSON.stringify(body)}\n`);
+  };
 }

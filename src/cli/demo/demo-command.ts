@@ -141,16 +141,11 @@ async function writeBackDemo(servers: DemoServers, folder: string): Promise<Writ
   const projectId = project === undefined ? '' : (JSON.parse(project) as { id: string }).id;
   await writeFile(file, demoCsv(simulator.admin.now(), projectId));
   // The service creates one record and the response is lost. Write-back must not create it twice.
-  simulator.admin.faults.add({
-    match: { method: 'POST', nth: 5 },
-    fault: { kind: 'lose-response' },
-  });
+  simulator.admin.faults.add({ match: { method: 'POST', nth: 5 }, fault: { kind: 'lose-response' } });
   const input = await stageWriteBack(connection, { resource: 'time-entries', file });
   const { workflowId } = await startWriteBack(local.temporal, input);
-  const result = await Promise.race([
-    followWriteBack(local.temporal, workflowId, { everyMs: 250 }),
-    local.failed,
-  ]);
+  const following = followWriteBack(local.temporal, workflowId, { everyMs: 250 });
+  const result = await Promise.race([following, local.failed]);
   simulator.admin.faults.clear();
   for (const line of batchDiagnostics(result)) output.note(line);
   const records = simulator.admin.records('time-entries').filter((text) => text.includes(SOURCE)).length;

@@ -36,12 +36,8 @@ export async function startDemoServers(
   };
   try {
     const { path: executable } = await resolveServer('versitygw');
-    const s3 = await startVersitygw({
-      executable,
-      dataDir,
-      iamDir: join(folder, 'iam'),
-      logFile: join(logs, 's3.log'),
-    });
+    const files = { dataDir, iamDir: join(folder, 'iam'), logFile: join(logs, 's3.log') };
+    const s3 = await startVersitygw({ executable, ...files });
     stops.push(() => s3.stop());
     await ensureBucket(s3, BUCKET);
     const simulator = await startSimulator({ counts: demoCounts(timeEntries), data });
@@ -51,8 +47,7 @@ export async function startDemoServers(
     await writeFile(configFile, yaml);
     useCredentials(s3);
     const settings = parseSettings(yaml, configFile);
-    const [connection] = settings.connections;
-    if (connection === undefined) throw new Error('the configuration of the demo has no connection');
+    const connection = settings.connections[0]!;
     const options = { folder: logs, keepState: false, settings, taskQueue: DEFAULT_TASK_QUEUE };
     const local = await startLocalTemporal(options);
     stops.push(() => local.stop());

@@ -48,9 +48,7 @@ export async function runDbt(options: DbtOptions): Promise<ExitCode> {
   return EXIT.done;
 }
 
-interface Owner extends ProjectOwner {
-  readonly adapter: DbtAdapterName;
-}
+type Owner = ProjectOwner & { readonly adapter: DbtAdapterName };
 
 /** @throws UsageError if the folder has a project of another connection or adapter */
 async function ownerOfProject({ name }: ConnectionSettings, { adapter, dir }: DbtOptions): Promise<Owner> {
@@ -159,12 +157,8 @@ async function read(path: string): Promise<string | null> {
 }
 
 async function write(path: string, text: string): Promise<void> {
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
-  } catch (cause) {
-    fail(path, cause as NodeJS.ErrnoException);
-  }
+  const created = mkdir(dirname(path), { recursive: true });
+  await created.then(() => writeFile(path, text)).catch((cause) => fail(path, cause));
 }
 
 function fail(path: string, cause: NodeJS.ErrnoException): never {

@@ -1,5 +1,5 @@
 import { selectResources } from '../../config/index.js';
-import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import {
   type DdlInput,
   DIALECTS,
@@ -9,7 +9,6 @@ import {
   type Statement,
   unreadableViews,
 } from '../../lake/ddl/statements.js';
-import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import type { DeltaDialect } from '../../table/index.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
@@ -36,10 +35,11 @@ export async function csvStatements(
   if (missing.length > 0 && wanted !== undefined) throw missing[0];
   skipUnpublished({ found, missing });
   const inputs = found.map(([resource, snapshot]): DdlInput => {
-    const view = isPrefixed ? { view: viewOf(connection.name, resource.name) } : {};
+    const views: Pick<DdlInput, 'views' | 'days'> =
+      dt === undefined ? { views: ['current', 'changes', 'newest'] } : { views: ['days'], days: [snapshot] };
     const input = {
-      ...{ dialect, numbers, lake: connection.lake, ...view },
-      ...inputOf(resource, snapshot, dt),
+      ...{ dialect, numbers, lake: connection.lake, ...publishedResource(resource, snapshot), ...views },
+      ...(isPrefixed ? { view: viewOf(connection.name, resource.name) } : {}),
     };
     return withReadableViews(incomplete.has(resource.name) ? withoutNewest(input) : input);
   });
@@ -76,17 +76,6 @@ function withReadableViews(input: DdlInput): DdlInput {
       `cells, which ${input.dialect} cannot read. A new lake URL with \`csv: { lineBreaks: escape }\` starts without them.`,
   );
   return { ...input, views: readable };
-}
-
-function inputOf(
-  settings: ResourceSettings,
-  snapshot: PublishedSnapshot,
-  dt: string | undefined,
-): Omit<DdlInput, 'dialect' | 'lake' | 'numbers'> {
-  const common = publishedResource(settings, snapshot);
-  return dt === undefined
-    ? { ...common, views: ['current', 'changes', 'newest'] }
-    : { ...common, views: ['days'], days: [snapshot] };
 }
 
 export interface DdlCommandOptions extends SeveralOptions {

@@ -51,10 +51,12 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
       return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
     };
     if (isSeveral(options))
-      return printEnded(await eachConnection(chosen, read), options, {
-        summary: (histories) => historySummary(histories, Date.now()),
-        json: historyJson,
-      });
+      return printEnded(
+        await eachConnection(chosen, read),
+        options,
+        (histories) => historySummary(histories, Date.now()),
+        historyJson,
+      );
     const [connection] = chosen as [ConnectionSettings];
     const histories = await read(connection);
     if (options.json === true) printJson({ connection: connection.name, ...historyJson(histories) });

@@ -8,30 +8,28 @@ import { notCurrent, readWorkers, workerDifferences } from '../../temporal/statu
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
 
-/** Reads the status of a connection. @param timeoutMs how long the lake may be unreachable */
-type StatusReader = (
-  connection: ConnectionSettings,
-  wanted?: readonly string[],
-  timeoutMs?: number,
-) => Promise<ConnectionStatus>;
-
 /**
  * Reads the workers of the task queue once for all connections.
  *
  * @param temporal `null`: Temporal is unreachable
  * @param source the command's configuration file
  * @param maxAgeMs the largest age of data that is not stale
+ * @returns reads the status of a connection; `timeoutMs`: how long its lake may be unreachable
  */
 export async function openStatus(
   temporal: TemporalClient | null,
   source: string,
   maxAgeMs: number,
   taskQueue: string = DEFAULT_TASK_QUEUE,
-): Promise<StatusReader> {
+) {
   const workers = temporal === null ? null : await readWorkers(temporal, taskQueue).catch(() => null);
   const hasWorker = workers === null ? null : workers.some(({ receivesRuns }) => receivesRuns);
   const worker = { taskQueue, hasWorker, idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []) };
-  return async (connection, wanted, timeoutMs) => {
+  return async (
+    connection: ConnectionSettings,
+    wanted?: readonly string[],
+    timeoutMs?: number,
+  ): Promise<ConnectionStatus> => {
     const { name } = connection;
     const schedule = temporal === null ? null : await nextScheduled(temporal, name);
     const options = { hasWorker, maxAgeMs, lastScheduled: schedule?.last ?? null };

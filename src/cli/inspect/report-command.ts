@@ -16,7 +16,6 @@ import {
   renderReport,
   resourceReport,
 } from '../../report/index.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
 import { readTemporalRuns } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { duration, runIdOption, type SeveralOptions } from '../shared/command-options.js';
@@ -51,12 +50,16 @@ export async function runReport(options: ReportOptions): Promise<ExitCode> {
       ? await readReports(options, settings.source, chosen, times)
       : { code: EXIT.done, connections: [await reportOfRun(chosen, runId, times)] };
   const page = renderReport({ ...times, connections });
-  const file = options.out ?? (options.open === true ? await temporaryFile() : null);
+  const file =
+    options.out ??
+    (options.open === true ? join(await mkdtemp(join(tmpdir(), 'worktrack-report-')), 'report.html') : null);
   if (file === null) {
     await writeAll([page]);
     return code;
   }
-  await save(file, page);
+  await writeFile(file, page).catch((error: unknown) => {
+    throw new UsageError(`cannot write --out ${file}: ${errorMessage(error)}`);
+  });
   output.note(`The report is in ${file}`);
   if (options.open === true) await openInBrowser(file);
   return code;
@@ -95,7 +98,11 @@ async function readReports(
     const readStatus = await openStatus(temporal, source, times.maxAgeMs, options.taskQueue);
     const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
-      const runs = await unpublishedRuns(temporal, connection);
+      const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS };
+      const runs: KnownFromTemporal =
+        temporal === null
+          ? { coverage: 'no-temporal', runs: [] }
+          : await readTemporalRuns(temporal, connection.name, wanted);
       runsOf.set(connection, runs);
       const { resources } = await readStatus(connection, undefined, timeoutMs);
       const verdicts = new Map(resources.map((judged) => [judged.name, judged]));
@@ -117,15 +124,6 @@ async function readReports(
 
 function namesOf({ resources }: ConnectionSettings): string[] {
   return resources.map(({ name }) => name);
-}
-
-async function unpublishedRuns(
-  temporal: TemporalClient | null,
-  connection: ConnectionSettings,
-): Promise<KnownFromTemporal> {
-  if (temporal === null) return { coverage: 'no-temporal', runs: [] };
-  const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS };
-  return readTemporalRuns(temporal, connection.name, wanted);
 }
 
 /** @returns `null` if no resource has published the run `runId` */
@@ -151,18 +149,6 @@ function unreadableLake(
   const options = { at, unpublished: runs, problem };
   const resources = namesOf(connection).map((resource) => resourceReport(resource, [], options));
   return { connection: connection.name, lake: connection.lake.url, coverage, resources };
-}
-
-async function save(file: string, page: string): Promise<void> {
-  try {
-    await writeFile(file, page);
-  } catch (error) {
-    throw new UsageError(`cannot write --out ${file}: ${errorMessage(error)}`);
-  }
-}
-
-async function temporaryFile(): Promise<string> {
-  return join(await mkdtemp(join(tmpdir(), 'worktrack-report-')), 'report.html');
 }
 
 /** Opens a file with `$BROWSER`, or with the system's default. Prints a note if there is neither. */

@@ -25,10 +25,7 @@ export async function runVerify(options: SeveralOptions): Promise<ExitCode> {
   if (isSeveral(options)) {
     const verify = (connection: ConnectionSettings, timeoutMs: number) =>
       verifyConnection(connection, resource, () => {}, timeoutMs);
-    return printEnded(await eachConnection(chosen, verify), options, {
-      summary: summaryOfReports,
-      json: jsonOf,
-    });
+    return printEnded(await eachConnection(chosen, verify), options, summaryOfReports, jsonOf);
   }
   const [connection] = chosen as [ConnectionSettings];
   const reports = await verifyConnection(connection, resource, (report) => {

@@ -35,15 +35,9 @@ export function batchProgressOn(screen: Screen): ProgressView<WriteBackView> {
   });
 }
 
-interface SeveralView {
-  readonly done: number;
-  readonly total: number;
-  readonly problems: number;
-}
-
 /** Shows how many connections have ended. */
-export function severalProgressOn(screen: Screen): ProgressView<SeveralView> {
-  return showProgress(screen, ({ done, total, problems }) => {
+export function severalProgressOn(screen: Screen) {
+  return showProgress<Record<'done' | 'total' | 'problems', number>>(screen, ({ done, total, problems }) => {
     const failed = problems === 0 ? '' : `, ${count(problems)} with problems`;
     const line = `${count(done)} of ${counted(total, 'connection')}${failed}`;
     const item = { id: 'all', stage: 'running', line, plain: done === 0 ? null : line };

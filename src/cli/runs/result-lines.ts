@@ -59,11 +59,6 @@ export function withConnection(result: ExportResult, connection: string): Export
   return { ...result, runs: result.runs.map((run) => ({ connection, ...run })) };
 }
 
-/** URL of the folder of a published snapshot, with a trailing slash. */
-function snapshotUrl(lakeUrl: string, { snapshot }: RunReport): string | null {
-  return snapshot === null ? null : `${lakeUrl}/${snapshot.slice(0, snapshot.lastIndexOf('/') + 1)}`;
-}
-
 /** The rows and counts of each resource, for stdout. */
 export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
   const rows = runs.map((run) => [
@@ -93,15 +88,15 @@ export function whereLines({ runs }: Pick<ExportResult, 'runs'>, lakeUrl: string
  */
 export function detailedLines({ runs }: ExportResult, lakeUrl: string, width = terminalWidth()): string[] {
   const lines = publishedLines({ runs });
-  const urls = runs.map((run) => snapshotUrl(lakeUrl, run));
-  const isWide = urls.some((url) => url !== null && url.length + INDENT.length > width);
+  const folders = runs.map(({ snapshot }) => snapshot?.slice(0, snapshot.lastIndexOf('/') + 1));
+  const base = `${lakeUrl}/`;
+  const isWide = folders.some((one = '') => one !== '' && base.length + one.length + INDENT.length > width);
   return [
-    ...runs.flatMap((_, i) => {
-      const url = urls[i] ?? null;
-      if (url === null) return [lines[i] ?? ''];
-      return [lines[i] ?? '', `${INDENT}${isWide ? url.slice(lakeUrl.length + 1) : url}`];
+    ...lines.flatMap((line, i) => {
+      const folder = folders[i];
+      return folder === undefined ? [line] : [line, `${INDENT}${isWide ? '' : base}${folder}`];
     }),
-    ...(isWide ? [`in ${lakeUrl}/`] : []),
+    ...(isWide ? [`in ${base}`] : []),
   ];
 }
 

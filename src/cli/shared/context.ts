@@ -170,19 +170,16 @@ export async function withKeptTemporal<T>(
   }
 }
 
-/** Whether the configuration has an API key or a client certificate for Temporal. */
-function hasTemporalCredentials(): boolean {
-  const { apiKey, tls } = temporalConfig().connectionOptions;
-  return apiKey !== undefined || (typeof tls === 'object' && tls?.clientCertPair !== undefined);
-}
-
 /** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
 export function toUserError(error: unknown, target: { address: string; namespace: string }): unknown {
   if (error instanceof ScheduleNotFoundError) {
     return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
   }
   if (isDenied(error)) {
-    const [what, remedy] = hasTemporalCredentials()
+    const { apiKey, tls } = temporalConfig().connectionOptions;
+    const hasCredentials =
+      apiKey !== undefined || (typeof tls === 'object' && tls?.clientCertPair !== undefined);
+    const [what, remedy] = hasCredentials
       ? [
           `Temporal at ${target.address} rejected the credentials`,
           'Correct TEMPORAL_API_KEY or the TLS certificate, and check that it has access to the namespace.',

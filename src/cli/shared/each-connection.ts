@@ -115,12 +115,6 @@ const STATES: Readonly<Partial<Record<ExitCode, string>>> = {
   [EXIT.detached]: 'not awaited',
 };
 
-/** The summary of a connection where the command itself failed. @param message what happened and what to do next */
-function failedSummary(name: string, code: ExitCode, message: string): ConnectionSummary {
-  const lines = message.split('\n');
-  return { name, code, problem: true, state: STATES[code] ?? 'failed', detail: lines[0]!, lines };
-}
-
 /**
  * One line per connection, then the details of those with a problem, or of all with `details`.
  *
@@ -166,37 +160,34 @@ export function summariesOf<T>(
   ended: readonly Ended<T>[],
   summary: (result: T, connection: ConnectionSettings) => Omit<ConnectionSummary, 'name'>,
 ): ConnectionSummary[] {
-  return ended.map(({ connection, result, failure }) =>
-    failure === null
-      ? { name: connection.name, ...summary(result, connection) }
-      : failedSummary(connection.name, failure.code, failure.message),
-  );
-}
-
-/** How the result of one connection is printed. */
-interface EndedFormat<T> {
-  summary(result: T, connection: ConnectionSettings): Omit<ConnectionSummary, 'name'>;
-  /** What `--json` says about one connection, without its name. */
-  json(result: T, connection: ConnectionSettings): object;
+  return ended.map(({ connection, result, failure }) => {
+    const { name } = connection;
+    if (failure === null) return { name, ...summary(result, connection) };
+    const { code, message } = failure;
+    const lines = message.split('\n');
+    return { name, code, problem: true, state: STATES[code] ?? 'failed', detail: lines[0]!, lines };
+  });
 }
 
 /**
  * Prints the ends of a command on several connections, as lines or as one JSON object. A connection where the command
  * itself failed is `{ "name", "exitCode", "error" }`.
  *
+ * @param json what `--json` says about one connection, without its name
  * @returns the worst exit code
  */
 export function printEnded<T>(
   ended: readonly Ended<T>[],
   options: SeveralOptions,
-  { summary, json }: EndedFormat<T>,
+  summary: (result: T, connection: ConnectionSettings) => Omit<ConnectionSummary, 'name'>,
+  json: (result: T) => object,
 ): ExitCode {
   const summaries = summariesOf(ended, summary);
   if (options.json === true) {
     const connections = ended.map(({ connection, result, failure }, i) => ({
       name: connection.name,
       exitCode: summaries[i]!.code,
-      ...(failure === null ? json(result, connection) : { error: failure.message }),
+      ...(failure === null ? json(result) : { error: failure.message }),
     }));
     printJson({ connections });
   } else printSummaries(summaries, options);

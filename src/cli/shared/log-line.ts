@@ -5,8 +5,6 @@ import { printable, printableJson } from './output.js';
 type Fields = Readonly<Record<string, unknown>>;
 type Entry = Pick<LogEntry, 'timestampNanos' | 'level' | 'message' | 'meta'>;
 
-/** Of no use to a reader, and long. */
-const OMITTED = ['taskToken'];
 /** Fields of the SDK, and those that a text line shows at its beginning. JSON lines have all of them. */
 const OMITTED_IN_TEXT = [
   ...['namespace', 'taskQueue', 'workflowId', 'workflowRunId', 'workflowType', 'activityId', 'activityType'],
@@ -39,12 +37,9 @@ export function textLine(
     .map(([name, value]) => `${name}=${valueText(value)}`);
   const head = `${timeOf(timestampNanos).slice(0, 19)}Z ${level.padEnd(5)}`;
   const what = [...subject.filter(Boolean), message].join(' ');
-  const lines = [[head, what, ...shown].join(' '), ...causeLines(error)].map(printable);
+  const causes = error === undefined ? [] : String(error).split('\n');
+  const lines = [[head, what, ...shown].join(' '), ...causes].map(printable);
   return lines.flatMap((line, at) => wrapped(line, width, at === 0 ? '' : INDENT)).join('\n');
-}
-
-function causeLines(error: unknown): string[] {
-  return error === undefined ? [] : String(error).split('\n');
 }
 
 function timeOf(nanos: bigint): string {
@@ -54,7 +49,8 @@ function timeOf(nanos: bigint): string {
 function fieldsOf(meta: Fields = {}): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(meta)) {
-    if (OMITTED.includes(name)) continue;
+    // Of no use to a reader, and long.
+    if (name === 'taskToken') continue;
     if (value instanceof Error) Object.assign(fields, errorFields(name, value));
     // JSON.stringify throws for a bigint.
     else fields[name] = typeof value === 'bigint' ? value.toString() : value;

@@ -3,18 +3,6 @@ import pc from 'picocolors';
 import { age, count, cut } from '../../core/short-text.js';
 import { runnableHere } from './runnable.js';
 
-/** The output of a command: results go to stdout, everything else to stderr. */
-interface Output {
-  /** A line of the result; control characters are escaped, and commands are as the user can type them. */
-  out(line: string): void;
-  /** A line of the result with colors; the caller must make all other text `printable`. */
-  styled(line: string): void;
-  /** Text for another program, such as SQL: unchanged, except on a terminal. */
-  source(text: string): void;
-  /** A line for the user on stderr; control characters are escaped. `fields` appear only in JSON (`logNotesAsJson`). */
-  note(line: string, level?: NoteLevel, fields?: NoteFields): void;
-}
-
 type NoteLevel = 'info' | 'warn' | 'error';
 type NoteFields = Readonly<Record<string, unknown>>;
 type NoteFormat = (line: string, level: NoteLevel, fields: NoteFields) => string;
@@ -45,11 +33,17 @@ function noteText(text: string, level: NoteLevel = 'info', fields: NoteFields = 
   return logFormat === null ? printable(line) : logFormat(line, level, fields);
 }
 
-export const output: Output = {
-  out: (line) => void process.stdout.write(fitted(line, process.stdout)),
-  styled: (line) => void process.stdout.write(`${runnableHere(line)}\n`),
-  source: (text) => void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
-  note: (line, level, fields) =>
+/** The output of a command: results go to stdout, everything else to stderr. */
+export const output = {
+  /** A line of the result; control characters are escaped, and commands are as the user can type them. */
+  out: (line: string): void => void process.stdout.write(fitted(line, process.stdout)),
+  /** A line of the result with colors; the caller must make all other text `printable`. */
+  styled: (line: string): void => void process.stdout.write(`${runnableHere(line)}\n`),
+  /** Text for another program, such as SQL: unchanged, except on a terminal. */
+  source: (text: string): void =>
+    void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
+  /** A line for the user on stderr; control characters are escaped. `fields` appear only in JSON (`logNotesAsJson`). */
+  note: (line: string, level?: NoteLevel, fields?: NoteFields): void =>
     void process.stderr.write(
       logFormat === null ? fitted(line, process.stderr) : `${noteText(line, level, fields)}\n`,
     ),

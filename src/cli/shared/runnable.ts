@@ -116,7 +116,8 @@ export function commandPrefix({ script, env, cwd }: Started): string {
   const npx = /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(script) ?? /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(real);
   if (npx !== null) return npxPrefix(npxPackage(npx[1]!));
   const application = /^(.*)[\\/]node_modules[\\/](?:\.bin|temporal-worktrack)[\\/]/.exec(script)?.[1];
-  if (application !== undefined && isInside(cwd, application)) return 'npx worktrack';
+  if (application !== undefined && (resolve(cwd) + sep).startsWith(resolve(application) + sep))
+    return 'npx worktrack';
   const path = relative(cwd, real);
   return `node ${shellWord(path.startsWith('..') || isAbsolute(path) ? real : path)}`;
 }
@@ -152,10 +153,6 @@ function npxPackage(folder: string): string {
   } catch {
     return 'temporal-worktrack';
   }
-}
-
-function isInside(folder: string, parent: string): boolean {
-  return `${resolve(folder)}${sep}`.startsWith(`${resolve(parent)}${sep}`);
 }
 
 function realPath(path: string): string | null {

@@ -21,10 +21,7 @@ import { chooseConnections, eachConnection, printEnded, readSettings } from '../
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
-interface ScheduleOptions extends SeveralOptions {
-  /** Reason, shown with the Schedule. */
-  readonly note?: string;
-}
+type ScheduleOptions = SeveralOptions & { readonly note?: string };
 
 export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resume' | 'delete';
 
@@ -54,12 +51,10 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
       act(connection).catch((error: unknown) => {
         throw toUserError(error, temporal);
       });
-    return printEnded(await eachConnection(chosen, actWithReason), options, {
-      summary: ({ state, detail, lines, warnings: notes = [] }) => {
-        return { code: EXIT.done, problem: false, state, detail, lines, notes };
-      },
-      json: ({ value }) => value,
-    });
+    const summary = ({ state, detail, lines, warnings: notes = [] }: ScheduleResult) => {
+      return { code: EXIT.done, problem: false, state, detail, lines, notes };
+    };
+    return printEnded(await eachConnection(chosen, actWithReason), options, summary, ({ value }) => value);
   });
 }
 
@@ -86,13 +81,12 @@ type Action = (
 const actions: Readonly<Record<ScheduleAction, Action>> = {
   async apply(temporal, connection, { taskQueue }) {
     const applied = await applySchedule(temporal, connection, taskQueue);
-    const skipped = nextSkippedNight(connection.schedule, Date.now());
     return {
       value: applied,
       lines: appliedLines(applied),
       state: applied.outcome,
       detail: nextText(applied.nextRuns),
-      ...(skipped === null ? {} : { warnings: [skippedNightLine(connection.schedule, skipped)] }),
+      warnings: skippedNightWarnings(connection.schedule),
     };
   },
   async describe(temporal, { name }) {
@@ -140,11 +134,13 @@ export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }
 }
 
 /** Warns of a day without a run because the time does not exist when daylight saving time begins. */
-function skippedNightLine({ timezone }: { timezone: string }, { date, time }: SkippedNight): string {
-  return (
-    `Warning: on ${date}, daylight saving time skips ${time} in ${timezone}, so no run starts on that day. The next run ` +
-    'reads its changes. Choose an hour that always exists, or the time zone UTC.'
-  );
+function skippedNightWarnings(schedule: ScheduleSettings): string[] {
+  const found = nextSkippedNight(schedule, Date.now());
+  if (found === null) return [];
+  return [
+    `Warning: on ${found.date}, daylight saving time skips ${found.time} in ${schedule.timezone}, so no run starts on that day. ` +
+      'The next run reads its changes. Choose an hour that always exists, or the time zone UTC.',
+  ];
 }
 
 export function describedLines(described: DescribedSchedule): string[] {
@@ -179,24 +175,17 @@ function nextLine(times: readonly Date[]): string[] {
 /** More than a year, so that every change to daylight saving time is found. */
 const DAYS_AHEAD = 400;
 
-/** A day without a run, because daylight saving time skips the local time of the run. */
-interface SkippedNight {
-  /** Local date, `2027-03-28`. */
-  readonly date: string;
-  /** Local time that does not exist on this date, `02:00`. */
-  readonly time: string;
-}
-
 /**
  * The first day within 400 days that Temporal skips because the cron's local time does not exist (observed on server
  * 1.29.1). Handles only cron expressions with one time per day, such as the default; returns `null` for others.
  *
  * @param from milliseconds since 1970
+ * @returns the local date, `2027-03-28`, and the local time that does not exist on it, `02:00`
  */
 export function nextSkippedNight(
   { cron, timezone }: Pick<ScheduleSettings, 'cron' | 'timezone'>,
   from: number,
-): SkippedNight | null {
+): { readonly date: string; readonly time: string } | null {
   const [minute, hour] = /^(\d{1,2}) (\d{1,2}) \S+ \S+ \S+$/.exec(cron.replace(/\s+/g, ' '))?.slice(1) ?? [];
   if (minute === undefined || hour === undefined) return null;
   const time = `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;

@@ -55,7 +55,6 @@ interface WriteBackOptions
   readonly again?: boolean;
   readonly skipWritten?: boolean;
   readonly readBack?: boolean;
-  readonly json?: boolean;
 }
 
 /** `worktrack write-back`: checks a file, copies it into the lake, and follows the batch to its end. */

@@ -35,7 +35,7 @@ describe('in JSON, an element of `connections` or of `resources`', () => {
       { connection, result, failure: null },
       { connection, result: null, failure },
     ];
-    printEnded(ended, { json: true }, { summary, json: (found) => found ?? {} });
+    printEnded(ended, { json: true }, summary, (found) => found ?? {});
     return JSON.parse(text);
   }
 

@@ -92,19 +92,12 @@ async function layoutProblem(
   return null;
 }
 
-/**
- * The keys have the form of those of a run: some stores and proxies change `=` or `%` in keys or listings. More than one, so that
- * a listing has several pages.
- */
-function probeKeys(): ObjectKey[] {
-  const folder = `${PROBES}doctor-${randomBytes(8).toString('hex')}`;
-  return [1, 2, 3].map((n) => toObjectKey(`${folder}/dt=2026-11-21/run=${n}/part-00000.csv`));
-}
-
 function stepsOf(store: ObjectStore): Step[] {
-  const keys = probeKeys();
+  // The keys have the form of those of a run: some stores and proxies change `=` or `%` in keys or listings. More than one,
+  // so that a listing has several pages.
+  const folder = `${PROBES}doctor-${randomBytes(8).toString('hex')}/dt=2026-11-21/`;
+  const keys = [1, 2, 3].map((n) => toObjectKey(`${folder}run=${n}/part-00000.csv`));
   const [key, ...others] = keys as [ObjectKey, ...ObjectKey[]];
-  const folder = key.slice(0, key.indexOf('run='));
   const body = Buffer.from('{"probe":"doctor"}');
   let written: { at: number } | null = null;
   return [
@@ -184,7 +177,13 @@ function stepsOf(store: ObjectStore): Step[] {
       what: 'delete',
       async run() {
         const { refused, said } = await store.remove(keys);
-        if (refused > 0) return deletesDenied(said);
+        // Runs publish, but the lake grows, and a purge cannot remove a record.
+        if (refused > 0)
+          return warning(
+            'lake',
+            `the store refuses to remove objects (${said}). Exports work and warn, the lake grows, and a purge fails`,
+            'Allow s3:DeleteObject, or end the lock or the default retention of the bucket.',
+          );
         const left = await store.readIfExists(key);
         return left === null ? null : inconsistent('an object still exists after it was deleted');
       },
@@ -192,22 +191,9 @@ function stepsOf(store: ObjectStore): Step[] {
   ];
 }
 
-/** Runs publish, but the lake grows, and a purge cannot remove a record. */
-function deletesDenied(said: string | null): Finding {
-  return warning(
-    'lake',
-    `the store refuses to remove objects (${said}). Exports work and warn, the lake grows, and a purge fails`,
-    'Allow s3:DeleteObject, or end the lock or the default retention of the bucket.',
-  );
-}
-
 function wrong(what: string): Finding {
-  return problem(
-    'lake',
-    'other',
-    what,
-    'Use another store, or check that a proxy in front of it changes nothing.',
-  );
+  const remedy = 'Use another store, or check that a proxy in front of it changes nothing.';
+  return problem('lake', 'other', what, remedy);
 }
 
 function inconsistent(what: string): Finding {
@@ -225,12 +211,9 @@ function failed(what: string, error: unknown): Finding {
     const message = error.message.replace(`. ${error.remedy}`, '');
     return problem('lake', cause, message, error.remedy);
   }
-  if (error instanceof OutOfReachError)
-    return problem(
-      'lake',
-      'out-of-reach',
-      `${what}: ${error.message}`,
-      'Check lake.endpoint, the network, and that the store is running.',
-    );
+  if (error instanceof OutOfReachError) {
+    const remedy = 'Check lake.endpoint, the network, and that the store is running.';
+    return problem('lake', 'out-of-reach', `${what}: ${error.message}`, remedy);
+  }
   return problem('lake', 'other', `${what}: ${errorMessage(error)}`, 'Check `lake` in the configuration.');
 }

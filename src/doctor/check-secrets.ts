@@ -18,7 +18,9 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
     return ok('key', `found in ${placeOf(apiKey)}`);
   } catch (error) {
     const remedy = error instanceof ConfigurationError ? error.remedy : null;
-    const odd = await oddUnusable(apiKey);
+    // Also of a key that cannot be sent, for example because a label before it brings a space.
+    const secret = await resolveSecret(apiKey, { form: 'header' }).catch(() => null);
+    const odd = secret === null ? [] : oddForm(secret.value);
     return problem(
       'key',
       'configuration',
@@ -26,12 +28,6 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
       `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
     );
   }
-}
-
-/** What looks wrong about a key that cannot be sent, for example because a label before it brings a space. */
-async function oddUnusable(ref: SecretRef): Promise<string[]> {
-  const secret = await resolveSecret(ref, { form: 'header' }).catch(() => null);
-  return secret === null ? [] : oddForm(secret.value);
 }
 
 /** A secret of a connection and its name in messages. */

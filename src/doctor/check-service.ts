@@ -25,6 +25,7 @@ const MAX_REQUESTS = 10;
 const MAX_RESOURCES = 8;
 
 interface ListCheck {
+  readonly resource: ResourceSettings;
   /** `grant`: about this list. Any other check applies to every resource. */
   readonly finding: Finding;
   readonly received: Received<ListEnvelope> | null;
@@ -65,17 +66,12 @@ async function checkResources(
   checks.push(...(await Promise.all(checked.map((resource) => checkList(resource, requestPage)))));
   const left = others.slice(checked.length).map(({ name }) => name);
   const findings = [...checks.map(({ finding }) => finding), ...notChecked(left)];
-  const good = checks.findIndex(({ received }) => received !== null);
-  const received = checks[good]?.received;
-  if (received === undefined || received === null) return findings;
-  const { serviceDate } = received;
-  const page = await checkPageSize(resources[good]!, sync.pageSize, received.value.limit, requestPage);
-  return [
-    ok('service', `${baseUrl} responds and accepts the key`),
-    ...findings,
-    clockFinding(baseUrl, serviceDate, checks[good]!.at),
-    page,
-  ];
+  const good = checks.find(({ received }) => received !== null);
+  if (good?.received == null) return findings;
+  const { resource, received, at } = good;
+  const page = await checkPageSize(resource, sync.pageSize, received.value.limit, requestPage);
+  const service = ok('service', `${baseUrl} responds and accepts the key`);
+  return [service, ...findings, clockFinding(baseUrl, received.serviceDate, at), page];
 }
 
 function notChecked(names: readonly string[]): Finding[] {
@@ -87,11 +83,11 @@ function notChecked(names: readonly string[]): Finding[] {
 async function checkList(resource: ResourceSettings, requestPage: RequestPage): Promise<ListCheck> {
   try {
     const received = await requestPage(resource, 1);
-    if (received === null) return { finding: notChecked([resource.name])[0]!, received, at: 0 };
+    if (received === null) return { resource, finding: notChecked([resource.name])[0]!, received, at: 0 };
     const at = Date.now() - received.durationMs / 2;
-    return { finding: readable(resource, received.value), received, at };
+    return { resource, finding: readable(resource, received.value), received, at };
   } catch (error) {
-    return { finding: classify(error, resource), received: null, at: 0 };
+    return { resource, finding: classify(error, resource), received: null, at: 0 };
   }
 }
 
@@ -215,7 +211,12 @@ async function checkPageSize(
   for (let size = configured; size >= 1; size = Math.floor(size / 2)) {
     try {
       const received = await requestPage(resource, size);
-      if (received === null) return notSearched(resource.name, configured);
+      if (received === null)
+        return warning(
+          'page size',
+          `${resource.name}: the service rejects pages of ${configured} records; the doctor sent no more requests to find a size that it accepts`,
+          '`worktrack doctor --try-service` finds the largest one. Otherwise each run finds one with a few rejected requests.',
+        );
       const { limit } = received.value;
       if (size < configured)
         return warning(
@@ -243,13 +244,5 @@ async function checkPageSize(
     'other',
     `${resource.name}: the service rejects every page size from ${configured} down to 1`,
     "Report it to the service's support.",
-  );
-}
-
-function notSearched(name: string, configured: number): Finding {
-  return warning(
-    'page size',
-    `${name}: the service rejects pages of ${configured} records; the doctor sent no more requests to find a size that it accepts`,
-    '`worktrack doctor --try-service` finds the largest one. Otherwise each run finds one with a few rejected requests.',
   );
 }

@@ -32,7 +32,7 @@ function changesChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Mar
       return [title, [['inserted', inserted], ['updated', updated], ['deleted', deleted]]]; // biome-ignore format: one line
     }),
   );
-  const chart = barChart({ label: `Changes: at most ${count(most)} in a run`, bars });
+  const chart = barChart(`Changes: at most ${count(most)} in a run`, bars);
   const foot = later.length < runs.length ? 'without the first load' : '';
   const legend = html`<span class="legend"><i class="inserted"></i>inserted <i class="updated"></i>updated <i class="deleted"></i>deleted</span>`;
   return figure('Changes', { slots, chart, most: short(most), foot, legend });
@@ -52,13 +52,13 @@ function rowsChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup
   const bars = slots.map((slot) =>
     barOf(slot, ({ counts }) => [`${count(counts.rows)} rows`, [['rows', counts.rows]]]),
   );
-  const chart = barChart({ label: `Rows: ${count(last)} in the last run`, bars });
+  const chart = barChart(`Rows: ${count(last)} in the last run`, bars);
   return figure('Rows', { slots, chart, most: short(most) });
 }
 
 function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
   const bars = slots.map((slot) => barOf(slot, (run) => [length(duration(run)), [['time', duration(run)]]]));
-  const chart = barChart({ label: `Duration: ${length(duration(runs.at(-1)!))} in the last run`, bars });
+  const chart = barChart(`Duration: ${length(duration(runs.at(-1)!))} in the last run`, bars);
   return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))) });
 }
 
@@ -111,15 +111,6 @@ interface Bar {
 
 type PieceKind = 'rows' | 'inserted' | 'updated' | 'deleted' | 'time';
 
-interface Chart {
-  /** Text for screen readers: what the chart shows, and the newest value. */
-  readonly label: string;
-  /** Oldest first. */
-  readonly bars: readonly Bar[];
-  /** The value at the top, so that charts side by side have the same scale. Default: the largest bar. */
-  readonly top?: number | undefined;
-}
-
 const WIDTH = 300;
 /** Of the bars; the marks are below. */
 const HEIGHT = 72;
@@ -132,13 +123,20 @@ const MAX_STEP = 18;
 /**
  * Renders bars as an SVG that scales to the available width. Bars start at zero, so that their heights compare as their
  * values do. The page's style sets the colours.
+ *
+ * @param label for screen readers: what the chart shows, and the newest value
+ * @param bars oldest first
+ * @param top the value at the top, so that charts side by side have the same scale
  */
-export function barChart({ label, bars, top: wanted }: Chart): Markup {
-  const top = wanted ?? Math.max(0, ...bars.map(total));
+export function barChart(
+  label: string,
+  bars: readonly Bar[],
+  top: number = Math.max(0, ...bars.map(total)),
+): Markup {
   const scale = top > 0 ? HEIGHT / top : 0;
   const step = Math.min(WIDTH / Math.max(1, bars.length), MAX_STEP);
   const left = WIDTH - step * bars.length;
-  const drawn = bars.map((bar, at) => drawBar(bar, { x: left + at * step, width: step * 0.78, scale }));
+  const drawn = bars.map((bar, at) => drawBar(bar, left + at * step, step * 0.78, scale));
   const height = HEIGHT + (bars.some(({ mark }) => mark !== undefined) ? MARK_HEIGHT + 2 : 0);
   return html`<svg viewBox="0 0 ${WIDTH} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn}<line class="axis" x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>`;
 }
@@ -152,14 +150,8 @@ function axisLine(first: string, last: string, note = ''): Markup {
   return html`<div class="ends"><span>${note}</span><span>${range}</span></div>`;
 }
 
-interface Place {
-  readonly x: number;
-  readonly width: number;
-  /** Drawing units per counted unit. */
-  readonly scale: number;
-}
-
-function drawBar({ title, pieces, mark }: Bar, { x, width, scale }: Place): Markup {
+/** @param scale drawing units per counted unit */
+function drawBar({ title, pieces, mark }: Bar, x: number, width: number, scale: number): Markup {
   let y = HEIGHT;
   const rects = pieces.map(([kind, value]) => {
     if (value <= 0) return raw('');
@@ -196,7 +188,7 @@ function drawFigure({ name, values }: FigureGroup['figures'][number], unit: stri
     title: `${label}: ${count(value)} ${unit}`,
     pieces: [['rows', value] as const],
   }));
-  const chart = barChart({ label: `${name}: ${count(sum)} ${unit} in all`, bars, top });
+  const chart = barChart(`${name}: ${count(sum)} ${unit} in all`, bars, top);
   const [first, last] = [values[0], values.at(-1)].map((one) => one?.label ?? '');
   return html`<figure><figcaption><b><bdi>${name}</bdi></b><span>${count(sum)} ${unit}</span></figcaption>${chart}${axisLine(first!, last!)}</figure>`;
 }

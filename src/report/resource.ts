@@ -148,15 +148,14 @@ function runsTable(slots: readonly Slot[]): Markup {
   if (runs === 0) return NOTHING;
   const rows = slots
     // Several places without a run, between the same two runs, are one line.
-    .filter((slot, i) => slot.kind !== 'missed' || !isSameGap(slot, slots[i + 1]))
+    .filter((slot, i) => {
+      const next = slots[i + 1];
+      return slot.kind !== 'missed' || next?.kind !== 'missed' || next.from !== slot.from;
+    })
     .map(runRow)
     .reverse();
   const heads = RUN_COLUMNS.map((name) => html`<th scope="col">${name}</th>`);
   return html`<details><summary>Last ${runs === 1 ? 'run' : `${count(runs)} runs`}</summary><div class="scroll" tabindex="0"><table class="runs"><thead><tr>${heads}</tr></thead><tbody>${rows}</tbody></table></div></details>`;
-}
-
-function isSameGap(slot: Slot & { kind: 'missed' }, next: Slot | undefined): boolean {
-  return next?.kind === 'missed' && next.from === slot.from;
 }
 
 function runRow(slot: Slot): Markup {

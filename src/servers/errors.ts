@@ -51,7 +51,6 @@ interface StartErrorOptions extends ErrorOptions {
 /** A server did not start. The message ends with the last lines of its log. */
 export class ServerStartError extends WorktrackError {
   readonly code = 'SERVER_START';
-  readonly logFile: string;
   /** Whether the server ended by itself, and did not only give no answer in time. */
   readonly hasEnded: boolean;
   /** Whether the log shows that the machine is the reason: a full disk, a permission, a limit. */
@@ -68,7 +67,6 @@ export class ServerStartError extends WorktrackError {
     const log = lastLines === '' ? 'Its log is empty' : `The last lines of its log:\n${lastLines}\n`;
     if (known === null) super(`${title} did not start: ${why}. ${log} (log: ${logFile})`, options);
     else super(`${title} did not start: ${known[0]} (log: ${logFile}).`, { ...options, remedy: known[1] });
-    this.logFile = logFile;
     this.hasEnded = options.hasEnded ?? false;
     this.isByMachine = known !== null;
   }

@@ -1,7 +1,6 @@
 import { errorMessage } from '../core/errors.js';
-import { isServerKind, serverKinds } from './install/known-servers.js';
+import { serverKinds } from './install/known-servers.js';
 import { resolveServer } from './install/resolve.js';
-import type { ServerKind } from './install/server-spec.js';
 
 /**
  * `node dist/src/servers/main.js [temporal] [versitygw]`: finds or installs the servers (default: all), so that tests and
@@ -9,14 +8,14 @@ import type { ServerKind } from './install/server-spec.js';
  * do), 2 for an unknown name.
  */
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.filter((arg) => !isServerKind(arg));
+  const named = args.flatMap((arg) => serverKinds.find((kind) => kind === arg) ?? []);
+  const unknown = args.filter((arg) => !named.some((kind) => kind === arg));
   if (unknown.length > 0) {
     process.stderr.write(`Unknown server: ${unknown.join(', ')}. Servers: ${serverKinds.join(', ')}.\n`);
     return 2;
   }
-  const kinds: readonly ServerKind[] = args.length === 0 ? serverKinds : args.filter(isServerKind);
   let code = 0;
-  for (const kind of kinds) {
+  for (const kind of args.length === 0 ? serverKinds : named) {
     try {
       // One at a time, because a Go build uses all cores.
       await resolveServer(kind);

@@ -7,13 +7,7 @@ import {
 } from '../../api/index.js';
 import { hasId } from '../../api/json/has-id.js';
 import { readListPage } from '../../api/json/page.js';
-import {
-  type ByteString,
-  type Cursor,
-  fromByteString,
-  toByteString,
-  type UtcSeconds,
-} from '../../core/brands.js';
+import { type Cursor, fromByteString, toByteString, type UtcSeconds } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
@@ -69,7 +63,10 @@ export class ResourceProbe {
       );
       const { rows: cells, limit: applied, nextCursor } = received.value;
       const names = columns.names;
-      const rows = cells.map((row) => new Map(names.flatMap((field, at) => entry(field, row[at]))));
+      const rows = cells.map((row) => {
+        const filled = names.flatMap((field, at) => (row[at] == null ? [] : [[field, row[at]] as const]));
+        return new Map(filled.map(([field, cell]) => [field, fromByteString(cell)]));
+      });
       const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
       return { kind: 'page', rows, keys, limit: applied, nextCursor, serviceDate: received.serviceDate };
     } catch (error) {
@@ -92,10 +89,6 @@ export class ResourceProbe {
       throw error;
     }
   }
-}
-
-function entry(field: string, cell: ByteString | null | undefined): [string, string][] {
-  return cell === null || cell === undefined ? [] : [[field, fromByteString(cell)]];
 }
 
 function failureOf(error: unknown): ProbedFailure {

@@ -142,7 +142,7 @@ export async function tryUpdatedSince(
 }
 
 /** What follows from the zone that the service reads a time in. */
-function honoured(name: string, found: Zone | null, overlapMs: number): SinceTrial {
+function honoured(name: string, found: ReturnType<typeof zoneOf>, overlapMs: number): SinceTrial {
   const good = (text: string): SinceTrial => ({
     finding: ok('updatedSince', `${name}: \`updatedSince\` is honoured${text}`),
     overlapMs: null,
@@ -187,15 +187,11 @@ async function newestChange(isListed: (at: number) => Promise<boolean>, now: num
   return at;
 }
 
-/** How far the service's reading of a time is from UTC, in ms: negative if it takes it as local time west of Greenwich. */
-interface Zone {
-  readonly zoneMs: number;
-  /** The field that shows it. */
-  readonly field: string;
-}
-
-/** The field whose newest time is a whole number of quarters of an hour from the newest change. */
-function zoneOf({ rows }: ProbedPage, newest: number): Zone | null {
+/**
+ * The field whose newest time is a whole number of quarters of an hour from the newest change. `zoneMs`: how far the service's
+ * reading of a time is from UTC; negative if it takes it as local time west of Greenwich.
+ */
+function zoneOf({ rows }: ProbedPage, newest: number) {
   const fields = new Set(rows.flatMap((row) => [...row.keys()]));
   const found = [...fields].flatMap((field) => {
     const times = rows.map((row) => exactTime(row.get(field)));

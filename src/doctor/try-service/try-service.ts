@@ -42,16 +42,11 @@ export interface ServiceTrial {
  * window.
  *
  * @param timeoutMs time limit of one request
- * @param only the resources to try. Default: all in the configuration
  */
-export async function tryService(
-  connection: ConnectionSettings,
-  timeoutMs: number,
-  only: readonly ResourceSettings[] = connection.resources,
-): Promise<ServiceTrial> {
+export async function tryService(connection: ConnectionSettings, timeoutMs: number): Promise<ServiceTrial> {
   const client = openProbeClient(connection, timeoutMs, { attempts: 2, maxDelayMs: RETRY_DELAY_MS });
   try {
-    return await tryAll(connection, client, only);
+    return await tryAll(connection, client);
   } finally {
     await client.close();
   }
@@ -88,12 +83,8 @@ export async function findWindowFields(
   return found;
 }
 
-async function tryAll(
-  connection: ConnectionSettings,
-  client: ServiceClient,
-  resources: readonly ResourceSettings[],
-): Promise<ServiceTrial> {
-  const { sync } = connection;
+async function tryAll(connection: ConnectionSettings, client: ServiceClient): Promise<ServiceTrial> {
+  const { sync, resources } = connection;
   const findings: Finding[] = [];
   const suggested: Record<string, ResourceSuggestions> = {};
   const sizes: number[] = [];

@@ -1,7 +1,7 @@
 import { type DateSpan, dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
 import { type Finding, ok, warning } from '../finding.js';
-import type { ProbedPage, ResourceProbe } from './service-probe.js';
+import type { ResourceProbe } from './service-probe.js';
 
 /** Clocks and zones differ, and a service may count whole days. */
 const TOLERANCE_MS = 2 * DAY_MS;
@@ -26,34 +26,15 @@ interface ColumnSummary {
   newest: DateSpan;
 }
 
-interface WindowFields {
-  /** Fields that date the window as far as the list shows, the one with its oldest value nearest to the edge first. */
-  readonly fields: readonly string[];
-  /** Why other fields were left out, by field. */
-  readonly rejected: ReadonlyMap<string, string>;
-  readonly rows: number;
-}
-
 /** A row of the lake: values as text, by field. */
 type KnownRow = Readonly<Record<string, string | null>>;
 
-/** Collects the values of a windowed list, to find the field that dates its window. */
-class WindowFieldSearch {
-  readonly #columns = new Map<string, ColumnSummary>();
-  #rows = 0;
-
-  add({ rows }: Pick<ProbedPage, 'rows'>): void {
-    for (const row of rows) {
-      this.#rows++;
-      for (const [field, text] of row) this.#note(field, text);
-    }
-  }
-
-  #note(field: string, text: string): void {
-    if (text === '') return;
+function addRow(columns: Map<string, ColumnSummary>, row: ReadonlyMap<string, string>): void {
+  for (const [field, text] of row) {
+    if (text === '') continue;
     const none = { from: Number.POSITIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
-    const column = this.#columns.get(field) ?? { filled: 0, otherForm: null, oldest: none, newest: none };
-    this.#columns.set(field, column);
+    const column = columns.get(field) ?? { filled: 0, otherForm: null, oldest: none, newest: none };
+    columns.set(field, column);
     column.filled++;
     const span = column.otherForm === null ? dateSpan(text) : null;
     if (span === null) column.otherForm ??= formOf(text);
@@ -62,32 +43,36 @@ class WindowFieldSearch {
       if (span.to > column.newest.to) column.newest = span;
     }
   }
+}
 
-  /**
-   * The columns that are filled in all rows, hold only dates, and have no value outside of the window while their oldest value lies
-   * near its edge.
-   *
-   * @param now the service's clock, milliseconds since 1970
-   */
-  result(now: number, windowMs: number): WindowFields {
-    const edge = now - windowMs;
-    const rejected = new Map<string, string>();
-    const found: { field: string; distance: number }[] = [];
-    for (const [field, column] of this.#columns) {
-      const { filled, otherForm, oldest, newest } = column;
-      const distance = (oldest.from + oldest.to) / 2 - edge;
-      if (otherForm !== null) rejected.set(field, `has a value of the form "${otherForm}", which is no date`);
-      else if (filled < this.#rows)
-        rejected.set(field, `has no value in ${this.#rows - filled} of ${this.#rows} rows`);
-      else if (oldest.to < edge - TOLERANCE_MS) rejected.set(field, 'has dates before the window');
-      else if (newest.from > now + TOLERANCE_MS) rejected.set(field, 'has dates in the future');
-      else if (distance > Math.max(TOLERANCE_MS, NEAR_EDGE * windowMs)) rejected.set(field, NOT_NEAR_EDGE);
-      else if (CHANGE_TIME.test(field)) rejected.set(field, FITS_BY_CHANCE);
-      else found.push({ field, distance: Math.abs(distance) });
-    }
-    const fields = found.sort((a, b) => a.distance - b.distance).map(({ field }) => field);
-    return { fields, rejected, rows: this.#rows };
+/**
+ * Finds the columns that are filled in all rows, hold only dates, and have no value outside of the window while their oldest value
+ * lies near its edge.
+ *
+ * @param now the service's clock, milliseconds since 1970
+ * @returns `fields`: the one with its oldest value nearest to the edge first; `rejected`: why others were left out, by field
+ */
+function judgeColumns(
+  columns: ReadonlyMap<string, ColumnSummary>,
+  rows: number,
+  now: number,
+  windowMs: number,
+) {
+  const edge = now - windowMs;
+  const rejected = new Map<string, string>();
+  const found: { field: string; distance: number }[] = [];
+  for (const [field, { filled, otherForm, oldest, newest }] of columns) {
+    const distance = (oldest.from + oldest.to) / 2 - edge;
+    if (otherForm !== null) rejected.set(field, `has a value of the form "${otherForm}", which is no date`);
+    else if (filled < rows) rejected.set(field, `has no value in ${rows - filled} of ${rows} rows`);
+    else if (oldest.to < edge - TOLERANCE_MS) rejected.set(field, 'has dates before the window');
+    else if (newest.from > now + TOLERANCE_MS) rejected.set(field, 'has dates in the future');
+    else if (distance > Math.max(TOLERANCE_MS, NEAR_EDGE * windowMs)) rejected.set(field, NOT_NEAR_EDGE);
+    else if (CHANGE_TIME.test(field)) rejected.set(field, FITS_BY_CHANCE);
+    else found.push({ field, distance: Math.abs(distance) });
   }
+  const fields = found.sort((a, b) => a.distance - b.distance).map(({ field }) => field);
+  return { fields, rejected };
 }
 
 /**
@@ -135,21 +120,23 @@ export async function findWindowField(
   windowMs: number,
 ): Promise<FoundWindow> {
   const { name, windowField: configured } = probe.resource;
-  const search = new WindowFieldSearch();
+  const columns = new Map<string, ColumnSummary>();
+  let rows = 0;
   const listed = new Set<string>();
   let cursor: Parameters<ResourceProbe['page']>[0]['cursor'] = null;
   for (let pages = 0; ; pages++) {
     const page = await probe.page({ limit: pageSize, cursor });
     if (page.kind !== 'page' || (pages === MAX_PAGES && page.nextCursor !== null))
       return noField(`${name}: the date field was not searched for: the list is too long or cannot be read`);
-    search.add(page);
+    rows += page.rows.length;
+    for (const row of page.rows) addRow(columns, row);
     const before = listed.size;
     for (const key of page.keys) listed.add(key);
     // A service that ignores the cursor returns the same page again.
     if (page.nextCursor === null || (page.rows.length > 0 && listed.size === before)) break;
     cursor = page.nextCursor;
   }
-  const { fields, rejected, rows } = search.result(now, windowMs);
+  const { fields, rejected } = judgeColumns(columns, rows, now, windowMs);
   const unlisted: KnownRow[] = [];
   if (known !== null) for await (const { key, row } of known()) if (!listed.has(key)) unlisted.push(row);
   const inside = insideByField(fields, unlisted, { now, windowMs });

@@ -49,11 +49,6 @@ export function serverSpec(kind: ServerKind): ServerSpec {
   return specs[kind];
 }
 
-/** Whether a command-line argument is the name of a server. */
-export function isServerKind(word: string): word is ServerKind {
-  return Object.hasOwn(specs, word);
-}
-
 /** A command that `go install` can build. */
 interface GoCommand {
   /** Import path without the version. */

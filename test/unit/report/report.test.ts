@@ -159,7 +159,7 @@ describe('a bar chart', () => {
       title: String(value),
       pieces: [['rows', value] as const],
     }));
-    expect(heights(barChart({ label: 'x', bars }).text)).toEqual([72, 36, 1.5]);
+    expect(heights(barChart('x', bars).text)).toEqual([72, 36, 1.5]);
     const stacked = {
       title: '',
       pieces: [
@@ -167,12 +167,12 @@ describe('a bar chart', () => {
         ['updated', 10],
       ],
     } as const;
-    expect(heights(barChart({ label: 'x', bars: [stacked] }).text)).toEqual([54, 18]);
+    expect(heights(barChart('x', [stacked]).text)).toEqual([54, 18]);
   });
 
   it('marks failed and missing runs below the axis, with the reason as a tooltip', () => {
     const bars = (['failed', 'missed'] as const).map((mark) => ({ title: `why ${mark}`, pieces: [], mark }));
-    const { text } = barChart({ label: 'x', bars });
+    const { text } = barChart('x', bars);
     for (const mark of ['failed', 'missed']) {
       expect(text).toMatch(new RegExp(`<title>why ${mark}</title>.*<rect class="${mark}" x="[^"]*" y="74"`));
     }
@@ -180,7 +180,7 @@ describe('a bar chart', () => {
 
   it('draws no bars for no runs', () => {
     for (const bars of [[], [{ title: '', pieces: [] }]]) {
-      expect(barChart({ label: 'x', bars }).text).not.toMatch(/NaN|Infinity/);
+      expect(barChart('x', bars).text).not.toMatch(/NaN|Infinity/);
     }
   });
 });

@@ -85,7 +85,7 @@ function reachFirst<T>(
 const OPTIONAL_TEMPORAL_TIMEOUT_MS = 4_000;
 
 /**
- * Runs the work of a command that also works with the lake alone. If Temporal is out of reach, it notes that and passes
+ * Runs the work of a command that also works with the lake alone. If Temporal is unreachable, it notes that and passes
  * `null`.
  *
  * @param instead a sentence that says what the command shows without Temporal

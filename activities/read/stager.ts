@@ -10,6 +10,7 @@ import { newerByField } from '../../src/lake/rows/newer.js';
 import { writeQuarantine } from '../../src/lake/rows/people-csv.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import { ReadProgress, withMark } from '../../src/lake/run/read-progress.js';
+import { serviceClockAtRequest } from '../../src/lake/run/watermark.js';
 import { finalFailure } from '../shared/failures.js';
 import type { Staging } from '../shared/staging.js';
 import type { FetchedPage } from './page-chain.js';
@@ -122,6 +123,7 @@ export class Stager {
     const marks = this.#marks(received.value, chainChanged);
     if (chainChanged) this.#progress.restart();
     const kept = this.#take(received.value);
+    const serviceClock = serviceClockAtRequest(received);
     this.#ahead = {
       ...this.#ahead,
       ...next,
@@ -136,9 +138,9 @@ export class Stager {
       repaired: this.#ahead.repaired + received.repaired,
       isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
-      serviceStart: this.#ahead.pages === 0 ? received.serviceDate : this.#ahead.serviceStart,
+      serviceStart: this.#ahead.pages === 0 ? serviceClock : this.#ahead.serviceStart,
       began: this.#ahead.began ?? now,
-      readStart: this.#ahead.readPages === 0 ? received.serviceDate : this.#ahead.readStart,
+      readStart: this.#ahead.readPages === 0 ? serviceClock : this.#ahead.readStart,
       readBegan: this.#ahead.readBegan ?? now,
       readPages: this.#ahead.readPages + 1,
     };

@@ -79,7 +79,7 @@ export interface Stage {
   readonly updatedSince: UtcSeconds | null;
   /** Pages of this reading. */
   readonly readPages: number;
-  /** `Date` header of this reading's first response, milliseconds since 1970; `null` if it had none. */
+  /** The service's clock when this reading's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
   readonly readStart: number | null;
   /** The workflow's clock at the same time; `null` before that response. */
   readonly readBegan: number | null;
@@ -111,7 +111,7 @@ export interface Stage {
   readonly repaired: number;
   /** Whether a reading of the whole list got an empty body, as with status 204. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
-  /** `Date` header of the run's first response, milliseconds since 1970; `null` if it had none. */
+  /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
   readonly serviceStart: number | null;
   /** The workflow's clock at the same time; `null` before that response. */
   readonly began: number | null;

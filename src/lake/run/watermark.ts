@@ -13,8 +13,22 @@ export function fromUtcSeconds(time: UtcSeconds): number {
 interface RunClocks {
   /** Start of the run on the workflow's clock, milliseconds since 1970. */
   readonly startedAt: number;
-  /** `Date` header of the run's first response, milliseconds since 1970; `null` if it has none. */
+  /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
   readonly serviceStart: number | null;
+}
+
+/**
+ * The service's clock when a request was sent. `Date` is the time of the response, and a service that needs minutes for it does
+ * not show what changed meanwhile. Both are in whole seconds, as `Date` is: the overlap is at least one.
+ */
+export function serviceClockAtRequest({
+  serviceDate,
+  durationMs,
+}: {
+  readonly serviceDate: number | null;
+  readonly durationMs: number;
+}): number | null {
+  return serviceDate === null ? null : serviceDate - 1000 * Math.floor(durationMs / 1000);
 }
 
 /** Start of the run. By default the earlier of both clocks, which is always safe (docs/explanation/guarantees.md#watermark). */

@@ -1,6 +1,7 @@
 import type { ByteString } from '../../core/brands.js';
+import { compareWith, decimalLimit } from '../../core/decimal.js';
 import type { CsvSettings } from '../../core/settings.js';
-import { parseIsoTime } from '../../core/utc-time.js';
+import { readIsoTime } from '../../core/utc-time.js';
 import { cellEnd, readCell } from './csv.js';
 import { cellDecoder, type Escaping } from './escaping.js';
 import { payloadAt } from './row.js';
@@ -9,18 +10,18 @@ const NUMBER = /^-?\d+(\.\d+)?$/;
 
 /** Whether `a` is later than `b`, both values of an "updated at" field; `null` if they are equal or not comparable (docs/explanation/guarantees.md#newest-wins). */
 export function isLater(a: string | null | undefined, b: string | null | undefined): boolean | null {
-  const left = instant(a);
-  const right = instant(b);
-  if (left?.kind !== right?.kind || left === null || right === null || left.at === right.at) return null;
-  return left.at > right.at;
+  const order = a && b ? compared(a, b) : 0;
+  return order === 0 ? null : order > 0;
 }
 
-/** Parses a number or a date. The two kinds are never compared with each other. */
-function instant(value: string | null | undefined): { kind: 'number' | 'date'; at: number } | null {
-  if (value === null || value === undefined) return null;
-  if (NUMBER.test(value)) return { kind: 'number', at: Number(value) };
-  const at = parseIsoTime(value);
-  return at === null ? null : { kind: 'date', at };
+/**
+ * Compares two numbers, of any length, or two dates, to the microsecond: negative, 0 or positive, and 0 for values that cannot
+ * be compared, such as a number and a date.
+ */
+function compared(a: string, b: string): number {
+  if (NUMBER.test(a)) return NUMBER.test(b) ? compareWith(a, decimalLimit(b))! : 0;
+  const [left, right] = [readIsoTime(a), readIsoTime(b)];
+  return left === null || right === null ? 0 : left.seconds - right.seconds || left.micros - right.micros;
 }
 
 /** How values are written in a row. */

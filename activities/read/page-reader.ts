@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../src/api/json/page.js';
+import { SameColumnError } from '../../src/api/json/record.js';
 import { type ByteString, type Cells, toByteString } from '../../src/core/brands.js';
 import { ConfigurationError } from '../../src/core/errors.js';
 import { RowBuffer, RowWriter } from '../../src/lake/chunk/row-buffer.js';
@@ -88,6 +89,8 @@ export class PageReader {
         turnEnds = performance.now() + MAX_TURN_MS;
       }
     } catch (error) {
+      if (error instanceof SameColumnError)
+        throw new ConfigurationError(`${this.#resource}: ${error.message}. Nothing was published.`, error);
       throw error instanceof TooManyColumnsError ? this.#tooManyColumns(error) : error;
     }
   }

@@ -1,4 +1,6 @@
-import type { ByteString, Cells } from '../../core/brands.js';
+import { type ByteString, type Cells, fromByteString } from '../../core/brands.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { shownName } from '../../core/text-budget.js';
 import { type MutableFacts, noteNumber, noteString } from '../../core/value-facts.js';
 import type { JsonScanner } from '../../json/scanner.js';
 
@@ -31,6 +33,15 @@ interface Step {
   column: number | undefined;
 }
 
+/** Two fields of one record have the same flattened name and different values, and a row could hold only one of them. */
+export class SameColumnError extends ConfigurationError {
+  constructor(field: ByteString) {
+    super(`two fields of a record both become the column "${shownName(fromByteString(field))}" and differ`, {
+      remedy: 'Set another `csv.separator`, or `csv: { nested: json }`, for the resource.',
+    });
+  }
+}
+
 /** Objects below this level are not flattened but kept as one cell. It bounds column names and the stack. */
 const MAX_FLATTENED_LEVELS = 32;
 
@@ -43,6 +54,8 @@ export class RecordReader {
   readonly #columns: FieldColumns;
   readonly #flatten: ByteString | null;
   #steps: (Step | undefined)[] = [];
+  /** For each column, the field that it was last read from, with the names of the enclosing fields, if objects are flattened. */
+  readonly #paths: string[] = [];
 
   constructor(scanner: JsonScanner, columns: FieldColumns, flatten: ByteString | null) {
     this.#scanner = scanner;
@@ -100,19 +113,40 @@ export class RecordReader {
     }
     step.column ??= this.#columns.columnOf(step.field);
     if (step.column < 0) scanner.skip();
-    else cells[step.column] = this.#cell(code, step.column);
+    else this.#put(cells, step.column, this.#cell(code, step.column), step);
   }
 
-  #value(cells: Cells, field: ByteString, level = 0): void {
+  #value(cells: Cells, field: ByteString, path: string = field, level = 0): void {
     const scanner = this.#scanner;
     const code = scanner.peek();
-    if (code === 0x7b && this.#flatten !== null && this.#flattened(cells, field, level)) return;
+    if (code === 0x7b && this.#flatten !== null && this.#flattened(cells, field, path, level)) return;
     const column = this.#columns.columnOf(field);
     if (column < 0) {
       scanner.skip();
       return;
     }
-    cells[column] = this.#cell(code, column);
+    this.#put(cells, column, this.#cell(code, column), { field, path });
+  }
+
+  /**
+   * The last value of a repeated field counts. But `a.b` can be a field and the field `b` of `a`: neither may get lost.
+   *
+   * @throws SameColumnError
+   */
+  #put(
+    cells: Cells,
+    column: number,
+    cell: ByteString | null,
+    { field, path = field }: { readonly field: ByteString; readonly path?: string },
+  ): void {
+    if (this.#flatten !== null) {
+      const before = cells[column] ?? null;
+      const isOther = before !== null && this.#paths[column] !== path;
+      if (isOther && cell === null) return;
+      if (isOther && cell !== before) throw new SameColumnError(field);
+      this.#paths[column] = path;
+    }
+    cells[column] = cell;
   }
 
   #cell(code: number, column: number): ByteString | null {
@@ -156,14 +190,14 @@ export class RecordReader {
   }
 
   /** Reads an object into one column for each field. Returns false for an empty object, which is kept as one cell. */
-  #flattened(cells: Cells, field: ByteString, level: number): boolean {
+  #flattened(cells: Cells, field: ByteString, path: string, level: number): boolean {
     const scanner = this.#scanner;
     const { pos: start, breaks } = scanner;
     if (level === MAX_FLATTENED_LEVELS) return false;
     let isEmpty = true;
     for (const [name] of scanner.members()) {
       isEmpty = false;
-      this.#value(cells, `${field}${this.#flatten}${name}` as ByteString, level + 1);
+      this.#value(cells, `${field}${this.#flatten}${name}` as ByteString, `${path}\0${name}`, level + 1);
     }
     if (isEmpty) {
       scanner.pos = start;

@@ -61,6 +61,39 @@ describe('A reader of pages', () => {
   });
 });
 
+describe('Two fields that become the same flattened column', () => {
+  const read = async (record: string, separator = '.') => {
+    const csv = { ...RUN.resource.csv, nested: 'flatten', separator } as const;
+    const reader = new PageReader({ ...RUN, resource: { ...RUN.resource, csv } }, []);
+    const body = toByteString(`{"data":[{"id":"k",${record}},{"id":"l"}],"page":{"nextCursor":null}}`);
+    return rowsOf(await reader.read(body))[0];
+  };
+
+  it.each([
+    ['"a.b":1,"a":{"b":2}', '.'],
+    ['"a":{"b":2},"a.b":1', '.'],
+    ['"a":{"b":{"c":1},"b.c":"1 "}', '.'],
+    ['"user_id":7,"user":{"id":8,"name":"x"}', '_'],
+    ['"_run_id":7,"_run":{"id":8}', '_'],
+  ])('stop the run if they differ: %s', async (record, separator) => {
+    await expect(read(record, separator)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      message: expect.stringContaining('two fields of a record both become the column'),
+    });
+  });
+
+  it.each([
+    ['"user_id":7,"user":{"id":7}', '_', 'k,7'],
+    ['"user_id":7,"user":{"id":null}', '_', 'k,7'],
+    ['"user_id":null,"user":{"id":7}', '_', 'k,7'],
+    ['"a":1,"a":2', '.', 'k,2'],
+    ['"a":{"b":1},"a":{"b":2}', '.', 'k,2'],
+    ['"a":1,"a":null', '.', 'k,'],
+  ])('are one value otherwise: %s', async (record, separator, row) => {
+    expect(await read(record, separator)).toBe(row);
+  });
+});
+
 describe('A page with many columns', () => {
   const wide = (columns: number, records: number) => {
     const fields = Array.from({ length: columns - 1 }, (_, at) => `"field ${at}":${at}`).join(',');

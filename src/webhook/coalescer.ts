@@ -1,17 +1,11 @@
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** The signals of one key: at most one in flight. Notices that arrive meanwhile share the next one. */
-interface KeyQueue {
-  waiting: Waiter[];
-  /** A signal is in flight, or the next one is scheduled. */
-  busy: boolean;
-}
-
 /** Sends one signal for all waiting notices; resolves when it is durable. */
 type Send = (key: string, notices: number) => Promise<void>;
+
+/** A signal that has not started, for all notices that arrive until then. */
+interface NextSignal {
+  notices: number;
+  readonly sent: Promise<void>;
+}
 
 /** Least time from the start of one signal of a resource to the start of the next, in milliseconds. */
 const SPACING_MS = 1_000;
@@ -24,7 +18,9 @@ const SPACING_MS = 1_000;
 export class Coalescer {
   readonly #send: Send;
   readonly #spacingMs: number;
-  readonly #queues = new Map<string, KeyQueue>();
+  /** By key: resolves when its last signal has ended and the next one may start. */
+  readonly #pauses = new Map<string, Promise<void>>();
+  readonly #next = new Map<string, NextSignal>();
 
   constructor(send: Send, spacingMs = SPACING_MS) {
     this.#send = send;
@@ -33,34 +29,26 @@ export class Coalescer {
 
   /** Resolves when a signal that started after this call is durable. @throws what `send` throws */
   notify(key: string): Promise<void> {
-    const queue = this.#queues.get(key) ?? { waiting: [], busy: false };
-    this.#queues.set(key, queue);
-    return new Promise((resolve, reject) => {
-      queue.waiting.push({ resolve, reject });
-      if (!queue.busy) void this.#sendNext(key, queue);
-    });
+    const pause = this.#pauses.get(key);
+    if (pause === undefined) return this.#start(key, 1);
+    const known = this.#next.get(key);
+    if (known !== undefined) {
+      known.notices++;
+      return known.sent;
+    }
+    const next: NextSignal = { notices: 1, sent: pause.then(() => this.#start(key, next.notices)) };
+    this.#next.set(key, next);
+    return next.sent;
   }
 
-  async #sendNext(key: string, queue: KeyQueue): Promise<void> {
-    const batch = queue.waiting;
-    queue.waiting = [];
-    queue.busy = true;
-    const startedAt = performance.now();
-    try {
-      await this.#send(key, batch.length);
-      for (const { resolve } of batch) resolve();
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-    setTimeout(
-      () => {
-        if (queue.waiting.length > 0) void this.#sendNext(key, queue);
-        else {
-          queue.busy = false;
-          this.#queues.delete(key);
-        }
-      },
-      Math.max(0, startedAt + this.#spacingMs - performance.now()),
-    );
+  #start(key: string, notices: number): Promise<void> {
+    this.#next.delete(key);
+    const sent = this.#send(key, notices);
+    const spacing = new Promise((resolve) => setTimeout(resolve, this.#spacingMs));
+    const pause = Promise.allSettled([sent, spacing]).then(() => {
+      if (!this.#next.has(key)) this.#pauses.delete(key);
+    });
+    this.#pauses.set(key, pause);
+    return sent;
   }
 }

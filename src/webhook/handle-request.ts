@@ -186,11 +186,9 @@ class Handler implements WebhookHandler {
 
   async #forward(connection: string, resources: readonly string[]): Promise<Answer> {
     const late = new Error('Temporal did not confirm the notice in time');
-    const sent = Promise.all(
-      resources.map((resource) => this.#coalescer.notify(`${connection}/${resource}`)),
-    );
     try {
-      await withTimeout(sent, this.#waitMs, () => late);
+      const sent = resources.map((resource) => this.#coalescer.notify(`${connection}/${resource}`));
+      await withTimeout(Promise.all(sent), this.#waitMs, () => late);
       this.#log.accept(connection, resources);
       return { status: 202, body: { resources } };
     } catch (error) {

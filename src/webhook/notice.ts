@@ -16,10 +16,9 @@ export interface NoticeRules extends Pick<WebhookSettings, 'resource' | 'kinds'>
 export function namedResourcesOf(body: Buffer, rules: NoticeRules): readonly string[] | null {
   const notice = parseJson(body);
   if (notice === undefined) return null;
-  const named = flattenUnlessUnknown(
-    [...new Set(valuesAt(notice, rules.resource))].map((found) => resourcesForText(found, rules)),
-  );
-  return named === null ? null : rules.resources.filter((name) => named.includes(name));
+  const named = [...new Set(valuesAt(notice, rules.resource))].map((found) => resourcesForText(found, rules));
+  if (named.includes(null)) return null;
+  return rules.resources.filter((name) => named.some((names) => names?.includes(name)));
 }
 
 /** The JSON value of a body; `undefined` if it is no JSON. */
@@ -29,11 +28,6 @@ export function parseJson(body: Buffer): unknown {
   } catch {
     return undefined;
   }
-}
-
-function flattenUnlessUnknown(parts: readonly (readonly string[] | null)[]): readonly string[] | null {
-  if (parts.length === 0 || parts.some((part) => part === null)) return null;
-  return (parts as readonly (readonly string[])[]).flat();
 }
 
 /** Order of precedence: an exact kind, the name of a resource, the kind with the longest matching prefix. */

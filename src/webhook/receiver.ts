@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SecretReader } from '../api/index.js';
 import { errorMessage } from '../core/errors.js';
-import type { SignatureSettings, WebhookSettings } from '../core/settings.js';
+import type { WebhookSettings } from '../core/settings.js';
 import type { NoticeRules } from './notice.js';
 import { type SignatureFailure, signatureFailure } from './signature.js';
 
@@ -79,12 +79,9 @@ export class Receiver {
     };
     const failure = signatureFailure(signature, secret, { header, body, now: this.#context.now() });
     if (failure === null) return null;
-    this.#context.warn(this.#describe(failure, signature));
+    const what = `${FAILURE_TEXTS[failure]} ${signature.header}`;
+    this.#context.warn(`${this.name}: a notice ${what}; answered 401`);
     return refusal(401, 'the notice is not signed as configured');
-  }
-
-  #describe(failure: SignatureFailure, { header }: SignatureSettings): string {
-    return `${this.name}: a notice ${FAILURE_TEXTS[failure]} ${header}; answered 401`;
   }
 
   async #readSecret(): Promise<string> {

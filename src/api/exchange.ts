@@ -66,7 +66,9 @@ export async function exchange(
   const serviceDate = date === null ? null : parseHttpDate(date, nowMs);
   if (!isSuccess(status)) {
     const { text, isDecoded } = await readErrorText(chunks, headers, MAX_ERROR_BYTES);
-    const retryAfterMs = requiredWaitMs(headers, { serviceDateMs: serviceDate, nowMs });
+    const clock = { serviceDateMs: serviceDate, nowMs };
+    const requested = parseRetryAfter(headerOf(headers, 'retry-after'), clock);
+    const retryAfterMs = requested ?? (isLimitUsedUp({ headers }) ? resetDelayMs(headers, clock) : null);
     const isAll = isDecoded && isWhole && endIsMarked(head);
     return { kind: 'failure', ...head, serviceDate, retryAfterMs, text, isWhole: isAll };
   }
@@ -81,15 +83,6 @@ export async function exchange(
 function endIsMarked({ status, headers }: ResponseHead): boolean {
   if (status === 204 || status === 205) return true;
   return headerOf(headers, 'content-length') !== null || headerOf(headers, 'transfer-encoding') !== null;
-}
-
-function requiredWaitMs(
-  headers: IncomingHttpHeaders,
-  clock: { readonly serviceDateMs: number | null; readonly nowMs: number },
-): number | null {
-  const requested = parseRetryAfter(headerOf(headers, 'retry-after'), clock);
-  if (requested !== null || !isLimitUsedUp({ headers })) return requested;
-  return resetDelayMs(headers, clock);
 }
 
 /** A response as it arrived, with its body still encoded. */
@@ -112,109 +105,64 @@ function readResponse(
   request: HttpRequest,
   http: HttpSettings,
 ): Promise<RawResponse> {
-  const { method, origin, path, headers = {}, body = null, signal } = request;
+  const { method, origin, path, headers = {}, body = null, signal, onSend } = request;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const { headersTimeoutMs: headersTimeout, bodyTimeoutMs: bodyTimeout } = http;
-    dispatcher.dispatch(
-      { method, origin, path, headers, body, headersTimeout, bodyTimeout },
-      new ResponseReader(request, http, resolve, reject),
-    );
-  });
-}
-
-class ResponseReader implements Dispatcher.DispatchHandler {
-  readonly #request: HttpRequest;
-  readonly #maxBytes: number;
-  readonly #resolve: (response: RawResponse) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = (): void => this.#stop(this.#request.signal?.reason);
-  readonly #chunks = new ChunkList();
-  #controller: Dispatcher.DispatchController | null = null;
-  #hasEnded = false;
-  #head: ResponseHead | null = null;
-  #bytes = 0;
-
-  constructor(
-    request: HttpRequest,
-    http: HttpSettings,
-    resolve: (response: RawResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#request = request;
-    this.#maxBytes = http.maxBodyBytes;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    const chunks = new ChunkList();
+    let bytes = 0;
+    let head: ResponseHead | null = null;
+    let controller: Dispatcher.DispatchController | null = null;
+    let hasEnded = false;
+    const end = (): void => {
+      hasEnded = true;
+      clearTimeout(timer);
+      // Otherwise the caller's signal keeps one listener per request.
+      signal?.removeEventListener('abort', onAbort);
+    };
+    /** The status of an error matters most, so a failure only shortens its text. The caller's own signal ends everything. */
+    const fail = (error: unknown): void => {
+      if (hasEnded) return;
+      end();
+      if (signal?.aborted) reject(signal.reason);
+      else if (head === null || isSuccess(head.status)) reject(error);
+      else resolve({ ...head, chunks: chunks.chunks(), isWhole: false });
+    };
+    /** Ends the exchange before its time. */
+    const stop = (reason: unknown): void => {
+      fail(reason);
+      controller?.abort(reason as Error);
+    };
+    const onAbort = (): void => stop(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
     // From the dispatch to the last byte of the body.
-    this.#timer = setTimeout(() => this.#stop(tooSlow(http.responseTimeoutMs)), http.responseTimeoutMs);
-    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  /** undici calls it again if it writes the same request to another connection. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // A request that was stopped while it waited for a connection is dropped here without being sent.
-    if (this.#hasEnded) controller.abort(new Error('the request was stopped before it was sent'));
-    else this.#request.onSend?.();
-  }
-
-  onResponseStart(
-    _: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-    reason = '',
-  ): void {
-    // An interim response (RFC 9110 15.2).
-    if (status < 200) return;
-    this.#head = { status, headers, reason };
-  }
-
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes <= (this.#isSuccess() ? this.#maxBytes : MAX_ERROR_BYTES)) this.#chunks.add(chunk);
-    else this.#stop(tooLarge(this.#maxBytes));
-  }
-
-  onResponseEnd(): void {
-    this.#end();
-    this.#resolve(this.#response(this.#head!, true));
-  }
-
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error);
-  }
-
-  /** Ends the exchange before its time. */
-  #stop(reason: unknown): void {
-    this.#fail(reason);
-    this.#controller?.abort(reason as Error);
-  }
-
-  /** The status of an error matters most, so a failure only shortens its text. The caller's own signal ends everything. */
-  #fail(error: unknown): void {
-    if (this.#hasEnded) return;
-    this.#end();
-    const { signal } = this.#request;
-    if (signal?.aborted) this.#reject(signal.reason);
-    else if (this.#head !== null && !this.#isSuccess()) this.#resolve(this.#response(this.#head, false));
-    else this.#reject(error);
-  }
-
-  #response(head: ResponseHead, isWhole: boolean): RawResponse {
-    return { ...head, chunks: this.#chunks.chunks(), isWhole };
-  }
-
-  #isSuccess(): boolean {
-    return this.#head !== null && isSuccess(this.#head.status);
-  }
-
-  #end(): void {
-    this.#hasEnded = true;
-    clearTimeout(this.#timer);
-    // Otherwise the caller's signal keeps one listener per request.
-    this.#request.signal?.removeEventListener('abort', this.#onAbort);
-  }
+    const timer = setTimeout(() => stop(tooSlow(http.responseTimeoutMs)), http.responseTimeoutMs);
+    const { headersTimeoutMs: headersTimeout, bodyTimeoutMs: bodyTimeout } = http;
+    const options = { method, origin, path, headers, body, headersTimeout, bodyTimeout };
+    dispatcher.dispatch(options, {
+      // undici calls it again if it writes the same request to another connection.
+      onRequestStart(started) {
+        controller = started;
+        // A request that was stopped while it waited for a connection is dropped here without being sent.
+        if (hasEnded) started.abort(new Error('the request was stopped before it was sent'));
+        else onSend?.();
+      },
+      onResponseStart(_, status, responseHeaders, reason) {
+        // Below 200, it is an interim response (RFC 9110 15.2).
+        if (status >= 200) head = { status, headers: responseHeaders, reason: reason ?? '' };
+      },
+      onResponseData(_, chunk) {
+        bytes += chunk.length;
+        const limit = head !== null && isSuccess(head.status) ? http.maxBodyBytes : MAX_ERROR_BYTES;
+        if (bytes <= limit) chunks.add(chunk);
+        else stop(tooLarge(http.maxBodyBytes));
+      },
+      onResponseEnd() {
+        end();
+        resolve({ ...head!, chunks: chunks.chunks(), isWhole: true });
+      },
+      onResponseError: (_, error) => fail(error),
+    });
+  });
 }
 
 /** Chunks below this size are joined, bytes. */

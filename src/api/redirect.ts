@@ -1,15 +1,9 @@
+import type { HttpRequest } from './exchange.js';
+
 /** The longest chain of redirects that is followed. */
 export const MAX_REDIRECTS = 5;
 
 const FOLLOWED: readonly number[] = [301, 302, 303, 307, 308];
-
-/** The part of a request that decides whether a redirect is followed. */
-interface Redirected {
-  readonly method: string;
-  readonly origin: string;
-  /** Path and query. */
-  readonly path: string;
-}
 
 /**
  * The path and query that a redirect leads to (RFC 9110 15.4); null if it is not followed. Only a GET to the same origin
@@ -18,7 +12,11 @@ interface Redirected {
  * Servers that add a slash to a path often drop the query, and the request would then read another page. So each parameter
  * of the request that the new location does not name is kept.
  */
-export function redirectPath(status: number, location: string | null, request: Redirected): string | null {
+export function redirectPath(
+  status: number,
+  location: string | null,
+  request: Pick<HttpRequest, 'method' | 'origin' | 'path'>,
+): string | null {
   const { method, origin, path } = request;
   if (method !== 'GET' || location === null || !FOLLOWED.includes(status)) return null;
   const base = origin + path;

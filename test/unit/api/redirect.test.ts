@@ -3,7 +3,7 @@ import { redirectPath } from '../../../src/api/redirect.js';
 
 const origin = 'https://t.example';
 const path = '/api/public/v2/tasks?limit=10&cursor=a%2Bb';
-const to = (location: string | null, status = 301, method = 'GET') =>
+const to = (location: string | null, status = 301, method: 'GET' | 'POST' | 'PUT' = 'GET') =>
   redirectPath(status, location, { method, origin, path });
 
 describe('a redirect of a read', () => {
@@ -45,7 +45,7 @@ describe('a redirect of a read', () => {
     [304, 'GET'],
     [307, 'POST'],
     [308, 'PUT'],
-  ])('a redirect of a read with status %i to a %s is not followed', (status, method) => {
+  ] as const)('a redirect of a read with status %i to a %s is not followed', (status, method) => {
     expect(to('/api/public/v2/tasks/', status, method)).toBeNull();
   });
 });

@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { TextDecoder } from 'node:util';
 import { constants, createGunzip } from 'node:zlib';
 import { type ByteString, fromByteString, readByteString, toByteString } from '../core/brands.js';
-import { type ErrorCode, WorktrackError } from '../core/errors.js';
+import { type ErrorCode, errorMessage, WorktrackError } from '../core/errors.js';
+import { systemCode } from '../core/system-error.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
@@ -117,7 +118,12 @@ async function decodeInto(
     }
     return sink;
   } catch (error) {
-    throw isZlibError(error) ? decodingError(error) : error;
+    const code = systemCode(error) ?? '';
+    if (code === 'Z_BUF_ERROR')
+      throw new BodyError('truncated', 'The gzip body is truncated.', { cause: error });
+    if (!code.startsWith('Z_')) throw error;
+    const message = `The body is not valid gzip: ${errorMessage(error)}.`;
+    throw new BodyError('undecodable', message, { cause: error });
   } finally {
     decoder.destroy();
   }
@@ -147,30 +153,12 @@ export function tooSlow(limitMs: number): BodyError {
   );
 }
 
-function isZlibError(error: unknown): error is NodeJS.ErrnoException {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
-  return code?.startsWith('Z_') ?? false;
-}
-
-function decodingError(error: NodeJS.ErrnoException): BodyError {
-  if (error.code === 'Z_BUF_ERROR') {
-    return new BodyError('truncated', 'The gzip body is truncated.', { cause: error });
-  }
-  return new BodyError('undecodable', `The body is not valid gzip: ${error.message}.`, { cause: error });
-}
-
-/** The text of a body, and the number of its invalid byte sequences that became U+FFFD. */
-interface DecodedText {
-  readonly text: ByteString;
-  readonly replaced: number;
-}
-
 /**
  * Decodes the bytes of a body. JSON must be UTF-8 (RFC 8259 section 8.1), so valid UTF-8 is read as such, whatever the
  * Content-Type declares. Otherwise UTF-16 is recognized by its byte order mark or its zero bytes, and after that the
  * declared charset counts. A byte order mark is removed.
  */
-function decodeText(bytes: Buffer, headers: IncomingHttpHeaders): DecodedText {
+function decodeText(bytes: Buffer, headers: IncomingHttpHeaders): Omit<Body, 'bytes'> {
   const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   const encoding = utf16Of(bytes);
   if (encoding === null && isUtf8(bytes)) return { text: readByteString(bytes.subarray(start)), replaced: 0 };
@@ -210,7 +198,7 @@ function decoderOf(label: string | null): TextDecoder | null {
  * One invalid value must not block all other rows, so invalid sequences become U+FFFD, like lone surrogates
  * (docs/explanation/guarantees.md#values), and are counted for a warning.
  */
-function decodeLossy(bytes: Buffer): DecodedText {
+function decodeLossy(bytes: Buffer): Omit<Body, 'bytes'> {
   const text = toByteString(bytes.toString('utf8'));
   return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
 }
@@ -226,17 +214,18 @@ export const ACCEPTED_CODING = 'gzip';
 const CODINGS: readonly string[] = ['gzip', 'br', 'deflate', 'compress', 'zstd', 'dcb', 'dcz', 'exi'];
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 
-/** How to read a body: as it is, as gzip, or not at all, because the service used a coding that no request accepts. */
-type Coding = 'identity' | 'gzip' | 'unsupported';
-
 /**
  * The coding of a body (RFC 9110 8.4). The label alone does not decide: some services put a charset or `none` into
  * Content-Encoding, and some proxies decode a body and keep its label. An unknown token means identity. No text begins
  * with the first bytes of gzip, so these show whether a body is gzip.
  *
  * @param chunks the body as it arrived
+ * @returns `unsupported`: a coding that no request accepts
  */
-function codingOf(headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Coding {
+function codingOf(
+  headers: IncomingHttpHeaders,
+  chunks: readonly Buffer[],
+): 'identity' | 'gzip' | 'unsupported' {
   const codings = (headerOf(headers, 'content-encoding') ?? '')
     .split(',')
     .map((token) => token.trim().toLowerCase().replace(/^x-/, ''))

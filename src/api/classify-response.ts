@@ -34,11 +34,6 @@ function statusClassPattern(status: number): StatusPattern | null {
   return null;
 }
 
-/** A response other than 2xx, as far as its classification needs it. */
-export interface Classifiable extends ResponseSigns {
-  readonly status: number;
-}
-
 /** What a response means, and why. */
 interface Classification {
   readonly kind: StatusClass;
@@ -59,7 +54,7 @@ const CONTENT_STATUSES: readonly number[] = [400, 409, 422];
  * @param purpose in a write, evidence never changes the meaning of 400, 409 and 422
  */
 export function classifyResponse(
-  response: Classifiable,
+  response: ResponseSigns,
   mapping: ErrorMapping,
   purpose: 'read' | 'write',
 ): Classification {
@@ -105,8 +100,9 @@ export function refusalScope(status: number, message: string | null): RefusalSco
   return 'grant';
 }
 
-/** What a response shows besides its status. */
-interface ResponseSigns {
+/** A response, as far as its classification needs it. */
+export interface ResponseSigns {
+  readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** The reason phrase of the status line, such as `rate limit exceeded`. */
   readonly reason: string;

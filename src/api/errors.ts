@@ -1,4 +1,5 @@
 import { type ErrorCode, WorktrackError } from '../core/errors.js';
+import { systemCode } from '../core/system-error.js';
 
 /**
  * What a classification rests on: the status; a header that says when to come back or that a limit is used up; the words
@@ -142,18 +143,14 @@ export class NotFoundError extends ServiceError {
   override readonly kind = 'not-found';
 }
 
-interface BrokenPromiseErrorOptions extends ServiceErrorOptions {
-  /** Index of the invalid record in `data`, from 0. */
-  readonly row?: number | null | undefined;
-}
-
 /** A well-formed response that violates the API, such as a list without `data`. A retry does not help. */
 export class BrokenPromiseError extends ServiceError {
   readonly code: ErrorCode = 'SERVICE_BROKEN_PROMISE';
   override readonly kind = 'broken-promise';
+  /** Index of the invalid record in `data`, from 0. */
   readonly row: number | null;
 
-  constructor(message: string, options: BrokenPromiseErrorOptions = {}) {
+  constructor(message: string, options: ServiceErrorOptions & { readonly row?: number | null } = {}) {
     super(message, options);
     this.row = options.row ?? null;
   }
@@ -189,7 +186,7 @@ export function mayBeTooHeavy(error: unknown): boolean {
       return GAVE_UP.has(error.status);
     case 'network':
     case 'timeout':
-      return !UNREACHABLE.has((error.cause as { code?: unknown } | undefined)?.code);
+      return !UNREACHABLE.has(systemCode(error.cause));
     default:
       return error.reason === 'cut';
   }

@@ -5,10 +5,10 @@ export { isUtcSeconds } from '../core/utc-time.js';
 export { BACKOFF_BASE_MS, backoffDelayMs } from './backoff.js';
 export { type Acquired, type Lease, RateBudget } from './budget.js';
 export {
-  type Classifiable,
   classifyResponse,
   classifyStatus,
   isSuccess,
+  type ResponseSigns,
   refusalScope,
 } from './classify-response.js';
 export {

@@ -32,13 +32,8 @@ export function targetPath({ name, notify }: ConnectionSettings, target: NotifyT
  *
  * @throws ConfigurationError for a URL, key or header that cannot be read or used; TransientError without an answer
  */
-export async function postAlert({
-  connection,
-  target,
-  message,
-  named,
-  signal,
-}: Posting): Promise<JsonAnswer> {
+export async function postAlert(posting: Posting): Promise<JsonAnswer> {
+  const { connection, target, message, named, signal } = posting;
   const path = targetPath(connection, target);
   const url =
     typeof target.url === 'string'

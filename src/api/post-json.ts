@@ -2,6 +2,7 @@ import { type Dispatcher, request } from 'undici';
 import { proxyFor } from '../core/proxy.js';
 import { parseRetryAfter } from '../core/retry-after.js';
 import { systemCode } from '../core/system-error.js';
+import { headerOf } from './body.js';
 import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors.js';
 
@@ -48,14 +49,8 @@ function proxyDispatcher(url: string): Dispatcher | null {
  *
  * @throws ConfigurationError for an invalid proxy; TransientError without a response, and the signal's reason when aborted
  */
-export async function postJson({
-  url,
-  headers,
-  body,
-  timeoutMs,
-  signal,
-  name,
-}: JsonPost): Promise<JsonAnswer> {
+export async function postJson(post: JsonPost): Promise<JsonAnswer> {
+  const { url, headers, body, timeoutMs, signal, name } = post;
   const timeout = AbortSignal.timeout(timeoutMs);
   const dispatcher = proxyDispatcher(url);
   try {
@@ -67,16 +62,9 @@ export async function postJson({
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
     const text = await textOf(response.body).catch(() => '');
-    const { [RETRY_AFTER]: retryAfter } = response.headers;
-    const now = Date.now();
-    return {
-      status: response.statusCode,
-      retryAfterMs:
-        typeof retryAfter === 'string'
-          ? parseRetryAfter(retryAfter, { serviceDateMs: null, nowMs: now })
-          : null,
-      text,
-    };
+    const clock = { serviceDateMs: null, nowMs: Date.now() };
+    const retryAfterMs = parseRetryAfter(headerOf(response.headers, 'retry-after'), clock);
+    return { status: response.statusCode, retryAfterMs, text };
   } catch (error) {
     signal?.throwIfAborted();
     const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : systemCode(error);
@@ -85,8 +73,6 @@ export async function postJson({
     throw new TransientError(problem, { reason: 'network' });
   }
 }
-
-const RETRY_AFTER = 'retry-after';
 
 async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];

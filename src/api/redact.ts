@@ -1,3 +1,5 @@
+import { systemCode } from '../core/system-error.js';
+
 /** Replaces a secret. */
 export const REDACTED = '[redacted]';
 
@@ -20,8 +22,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   // Longest first: otherwise a secret that begins with another secret would be replaced only in part.
   const patterns = [...known]
     .sort((a, b) => b.length - a.length)
-    .flatMap((secret) => [anyEscaping(secret), ...base64Forms(secret)])
-    .map((source) => new RegExp(source, 'g'));
+    .flatMap((secret) => [new RegExp(anyEscaping(secret), 'g'), ...base64Forms(secret)]);
   return (text) => {
     const cleaned = patterns.reduce((rest, pattern) => rest.replace(pattern, REDACTED), text);
     return cleaned.replace(BEARER, `Bearer ${REDACTED}`);
@@ -42,14 +43,10 @@ export function createRecordRedactor(names: readonly string[]): Redactor {
     .sort((a, b) => b.length - a.length)
     .flatMap((name) => {
       const plain = anyEscaping(name);
-      if (name.length >= MIN_ANYWHERE_CHARS) return [new RegExp(plain, 'gi'), ...base64Patterns(name)];
+      if (name.length >= MIN_ANYWHERE_CHARS) return [new RegExp(plain, 'gi'), ...base64Forms(name)];
       return [new RegExp(`(?<!${WORD})${plain}(?!${WORD})`, 'gi')];
     });
   return (text) => patterns.reduce((rest, pattern) => rest.replace(pattern, HIDDEN), text);
-}
-
-function base64Patterns(text: string): RegExp[] {
-  return base64Forms(text).map((source) => new RegExp(source, 'g'));
 }
 
 /**
@@ -101,7 +98,7 @@ function literal(text: string): string {
  * The Base64 characters (RFC 4648) that depend only on the secret, for each of its three possible offsets within a group
  * of three bytes. Offset 0 is also the form of a secret that is encoded alone, so its last characters match too.
  */
-function base64Forms(secret: string): string[] {
+function base64Forms(secret: string): RegExp[] {
   const bytes = Buffer.from(secret, 'utf8');
   return [0, 1, 2].flatMap((offset) => {
     const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
@@ -112,7 +109,7 @@ function base64Forms(secret: string): string[] {
     const core = encoded.slice(from, to);
     if (core.length < MIN_BASE64_CHARS) return [];
     const source = [...core].map(base64Char).join('');
-    return [`${offset === 0 ? '' : '[A-Za-z0-9+/_-]?'}${source}[A-Za-z0-9+/_-]?=*`];
+    return [new RegExp(`${offset === 0 ? '' : '[A-Za-z0-9+/_-]?'}${source}[A-Za-z0-9+/_-]?=*`, 'g')];
   });
 }
 
@@ -139,8 +136,8 @@ export function safeCause(cause: unknown, redact: Redactor, depth = 0): Error {
   );
   setHidden(copy, 'name', cause.name);
   if (cause.stack !== undefined) setHidden(copy, 'stack', redact(cause.stack));
-  const code = (cause as { code?: unknown }).code;
-  if (typeof code === 'string') copy.code = code;
+  const code = systemCode(cause);
+  if (code !== null) copy.code = code;
   return copy;
 }
 

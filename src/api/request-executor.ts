@@ -2,7 +2,6 @@ import type { Dispatcher } from 'undici';
 import { fromByteString } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { SecretReader } from '../core/secrets.js';
-import type { HttpSettings } from '../core/settings.js';
 import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { ACCEPTED_CODING, headerOf } from './body.js';
@@ -59,27 +58,23 @@ const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 /** Sends requests within the rate budget and retries transient failures. */
 export class RequestExecutor {
   readonly #dispatcher: Dispatcher;
-  readonly #http: HttpSettings;
+  readonly #options: ServiceClientOptions;
   readonly #rules: ErrorRules;
-  readonly #json: 'strict' | 'lenient';
   readonly #budget: RateBudget;
   readonly #retry: RetrySettings;
   readonly #random: () => number;
   readonly #now: () => number;
-  readonly #userAgent: string;
   readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
   #redactor: { readonly key: string; readonly redact: Redactor } | null = null;
 
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#dispatcher = dispatcher;
-    this.#http = options.http;
+    this.#options = options;
     this.#rules = { mapping: options.errors, giveUpAfterMs: options.giveUpAfterMs };
-    this.#json = options.json ?? 'strict';
     this.#retry = options.retry ?? DEFAULT_RETRY;
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? Date.now;
-    this.#userAgent = options.userAgent ?? 'temporal-worktrack';
     this.#onEvent = options.onEvent ?? (() => {});
     this.#key = new SecretReader(options.apiKey, { path: 'apiKey', now: this.#now });
     this.#budget = options.budget ?? new RateBudget({ ...options.http, now: options.now });
@@ -120,7 +115,7 @@ export class RequestExecutor {
     let request: FailedRequest;
     try {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
-      request = failedRequest(operation, withRecordRedaction(this.#redact(key), operation.records));
+      request = failedRequest(operation, this.#redact(key));
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
@@ -162,7 +157,7 @@ export class RequestExecutor {
       return received(await parse(text, facts), 0);
     } catch (thrown) {
       const repaired = thrown instanceof SyntaxError ? repairJson(text) : null;
-      if (repaired !== null && this.#json === 'strict')
+      if (repaired !== null && this.#options.json !== 'lenient')
         return failed(strictJsonError(thrown as SyntaxError, request, status));
       try {
         if (repaired === null) throw thrown;
@@ -182,12 +177,12 @@ export class RequestExecutor {
       authorization: `Bearer ${key}`,
       accept: 'application/json',
       'accept-encoding': ACCEPTED_CODING,
-      'user-agent': this.#userAgent,
+      'user-agent': this.#options.userAgent ?? 'temporal-worktrack',
       ...operation.headers,
     };
     let next: HttpRequest = { ...operation, headers };
     for (let redirects = 0; ; redirects += 1) {
-      const response = await exchange(this.#dispatcher, next, this.#http, this.#now);
+      const response = await exchange(this.#dispatcher, next, this.#options.http, this.#now);
       const location = headerOf(response.headers, 'location');
       const path = response.kind === 'success' ? null : redirectPath(response.status, location, next);
       if (path === null || redirects === MAX_REDIRECTS) return response;
@@ -224,7 +219,14 @@ export class RequestExecutor {
   }
 }
 
-function failedRequest({ method, resource, displayUrl }: Operation, redact: Redactor): FailedRequest {
+/** Its redaction hides record ids too. The patterns for them are built on first use, because few requests need a message. */
+function failedRequest(operation: Operation, redactKey: Redactor): FailedRequest {
+  const { method, resource, displayUrl, records } = operation;
+  let hide: Redactor | null = null;
+  const redact = (text: string): string => {
+    hide ??= createRecordRedactor(records);
+    return hide(redactKey(text));
+  };
   return { method, resource, redact, url: () => redact(displayUrl) };
 }
 
@@ -235,16 +237,6 @@ function isExpired({ notAfter }: Operation, atMs: number): boolean {
 function expiredError(resource: string): TransientError {
   const message = `${resource}: the deadline for sending this request has passed; it was not sent.`;
   return new TransientError(message, { resource, reason: 'expired' });
-}
-
-/** Adds record ids to a redactor. The patterns are built on first use, because few requests need a message. */
-function withRecordRedaction(redact: Redactor, records: readonly string[]): Redactor {
-  if (records.length === 0) return redact;
-  let hide: Redactor | null = null;
-  return (text) => {
-    hide ??= createRecordRedactor(records);
-    return hide(redact(text));
-  };
 }
 
 /**

@@ -241,7 +241,7 @@ export function notJsonError(
   const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
   const what = `${subject(request)} answered ${status} with`;
   const options = { resource: request.resource, status, reason: 'body' } as const;
-  if (isChallenge({ headers, reason, text }))
+  if (isChallenge({ status, headers, reason, text }))
     return new TransientError(`${what} a web page or without a body. ${READING.challenge}`, {
       ...options,
       evidence: 'challenge',

@@ -16,15 +16,11 @@ export function apiRoot(baseUrl: string): string {
   return `${origin}${pathname.replace(/\/+$/, '')}${API_PATH}`;
 }
 
-/** A segment with a record id. Its value is used only in the request; messages show the placeholder. */
-interface RecordSegment {
-  readonly value: string;
-  /** The placeholder, such as `<id>`. */
-  readonly shown: string;
-}
-
-/** An unencoded part of a path. */
-export type Segment = string | RecordSegment;
+/**
+ * An unencoded part of a path. Of one with a record id, `value` is used only in the request; messages show the placeholder
+ * `shown`, such as `<id>`.
+ */
+export type Segment = string | { readonly value: string; readonly shown: string };
 
 /**
  * Joins the root and the percent-encoded path segments (RFC 3986 3.3). Throws UnsendableError for a segment that a URL

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Classifiable, classifyResponse } from '../../../src/api/index.js';
+import { classifyResponse, type ResponseSigns } from '../../../src/api/index.js';
 import { MAPPING } from './support.js';
 
-function answer(status: number, more: Partial<Classifiable> = {}): Classifiable {
+function answer(status: number, more: Partial<ResponseSigns> = {}): ResponseSigns {
   return { status, headers: {}, reason: '', text: '{"message":"Forbidden"}', ...more };
 }
 

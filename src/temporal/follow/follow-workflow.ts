@@ -42,32 +42,27 @@ export async function followWorkflow<View extends FollowedView, Result>(
   follower: Follower<View, Result>,
   options: FollowWorkflowOptions<View>,
 ): Promise<Result> {
-  const { onView } = options;
   // Queries take the workers' time, and those that arrive while a workflow continues as new stop the clock of the SDK's
   // time-skipping server for good.
-  if (onView === undefined) return follower.end(first);
+  if (options.onView === undefined) return follower.end(first);
   const following = new AbortController();
   const ended = endOf(temporal, first.workflowId, following.signal);
   try {
-    return await follower.end(await view(temporal, first, { ...options, onView, ended, follower }));
+    return await follower.end(await view(temporal, first, follower, ended, options));
   } finally {
     following.abort();
   }
-}
-
-interface ViewOptions<View extends FollowedView> extends AwaitOptions {
-  readonly onView: (view: View) => void;
-  readonly ended: Promise<void>;
-  readonly follower: Pick<Follower<View, unknown>, 'refresh'>;
 }
 
 /** Reports the progress of a workflow until its end. Returns the last view. */
 async function view<View extends FollowedView>(
   temporal: TemporalClient,
   first: View,
-  options: ViewOptions<View>,
+  follower: Pick<Follower<View, unknown>, 'refresh'>,
+  ended: Promise<void>,
+  options: FollowWorkflowOptions<View>,
 ): Promise<View> {
-  const { onView, ended, follower, everyMs = EVERY_MS } = options;
+  const { onView, everyMs = EVERY_MS } = options;
   const signal = options.signal ?? new AbortController().signal;
   const handle = temporal.client.workflow.getHandle(first.workflowId);
   const outage = new OutageTimer(`Temporal at ${temporal.address}`, options);
@@ -90,7 +85,7 @@ async function view<View extends FollowedView>(
         const absent = silent || !(await withCallTimeout(temporal, () => hasWorker(temporal, taskQueue)));
         last = { ...last, worker: absent ? 'absent' : last.worker };
       }
-      onView(last);
+      onView?.(last);
     } catch (error) {
       if (!isUnreachable(error)) throw error;
       outage.failed(grpcMessage(error));

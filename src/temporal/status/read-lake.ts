@@ -3,8 +3,7 @@ import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
 import { LakeLayoutError } from '../../lake/documents/lake-layout.js';
-import type { Manifest } from '../../lake/documents/manifest.js';
-import { readManifest } from '../../lake/documents/manifest.js';
+import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
 import { checkFence, descendsFromPublished, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
@@ -66,13 +65,14 @@ export async function ownerProblem(
 /** What the manifest of the published run says. */
 export async function publishedFacts(
   store: ObjectStore,
-  { snapshot }: Pointer,
+  pointer: Pointer | null,
 ): Promise<Pick<Manifest, 'warnings'> & { deletes: DeleteDetection | null; checks: CheckSummary | null }> {
-  const manifest: Manifest | null = await readManifest(store, snapshot);
-  if (manifest === null) {
-    const warnings = [`${snapshot} is missing, although latest.json names it`];
-    return { warnings, deletes: null, checks: null };
-  }
+  const nothing = { warnings: [], deletes: null, checks: null };
+  if (pointer === null) return nothing;
+  const { snapshot } = pointer;
+  const manifest = await readManifest(store, snapshot);
+  if (manifest === null)
+    return { ...nothing, warnings: [`${snapshot} is missing, although latest.json names it`] };
   const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
   return { warnings: manifest.warnings, deletes: manifest.deletes, checks };
 }

@@ -126,7 +126,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   const pointer = denied === null ? lake.pointer : null;
   const foreign = lake.pointer === null ? null : denied;
   const problem = lake.problem ?? (lake.pointer === null ? denied : null);
-  const known = status === null ? await withoutMirror(reading, pointer) : withMirror(status, pointer);
+  const known = await knownOf(reading, status, pointer);
   const active = activeOf(mirror);
   const rolledBack = rolledBackOf(pointer);
   const behind =
@@ -185,62 +185,49 @@ type Known = Omit<
   keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'owner' | 'source'
 >;
 
-function withMirror(status: MirrorStatus, pointer: Pointer | null): Known {
-  const { published, lastRun, tableWarning, pageSize } = status;
-  const current = pointer ?? published;
-  const snapshotAt = current === null ? null : new Date(current.publishedAt).toISOString();
-  const common = {
-    checkpoint: status.checkpoint ?? pointer?.checkpoint ?? null,
+/** What the mirror says; if it does not answer, what the lake and the exports that ended say. */
+async function knownOf(
+  { name, store, endedRuns }: Reading,
+  status: MirrorStatus | null,
+  pointer: Pointer | null,
+): Promise<Known> {
+  const current = pointer ?? status?.published ?? null;
+  const snapshotAt = current && new Date(current.publishedAt).toISOString();
+  const since = pointer === null ? Number.NEGATIVE_INFINITY : parseRunDate(pointer.runId);
+  const ended =
+    status === null
+      ? (await endedRuns()).find((run) => run.resource === name && run.startedAt > since)
+      : status.lastRun;
+  const published = { outcome: 'published', warnings: [], error: null } as const;
+  const last = ended ?? (pointer && { ...published, runId: pointer.runId });
+  const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
+  const { warnings, deletes, checks } =
+    status === null ? await publishedFacts(store, pointer) : factsOf(status, last?.warnings ?? []);
+  return {
+    checkpoint: status?.checkpoint ?? pointer?.checkpoint ?? null,
     rows: current?.rows ?? null,
     snapshotAt,
-    dataAsOf: startTime(current?.runId ?? null),
-    pageSize: pageSize ?? null,
+    dataAsOf: current && new Date(parseRunDate(current.runId)).toISOString(),
+    pageSize: status?.pageSize ?? null,
+    ...{ deletes, checks },
+    lastRun: last && {
+      runId: last.runId,
+      outcome: last.outcome,
+      publishedAt: isPublished ? snapshotAt : null,
+    },
+    ...{ warnings, error: last?.error ?? null },
+  };
+}
+
+/** What a mirror says about its last run. */
+function factsOf({ published, tableWarning }: MirrorStatus, warnings: readonly string[]) {
+  // The run that the table does not show may not be the last one.
+  const table = tableWarning === undefined ? [] : [tableWarning];
+  return {
+    warnings: [...new Set([...warnings, ...table])],
     deletes: published?.deletes ?? null,
     checks: published?.checks ?? null,
   };
-  // The run that the table does not show may not be the last one.
-  const table = tableWarning === undefined ? [] : [tableWarning];
-  const last = lastRun ?? (pointer && { ...publishedRun(pointer), warnings: [], error: null });
-  const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
-  const publishedAt = isPublished ? snapshotAt : null;
-  return {
-    ...common,
-    lastRun: last && { runId: last.runId, outcome: last.outcome, publishedAt },
-    warnings: [...new Set([...(last?.warnings ?? []), ...table])],
-    error: last?.error ?? null,
-  };
-}
-
-async function withoutMirror({ name, store, endedRuns }: Reading, pointer: Pointer | null): Promise<Known> {
-  const [failed] = (await endedRuns()).filter(({ resource }) => resource === name);
-  const isNewer =
-    failed !== undefined && (pointer === null || failed.startedAt > parseRunDate(pointer.runId));
-  const unpublished = isNewer ? failed : null;
-  const published = pointer === null ? null : publishedRun(pointer);
-  const facts =
-    pointer === null ? { warnings: [], deletes: null, checks: null } : await publishedFacts(store, pointer);
-  const lastRun =
-    unpublished === null
-      ? published
-      : { runId: unpublished.runId, outcome: unpublished.outcome, publishedAt: null };
-  return {
-    checkpoint: pointer?.checkpoint ?? null,
-    rows: pointer?.rows ?? null,
-    lastRun,
-    snapshotAt: published?.publishedAt ?? null,
-    dataAsOf: startTime(published?.runId ?? null),
-    ...facts,
-    error: unpublished?.error ?? null,
-    pageSize: null,
-  };
-}
-
-function publishedRun({ runId, publishedAt }: Pointer) {
-  return { runId, outcome: 'published', publishedAt } as const;
-}
-
-function startTime(runId: RunId | null): string | null {
-  return runId === null ? null : new Date(parseRunDate(runId)).toISOString();
 }
 
 function rolledBackOf(pointer: Pointer | null): ResourceStatus['rolledBack'] {

@@ -141,7 +141,7 @@ export function temporalClientOf(client: Client): TemporalClient {
 
 /** Limits the time of a call. Without a limit, a query waits for a worker. */
 export function withDeadline<T>(
-  { client }: TemporalClient,
+  { client }: Pick<TemporalClient, 'client'>,
   call: () => Promise<T>,
   timeoutMs = 4_000,
 ): Promise<T> {

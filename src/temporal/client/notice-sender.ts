@@ -4,11 +4,10 @@ import {
   CHANGE_NOTICE_WORKFLOW,
   type ChangeNotice,
   DEFAULT_TASK_QUEUE,
-  type NoticesState,
   noticesWorkflowId,
 } from '../../core/contract/index.js';
 import { newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notice-rules.js';
-import { probeNamespace, type TemporalClient } from './connect.js';
+import { probeNamespace, type TemporalClient, withDeadline } from './connect.js';
 import { grpcMessage } from './grpc.js';
 
 export interface NoticeSenderOptions {
@@ -38,22 +37,20 @@ export function createNoticeSender(
     // A receiver that runs for long exchanges its connection.
     const { client } = temporal;
     const workflowId = noticesWorkflowId(connection, resource);
-    try {
-      await client.connection.withDeadline(Date.now() + timeoutMs, async () => {
-        if (await hasManyUnprocessed(temporal, workflowId)) return;
-        await client.workflow.signalWithStart<(state: NoticesState) => Promise<void>, [ChangeNotice]>(
-          CHANGE_NOTICE_WORKFLOW,
-          {
-            workflowId,
-            taskQueue,
-            args: [newNotices(connection, resource)],
-            signal: CHANGE_NOTICE_SIGNAL,
-            signalArgs: [{ notices }],
-            staticSummary: `Change notices of ${resource} (${connection})`,
-            memo: { connection, resource },
-          },
-        );
+    const send = async (): Promise<void> => {
+      if (await hasManyUnprocessed(temporal, workflowId)) return;
+      await client.workflow.signalWithStart(CHANGE_NOTICE_WORKFLOW, {
+        workflowId,
+        taskQueue,
+        args: [newNotices(connection, resource)],
+        signal: CHANGE_NOTICE_SIGNAL,
+        signalArgs: [{ notices } satisfies ChangeNotice],
+        staticSummary: `Change notices of ${resource} (${connection})`,
+        memo: { connection, resource },
       });
+    };
+    try {
+      await withDeadline({ client }, send, timeoutMs);
     } catch (error) {
       throw new Error(grpcMessage(error), { cause: error });
     }

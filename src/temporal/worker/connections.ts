@@ -3,7 +3,6 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
 import { createServiceClient, RateBudget, type ServiceClient, type ServiceEvent } from '../../api/index.js';
-import { selectConnection } from '../../config/index.js';
 import { activityFacts } from '../../core/contract/activity-table.js';
 import type { RunDone } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
@@ -33,7 +32,7 @@ interface ConnectionsOptions {
   readonly draining?: (() => boolean) | undefined;
   /** Default: none. */
   readonly meter?: Meter | undefined;
-  /** An unused connection closes its sockets after this many milliseconds. Default: 20 s. */
+  /** An unused connection closes its sockets after this many milliseconds. Default: `IDLE_MS`. */
   readonly idleMs?: number | undefined;
 }
 
@@ -49,7 +48,7 @@ const KEPT_MS = DAY_MS;
 
 export function openConnections(
   first: Settings,
-  { logger, draining = () => false, meter = NO_METER, idleMs }: ConnectionsOptions = {},
+  { logger, draining = () => false, meter = NO_METER, idleMs = IDLE_MS }: ConnectionsOptions = {},
 ): Connections {
   let settings = first;
   const open = new Map<string, IdleConnection>();
@@ -142,7 +141,8 @@ function originOf({ source }: Settings): string {
 }
 
 function configured(settings: Settings, name: string): ConnectionSettings {
-  if (settings.connections.some((one) => one.name === name)) return selectConnection(settings, name);
+  const found = settings.connections.find((one) => one.name === name);
+  if (found !== undefined) return found;
   const known = settings.connections.map((one) => one.name).join(', ');
   throw new ConfigurationError(
     `${originOf(settings)} has no connection ${JSON.stringify(name)}; it has ${known}.`,
@@ -161,11 +161,9 @@ function isOver(result: unknown): boolean {
 /** How long an unused connection stays open, ms. Within one export a connection is used more often than that. */
 export const IDLE_MS = 20_000;
 
-interface IdleOptions {
-  readonly logger: StoreLogger | undefined;
+interface IdleOptions extends Pick<ConnectionsOptions, 'logger'> {
   readonly meter: Meter;
-  /** It is closed after this many milliseconds without use. Default: `IDLE_MS`. */
-  readonly idleMs: number | undefined;
+  readonly idleMs: number;
 }
 
 /**
@@ -221,7 +219,7 @@ class IdleConnection implements OpenConnection {
   release(): void {
     this.#users--;
     if (this.#users > 0 || !this.isOpen) return;
-    const timer = setTimeout(() => void this.close().catch(() => {}), this.#options.idleMs ?? IDLE_MS);
+    const timer = setTimeout(() => void this.close().catch(() => {}), this.#options.idleMs);
     this.#timer = timer.unref();
   }
 

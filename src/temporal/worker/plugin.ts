@@ -1,8 +1,6 @@
-import { Client } from '@temporalio/client';
 import { SimplePlugin } from '@temporalio/plugin';
 import type {
   ActivityInterceptorsFactory,
-  NativeConnection,
   State,
   Worker,
   WorkerInterceptors,
@@ -16,7 +14,7 @@ import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { RetryWatch, startGauges } from './gauges.js';
 import { aroundActivities, logContext } from './interceptors.js';
-import { type PublishedConfig, publishConfig, type WorkerPlace } from './published-config.js';
+import { clientOf, type PublishedConfig, publishConfig } from './published-config.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Time for activities to save their position when the worker stops. */
@@ -51,12 +49,9 @@ export class WorktrackPlugin extends SimplePlugin {
   readonly #retries = new RetryWatch(runtimeMeter());
   #connections: Connections | null = null;
   #activities: Activities | null = null;
-  #options: WorkerOptions | null = null;
   #replaced: Settings | null = null;
   #gauges: ReturnType<typeof startGauges> | null = null;
   #around: ActivityInterceptorsFactory | null = null;
-  /** By task queue. */
-  readonly #places = new Map<string, Omit<WorkerPlace, 'identity' | 'connection'>>();
   readonly #published = new Map<Worker, PublishedConfig>();
 
   constructor(options: WorktrackPluginOptions = {}) {
@@ -76,9 +71,6 @@ export class WorktrackPlugin extends SimplePlugin {
     this.#around ??= aroundActivities(this.#connections, this.#retries);
     const interceptors = withInterceptors(options.interceptors, [logContext, this.#around]);
     const sinks = { ...options.sinks, ...metricSinks };
-    this.#options = options;
-    const { namespace = 'default', taskQueue, dataConverter } = options;
-    this.#places.set(taskQueue, { namespace, taskQueue, dataConverter });
     const configured = super.configureWorker(options);
     return { shutdownGraceTime: SHUTDOWN_GRACE, ...configured, activities, interceptors, sinks };
   }
@@ -86,7 +78,7 @@ export class WorktrackPlugin extends SimplePlugin {
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     this.#running.add(worker);
     this.#publish(worker);
-    if (exportsMetrics()) this.#gauges ??= this.#startGauges();
+    if (exportsMetrics()) this.#gauges ??= this.#startGauges(worker);
     try {
       await super.runWorker(worker, next);
     } finally {
@@ -122,30 +114,21 @@ export class WorktrackPlugin extends SimplePlugin {
   }
 
   #publish(worker: Worker): void {
-    const { taskQueue, identity } = worker.options;
-    const place = this.#places.get(taskQueue);
-    if (place === undefined || worker.connection === undefined || this.#published.has(worker)) return;
-    const onError = (message: string): void => runtimeLogger.warn(message);
-    const connection = (): NativeConnection => worker.connection!;
-    const published = publishConfig({ ...place, connection, identity }, this.#connections!.settings, onError);
-    this.#published.set(worker, published);
+    if (worker.connection === undefined || this.#published.has(worker)) return;
+    this.#published.set(worker, publishConfig(worker, this.#connections!.settings, runtimeLogger.warn));
   }
 
-  #startGauges() {
+  #startGauges({ options: { taskQueue } }: Worker) {
     const connections = this.#connections!;
     const { meter } = connections;
     meter.record('buildInfo', 1, { version: VERSION, node_version: process.versions.node });
-    const { namespace = 'default', dataConverter, taskQueue = '' } = this.#options!;
     return startGauges({
       ...{ connections, meter, taskQueue, retries: this.#retries },
       client: () => {
-        // The current connection of a worker, which can be exchanged.
-        const connection = [...this.#running][0]?.connection;
-        return connection === undefined
-          ? null
-          : new Client({ connection, namespace, ...(dataConverter && { dataConverter }) });
+        const [worker] = this.#running;
+        return worker?.connection === undefined ? null : clientOf(worker);
       },
-      onError: (message) => runtimeLogger.warn(message),
+      onError: runtimeLogger.warn,
     });
   }
 

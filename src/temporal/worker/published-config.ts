@@ -1,12 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import {
-  Client,
-  type ConnectionLike,
-  type DataConverter,
-  WorkflowIdConflictPolicy,
-} from '@temporalio/client';
+import { Client, WorkflowIdConflictPolicy } from '@temporalio/client';
+import type { Worker } from '@temporalio/worker';
 import { type ConfigDigest, configDigest } from '../../config/index.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
@@ -14,6 +10,7 @@ import type { Settings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
 import { cutText, MAX_SUMMARY_BYTES } from '../../core/text-budget.js';
 import { VERSION } from '../../core/version.js';
+import { withDeadline } from '../client/connect.js';
 
 /** What a worker publishes about its configuration: hashes and names, no values and no secrets. */
 export interface ConfigRecord {
@@ -31,15 +28,8 @@ export interface EncodedRecord {
   readonly gzip: string;
 }
 
-/** Where a worker runs. */
-export interface WorkerPlace {
-  /** The worker's connection, which can be exchanged. */
-  readonly connection: () => ConnectionLike;
-  readonly namespace: string;
-  readonly taskQueue: string;
-  readonly identity: string;
-  readonly dataConverter?: DataConverter | undefined;
-}
+/** A worker with a connection, which can be exchanged. */
+export type ConnectedWorker = Pick<Worker, 'connection' | 'options'>;
 
 /** The published configuration of one worker. */
 export interface PublishedConfig {
@@ -54,13 +44,23 @@ export interface PublishedConfig {
 const WORKFLOW = 'workerConfigurationWorkflow';
 /** Half the life of the workflow. */
 const PUBLISHED_EVERY_MS = 12 * HOUR_MS;
-const DEADLINE_MS = 4_000;
 /** A worker that stops does not wait long for a server that is gone. */
 const WITHDRAWN_WITHIN_MS = 1_000;
 
 /** The workflow that holds the record of a worker. */
 export function configRecordId(taskQueue: string, identity: string): string {
   return `worktrack-worker/${taskQueue}/${identity}`;
+}
+
+/** A client with the current connection of a worker. */
+export function clientOf({ connection, options }: ConnectedWorker): Client {
+  const { namespace, identity, dataConverter } = options;
+  return new Client({
+    connection: connection!,
+    namespace,
+    identity,
+    ...(dataConverter && { dataConverter }),
+  });
 }
 
 /** @throws Error if it is not a record */
@@ -78,16 +78,11 @@ export function decodeRecord({ gzip }: EncodedRecord): ConfigRecord {
  * could not either: the databases of some servers hold at most 64 KiB of it.
  */
 export function publishConfig(
-  place: WorkerPlace,
+  worker: ConnectedWorker,
   first: Settings,
   onError: (message: string) => void,
 ): PublishedConfig {
-  const { connection, namespace, taskQueue, identity, dataConverter } = place;
-  const client = (): Client =>
-    new Client({
-      ...{ connection: connection(), namespace, identity },
-      ...(dataConverter === undefined ? {} : { dataConverter }),
-    });
+  const { taskQueue, identity } = worker.options;
   const workflowId = configRecordId(taskQueue, identity);
   let record = encoded(first);
   let timer: NodeJS.Timeout | undefined;
@@ -96,8 +91,8 @@ export function publishConfig(
   /** The run of the record that was published last. */
   let published: string | null = null;
 
-  const start = async (): Promise<void> => {
-    const handle = await client().workflow.start(WORKFLOW, {
+  const start = async (client: Client): Promise<void> => {
+    const handle = await client.workflow.start(WORKFLOW, {
       workflowId,
       taskQueue,
       args: [record],
@@ -113,7 +108,8 @@ export function publishConfig(
     clearTimeout(timer);
     if (withdrawn) return;
     try {
-      await connection().withDeadline(Date.now() + DEADLINE_MS, start);
+      const client = clientOf(worker);
+      await withDeadline({ client }, () => start(client));
       failed = false;
     } catch (error) {
       if (!failed)
@@ -141,12 +137,11 @@ export function publishConfig(
       clearTimeout(timer);
       await publishing;
       if (published === null) return;
-      const handle = client().workflow.getHandle(workflowId, published);
-      const terminating = () => handle.terminate('the worker has stopped');
+      const client = clientOf(worker);
+      const handle = client.workflow.getHandle(workflowId, published);
+      const terminate = () => handle.terminate('the worker has stopped');
       // If this fails, the worker counts as gone when its last poll is two minutes old.
-      await connection()
-        .withDeadline(Date.now() + WITHDRAWN_WITHIN_MS, terminating)
-        .catch(() => {});
+      await withDeadline({ client }, terminate, WITHDRAWN_WITHIN_MS).catch(() => {});
     },
   };
 }

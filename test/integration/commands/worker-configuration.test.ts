@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWorkers } from '../../../src/temporal/status/workers.js';
-import { publishConfig } from '../../../src/temporal/worker/published-config.js';
+import { type ConnectedWorker, publishConfig } from '../../../src/temporal/worker/published-config.js';
 import { freePort } from '../../support/ports.js';
 import {
   type CommandProcess,
@@ -110,11 +110,12 @@ describe('a worker', () => {
       (await runCommand(stack, ['doctor', '--config', stack.configFile, '--task-queue', stack.taskQueue]))
         .stdout;
     await until(async () => (await status()).includes('the same as in this file'), 'it is published');
-    const connection = () => stack.temporal.client.connection;
+    const { connection } = stack.temporal.client;
     const identity = `${worker.child.pid}@${hostname()}`;
     const { namespace } = stack.temporal;
-    const place = { connection, namespace, taskQueue: stack.taskQueue, identity };
-    const other = publishConfig(place, stack.settings, () => {});
+    const options = { namespace, taskQueue: stack.taskQueue, identity };
+    const twin = { connection, options } as unknown as ConnectedWorker;
+    const other = publishConfig(twin, stack.settings, () => {});
     await other.withdraw();
     // The worker polls again after each task.
     expect((await stack.export()).outcome).toBe('published');

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readWorkers } from '../../../src/temporal/status/workers.js';
-import { publishConfig } from '../../../src/temporal/worker/published-config.js';
+import { type ConnectedWorker, publishConfig } from '../../../src/temporal/worker/published-config.js';
 import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
@@ -47,10 +47,11 @@ describe('what commands say about a worker', () => {
 
   it('does not depend on the record of a worker that was killed', async () => {
     await start();
-    const connection = () => stack.temporal.client.connection;
+    const { connection } = stack.temporal.client;
     const { namespace } = stack.temporal;
     const { taskQueue, settings } = stack;
-    const gone = { connection, namespace, taskQueue, identity: '1@gone' };
+    const options = { namespace, taskQueue, identity: '1@gone' };
+    const gone = { connection, options } as unknown as ConnectedWorker;
     await publishConfig(gone, settings, () => {}).ready;
     const record = stack.temporal.client.workflow.getHandle(`worktrack-worker/${taskQueue}/1@gone`);
     expect((await record.describe()).status.name).toBe('RUNNING');

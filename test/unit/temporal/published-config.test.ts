@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
-import { publishConfig, type WorkerPlace } from '../../../src/temporal/worker/published-config.js';
+import { type ConnectedWorker, publishConfig } from '../../../src/temporal/worker/published-config.js';
 import { MINIMAL_CONFIG } from '../../support/minimal-config.js';
 
 const HOUR_MS = 3_600_000;
@@ -12,8 +12,8 @@ describe("a worker's published configuration", () => {
   let isReachable = true;
   const answer = <T>(value: T): Promise<T> =>
     isReachable ? Promise.resolve(value) : Promise.reject(new Error('no answer'));
-  const place = {
-    connection: () => ({
+  const worker = {
+    connection: {
       plugins: [],
       withDeadline: (_: number, call: () => Promise<unknown>) => call(),
       workflowService: {
@@ -23,9 +23,9 @@ describe("a worker's published configuration", () => {
           return answer({});
         },
       },
-    }),
-    ...{ namespace: 'default', taskQueue: 'q', identity: '1@host' },
-  } as unknown as WorkerPlace;
+    },
+    options: { namespace: 'default', taskQueue: 'q', identity: '1@host' },
+  } as unknown as ConnectedWorker;
   beforeEach(() => {
     starts = 0;
     terminated = [];
@@ -35,7 +35,7 @@ describe("a worker's published configuration", () => {
   afterEach(() => vi.useRealTimers());
 
   it('is published again within the day that it lasts, and at each load of the file', async () => {
-    const published = publishConfig(place, settings, () => {});
+    const published = publishConfig(worker, settings, () => {});
     await published.ready;
     expect(starts).toBe(1);
     await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
@@ -48,7 +48,7 @@ describe("a worker's published configuration", () => {
   it('is published within a minute after Temporal can be reached again, and reported once', async () => {
     isReachable = false;
     const problems: string[] = [];
-    const published = publishConfig(place, settings, (message) => problems.push(message));
+    const published = publishConfig(worker, settings, (message) => problems.push(message));
     await published.ready;
     await vi.advanceTimersByTimeAsync(10 * 60_000);
     expect(problems).toEqual([expect.stringContaining('cannot compare it: ')]);
@@ -59,7 +59,7 @@ describe("a worker's published configuration", () => {
   });
 
   it('is withdrawn once, and only the run that this worker started', async () => {
-    const published = publishConfig(place, settings, () => {});
+    const published = publishConfig(worker, settings, () => {});
     await published.ready;
     await published.withdraw();
     await published.withdraw();

@@ -39,7 +39,7 @@ export const lake = section({
   forcePathStyle: flag()
     .optional()
     .describe('Use `https://endpoint/bucket/key`. Most stores other than AWS require it.'),
-  ...awsAccount,
+  ...awsAccount.shape,
 });
 
 const statusError = ({ input }: { readonly input?: unknown }) =>

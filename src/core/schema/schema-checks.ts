@@ -60,16 +60,16 @@ const wholeRows = count(0, Number.MAX_SAFE_INTEGER);
 const rows = bounds(wholeRows, 'Least rows.', 'Most rows.');
 
 const change = section({
-  max: percent
-    .optional()
-    .describe('Largest distance of the number of rows from the median of the last days.'),
-  new: percent.optional().describe('Most rows that a run may add, as a share of that median.'),
-  gone: percent.optional().describe('Most rows that a run may delete, as a share of that median.'),
-  over: count(DAYS.least, DAYS.most).optional().describe(`Number of days. Default: \`${DAYS.usual}\`.`),
-}).superRefine((limits, context) => {
-  if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
-    context.addIssue(problem('has no limit; allowed: at least one of max, new, gone'));
-});
+  max: percent.describe('Largest distance of the number of rows from the median of the last days.'),
+  new: percent.describe('Most rows that a run may add, as a share of that median.'),
+  gone: percent.describe('Most rows that a run may delete, as a share of that median.'),
+  over: count(DAYS.least, DAYS.most).describe(`Number of days. Default: \`${DAYS.usual}\`.`),
+})
+  .partial()
+  .superRefine((limits, context) => {
+    if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
+      context.addIssue(problem('has no limit; allowed: at least one of max, new, gone'));
+  });
 
 const value = z
   .union([z.string(), z.number(), z.boolean()], {
@@ -108,34 +108,32 @@ const newest = section({
 const KINDS = ['rows', 'change', 'notNull', 'unique', 'oneOf', 'range', 'newest'] as const;
 
 const check = section({
-  rows: rows.optional().describe('Bounds of the number of rows.'),
-  change: change.optional().describe('Bounds of the difference from the last days.'),
-  notNull: fields.optional().describe('Fields that have a value in every row.'),
-  unique: fields.optional().describe('Fields whose values differ from row to row.'),
-  oneOf: oneOf.optional().describe('Fields and the values that they may have.'),
-  range: range.optional().describe('Number fields and their inclusive bounds.'),
-  newest: newest.optional().describe('A date field and the age of its newest value.'),
-  of: choice(['snapshot', 'run'])
-    .optional()
-    .describe(
-      'Rows that the check sees: those of the snapshot, or those that the run read. Default: `snapshot`.',
-    ),
-  onFail: choice(['stop', 'warn'])
-    .optional()
-    .describe(
-      '`stop` publishes nothing, `warn` publishes with a warning. Default: `stop`; of `newest`: `warn`.',
-    ),
-}).superRefine((parsed, context) => {
-  const found = KINDS.filter((kind) => parsed[kind] !== undefined);
-  if (found.length === 1) {
-    const { change: limits, of } = parsed;
-    if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
-      context.addIssue(problem('found new or gone with `of: run`; allowed with `of: run`: max and over'));
-    return;
-  }
-  const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
-  context.addIssue(problem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`));
-});
+  rows: rows.describe('Bounds of the number of rows.'),
+  change: change.describe('Bounds of the difference from the last days.'),
+  notNull: fields.describe('Fields that have a value in every row.'),
+  unique: fields.describe('Fields whose values differ from row to row.'),
+  oneOf: oneOf.describe('Fields and the values that they may have.'),
+  range: range.describe('Number fields and their inclusive bounds.'),
+  newest: newest.describe('A date field and the age of its newest value.'),
+  of: choice(['snapshot', 'run']).describe(
+    'Rows that the check sees: those of the snapshot, or those that the run read. Default: `snapshot`.',
+  ),
+  onFail: choice(['stop', 'warn']).describe(
+    '`stop` publishes nothing, `warn` publishes with a warning. Default: `stop`; of `newest`: `warn`.',
+  ),
+})
+  .partial()
+  .superRefine((parsed, context) => {
+    const found = KINDS.filter((kind) => parsed[kind] !== undefined);
+    if (found.length === 1) {
+      const { change: limits, of } = parsed;
+      if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
+        context.addIssue(problem('found new or gone with `of: run`; allowed with `of: run`: max and over'));
+      return;
+    }
+    const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
+    context.addIssue(problem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`));
+  });
 
 /** `checks` of a resource: a flat list, one check for each field. */
 export const checks = z

@@ -70,12 +70,10 @@ const tags = z
   });
 
 /** Keys of `lake` for the AWS accounts of companies (docs/how-to/s3.md#3-provide-credentials). */
-export const awsAccount = {
-  encryption: encryption
-    .optional()
-    .describe(
-      'Encryption of new objects: `sse-s3`, or `{ kmsKey: … }` with the ARN, id or alias of a KMS key. Default: that of the bucket.',
-    ),
+export const awsAccount = section({
+  encryption: encryption.describe(
+    'Encryption of new objects: `sse-s3`, or `{ kmsKey: … }` with the ARN, id or alias of a KMS key. Default: that of the bucket.',
+  ),
   role: section({
     arn: formed(
       'the ARN of a role such as arn:aws:iam::111122223333:role/worktrack',
@@ -84,18 +82,14 @@ export const awsAccount = {
     externalId: formed('2 to 1,224 letters, digits and _ + = , . @ : / -', /^[\w+=,.@:/-]{2,1224}$/)
       .optional()
       .describe('External id that the trust policy of the role requires.'),
-  })
-    .optional()
-    .describe('Role that the credentials of this connection assume. They are renewed before they expire.'),
-  profile: formed('the name of a profile in the AWS configuration', /^[^\s\p{Cc}]{1,128}$/u)
-    .optional()
-    .describe('Profile of the AWS configuration files. Default: as for the AWS SDK.'),
-  tags: tags.optional().describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
-  storageClass: choice(STORAGE_CLASSES)
-    .optional()
-    .describe('Storage class of snapshots, change logs and tables.'),
-  requesterPays: flag().optional().describe('Pay for requests to a bucket of another account.'),
-  expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/)
-    .optional()
-    .describe('Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.'),
-};
+  }).describe('Role that the credentials of this connection assume. They are renewed before they expire.'),
+  profile: formed('the name of a profile in the AWS configuration', /^[^\s\p{Cc}]{1,128}$/u).describe(
+    'Profile of the AWS configuration files. Default: as for the AWS SDK.',
+  ),
+  tags: tags.describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
+  storageClass: choice(STORAGE_CLASSES).describe('Storage class of snapshots, change logs and tables.'),
+  requesterPays: flag().describe('Pay for requests to a bucket of another account.'),
+  expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/).describe(
+    'Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.',
+  ),
+}).partial();

@@ -51,18 +51,7 @@ export const csvSection = renamed(
 export type CsvKeys = z.output<typeof csvSection>;
 
 /** A resource's `csv`; its keys override those of the connection. */
-export const csvOverrides = renamed(
-  section({
-    compression: csv.compression.exactOptional(),
-    delimiter: csv.delimiter.exactOptional(),
-    nested: csv.nested.exactOptional(),
-    separator: csv.separator.exactOptional(),
-    lineBreaks: csv.lineBreaks.exactOptional(),
-    escapeFormulas: csv.escapeFormulas.exactOptional(),
-    partSize: csv.partSize.exactOptional(),
-  }),
-  { partSize: 'partBytes' },
-);
+export const csvOverrides = renamed(section(csv).exactPartial(), { partSize: 'partBytes' });
 
 /** One ASCII character, because parts are processed as bytes. A letter or digit would require quotes around every value. */
 function readDelimiter(text: string): string {

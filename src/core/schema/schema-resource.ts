@@ -42,58 +42,46 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
 });
 
 const columns = section({
-  include: fields.exactOptional().describe('Mirror only these fields and the key. Default: all fields.'),
-  exclude: fields.exactOptional().describe('Fields that are not mirrored.'),
-  mask: mask
-    .exactOptional()
-    .describe(
-      'Fields whose values are replaced: `hash` by their HMAC-SHA-256 under `masking.secret`, `redact` by `[redacted]`. A key field allows only `hash`.',
-    ),
-});
+  include: fields.describe('Mirror only these fields and the key. Default: all fields.'),
+  exclude: fields.describe('Fields that are not mirrored.'),
+  mask: mask.describe(
+    'Fields whose values are replaced: `hash` by their HMAC-SHA-256 under `masking.secret`, `redact` by `[redacted]`. A key field allows only `hash`.',
+  ),
+}).exactPartial();
 
-/** A resource as a map. Some defaults depend on its name, and others are settings of the connection. */
+/** Keys of a resource. Some defaults depend on its name, and others are settings of the connection. */
+const resourceKeys = section({
+  path: path.describe('Path of the list under `/api/public/v2/`. Default: the name.'),
+  key: key.describe(
+    'Field or fields that identify a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
+  ),
+  window: windowLength.describe(
+    'How far back the service lists records. Rows that leave it stay. Default: `90d` for time-entries and calendar-entries, otherwise `none`.',
+  ),
+  windowField: fieldName.describe(
+    'Date field (ISO 8601 or an epoch number) that places a record in the window. Deletes inside the window are detected only with it.',
+  ),
+  updatedAt: fieldName.describe(
+    'Field with the time of the last change: the later version of a record wins. Default: the version read later wins.',
+  ),
+  fetchById: flag().describe(
+    'Whether the service supports `GET <path>/<id>`, which then [confirms deletes](../explanation/guarantees.md#deletes). Default: `true` for projects, otherwise `false`.',
+  ),
+  badRecords: choice(['stop', 'quarantine']).describe(
+    'A record without its key stops the run (`stop`), or is written to `_quarantine/` with a warning. Default: `stop`.',
+  ),
+  contract: choice(['evolve', 'freeze']).describe(
+    'New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.',
+  ),
+  columns: columns.describe('Selection and masking of fields.'),
+  deletes: deletePolicy.describe("Overrides the connection's `deletes`."),
+  csv: csvOverrides.describe("Overrides keys of the connection's `csv`."),
+  checks: checks.describe('[Checks](../how-to/checks.md) before a run is published. Default: none.'),
+}).exactPartial();
+
 const resourceMap = section({
   name: name.describe('Name in commands, and folder in the lake. Without other keys, write the name alone.'),
-  path: path.exactOptional().describe('Path of the list under `/api/public/v2/`. Default: the name.'),
-  key: key
-    .exactOptional()
-    .describe(
-      'Field or fields that identify a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
-    ),
-  window: windowLength
-    .exactOptional()
-    .describe(
-      'How far back the service lists records. Rows that leave it stay. Default: `90d` for time-entries and calendar-entries, otherwise `none`.',
-    ),
-  windowField: fieldName
-    .exactOptional()
-    .describe(
-      'Date field (ISO 8601 or an epoch number) that places a record in the window. Deletes inside the window are detected only with it.',
-    ),
-  updatedAt: fieldName
-    .exactOptional()
-    .describe(
-      'Field with the time of the last change: the later version of a record wins. Default: the version read later wins.',
-    ),
-  fetchById: flag()
-    .exactOptional()
-    .describe(
-      'Whether the service supports `GET <path>/<id>`, which then [confirms deletes](../explanation/guarantees.md#deletes). Default: `true` for projects, otherwise `false`.',
-    ),
-  badRecords: choice(['stop', 'quarantine'])
-    .exactOptional()
-    .describe(
-      'A record without its key stops the run (`stop`), or is written to `_quarantine/` with a warning. Default: `stop`.',
-    ),
-  contract: choice(['evolve', 'freeze'])
-    .exactOptional()
-    .describe('New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.'),
-  columns: columns.exactOptional().describe('Selection and masking of fields.'),
-  deletes: deletePolicy.exactOptional().describe("Overrides the connection's `deletes`."),
-  csv: csvOverrides.exactOptional().describe("Overrides keys of the connection's `csv`."),
-  checks: checks
-    .exactOptional()
-    .describe('[Checks](../how-to/checks.md) before a run is published. Default: none.'),
+  ...resourceKeys.shape,
 });
 
 type ResourceKeys = z.output<typeof resourceMap>;

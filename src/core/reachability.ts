@@ -29,13 +29,11 @@ export interface ReachOptions {
 /** Measures how long a server has been unreachable without interruption. */
 export class OutageTimer {
   #since: number | null = null;
-  readonly #what: string;
-  readonly #options: ReachOptions;
 
-  constructor(what: string, options: ReachOptions) {
-    this.#what = what;
-    this.#options = options;
-  }
+  constructor(
+    private readonly what: string,
+    private readonly options: ReachOptions,
+  ) {}
 
   /** Records an answer, which ends the outage. */
   answered(): void {
@@ -51,14 +49,14 @@ export class OutageTimer {
   failed(why: string, now: number = performance.now()): void {
     if (this.#since === null) {
       this.#since = now;
-      this.#options.onOutage?.(`${this.#what} is unreachable (${why}); trying for ${seconds(this.#limit)}`);
+      this.options.onOutage?.(`${this.what} is unreachable (${why}); trying for ${seconds(this.#limit)}`);
     }
     if (this.remainingMs(now) > 0) return;
-    throw new OutOfReachError(`${this.#what} has been unreachable for ${seconds(this.#limit)}: ${why}`);
+    throw new OutOfReachError(`${this.what} has been unreachable for ${seconds(this.#limit)}: ${why}`);
   }
 
   get #limit(): number {
-    return this.#options.timeoutMs ?? REACH_TIMEOUT_MS;
+    return this.options.timeoutMs ?? REACH_TIMEOUT_MS;
   }
 }
 

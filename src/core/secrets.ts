@@ -84,32 +84,28 @@ const CACHE_MS = 3_000;
 
 /** Reads one secret repeatedly, from a file at most every few seconds. The value is in a private field, so logs cannot show it. */
 export class SecretReader {
-  readonly #ref: SecretRef;
-  readonly #path: string;
-  readonly #now: () => number;
   #cached: { readonly secret: Secret; readonly at: number } | null = null;
 
-  constructor(ref: SecretRef, options: { readonly path: string; readonly now: () => number }) {
-    this.#ref = ref;
-    this.#path = options.path;
-    this.#now = options.now;
-  }
+  constructor(
+    private readonly ref: SecretRef,
+    private readonly options: { readonly path: string; readonly now: () => number },
+  ) {}
 
   /** Same as `resolveSecret`. */
   async read(): Promise<Secret> {
     const known = this.readAtOnce();
     if (known !== null) return known;
-    const at = this.#now();
-    const secret = await resolveSecret(this.#ref, { path: this.#path });
+    const at = this.options.now();
+    const secret = await resolveSecret(this.ref, this.options);
     this.#cached = { secret, at };
     return secret;
   }
 
   /** The secret, if it takes no wait: a variable, or a file that was just read. Otherwise `null`: use `read`. */
   readAtOnce(): Secret | null {
-    if ('env' in this.#ref) return readVariable(this.#ref.env, { path: this.#path });
+    if ('env' in this.ref) return readVariable(this.ref.env, this.options);
     if (this.#cached === null) return null;
-    const age = this.#now() - this.#cached.at;
+    const age = this.options.now() - this.#cached.at;
     return age >= 0 && age < CACHE_MS ? this.#cached.secret : null;
   }
 }

@@ -64,7 +64,14 @@ export async function startExport(
   input: ExportInput,
   options: StartOptions = {},
 ): Promise<string> {
-  checkExport(input);
+  const { acceptChecks } = input;
+  // Manifests and warnings show who has accepted checks.
+  if (acceptChecks !== undefined && !/^[^\p{Cc}]{1,200}$/u.test(acceptChecks))
+    throw new InvalidArgumentError(
+      'acceptChecks',
+      'is not the name of a person',
+      'Write who accepts the failed checks, in up to 200 characters, such as alice@laptop.',
+    );
   const summary = `${input.full === true ? 'Full export' : 'Export'} of ${named(input)} (${input.connection})`;
   return start(temporal, EXPORT_WORKFLOW, 'export', input, options, summary);
 }
@@ -104,7 +111,12 @@ export async function startRollback(
   input: RollbackInput,
   options: StartOptions = {},
 ): Promise<string> {
-  checkRollback(input);
+  if (!isRunId(input.to))
+    throw new InvalidArgumentError(
+      'to',
+      `${JSON.stringify(input.to)} is not a run id`,
+      'Run ids look like 20261121T020000Z-1a2b3c4d. `worktrack history` lists them.',
+    );
   const summary = `Rollback of ${input.resource} to ${input.to} (${input.connection})`;
   return start(temporal, ROLLBACK_WORKFLOW, 'rollback', input, options, summary);
 }
@@ -124,7 +136,13 @@ export async function startPurge(
   input: PurgeInput,
   options: StartOptions = {},
 ): Promise<string> {
-  checkPurge(input);
+  // The message does not repeat the key, which belongs to a person's data.
+  if (input.key.length === 0 || input.key.includes(''))
+    throw new InvalidArgumentError(
+      'key',
+      'has no value',
+      'Give the values of the key fields, in their order.',
+    );
   const summary = `Purge of one record of ${input.resource} (${input.connection})`;
   return start(temporal, PURGE_WORKFLOW, 'purge', input, options, summary);
 }
@@ -181,16 +199,6 @@ function named({ resources }: Pick<ExportInput, 'resources'>): string {
   return resources === undefined ? 'all resources' : resources.join(', ');
 }
 
-/** Manifests and warnings show who has accepted checks. @throws InvalidArgumentError unless it is one short line */
-export function checkExport({ acceptChecks }: ExportInput): void {
-  if (acceptChecks === undefined || /^[^\p{Cc}]{1,200}$/u.test(acceptChecks)) return;
-  throw new InvalidArgumentError(
-    'acceptChecks',
-    'is not the name of a person',
-    'Write who accepts the failed checks, in up to 200 characters, such as alice@laptop.',
-  );
-}
-
 /** Returns the input with `since` in whole seconds, UTC. @throws InvalidArgumentError */
 export function checkBackfill(input: BackfillInput): BackfillInput {
   if (input.since !== undefined && input.reconcile === true)
@@ -220,26 +228,6 @@ function withCheckedSince<Input extends { readonly since?: string }>(input: Inpu
       'Nothing can have changed since then.',
     );
   return { ...input, since };
-}
-
-/** @throws InvalidArgumentError unless `to` is a run id */
-export function checkRollback({ to }: RollbackInput): void {
-  if (isRunId(to)) return;
-  throw new InvalidArgumentError(
-    'to',
-    `${JSON.stringify(to)} is not a run id`,
-    'Run ids look like 20261121T020000Z-1a2b3c4d. `worktrack history` lists them.',
-  );
-}
-
-/** @throws InvalidArgumentError for an empty key. The message does not repeat the key, which belongs to a person's data. */
-export function checkPurge({ key }: PurgeInput): void {
-  if (key.length === 0 || key.some((value) => value === ''))
-    throw new InvalidArgumentError(
-      'key',
-      'has no value',
-      'Give the values of the key fields, in their order.',
-    );
 }
 
 export type StartWriteBackOptions = Pick<StartOptions, 'taskQueue'>;

@@ -168,8 +168,7 @@ export async function readUnsuccessfulRuns(
 ): Promise<readonly UnsuccessfulRun[]> {
   const options = { resources: [], limit: LAST_EXPORTS, timeoutMs };
   const runs = (await orNull(() => failedRuns(temporal, connection, options))) ?? [];
-  const ended = runs.flatMap((run) => (run.outcome === 'running' ? [] : [{ ...run, outcome: run.outcome }]));
-  return ended.sort((a, b) => b.startedAt - a.startedAt);
+  return runs.sort((a, b) => b.startedAt - a.startedAt);
 }
 
 /** The unpublished runs of exports and backfills that did not complete. */
@@ -177,7 +176,7 @@ async function failedRuns(
   temporal: TemporalClient,
   connection: string,
   { limit, timeoutMs }: RunLogOptions,
-): Promise<LoggedRun[]> {
+): Promise<UnsuccessfulRun[]> {
   const { client } = temporal;
   const query = `WorkflowType IN ('${EXPORT_WORKFLOW}', '${BACKFILL_WORKFLOW}') AND WorkflowId STARTS_WITH 'worktrack/${connection}/' AND ExecutionStatus NOT IN ('Running', 'Completed', 'ContinuedAsNew')`;
   const ended: { workflowId: string; runId: string; closeTime: Date | undefined }[] = [];
@@ -228,7 +227,7 @@ async function mirrorRuns(
 function fromReport(
   { resource, outcome, runId, warnings, error }: RunReport,
   closeTime: Date | undefined,
-): LoggedRun {
+): UnsuccessfulRun {
   const endedAt = closeTime?.getTime() ?? null;
   const startedAt = runId === null ? (endedAt ?? 0) : parseRunDate(runId);
   const nothing = { mode: null, counts: null, retrying: null };

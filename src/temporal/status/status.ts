@@ -209,13 +209,15 @@ async function knownOf(
     snapshotAt,
     dataAsOf: current && new Date(parseRunDate(current.runId)).toISOString(),
     pageSize: status?.pageSize ?? null,
-    ...{ deletes, checks },
+    deletes,
+    checks,
     lastRun: last && {
       runId: last.runId,
       outcome: last.outcome,
       publishedAt: isPublished ? snapshotAt : null,
     },
-    ...{ warnings, error: last?.error ?? null },
+    warnings,
+    error: last?.error ?? null,
   };
 }
 

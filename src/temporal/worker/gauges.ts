@@ -157,13 +157,11 @@ export function leastRetryingMs(attempt: number): number {
  */
 export class RetryWatch {
   readonly #retrying = new Map<string, Retrying>();
-  readonly #meter: Meter;
-  readonly #now: () => number;
 
-  constructor(meter: Meter, now: () => number = Date.now) {
-    this.#meter = meter;
-    this.#now = now;
-  }
+  constructor(
+    private readonly meter: Meter,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /** Follows an attempt of a run's activity. */
   async watch<T>(
@@ -193,7 +191,7 @@ export class RetryWatch {
 
   /** Records that an attempt failed and will be retried. @param waitMs the wait that the failure asks for; `null`: the policy's */
   failed(step: string, labels: Labels, attempt: number, waitMs: number | null = null): void {
-    const now = this.#now();
+    const now = this.now();
     const known = this.#retrying.get(step);
     this.#retrying.set(step, {
       ...labels,
@@ -210,14 +208,14 @@ export class RetryWatch {
 
   /** Records the longest time that a step of a run of this resource has been retried for; 0 if none is. */
   measure({ connection, resource }: Labels): void {
-    const now = this.#now();
+    const now = this.now();
     let seconds = 0;
     for (const [step, one] of this.#retrying) {
       if (now > one.nextAt + RECOVERED_MS) this.#retrying.delete(step);
       else if (one.connection === connection && one.resource === resource)
         seconds = Math.max(seconds, (now - one.since) / 1000);
     }
-    this.#meter.record('retrying', seconds, { connection, resource });
+    this.meter.record('retrying', seconds, { connection, resource });
   }
 }
 

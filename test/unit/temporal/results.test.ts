@@ -2,7 +2,8 @@ import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
-import { checkBackfill, checkExport, checkPurge, checkRollback } from '../../../src/temporal/client/start.js';
+import type { TemporalClient } from '../../../src/temporal/client/connect.js';
+import { checkBackfill, startExport, startPurge, startRollback } from '../../../src/temporal/client/start.js';
 import { writeBackResultOf } from '../../../src/temporal/follow/follow-write-back.js';
 import { RunFailedError, requirePublished } from '../../../src/temporal/follow/require-published.js';
 
@@ -15,18 +16,21 @@ const COUNTS = {
 
 describe('the arguments of the start functions', () => {
   const connection = 'acme';
+  const temporal = { client: { workflow: { start: async () => {} } } } as unknown as TemporalClient;
 
-  it('reject a name that the manifest cannot show as who accepted checks', () => {
-    const accept = (acceptChecks: string) => () => checkExport({ connection, acceptChecks });
-    for (const name of ['', 'two\nlines', 'x'.repeat(201)]) expect(accept(name)).toThrow(/acceptChecks/);
-    expect(accept('Zoë Müller@büro')).not.toThrow();
+  it('reject a name that the manifest cannot show as who accepted checks', async () => {
+    const accept = (acceptChecks: string) => startExport(temporal, { connection, acceptChecks });
+    for (const name of ['', 'two\nlines', 'x'.repeat(201)])
+      await expect(accept(name)).rejects.toThrow(/acceptChecks/);
+    await expect(accept('Zoë Müller@büro')).resolves.toMatch(/^worktrack\/acme\/export\//);
   });
 
-  it('are plain strings: dates and times with a zone become whole seconds in UTC', () => {
+  it('are plain strings: dates and times with a zone become whole seconds in UTC', async () => {
     const sinceOf = (since: string) => checkBackfill({ connection, since }).since;
     expect(sinceOf('2020-08-01')).toBe('2020-08-01T00:00:00Z');
     expect(sinceOf('2020-08-01T12:00:00.5+02:00')).toBe('2020-08-01T10:00:00Z');
-    expect(() => checkRollback({ connection, resource: 'tasks', to: RUN })).not.toThrow();
+    const rollback = { connection, resource: 'tasks', to: RUN };
+    await expect(startRollback(temporal, rollback)).resolves.toMatch(/^worktrack\/acme\/rollback\//);
   });
 
   it.each([
@@ -38,14 +42,14 @@ describe('the arguments of the start functions', () => {
     expect(() => checkBackfill({ connection, ...input })).toThrow(message);
   });
 
-  it('the arguments of a rollback and a purge are checked, and a message never repeats a key', () => {
+  it('the arguments of a rollback and a purge are checked, and a message never repeats a key', async () => {
     const resource = 'tasks';
-    expect(() => checkRollback({ connection, resource, to: '../other' })).toThrow(
+    await expect(startRollback(temporal, { connection, resource, to: '../other' })).rejects.toThrow(
       'to "../other" is not a run id',
     );
-    expect(() => checkPurge({ connection, resource, key: ['ada@example.com', ''] })).toThrow(
-      /^key has no value\.$/,
-    );
+    await expect(
+      startPurge(temporal, { connection, resource, key: ['ada@example.com', ''] }),
+    ).rejects.toThrow(/^key has no value\.$/);
   });
 });
 

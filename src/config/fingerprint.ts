@@ -81,14 +81,11 @@ function resourcesOf(digest: ConfigDigest): string[] {
 function summarized(keys: readonly string[], resources: readonly string[]): string[] {
   const inAll = (key: string): boolean =>
     resources.length > 1 && resources.every((name) => keys.includes(`resources.${name}.${key}`));
-  return [
-    ...new Set(
-      keys.map((key) => {
-        const [, , own] = RESOURCE_KEY.exec(key) ?? [];
-        return own !== undefined && inAll(own) ? own : key;
-      }),
-    ),
-  ].sort();
+  const named = keys.map((key) => {
+    const [, , own] = RESOURCE_KEY.exec(key) ?? [];
+    return own !== undefined && inAll(own) ? own : key;
+  });
+  return [...new Set(named)].sort();
 }
 
 function inFile(name: string): string {

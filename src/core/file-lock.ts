@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, mkdirSync, readFileSync, rmdirSync, statSync, unlinkSync } from 'node:fs';
-import { copyFile, link, open, rm, utimes, writeFile } from 'node:fs/promises';
+import { copyFile, link, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ownIdentity, type ProcessIdentity, stateOf } from './process-identity.js';
@@ -83,13 +83,7 @@ async function tryCreate(path: string, draft: string, holder: LockHolder): Promi
   await makeFolder(dirname(path));
   try {
     // Synced, so that a power failure cannot leave a lock without its holder.
-    const handle = await open(draft, 'wx');
-    try {
-      await writeFile(handle, JSON.stringify(holder));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await writeFile(draft, JSON.stringify(holder), { flag: 'wx', flush: true });
     await link(draft, path).catch(async (error) => {
       if (!LINKS_UNSUPPORTED.has(systemCode(error))) throw error;
       // Until the copy is complete, the lock does not name its holder and is too new to be stale.

@@ -1,11 +1,7 @@
 /** Why a URL is not allowed for notifications; `null` if it is. The text does not repeat the URL, which may be a secret. */
 export function notifyUrlProblem(text: string): string | null {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    return 'is not a URL';
-  }
+  if (!URL.canParse(text)) return 'is not a URL';
+  const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'contains credentials; use `headers` for them';
   if (url.protocol === 'https:') return null;
   if (url.protocol !== 'http:') return 'is not an http or https URL';

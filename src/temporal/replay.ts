@@ -125,12 +125,10 @@ function eventsOf(name: string, text: string): readonly EventJson[] {
 function hasDecodedPayloads(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([key, inner]) =>
-    key === 'payloads' && Array.isArray(inner) ? !inner.every(isPayload) : hasDecodedPayloads(inner),
+    key === 'payloads' && Array.isArray(inner)
+      ? !inner.every((one: unknown) => typeof one === 'object' && one !== null && 'metadata' in one)
+      : hasDecodedPayloads(inner),
   );
-}
-
-function isPayload(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'metadata' in value;
 }
 
 function invalidHistory(name: string, why: string, cause?: unknown): ConfigurationError {

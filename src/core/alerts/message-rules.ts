@@ -66,7 +66,7 @@ export function reported(before: AlertsState, report: AlertReport, now: number):
     targets: report.targets,
     checkAt: checkAtOf(old?.checkAt ?? null, report),
     pausedAt,
-    problems: limited(problems, othersOf(state, connection)),
+    problems: limited(problems, connection, state),
   };
   const targets = { ...state.targets };
   for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
@@ -141,14 +141,13 @@ function observed(
   return [...after, ...added];
 }
 
-/** How many problems the other connections have. */
-function othersOf({ connections }: AlertsState, connection: string): number {
-  const all = Object.values(connections).reduce((sum, { problems }) => sum + problems.length, 0);
-  return all - (connections[connection]?.problems.length ?? 0);
-}
-
-/** Bounds the state. Problems that were there first stay. @param before problems of the other connections */
-function limited(problems: readonly AlertProblem[], before: number): AlertProblem[] {
+/** Bounds the state. Problems that were there first stay. */
+function limited(
+  problems: readonly AlertProblem[],
+  connection: string,
+  { connections: { [connection]: _, ...others } }: AlertsState,
+): AlertProblem[] {
+  const before = Object.values(others).flatMap((other) => other.problems).length;
   if (before + problems.length <= MAX_TEXTS) return [...problems];
   return problems
     .slice(0, Math.max(0, MAX_PROBLEMS - before))

@@ -60,14 +60,12 @@ function checkField(text: string, field: CronField, value: string): void {
     );
   };
   for (const part of value.split(',')) {
-    const match = /^(?:\*|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/.exec(part);
-    if (match === null) fail(part, 'not a value of a cron expression');
-    const [, first, last, step] = match ?? [];
-    const [from, to] = [first, last].map((word) => (word === undefined ? null : numberOf(field, word)));
-    for (const number of [from, to])
-      if (number !== null && number !== undefined && !(number >= field.min && number <= field.max))
-        fail(part, 'out of range');
-    if (from != null && to != null && from > to) fail(part, 'the range ends before it begins');
+    const [, first, last, step] =
+      /^(?:\*|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/.exec(part) ?? fail(part, 'not a value of a cron expression');
+    const range = [first, last].flatMap((word) => (word === undefined ? [] : [numberOf(field, word)]));
+    if (!range.every((number) => number >= field.min && number <= field.max)) fail(part, 'out of range');
+    const [from = 0, to = from] = range;
+    if (from > to) fail(part, 'the range ends before it begins');
     if (step !== undefined && Number(step) < 1) fail(part, 'the step is zero');
   }
 }

@@ -74,20 +74,13 @@ export function isLoopbackAddress(host: string): boolean {
 }
 
 function readHttpUrl(text: string, allowed: string, credentialsHint: string): URL {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw new RangeError(wrongUrl(text, allowed) + schemeHint(text));
-  }
-  if (url.username !== '' || url.password !== '') {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.username || url?.password)
     throw new RangeError(
       `found credentials in the URL (not repeated here); ${credentialsHint}. Allowed: ${allowed}`,
     );
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+  if (url === null || !/^https?:$/.test(url.protocol))
     throw new RangeError(wrongUrl(text, allowed) + schemeHint(text));
-  }
   // A `?` or `#` at the end leaves `search` and `hash` empty but breaks every URL built from this one.
   if (/[?#]/.test(text)) {
     throw new RangeError(`found a query or a fragment in the URL (not repeated here); allowed: ${allowed}`);
@@ -132,14 +125,8 @@ export function readLakeUrl(text: string): string {
     );
   }
   const path = rest.replace(/\/+$/, '');
-  if (
-    path
-      .split('/')
-      .slice(1)
-      .some((part) => part === '' || part === '.' || part === '..')
-  ) {
+  if (/\/\.{0,2}(\/|$)/.test(path))
     throw new RangeError(`${wrongUrl(text, ALLOWED)}, without empty, . and .. parts`);
-  }
   if (scheme === 's3') {
     checkBucket(host);
     return `s3://${host}${path}`;

@@ -6,18 +6,19 @@ import { grpcMessage, isDenied, isNamespaceMissing } from './grpc.js';
 
 /** How often a connection is probed. A worker's idle polls last a minute, so they show nothing. */
 const PROBED_EVERY_MS = 10 * SECOND_MS;
-const TIMES = {
+const DEFAULTS = {
   everyMs: PROBED_EVERY_MS,
   /** Longest wait for a connection or a probe. A connection can accept requests and never answer. */
   noAnswerMs: 8 * SECOND_MS,
   /** Calls in flight on the earlier connection can end meanwhile. A retry on a closed one would end the process. */
   closedAfterMs: 30 * SECOND_MS,
+  now: () => Date.now(),
 };
 /** How long Temporal may fail before the process counts as disconnected. */
 const DISCONNECTED_AFTER_MS = 30 * SECOND_MS;
 const LOGGED_EVERY_MS = MINUTE_MS;
 
-export interface KeptConnectionOptions<C> extends Partial<typeof TIMES> {
+export interface KeptConnectionOptions<C> extends Partial<typeof DEFAULTS> {
   /** The holder of the connection, such as `this worker`. */
   readonly holder: string;
   /** Reads address and credentials. Called before each probe, because files of credentials are replaced. */
@@ -37,7 +38,6 @@ export interface KeptConnectionOptions<C> extends Partial<typeof TIMES> {
   /** `onGiveUp` is called once after this many milliseconds of failures. Default: never. */
   readonly giveUpAfterMs?: number | undefined;
   readonly onGiveUp?: ((error: OutOfReachError) => void) | undefined;
-  readonly now?: (() => number) | undefined;
 }
 
 /**
@@ -46,7 +46,7 @@ export interface KeptConnectionOptions<C> extends Partial<typeof TIMES> {
  * contain now, and replaces the current one if Temporal accepts it (docs/how-to/workers.md#if-temporal-does-not-answer).
  */
 export class KeptConnection<C> {
-  readonly #options: KeptConnectionOptions<C> & typeof TIMES;
+  readonly #options: KeptConnectionOptions<C> & typeof DEFAULTS;
   #current: C;
   /** Earlier connections that will be closed. */
   readonly #earlier = new Map<C, NodeJS.Timeout>();
@@ -61,7 +61,7 @@ export class KeptConnection<C> {
   #gaveUp = false;
 
   private constructor(options: KeptConnectionOptions<C>, current: C, config: TemporalConfig) {
-    this.#options = { ...TIMES, ...options };
+    this.#options = { ...DEFAULTS, ...options };
     this.#current = current;
     this.#config = config;
   }
@@ -113,7 +113,7 @@ export class KeptConnection<C> {
   async #check(): Promise<void> {
     if (this.#closed) return;
     const failure = await errorOf(this.#withinLimit(this.#options.probe(this.#current)));
-    if (failure !== null) this.#failingSince ??= this.#now();
+    if (failure !== null) this.#failingSince ??= this.#options.now();
     const unused = await errorOf(this.#renew(failure !== null));
     if (this.#closed) return;
     // The later error tells more: a connection that was lost reports only that it was.
@@ -173,15 +173,16 @@ export class KeptConnection<C> {
 
   #accepted(): void {
     const { holder, log } = this.#options;
+    const seconds = Math.round(this.#failingMs() / SECOND_MS);
     if (this.#isLogged)
-      log.info(`Temporal accepts ${holder} again, after ${formatDuration(wholeSeconds(this.#failingMs()))}`);
+      log.info(`Temporal accepts ${holder} again, after ${formatDuration(seconds * SECOND_MS)}`);
     this.#failingSince = null;
     this.#isLogged = false;
   }
 
   #failed(error: unknown): void {
     const { holder, giveUpAfterMs, onGiveUp } = this.#options;
-    const since = new Date(this.#failingSince ?? this.#now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const since = new Date(this.#failingSince ?? this.#options.now()).toISOString().replace(/\.\d+Z$/, 'Z');
     const what = `Temporal at ${this.address} has not accepted ${holder} since ${since}: ${this.#causeOf(error)}`;
     // The first failure is always logged.
     if (!this.#isLogged) this.#loggedAt = Number.NEGATIVE_INFINITY;
@@ -199,18 +200,14 @@ export class KeptConnection<C> {
   }
 
   #logAtTimes(message: string): void {
-    const now = this.#now();
+    const now = this.#options.now();
     if (now - this.#loggedAt < LOGGED_EVERY_MS) return;
     this.#loggedAt = now;
     this.#options.log.warn(message);
   }
 
   #failingMs(): number {
-    return this.#failingSince === null ? 0 : this.#now() - this.#failingSince;
-  }
-
-  #now(): number {
-    return (this.#options.now ?? Date.now)();
+    return this.#failingSince === null ? 0 : this.#options.now() - this.#failingSince;
   }
 }
 
@@ -227,8 +224,4 @@ function errorOf(call: Promise<void>): Promise<unknown> {
     () => null,
     (error: unknown) => error,
   );
-}
-
-function wholeSeconds(ms: number): number {
-  return Math.round(ms / SECOND_MS) * SECOND_MS;
 }

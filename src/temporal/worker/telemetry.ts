@@ -40,11 +40,8 @@ export function runtimeMeter(): Meter {
       const now = Runtime.instance().metricMeter;
       if (meter !== now) recorders.clear();
       meter = now;
-      let record = recorders.get(metric);
-      if (record === undefined) {
-        record = recorderOf(now, METRICS[metric]);
-        recorders.set(metric, record);
-      }
+      const record = recorders.get(metric) ?? recorderOf(now, METRICS[metric]);
+      recorders.set(metric, record);
       record(Math.max(0, value), labelsOf(METRICS[metric], labels));
     },
   };
@@ -52,7 +49,7 @@ export function runtimeMeter(): Meter {
 
 /** Leaves out the resource of a metric that is counted per connection. */
 function labelsOf({ per }: MetricDefinition, labels: MetricLabels): Record<string, string> {
-  const { resource, ...others } = Object.fromEntries(Object.entries(labels)) as Record<string, string>;
+  const { resource, ...others }: Record<string, string> = { ...labels };
   return per === 'connection' || resource === undefined ? others : { ...others, resource };
 }
 

@@ -49,13 +49,13 @@ describe('a file lock', () => {
   });
 
   it('is created again if its folder is removed meanwhile', async () => {
-    vi.mocked(fs.open).mockImplementationOnce(async () => {
+    vi.mocked(fs.writeFile).mockImplementationOnce(async () => {
       await rm(join(folder, 'a'), { recursive: true });
       throw Object.assign(new Error('no such folder'), { code: 'ENOENT' });
     });
-    vi.mocked(fs.open).mockClear();
+    vi.mocked(fs.writeFile).mockClear();
     expect(await locked(async (stillHeld) => stillHeld())).toBe(true);
-    expect(fs.open).toHaveBeenCalledTimes(2);
+    expect(fs.writeFile).toHaveBeenCalledTimes(2);
   });
 
   it('is no longer held when another one has taken it', async () => {

@@ -60,15 +60,15 @@ function isWrongType(issue: z.core.$ZodIssue): boolean {
 
 /** All problems of a configuration file, in the order of its lines. `path` is that of the first problem. */
 export class SettingsError extends ConfigurationError {
-  readonly problems: readonly SettingsProblem[];
-
-  constructor(source: string, problems: readonly SettingsProblem[]) {
+  constructor(
+    source: string,
+    readonly problems: readonly SettingsProblem[],
+  ) {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
     super([`${source} has ${count}:`, ...problems.map(formatProblem)].join('\n'), {
       path: problems[0]?.path || null,
       remedy: `Correct ${source}. \`worktrack config schema\` prints a JSON Schema for editors.`,
     });
-    this.problems = problems;
   }
 }
 

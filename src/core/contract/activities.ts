@@ -4,7 +4,6 @@ import type { WordsSpent } from '../unproven-limits.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
 import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
-  CheckSummary,
   DeleteDetection,
   DeletesProblem,
   ExportInput,
@@ -214,17 +213,13 @@ export interface PublishInput extends RunRef {
   readonly deletesProblems?: readonly DeletesProblem[];
 }
 
-export interface PublishedRun {
+export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks'> {
   /** The run that was published, if it is another attempt with its own id. */
   readonly runId?: RunId;
-  readonly snapshot: ObjectKey;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   readonly counts: RunCounts;
-  readonly publishedAt: number;
   readonly warnings: readonly string[];
   readonly deletes: DeleteDetection;
-  /** Absent: the resource has no checks. */
-  readonly checks?: CheckSummary;
   /** Of a rollback: the run that was published before it. */
   readonly rolledBackFrom?: RunId;
 }

@@ -6,7 +6,6 @@ import {
   mirrorWorkflowId,
   type PurgeCounts,
   type ReadHeartbeat,
-  type RunError,
   type RunOutcome,
   type RunPhase,
   type RunReport,
@@ -84,37 +83,28 @@ async function refresh(temporal: TemporalClient, before: ExportView): Promise<Ex
 }
 
 /** A rollback or a purge that changed nothing. */
-export interface UnsuccessfulRequest {
+export interface UnsuccessfulRequest extends Pick<RunReport, 'resource' | 'error'> {
   readonly outcome: Exclude<RunOutcome, 'published'>;
-  readonly resource: string;
-  /** `null` if it was cancelled. */
-  readonly error: RunError | null;
 }
 
 /** The result of a rollback. */
 export type RollbackResult =
-  | {
+  | (Pick<RunReport, 'resource' | 'warnings'> & {
       readonly outcome: 'published';
-      readonly resource: string;
       /** The run in `latest.json` now. */
       readonly runId: RunId;
       readonly rows: number;
       readonly snapshot: ObjectKey;
-      readonly warnings: readonly string[];
-    }
+    })
   | UnsuccessfulRequest;
 
 /** The result of a purge. */
 export type PurgeResult =
-  | {
+  | (Pick<RunReport, 'resource' | 'rows' | 'warnings'> & {
       readonly outcome: 'published';
-      readonly resource: string;
       /** Rows that were removed, and the snapshots and change logs that held them. */
       readonly removed: PurgeCounts;
-      /** Rows of the current snapshot; `null` if nothing is published. */
-      readonly rows: number | null;
-      readonly warnings: readonly string[];
-    }
+    })
   | UnsuccessfulRequest;
 
 /**

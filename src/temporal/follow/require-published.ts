@@ -58,14 +58,15 @@ const RUN_CODES = {
  */
 export class RunFailedError extends WorktrackError {
   readonly code: (typeof RUN_CODES)[keyof typeof RUN_CODES];
-  readonly result: ExportResult;
   readonly failed: readonly RunReport[];
 
-  constructor(outcome: Exclude<RunOutcome, 'published'>, result: ExportResult) {
+  constructor(
+    outcome: Exclude<RunOutcome, 'published'>,
+    readonly result: ExportResult,
+  ) {
     const failed = result.runs.filter((run) => run.outcome !== 'published');
     super(failed.map(lineOf).join('\n') || `the run was not published (${outcome})`);
     this.code = RUN_CODES[outcome];
-    this.result = result;
     this.failed = failed;
   }
 }
@@ -92,9 +93,11 @@ const BATCH_CODES = {
  */
 export class WriteBackFailedError extends WorktrackError {
   readonly code: (typeof BATCH_CODES)[keyof typeof BATCH_CODES];
-  readonly result: WriteBackResult;
 
-  constructor(outcome: Exclude<WriteBackOutcome, 'written'>, result: WriteBackResult) {
+  constructor(
+    outcome: Exclude<WriteBackOutcome, 'written'>,
+    readonly result: WriteBackResult,
+  ) {
     const { rejected, unknown } = result.counts;
     const rows = `${rejected} rejected, ${unknown} unknown, ${result.unsent} not sent`;
     super(
@@ -105,6 +108,5 @@ export class WriteBackFailedError extends WorktrackError {
       },
     );
     this.code = BATCH_CODES[outcome];
-    this.result = result;
   }
 }

@@ -1,4 +1,4 @@
-import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { activityFacts } from '../../core/contract/activity-table.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -43,17 +43,12 @@ export async function currentStep<Heartbeat>(
     isPending: pending.length > 0,
     heartbeat: details === undefined ? null : await decodePayload<Heartbeat>(client, details as Payload),
     failing,
-    failure: failing === undefined ? null : await failureOf(client, failing),
-  };
-}
-
-async function failureOf(
-  client: Client,
-  { lastFailure, attempt, state }: PendingActivity,
-): Promise<AttemptFailure> {
-  return {
-    message: await failureMessage(client, lastFailure!),
-    attempt: Math.max(1, (attempt ?? 2) - 1),
-    retry: state === STARTED ? 'running' : 'waiting',
+    failure: failing
+      ? {
+          message: await failureMessage(client, failing.lastFailure!),
+          attempt: Math.max(1, (failing.attempt ?? 2) - 1),
+          retry: failing.state === STARTED ? 'running' : 'waiting',
+        }
+      : null,
   };
 }

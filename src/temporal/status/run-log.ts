@@ -3,8 +3,6 @@ import {
   BACKFILL_WORKFLOW,
   EXPORT_WORKFLOW,
   type PublishedMode,
-  type RunCounts,
-  type RunError,
   type RunOutcome,
   type RunReport,
 } from '../../core/contract/index.js';
@@ -21,21 +19,15 @@ import { exportResultOf } from '../client/export-result.js';
 import { readMirror } from './read-mirror.js';
 
 /** A run of a resource: published, failed or running. */
-export interface LoggedRun {
-  readonly resource: string;
+export interface LoggedRun extends Pick<RunReport, 'resource' | 'runId' | 'counts' | 'warnings' | 'error'> {
   readonly outcome: RunOutcome | 'running';
-  readonly runId: RunId | null;
   readonly mode: PublishedMode | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /** `null` if the run is in progress or the end is not known. */
   readonly endedAt: number | null;
-  /** `null` unless published. */
-  readonly counts: RunCounts | null;
-  readonly warnings: readonly string[];
   /** Results of the checks before publish; absent: not published, or there were none. */
   readonly checks?: readonly CheckResult[];
-  readonly error: RunError | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
   /** Whether a later rollback went back to a run before this one; absent: none did. */

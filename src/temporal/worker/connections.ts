@@ -172,8 +172,6 @@ interface IdleOptions extends Pick<ConnectionsOptions, 'logger'> {
  * others, only the settings and the rate budget stay in memory.
  */
 class IdleConnection implements OpenConnection {
-  readonly settings: ConnectionSettings;
-  readonly #options: IdleOptions;
   /** One rate budget per connection and process (docs/explanation/guarantees.md#rate-budget). */
   readonly #budget: RateBudget;
   #client: ServiceClient | null = null;
@@ -181,18 +179,18 @@ class IdleConnection implements OpenConnection {
   #users = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(settings: ConnectionSettings, options: IdleOptions) {
-    const { concurrency, requestsPerSecond } = settings.http;
-    this.settings = settings;
-    this.#options = options;
-    this.#budget = new RateBudget({ concurrency, requestsPerSecond });
+  constructor(
+    readonly settings: ConnectionSettings,
+    private readonly options: IdleOptions,
+  ) {
+    this.#budget = new RateBudget(settings.http);
   }
 
   get client(): ServiceClient {
     const { name, baseUrl, apiKey, errors, http, json, retries } = this.settings;
     this.#client ??= createServiceClient({
       ...{ baseUrl, apiKey, errors, http, json, budget: this.#budget },
-      onEvent: recordRequests(this.#options.meter, name),
+      onEvent: recordRequests(this.options.meter, name),
       userAgent: `temporal-worktrack/${VERSION}`,
       giveUpAfterMs: retries.giveUpAfterMs,
     });
@@ -200,7 +198,7 @@ class IdleConnection implements OpenConnection {
   }
 
   get store(): ObjectStore {
-    const { logger } = this.#options;
+    const { logger } = this.options;
     this.#store ??= openStore(this.settings.lake, logger === undefined ? {} : { logger });
     return this.#store;
   }
@@ -219,7 +217,7 @@ class IdleConnection implements OpenConnection {
   release(): void {
     this.#users--;
     if (this.#users > 0 || !this.isOpen) return;
-    const timer = setTimeout(() => void this.close().catch(() => {}), this.#options.idleMs);
+    const timer = setTimeout(() => void this.close().catch(() => {}), this.options.idleMs);
     this.#timer = timer.unref();
   }
 

@@ -157,14 +157,11 @@ function checkOtlpEnvironment(env: Environment): void {
     );
   }
   const endpoint = ENDPOINTS.find((name) => env[name]);
-  if (endpoint !== undefined && !isHttp(env[endpoint]!)) {
+  const url = endpoint === undefined ? null : env[endpoint]!;
+  if (url !== null && !(/^https?:\/\//i.test(url) && URL.canParse(url))) {
     // The message does not repeat the value, which may contain a password.
     throw new ConfigurationError(`${endpoint} is not an http:// or https:// URL`, {
       remedy: 'Set it to the URL of a collector, such as http://127.0.0.1:4318.',
     });
   }
-}
-
-function isHttp(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
 }

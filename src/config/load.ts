@@ -28,23 +28,18 @@ export interface LoadOptions {
  * const settings = loadSettings({ env: process.env, cwd: process.cwd() });
  */
 export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
+  if (file === '') throw new ConfigurationError('--config is empty', { remedy: 'Set --config to a path.' });
   const named = file ?? (env.WORKTRACK_CONFIG || undefined);
-  if (named !== undefined) {
-    const origin = file === undefined ? '$WORKTRACK_CONFIG' : '--config';
-    if (named === '')
-      throw new ConfigurationError(`${origin} is empty`, { remedy: `Set ${origin} to a path.` });
-    const text = readText(resolve(cwd, named), named, origin);
-    if (text === null) {
-      throw new ConfigurationError(`${resolve(cwd, named)} does not exist (from ${origin})`, {
-        remedy: `Correct ${origin}, or create the file with \`worktrack init\`.`,
-      });
-    }
-    return parseSettings(text, named);
-  }
-  for (const name of CONFIG_FILES) {
-    const text = readText(resolve(cwd, name), name, 'the working directory');
+  const variable = file === undefined ? '$WORKTRACK_CONFIG' : '--config';
+  const origin = named === undefined ? 'the working directory' : variable;
+  for (const name of named === undefined ? CONFIG_FILES : [named]) {
+    const text = readText(resolve(cwd, name), name, origin);
     if (text !== null) return parseSettings(text, name);
   }
+  if (named !== undefined)
+    throw new ConfigurationError(`${resolve(cwd, named)} does not exist (from ${origin})`, {
+      remedy: `Correct ${origin}, or create the file with \`worktrack init\`.`,
+    });
   throw new ConfigurationError(
     `no configuration found: --config is not given, $WORKTRACK_CONFIG is not set, and ${cwd} has none of ${CONFIG_FILES.join(', ')}`,
     { remedy: 'Create one with `worktrack init`, or name a file with --config.' },

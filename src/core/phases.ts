@@ -71,12 +71,12 @@ export async function runPhases(
   // The target of a rollback is staged already, and complete.
   if (rollback === null) await reading.read('list');
   if (reconcile) onPhase?.('settle');
-  const deletes = reconcile ? await detectDeletes(ref, prepared, { steps, allowDeletes }, reading) : null;
+  const deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if (resumed !== null && !reconcile) await reading.read('catch-up');
   onPhase?.('merge');
   const { gone, expected } = deletes ?? { gone: null, expected: 0 };
-  const { merged, shifted } = await mergeSettled(ref, steps, reading, { gone, expected, allowDeletes });
+  const { merged, shifted } = await mergeSettled(reading, { gone, expected, allowDeletes });
   const { plan, results } = merged;
   const unproven = deletes?.unproven ?? 0;
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
@@ -98,8 +98,8 @@ class Reading {
   #shifted: boolean;
 
   constructor(
-    private readonly ref: RunRef,
-    private readonly steps: Steps,
+    readonly ref: RunRef,
+    readonly steps: Steps,
     /** What is already staged, for example by an earlier failed run; `null`: nothing. */
     staged: ReadResult | null,
     /** The learned page size in rows; `null`: the configured one. */
@@ -172,11 +172,11 @@ interface DetectedDeletes {
  * @param allowDeletes whether to conclude deletes from an empty list, too
  */
 async function detectDeletes(
-  ref: RunRef,
-  { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
-  { steps, allowDeletes }: { readonly steps: Steps; readonly allowDeletes: boolean },
   reading: Reading,
+  { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
+  allowDeletes: boolean,
 ): Promise<DetectedDeletes> {
+  const { ref, steps } = reading;
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, expected: 0, unproven: 0, problems };
   await reading.read('catch-up');
@@ -232,12 +232,10 @@ interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {}
  * row that was missing, apart from rows that changed meanwhile, the cursor skips none and no further reread is needed.
  */
 async function mergeSettled(
-  ref: RunRef,
-  steps: Steps,
   reading: Reading,
   input: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes'>,
 ): Promise<{ readonly merged: Merged; readonly shifted: boolean }> {
-  const merge = (pass: number): Promise<Merged> => mergeOnce(ref, steps, reading, { ...input, pass });
+  const merge = (pass: number): Promise<Merged> => mergeOnce(reading, { ...input, pass });
   // If the list visibly shifted, a merge now would be wasted.
   let merged = reading.shifted ? null : await merge(0);
   if (merged !== null && merged.repeated === 0) return { merged, shifted: false };
@@ -255,9 +253,7 @@ async function mergeSettled(
 
 /** Merges the staged rows of a run with the previous snapshot. @param pass number of the merge within the run, from 0 */
 async function mergeOnce(
-  ref: RunRef,
-  steps: Steps,
-  { last: { stage, rows } }: Reading,
+  { ref, steps, last: { stage, rows } }: Reading,
   { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes' | 'pass'>,
 ): Promise<Merged> {
   const again = pass === 0 ? '' : `, merge ${pass + 1}`;

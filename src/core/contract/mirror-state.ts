@@ -1,13 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
-import type {
-  CheckSummary,
-  DeleteDetection,
-  ExportPlan,
-  PublishedMode,
-  RunMode,
-  RunReport,
-} from './run-reports.js';
+import type { ExportPlan, PublishedMode, RunMode, RunReport } from './run-reports.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
@@ -89,15 +82,11 @@ export interface Writer {
 }
 
 /** The snapshot that a mirror last published. */
-export interface Published {
+export interface Published extends Pick<RunReport, 'deletes' | 'checks'> {
   readonly runId: RunId;
   readonly snapshot: ObjectKey;
   readonly rows: number;
   readonly publishedAt: number;
-  /** As in `RunReport`. */
-  readonly deletes?: DeleteDetection;
-  /** As in `RunReport`. */
-  readonly checks?: CheckSummary;
 }
 
 export interface MirrorStatus

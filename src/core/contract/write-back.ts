@@ -3,7 +3,7 @@
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
 import type { ObjectKey } from '../brands.js';
-import type { RunError } from './run-reports.js';
+import type { ExportPlan, RunError } from './run-reports.js';
 
 /** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
 export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;
@@ -81,10 +81,8 @@ export interface WriteBackInput extends BatchRef {
   readonly resume?: WriteBackResume;
 }
 
-interface WriteBackResume {
+interface WriteBackResume extends Pick<SendRowsInput, 'turn' | 'limitedSince'> {
   readonly planned: WriteBackPlanned;
-  readonly turn: ObjectKey | null;
-  readonly limitedSince: number | null;
 }
 
 export interface WriteBackResult {
@@ -125,7 +123,7 @@ export interface BatchRef {
 
 export type PlanWriteBackInput = Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume'>;
 
-export interface WriteBackPlanned {
+export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAfterMs'> {
   /** The document that lists the plan's chunks. */
   readonly plan: ObjectKey;
   readonly rows: number;
@@ -133,9 +131,6 @@ export interface WriteBackPlanned {
   readonly results: WrittenResults | null;
   /** Whether the configuration includes a mirror of the resource. */
   readonly mirrored: boolean;
-  /** Whether the connection has targets for alerts. */
-  readonly alerts: boolean;
-  readonly giveUpAfterMs: number;
 }
 
 interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
@@ -155,22 +150,18 @@ export interface SendRowsInput extends BatchRef {
   readonly limitedSince: number | null;
 }
 
-interface SentRows {
+interface SentRows extends Pick<SendRowsInput, 'limitedSince'> {
   /** Whether every row has been sent. */
   readonly done: boolean;
   /** Rows with an outcome, over all calls. */
   readonly rows: number;
-  /** As in the input. */
-  readonly limitedSince: number | null;
 }
 
 /** Heartbeat details of `sendRows`. */
-export interface SendHeartbeat {
+export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
   readonly rows: number;
   /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
   readonly waitingUntil: number | null;
-  /** As in `SendRowsInput`. */
-  readonly limitedSince: number | null;
 }
 
 /** `turn` is `null` even if the batch ended before its turn came. */

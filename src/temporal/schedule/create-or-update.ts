@@ -12,7 +12,7 @@ export interface ScheduleChange {
 /** The part of a Schedule that the configuration determines; the operator controls the rest (pause, note). */
 type ConfiguredPart = Pick<ScheduleDescription, 'spec' | 'action' | 'policies'>;
 
-interface CreatedOrUpdated {
+export interface CreatedOrUpdated {
   readonly outcome: 'created' | 'updated' | 'unchanged';
   /** Empty unless updated. */
   readonly changes: readonly ScheduleChange[];

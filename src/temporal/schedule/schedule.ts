@@ -18,17 +18,14 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { createOrUpdate, cronOf, type ScheduleChange } from './create-or-update.js';
+import { type CreatedOrUpdated, createOrUpdate, cronOf } from './create-or-update.js';
 import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
 
 const LAST_RUNS = 5;
 const NEXT_RUNS = 3;
 
-export interface AppliedSchedule {
+export interface AppliedSchedule extends Pick<CreatedOrUpdated, 'outcome' | 'changes'> {
   readonly scheduleId: string;
-  readonly outcome: 'created' | 'updated' | 'unchanged';
-  /** Empty unless updated. */
-  readonly changes: readonly ScheduleChange[];
   readonly nextRuns: readonly Date[];
   /** The Schedule that looks for stale data and missed runs (docs/how-to/alerts.md#the-watcher). */
   readonly watcher: AppliedWatcher;
@@ -169,7 +166,7 @@ export async function describeSchedule(
     cron: cronOf(spec),
     timezone: spec.timezone ?? 'UTC',
     paused: state.paused,
-    note: state.note === undefined || state.note === '' ? null : state.note,
+    note: state.note || null,
     nextRuns: state.paused ? [] : info.nextActionTimes.slice(0, NEXT_RUNS),
     lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
     skipped: info.numActionsSkippedOverlap,

@@ -3,10 +3,10 @@ import { WATCH_WORKFLOW, type WatchInput, watcherId } from '../../core/contract/
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../client/connect.js';
-import { createOrUpdate } from './create-or-update.js';
+import { type CreatedOrUpdated, createOrUpdate } from './create-or-update.js';
 
 /** What `applyWatcher` did. `none`: no target needs a watcher, and there was none. */
-export type AppliedWatcher = 'created' | 'updated' | 'unchanged' | 'deleted' | 'none';
+export type AppliedWatcher = CreatedOrUpdated['outcome'] | 'deleted' | 'none';
 
 const MAX_INTERVAL_MS = 30 * MINUTE_MS;
 

@@ -129,10 +129,8 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   const known = await knownOf(reading, status, pointer);
   const active = activeOf(mirror);
   const rolledBack = rolledBackOf(pointer);
-  const behind =
-    pointer === null
-      ? null
-      : behindSince(options.lastScheduled?.getTime() ?? null, parseRunDate(pointer.runId), at);
+  const due = options.lastScheduled?.getTime() ?? null;
+  const behind = pointer && behindSince(due, parseRunDate(pointer.runId), at);
   const { checkpoint, lastRun } = known;
   const facts = {
     problem,

@@ -38,6 +38,7 @@ export interface WorkerDifference {
 }
 
 const CONCURRENCY = 8;
+
 /**
  * The workers that poll a task queue, with the configurations that they publish. A worker that has stopped is not one of
  * them. Costs two requests, and two for each worker.
@@ -140,22 +141,14 @@ interface Poll extends Omit<PollingWorker, 'config'> {
   readonly at: number;
 }
 
-/** The last poll, and the run of the workflow that holds the configuration; `null`: the worker publishes none. */
-interface Poller extends Poll {
-  readonly record: string | null;
-}
-
 /**
  * The workers that poll a task queue. A worker that has stopped is left out immediately, because it withdrew its record; one
  * that was killed, two minutes after its last poll. Costs two requests, and one for each worker.
  *
+ * @returns each with the run of the workflow that holds its configuration; `null`: it publishes none
  * @throws an SDK error if Temporal does not answer
  */
-async function readPollers(
-  temporal: TemporalClient,
-  taskQueue: string,
-  timeoutMs?: number,
-): Promise<readonly Poller[]> {
+async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutMs?: number) {
   const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
   const recent = [...polls.values()].filter(({ at }) => Date.now() - at < WORKER_GONE_MS);
   const found = await inParallel(recent, CONCURRENCY, async (poll) => {

@@ -27,11 +27,8 @@ export async function runCommand(
   options: CommandOptions,
 ): Promise<string> {
   options.signal.throwIfAborted();
-  const child = spawn(command, args, {
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: options.env as NodeJS.ProcessEnv,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const env = options.env as NodeJS.ProcessEnv;
+  const child = spawn(command, args, { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const release = killWithHost(child);
   let killTimer: NodeJS.Timeout | undefined;
   const onAbort = () => {
@@ -60,11 +57,8 @@ export async function runCommand(
       child.once('close', (exitCode, signalName) => resolve(exitCode ?? signalName ?? 'unknown'));
     });
     options.signal.throwIfAborted();
-    if (code !== 0) {
-      throw new Error(
-        `\`${[command, ...args].join(' ')}\` exited with ${code}: ${lastOutput.trim() || 'no output'}`,
-      );
-    }
+    const line = [command, ...args].join(' ');
+    if (code !== 0) throw new Error(`\`${line}\` exited with ${code}: ${lastOutput.trim() || 'no output'}`);
     return output;
   } finally {
     clearTimeout(killTimer);

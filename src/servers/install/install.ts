@@ -26,11 +26,6 @@ export interface InstallOptions extends Omit<InstallContext, 'target'> {
   readonly installers: readonly Installer[];
 }
 
-/** `another process`: the server was installed while this process waited for the lock. */
-type InstallOutcome =
-  | { readonly source: string; readonly path: string }
-  | { readonly source: null; readonly attempts: readonly FailedAttempt[] };
-
 /** Installs into a temporary folder and renames it, so that the cache never contains an incomplete server. */
 async function installInto(
   spec: ServerSpec,
@@ -59,8 +54,13 @@ async function installInto(
 /**
  * Installs a server into the cache with the first installer that succeeds, while holding the server's lock. If all fail,
  * returns the failures. Throws only if aborted, or if the cache is not writable.
+ *
+ * @returns `source`: `another process` if the server was installed while this process waited for the lock
  */
-export async function install(spec: ServerSpec, options: InstallOptions): Promise<InstallOutcome> {
+export async function install(
+  spec: ServerSpec,
+  options: InstallOptions,
+): Promise<{ source: string; path: string } | { source: null; attempts: readonly FailedAttempt[] }> {
   const name = versionFolder(spec);
   const staging = `.installing-${name}-`;
   const onWait = ({ pid }: ProcessIdentity) =>
@@ -218,7 +218,6 @@ async function downloadRelease(spec: ServerSpec, context: InstallContext): Promi
   await downloadArchive(archive, spec, context);
 }
 
-/** The archive of a release and its checksum. */
 interface ReleaseArchive {
   readonly url: string;
   /** File name of the archive in the list of checksums. */

@@ -49,7 +49,6 @@ export function serverSpec(kind: ServerKind): ServerSpec {
   return specs[kind];
 }
 
-/** A command that `go install` can build. */
 interface GoCommand {
   /** Import path without the version. */
   readonly package: string;
@@ -57,7 +56,6 @@ interface GoCommand {
   readonly versionVariable: string;
 }
 
-/** Builds a server with the installed Go toolchain. */
 function goInstaller(command: GoCommand): BuildInstaller {
   return {
     source: 'go install',
@@ -88,13 +86,11 @@ export function goEnvironment(env: Environment, home: string | null, root: strin
   const own = join(root, 'go');
   return {
     ...env,
-    ...(home === null
-      ? {
-          HOME: own,
-          GOPATH: env.GOPATH || own,
-          GOCACHE: env.GOCACHE || join(own, 'build'),
-        }
-      : {}),
+    ...(home === null && {
+      HOME: own,
+      GOPATH: env.GOPATH || own,
+      GOCACHE: env.GOCACHE || join(own, 'build'),
+    }),
     GOFLAGS: [env.GOFLAGS, '-modcacherw'].filter(Boolean).join(' '),
     CGO_ENABLED: '0',
     GOOS: undefined,
@@ -105,11 +101,9 @@ export function goEnvironment(env: Environment, home: string | null, root: strin
 }
 
 async function goInstall(command: GoCommand, version: string, context: InstallContext): Promise<void> {
-  const folders = pathFolders(context.env);
-  const go = await findExecutable(
-    'go',
-    context.env.GOROOT ? [...folders, join(context.env.GOROOT, 'bin')] : folders,
-  );
+  const { GOROOT } = context.env;
+  const folders = [...pathFolders(context.env), ...(GOROOT ? [join(GOROOT, 'bin')] : [])];
+  const go = await findExecutable('go', folders);
   if (go === null) throw new Error(`\`go\` is not on PATH (Go ${NEEDS_GO} or newer is required)`);
   context.report('go install');
   const base = goEnvironment(context.env, usableHome(context.env), context.root);

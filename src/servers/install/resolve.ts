@@ -11,7 +11,7 @@ import { serverSpec } from './known-servers.js';
 import type { ServerKind, ServerSpec } from './server-spec.js';
 
 interface ResolvedServer {
-  /** The absolute path of the executable. */
+  /** Absolute. */
   readonly path: string;
   /** `environment`, `PATH`, `cache`, an installer, or `another process`, which has just installed it. */
   readonly source: string;
@@ -22,12 +22,9 @@ interface ResolveOptions {
   readonly env?: Environment;
   /** Receives the progress and a line with the result. Default: stderr. */
   readonly output?: ProgressOutput;
-  readonly signal?: AbortSignal;
-  /** Time limit of the installation, in milliseconds. Default: 20 minutes. */
-  readonly timeoutMs?: number;
 }
 
-const defaultTimeoutMs = 20 * MINUTE_MS;
+const INSTALL_TIMEOUT_MS = 20 * MINUTE_MS;
 
 /** The folders of `go install`: GOBIN, or the bin folder of each GOPATH entry. Asks Go for its defaults if it is installed. */
 async function goFolders(env: Environment): Promise<string[]> {
@@ -50,7 +47,7 @@ async function findServer(
   env: Environment,
   root: string,
   attempts: FailedAttempt[],
-): Promise<{ source: string; path: string } | null> {
+): Promise<ResolvedServer | null> {
   const named = env[spec.variable];
   if (named) {
     const why = await whyNotExecutable(named);
@@ -97,17 +94,14 @@ export async function resolveServer(
   const attempts: FailedAttempt[] = [];
   const found = await findServer(spec, env, root, attempts);
   if (found !== null) return resolved(found.source, found.path);
-
   if (env.WORKTRACK_OFFLINE === '1')
     attempts.push({ what: 'download', why: 'disabled by WORKTRACK_OFFLINE=1' });
-  const timeout = AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs);
-  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
+  const signal = AbortSignal.timeout(INSTALL_TIMEOUT_MS);
   const progress = startProgress(output, spec.title);
   const report = progress.update;
   const outcome = await install(spec, { env, root, installers: installers(spec, env), signal, report })
     .catch((error: unknown) => {
-      options.signal?.throwIfAborted();
-      const why = timeout.aborted
+      const why = signal.aborted
         ? 'exceeded the time limit'
         : `${systemCause(error)} (set WORKTRACK_CACHE to use another folder)`;
       return { source: null, attempts: [{ what: `installation into ${root}`, why }] };

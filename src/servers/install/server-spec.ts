@@ -45,7 +45,6 @@ export interface ServerSpec {
   readonly installer: BuildInstaller;
 }
 
-/** The official releases of a server. */
 interface Release {
   /** On GitHub. */
   readonly repository: string;

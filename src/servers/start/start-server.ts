@@ -38,7 +38,8 @@ interface StartPlan<T> {
 
 /** Loading an executable of 250 MB for the first time takes some seconds. */
 const readyTimeoutMs = MINUTE_MS;
-const checkTimeoutMs = 5_000;
+/** Of one request to a server that starts. */
+export const checkTimeoutMs = 5_000;
 const checkEveryMs = 100;
 const portWaitMs = 5_000;
 const attempts = 4;
@@ -149,14 +150,6 @@ function isDiskFull(folder: string): boolean {
   }
 }
 
-interface ServerCommand {
-  readonly executable: string;
-  readonly args: readonly string[];
-  readonly env: Environment;
-  /** The output is appended to this file, which is created with its folder and readable by this user only. */
-  readonly logFile: string;
-}
-
 interface ServerProcess {
   readonly pid: number;
   /** Resolves when the process has ended, with the cause: `exit code 1`, `SIGKILL`, or the error if it could not start. */
@@ -187,8 +180,12 @@ function readTail(file: string, from: number): string {
 /**
  * Starts a server in its own process group, with its output in a log file. The server is killed when this process ends,
  * as far as the system allows, and does not keep this process alive.
+ *
+ * @param command `logFile`: the output is appended to it. It is created with its folder, readable by this user only
  */
-export function startProcess(command: ServerCommand): ServerProcess {
+export function startProcess(
+  command: Pick<StartPlan<unknown>, 'args' | 'env'> & Record<'executable' | 'logFile', string>,
+): ServerProcess {
   makeFolderSync(dirname(command.logFile));
   const log = openSync(command.logFile, 'a', 0o600);
   const logStart = fstatSync(log).size;

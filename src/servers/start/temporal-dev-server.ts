@@ -4,16 +4,18 @@ import { dirname, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import type { Environment } from '../../core/home-folder.js';
 import { serverSpec } from '../install/known-servers.js';
-import { freePort, loopback, type RunningServer, type ServerOptions, startServer } from './start-server.js';
+import {
+  checkTimeoutMs,
+  freePort,
+  loopback,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from './start-server.js';
 
-/** Options of the dev server. The executable is that of `resolveServer('temporal')`. */
 interface TemporalDevServerOptions extends ServerOptions {
   /** SQLite file for the state, which survives a restart, even after kill -9. Default: in memory. */
   readonly dbFile?: string | undefined;
-  /** Namespace to create at the start. Default: `default`. */
-  readonly namespace?: string | undefined;
-  /** Port of the web UI. Default: a free one. */
-  readonly uiPort?: number | undefined;
   /** Whether to start without the web UI. */
   readonly headless?: boolean | undefined;
   /** More arguments for `temporal server start-dev`, for example `--search-attribute Name=Keyword`. */
@@ -80,11 +82,12 @@ export function temporalEnvironment(env: Environment): Environment {
  * @throws ServerStartError with the last lines of the log
  */
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
-  const { namespace = 'default', headless, extraArgs = [] } = options;
+  const { headless, extraArgs = [] } = options;
+  const namespace = 'default';
   const dbFile = options.dbFile === undefined ? null : resolve(options.dbFile);
   if (dbFile !== null) await mkdir(dirname(dbFile), { recursive: true });
   return startServer(serverSpec('temporal'), options, async (port) => {
-    const uiPort = headless === true ? null : (options.uiPort ?? (await freePort()));
+    const uiPort = headless === true ? null : await freePort();
     const address = `${loopback}:${port}`;
     const uiUrl = uiPort === null ? null : `http://${loopback}:${uiPort}`;
     return {
@@ -101,15 +104,12 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
  * lists its workflows. The list uses the namespace registry, like a worker's first poll, so that a new namespace is
  * ready for workers when this function resolves.
  */
-async function checkNamespace(address: string, namespace: string, timeoutMs = 5_000): Promise<void> {
-  const connection = await Connection.connect({
-    address,
-    connectTimeout: timeoutMs,
-    // The server is on this machine, where no proxy leads.
-    channelArgs: { 'grpc.enable_http_proxy': 0 },
-  });
+async function checkNamespace(address: string, namespace: string): Promise<void> {
+  // The server is on this machine, where no proxy leads.
+  const channelArgs = { 'grpc.enable_http_proxy': 0 };
+  const connection = await Connection.connect({ address, connectTimeout: checkTimeoutMs, channelArgs });
   try {
-    await connection.withDeadline(Date.now() + timeoutMs, async () => {
+    await connection.withDeadline(Date.now() + checkTimeoutMs, async () => {
       await connection.workflowService.describeNamespace({ namespace });
       await connection.workflowService.listWorkflowExecutions({ namespace, pageSize: 1 });
     });

@@ -6,7 +6,6 @@ import type { Environment } from '../../core/home-folder.js';
 import { serverSpec } from '../install/known-servers.js';
 import { loopback, type RunningServer, type ServerOptions, startServer } from './start-server.js';
 
-/** Options of versitygw. The executable is that of `resolveServer('versitygw')`. */
 interface VersitygwOptions extends ServerOptions {
   /** Data folder, created if missing. Buckets are folders in it, and objects are plain files. */
   readonly dataDir: string;
@@ -16,8 +15,6 @@ interface VersitygwOptions extends ServerOptions {
   readonly accessKey?: string | undefined;
   /** Default: random. */
   readonly secretKey?: string | undefined;
-  /** Default: `us-east-1`. */
-  readonly region?: string | undefined;
   /** Access log with a line per request. Default: none. */
   readonly accessLog?: string | undefined;
 }
@@ -69,15 +66,11 @@ export function versitygwEnvironment(env: Environment, accessKey: string, secret
 export async function startVersitygw(options: VersitygwOptions): Promise<Versitygw> {
   const [dataDir, iamDir] = [resolve(options.dataDir), resolve(options.iamDir)];
   await Promise.all([dataDir, iamDir].map((folder) => mkdir(folder, { recursive: true })));
-  const { region = 'us-east-1', accessLog, accessKey: accessKeyId = 'worktrack' } = options;
+  const { accessLog, accessKey: accessKeyId = 'worktrack' } = options;
+  const region = 'us-east-1';
   const secretAccessKey = options.secretKey ?? randomBytes(24).toString('hex');
   return startServer(serverSpec('versitygw'), options, (port) => {
-    const access: S3Access = {
-      endpoint: `http://${loopback}:${port}`,
-      region,
-      accessKeyId,
-      secretAccessKey,
-    };
+    const access: S3Access = { endpoint: `http://${loopback}:${port}`, region, accessKeyId, secretAccessKey };
     return {
       args: versitygwArgs({ port, region, iamDir, dataDir, accessLog }),
       env: versitygwEnvironment(process.env, accessKeyId, secretAccessKey),

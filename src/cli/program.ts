@@ -36,7 +36,8 @@ export function createProgram(onEnd: OnEnd): Command {
     .configureHelp({
       showGlobalOptions: true,
       subcommandTerm: nameAndArguments,
-      visibleCommands: listedCommands,
+      // Without `help`, which is no task.
+      visibleCommands: (parent) => parent.commands.filter((one) => one.name() !== 'help'),
     })
     .showHelpAfterError('Add --help to the command to see its options.')
     .addHelpText('after', EXIT_CODES)
@@ -48,11 +49,6 @@ export function createProgram(onEnd: OnEnd): Command {
   readOptionsFrom(() => program.opts());
   declareCommands(program);
   return program;
-}
-
-/** Without `help`, which is no task. */
-function listedCommands(parent: Command): Command[] {
-  return parent.commands.filter((one) => one.name() !== 'help');
 }
 
 /** Leaves out `[options]`, which every command has, so that the descriptions fit 80 columns. */

@@ -32,26 +32,19 @@ async function checkTarget(target: NotifyTarget, path: string, timeoutMs: number
     for (const [header, ref] of Object.entries(target.headers))
       await resolveSecret(ref, { path: `${path}.headers.${header}`, form: 'header' });
   } catch (error) {
-    const remedy = error instanceof ConfigurationError ? error.remedy : null;
-    return problem(
-      'alerts',
-      'configuration',
-      errorMessage(error),
-      `${remedy ?? 'Provide it again.'} The doctor reads it from the same place as the worker, so run it where the worker runs.`,
-    );
+    const own = error instanceof ConfigurationError ? error.remedy : null;
+    const remedy = `${own ?? 'Provide it again.'} The doctor reads it from the same place as the worker, so run it where the worker runs.`;
+    return problem('alerts', 'configuration', errorMessage(error), remedy);
   }
   const wrong = notifyUrlProblem(url);
   if (wrong !== null) return problem('alerts', 'configuration', `${path}.url ${wrong}`, 'Correct the URL.');
   const odd = oddTarget(format, new URL(url), key);
   if (odd !== null) return warning('alerts', `${path}: ${odd[0]}`, odd[1]);
   const unreachable = await reachProblem(new URL(url), timeoutMs);
-  if (unreachable !== null)
-    return problem(
-      'alerts',
-      'out-of-reach',
-      `the host of ${path} cannot be reached: ${unreachable}`,
-      'Check the name of the host, and that this machine may connect to it.',
-    );
+  if (unreachable !== null) {
+    const remedy = 'Check the name of the host, and that this machine may connect to it.';
+    return problem('alerts', 'out-of-reach', `the host of ${path} cannot be reached: ${unreachable}`, remedy);
+  }
   return ok('alerts', `${path}: ${format}; send an example with \`worktrack notify --test\``);
 }
 

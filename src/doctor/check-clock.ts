@@ -11,11 +11,9 @@ const TOLERATED_SKEW_MS = 30_000;
  */
 export function clockFinding(who: string, theirs: number | null, ours: number): Finding {
   if (theirs === null) {
-    return warning(
-      'clock',
-      `${who} sends no Date header`,
-      "Checkpoints rely on the workers' clocks alone. Synchronize them (NTP), and set `sync.overlap` above their error.",
-    );
+    const remedy =
+      "Checkpoints rely on the workers' clocks alone. Synchronize them (NTP), and set `sync.overlap` above their error.";
+    return warning('clock', `${who} sends no Date header`, remedy);
   }
   const ahead = theirs - ours;
   const seconds = Math.round(Math.abs(ahead) / 1000);

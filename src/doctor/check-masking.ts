@@ -32,14 +32,9 @@ export async function checkMasking(connection: ConnectionSettings): Promise<Find
     const { fingerprint } = new MaskingKey((await resolveSecret(masking.secret, { path })).value, path);
     return [ok('masking', `hashes are keyed (fingerprint of the secret: ${fingerprint})`)];
   } catch (error) {
-    const { remedy } = error instanceof ConfigurationError ? error : { remedy: null };
-    return [
-      problem(
-        'masking',
-        'configuration',
-        `the masking secret cannot be used: ${errorMessage(error)}`,
-        `${remedy ?? 'Put the secret in place again.'} The doctor reads it from the same place as the worker: run it where the worker runs.`,
-      ),
-    ];
+    const own = error instanceof ConfigurationError ? error.remedy : null;
+    const remedy = `${own ?? 'Put the secret in place again.'} The doctor reads it from the same place as the worker: run it where the worker runs.`;
+    const message = `the masking secret cannot be used: ${errorMessage(error)}`;
+    return [problem('masking', 'configuration', message, remedy)];
   }
 }

@@ -8,25 +8,19 @@ export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise
   try {
     const { value, worldReadable } = await resolveSecret(apiKey, { path: `connections.${name}.apiKey` });
     const odd = oddForm(value);
+    const remedy = 'If the service rejects it, provide only the key itself, as the application showed it.';
     if (odd.length > 0)
-      return warning(
-        'key',
-        `found in ${placeOf(apiKey)}, but the key ${odd.join('; it ')}`,
-        'If the service rejects it, provide only the key itself, as the application showed it.',
-      );
+      return warning('key', `found in ${placeOf(apiKey)}, but the key ${odd.join('; it ')}`, remedy);
     if (worldReadable) return warning('key', ...worldReadableWarning({ what: API_KEY, ref: apiKey }));
     return ok('key', `found in ${placeOf(apiKey)}`);
   } catch (error) {
-    const remedy = error instanceof ConfigurationError ? error.remedy : null;
+    const own = error instanceof ConfigurationError ? error.remedy : null;
     // Also of a key that cannot be sent, for example because a label before it brings a space.
     const secret = await resolveSecret(apiKey, { form: 'header' }).catch(() => null);
     const odd = secret === null ? [] : oddForm(secret.value);
-    return problem(
-      'key',
-      'configuration',
-      odd.length === 0 ? errorMessage(error) : `${errorMessage(error)} The key ${odd.join('; it ')}.`,
-      `${remedy ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`,
-    );
+    const message = errorMessage(error) + (odd.length === 0 ? '' : ` The key ${odd.join('; it ')}.`);
+    const remedy = `${own ?? 'Provide the key again.'} The doctor reads the key from the same place as the worker, so run it where the worker runs.`;
+    return problem('key', 'configuration', message, remedy);
   }
 }
 

@@ -97,12 +97,10 @@ function readable({ name, key }: ResourceSettings, { rows }: ListEnvelope): Find
   // The key's columns come first.
   const missing = key.filter((_, at) => (row[at] ?? '') === '');
   if (missing.length === 0) return ok('grant', `${name}: readable`);
-  return problem(
-    'grant',
-    'configuration',
-    `${name}: readable, but its records have no ${missing.map((field) => `"${field}"`).join(', ')}`,
-    "Correct the resource's `key` in the configuration. A run stops at a record without its key.",
-  );
+  const message = `${name}: readable, but its records have no ${missing.map((field) => `"${field}"`).join(', ')}`;
+  const remedy =
+    "Correct the resource's `key` in the configuration. A run stops at a record without its key.";
+  return problem('grant', 'configuration', message, remedy);
 }
 
 function classify(error: unknown, { name, path }: ResourceSettings): Finding {
@@ -133,19 +131,13 @@ function refusal({ scope, status, serviceMessage }: RefusedError, name: string):
     const remedy = `The grants of a key cannot be changed. Create a new key that may read ${name} (Settings, Integrations, API Keys), replace the old key with it, and revoke the old key.`;
     return problem('grant', 'refused', `${name}: the key may not read it (${response})`, remedy);
   }
-  if (scope === 'plan')
-    return problem(
-      'service',
-      'refused',
-      `the organization's plan does not include API access (${response})`,
-      'An owner must change the plan. The key stays valid.',
-    );
-  return problem(
-    'key',
-    'refused',
-    `the service rejected the API key (${response})`,
-    'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).',
-  );
+  if (scope === 'plan') {
+    const message = `the organization's plan does not include API access (${response})`;
+    return problem('service', 'refused', message, 'An owner must change the plan. The key stays valid.');
+  }
+  const remedy =
+    'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).';
+  return problem('key', 'refused', `the service rejected the API key (${response})`, remedy);
 }
 
 /** A client for single requests. @param timeoutMs time limit of one request */
@@ -231,18 +223,10 @@ async function checkPageSize(
       return ok('page size', applied + small);
     } catch (error) {
       if (error instanceof RejectedError && !(error instanceof NotFoundError)) continue;
-      return problem(
-        'page size',
-        'other',
-        errorMessage(error),
-        `A page of one record works and a page of ${size} does not. Set a smaller \`sync.pageSize\`.`,
-      );
+      const remedy = `A page of one record works and a page of ${size} does not. Set a smaller \`sync.pageSize\`.`;
+      return problem('page size', 'other', errorMessage(error), remedy);
     }
   }
-  return problem(
-    'page size',
-    'other',
-    `${resource.name}: the service rejects every page size from ${configured} down to 1`,
-    "Report it to the service's support.",
-  );
+  const message = `${resource.name}: the service rejects every page size from ${configured} down to 1`;
+  return problem('page size', 'other', message, "Report it to the service's support.");
 }

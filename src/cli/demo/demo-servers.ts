@@ -16,7 +16,6 @@ export interface DemoServers {
   readonly local: LocalTemporal;
   readonly connection: ConnectionSettings;
   readonly configFile: string;
-  /** Local folder of the lake. */
   readonly lakeFolder: string;
   stop(): Promise<void>;
 }

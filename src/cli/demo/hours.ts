@@ -19,7 +19,6 @@ export interface HoursRow {
 
 export interface Hours {
   readonly rows: readonly HoursRow[];
-  /** What computed them. */
   readonly by: string;
 }
 
@@ -138,7 +137,6 @@ function weeksOf(rows: readonly HoursRow[]): string[] {
   return [...new Set(rows.map(({ week }) => week))].sort();
 }
 
-/** The projects, those with the most hours first. */
 function byHours(rows: readonly HoursRow[]): string[] {
   const sums = new Map<string, number>();
   for (const { project, hours } of rows) sums.set(project, (sums.get(project) ?? 0) + hours);

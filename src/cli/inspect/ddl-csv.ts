@@ -80,11 +80,9 @@ function withReadableViews(input: DdlInput): DdlInput {
 
 export interface DdlCommandOptions extends SeveralOptions {
   readonly dialect: DeltaDialect;
-  /** Register the Delta tables instead of the CSV files. */
   readonly delta?: boolean;
   readonly numbers: Numbers;
   readonly dt?: string;
-  /** Print the connection to the store as statements, not as comments. */
   readonly setup?: boolean;
 }
 

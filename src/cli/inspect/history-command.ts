@@ -103,16 +103,11 @@ export function historyJson(histories: readonly ResourceHistory[]): object {
  * A table per resource, newest run first, with the reasons of failures below.
  *
  * @param now milliseconds since 1970
- * @param width longest line of a table
  */
-function historyLines(
-  histories: readonly ResourceHistory[],
-  now: number,
-  width: number = terminalWidth(),
-): string[] {
+function historyLines(histories: readonly ResourceHistory[], now: number): string[] {
   const tables = fittedTables(
     histories.map(({ runs }) => [HEADER, ...runs.map((run) => cells(run, now))]),
-    { right: NUMBERS, optional: OPTIONAL, width: width - INDENT },
+    { right: NUMBERS, optional: OPTIONAL, width: terminalWidth() - INDENT },
   );
   return histories.flatMap(({ name, runs }, i) => {
     const title = [...(i === 0 ? [] : ['']), name];

@@ -30,7 +30,6 @@ import { openStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 
 export interface StatusOptions extends SeveralOptions {
-  /** Exits with 0 only if everything is fresh. */
   readonly check?: boolean;
   readonly maxAge: string;
 }

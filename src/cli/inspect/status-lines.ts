@@ -24,7 +24,6 @@ export interface ConnectionStatus {
     /** Workers that poll, but receive no new runs. */
     readonly idle?: readonly { readonly message: string; readonly remedy: string }[];
   };
-  /** Workers with another configuration. */
   readonly differences?: readonly WorkerDifference[];
   /** The command's configuration file. */
   readonly source?: string;
@@ -136,7 +135,6 @@ function deletesLines(resources: readonly ResourceStatus[]): string[] {
   ];
 }
 
-/** The checks of the last published runs, in one line. */
 function checksLine(resources: readonly ResourceStatus[]): string[] {
   const texts = resources.flatMap(({ name, checks }) =>
     checks === null ? [] : [`${name} ${summaryText(checks)}`],

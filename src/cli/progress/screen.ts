@@ -16,7 +16,6 @@ export interface ProgressItem {
   readonly id: string;
   /** Selects the mark on a terminal; a stage without one is in progress. */
   readonly stage: string;
-  /** The line on a terminal. */
   readonly line: string;
   /** Lines below it on a terminal, at most `width` wide. */
   readonly below?: (width: number) => string[];
@@ -24,7 +23,6 @@ export interface ProgressItem {
   readonly plain?: string | null;
   /** Without a terminal, a line is written immediately if this changes. */
   readonly change?: string;
-  /** No further line follows. */
   readonly isFinal?: boolean;
 }
 

@@ -1,12 +1,16 @@
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import type { ExportResult, RunReport } from '../../core/contract/index.js';
+import { parseSettings } from '../../config/index.js';
+import { DEFAULT_TASK_QUEUE, type ExportResult, type RunReport } from '../../core/contract/index.js';
 import type { WriteBackResult } from '../../core/contract/write-back.js';
 import { HOUR_MS } from '../../core/duration.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { createReport } from '../../report/index.js';
+import { ensureBucket, resolveServer, startVersitygw } from '../../servers/index.js';
+import { DEMO_KEY, type Simulator, startSimulator } from '../../simulator/index.js';
 import { startExport, startWriteBack } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
@@ -17,9 +21,9 @@ import { type ExitCode, exitCodeOf, UsageError, writeBackExitCode } from '../sha
 import { type GlobalOptions, positive } from '../shared/command-options.js';
 import { count, counted, output, table } from '../shared/output.js';
 import { shellWord } from '../shared/runnable.js';
+import { type LocalTemporal, startLocalTemporal } from '../worker/local-temporal.js';
 import { batchDiagnostics } from '../write-back/batch-lines.js';
-import { type DemoServers, startDemoServers } from './demo-servers.js';
-import { makeChanges } from './demo-service.js';
+import { demoCounts, makeChanges } from './demo-service.js';
 import { type Hours, hoursFigures, hoursSql, hoursTable, readHours } from './hours.js';
 
 interface DemoOptions extends GlobalOptions {
@@ -235,4 +239,74 @@ export async function createDemoFolder(path: string): Promise<string> {
     throw new UsageError(`cannot create ${folder}: ${systemCause(error)}. Choose another folder with --dir.`);
   }
   return folder;
+}
+
+const BUCKET = 'demo-lake';
+const PREFIX = 'worktrack';
+
+interface DemoServers {
+  readonly simulator: Simulator;
+  readonly local: LocalTemporal;
+  readonly connection: ConnectionSettings;
+  readonly configFile: string;
+  readonly lakeFolder: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the simulated service, an S3 server, a Temporal server and a worker. @throws ServerInstallError, ServerStartError */
+async function startDemoServers(
+  folder: string,
+  timeEntries: number,
+  data: 'generic' | 'realistic',
+): Promise<DemoServers> {
+  const logs = join(folder, 'logs');
+  const dataDir = join(folder, 's3');
+  await mkdir(logs);
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    const { path: executable } = await resolveServer('versitygw');
+    const files = { dataDir, iamDir: join(folder, 'iam'), logFile: join(logs, 's3.log') };
+    const s3 = await startVersitygw({ executable, ...files });
+    stops.push(() => s3.stop());
+    await ensureBucket(s3, BUCKET);
+    const simulator = await startSimulator({ counts: demoCounts(timeEntries), data });
+    stops.push(() => simulator.close());
+    const yaml = demoConfig(simulator.url, s3.endpoint, s3.region);
+    const configFile = join(folder, 'worktrack.yaml');
+    await writeFile(configFile, yaml);
+    useCredentials(s3);
+    const settings = parseSettings(yaml, configFile);
+    const connection = settings.connections[0]!;
+    const options = { folder: logs, keepState: false, settings, taskQueue: DEFAULT_TASK_QUEUE };
+    const local = await startLocalTemporal(options);
+    stops.push(() => local.stop());
+    const lakeFolder = join(dataDir, BUCKET, PREFIX);
+    return { simulator, local, connection, configFile, lakeFolder, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function demoConfig(baseUrl: string, endpoint: string, region: string): string {
+  return `# The configuration of the demo. Its servers stop when the demo ends.
+connections:
+  demo:
+    baseUrl: ${baseUrl}
+    apiKey: { env: WORKTRACK_DEMO_API_KEY }
+    lake: { url: "s3://${BUCKET}/${PREFIX}", endpoint: "${endpoint}", region: ${region}, forcePathStyle: true }
+    resources: [projects, tasks, time-entries, calendar-entries, members]
+`;
+}
+
+/** Sets the environment variables that the worker in this process reads, and removes the user's own AWS settings. */
+function useCredentials(access: { readonly accessKeyId: string; readonly secretAccessKey: string }): void {
+  for (const name of Object.keys(process.env))
+    if (/^AWS_(PROFILE|SESSION_TOKEN|ENDPOINT_URL.*)$/.test(name)) delete process.env[name];
+  process.env.AWS_ACCESS_KEY_ID = access.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = access.secretAccessKey;
+  process.env.WORKTRACK_DEMO_API_KEY = DEMO_KEY;
 }

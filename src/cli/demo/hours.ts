@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { DateTime } from 'luxon';
 import { errorMessage } from '../../core/errors.js';
 import { folderOf } from '../../lake/documents/lake-layout.js';
 import { readPublished } from '../../lake/published/read-published.js';
@@ -75,7 +76,8 @@ export async function computeHours(store: ObjectStore): Promise<HoursRow[]> {
   for await (const { projectId, startedAt, durationSeconds } of readRecords(store, manifest)) {
     const project = names.get(projectId ?? '');
     if (project === undefined || !startedAt) continue;
-    const week = mondayOf(startedAt.slice(0, 10));
+    // Its Monday.
+    const week = DateTime.fromISO(startedAt.slice(0, 10), { zone: 'utc' }).startOf('week').toISODate()!;
     const key = `${project}\n${week}`;
     const hours = (seconds.get(key)?.hours ?? 0) + Number(durationSeconds ?? 0);
     seconds.set(key, { project, week, hours });
@@ -83,12 +85,6 @@ export async function computeHours(store: ObjectStore): Promise<HoursRow[]> {
   return [...seconds.values()]
     .map((row) => ({ ...row, hours: row.hours / 3600 }))
     .sort((a, b) => compare(a.project, b.project) || compare(a.week, b.week));
-}
-
-function mondayOf(date: string): string {
-  const at = new Date(`${date}T00:00:00Z`);
-  at.setUTCDate(at.getUTCDate() - ((at.getUTCDay() + 6) % 7));
-  return at.toISOString().slice(0, 10);
 }
 
 function compare(a: string, b: string): number {

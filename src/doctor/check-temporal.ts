@@ -75,14 +75,12 @@ function workerFindings(
   const configurations = workerDifferences(workers, connections)
     .map(describe)
     .map(({ message, remedy }) => warning('worker configuration', message, remedy));
-  if (older.length > 0)
-    configurations.unshift(
-      warning(
-        'worker configuration',
-        `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`,
-        'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.',
-      ),
-    );
+  if (older.length > 0) {
+    const message = `${older.join(', ')} publishes no configuration that can be read, so it cannot be compared`;
+    const remedy =
+      'A worker publishes it within seconds of its start. Otherwise see its log, and check that it has the same --data-converter.';
+    configurations.unshift(warning('worker configuration', message, remedy));
+  }
   if (configurations.length === 0 && connections.length > 0)
     configurations.push(ok('worker configuration', 'the same as in this file, for every connection'));
   return [ok('worker', `polling task queue "${taskQueue}": ${names}`), ...idle, ...configurations];

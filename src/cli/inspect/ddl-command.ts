@@ -59,7 +59,9 @@ async function ddlOfSeveral(
   });
   const isShown = options.failing !== true;
   const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];
-  const lines = connectionLines(summaries, options).map((line) => `-- ${oneLine(line)}`.trimEnd());
+  // A message can have several lines, which would end a comment.
+  const comments = connectionLines(summaries, options).map((line) => line.replace(LINE_ENDS, ' '));
+  const lines = comments.map((line) => `-- ${line}`.trimEnd());
   output.source(`${lines.join('\n')}\n\n${renderDdl(statements, options)}`.trimEnd());
   output.note(totalLine(summaries));
   if (isShown) printNotes(statements, options);
@@ -93,10 +95,7 @@ function printNotes(
     );
 }
 
-/** A message can have several lines, which would end a comment. */
-function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
-}
+const LINE_ENDS = /[\p{Cc}\u2028\u2029]/gu;
 
 /** A CSV resource has several views, a Delta table has one name. */
 function checkNames(names: readonly string[], { delta }: DdlCommandOptions): void {

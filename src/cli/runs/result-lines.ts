@@ -117,20 +117,14 @@ export function diagnosticLines({ runs }: ExportResult): string[] {
   ];
 }
 
+const SHOWN_COUNTS = ['inserted', 'updated', 'unchanged', 'deleted'] as const;
+type ShownCounts = Pick<RunCounts, (typeof SHOWN_COUNTS)[number] | 'restated'>;
+
 /** The most important counts; the others are in the manifest and in `--json`. */
-export function countsText({
-  counts,
-}: {
-  readonly counts: Pick<RunCounts, 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'restated'> | null;
-}): string {
+export function countsText({ counts }: { readonly counts: ShownCounts | null }): string {
   if (counts === null) return '';
-  const shown: [number, string][] = [
-    [counts.inserted, 'inserted'],
-    [counts.updated, 'updated'],
-    [counts.unchanged, 'unchanged'],
-    [counts.deleted, 'deleted'],
-  ];
-  const parts = shown.filter(([n]) => n > 0).map(([n, what]) => `${count(n)} ${what}`);
+  const shown = SHOWN_COUNTS.filter((name) => counts[name] > 0);
+  const parts = shown.map((name) => `${count(counts[name])} ${name}`);
   if (counts.restated > 0) parts.push(`restated ${counted(counts.restated, 'row')}`);
   return parts.length === 0 ? 'no changes' : parts.join(', ');
 }

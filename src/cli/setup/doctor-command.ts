@@ -123,13 +123,9 @@ function linesFor(
   { failing, details }: SeveralOptions,
 ): string[] {
   const size = { width: terminalWidth(), height: terminalHeight() };
-  if (failing === true)
-    return doctorLines(
-      findings.filter(({ state }) => state !== 'ok'),
-      size.width,
-    );
-  const isFull = connections <= MAX_IN_FULL || details === true;
-  return isFull ? doctorLines(findings, size.width) : doctorScreen(findings, size);
+  const shown = failing === true ? findings.filter(({ state }) => state !== 'ok') : findings;
+  const isFull = failing === true || details === true || connections <= MAX_IN_FULL;
+  return isFull ? doctorLines(shown, size.width) : doctorScreen(findings, size);
 }
 
 /** An invalid configuration is a finding; the checks that need no configuration still run. */

@@ -21,10 +21,7 @@ import { output } from './output.js';
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
 export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {
   try {
-    const { connectionOptions, namespace } = temporalConfig({
-      address: options.address,
-      namespace: options.namespace,
-    });
+    const { connectionOptions, namespace } = temporalConfig(options);
     return { address: connectionOptions.address, namespace };
   } catch (cause) {
     throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
@@ -142,7 +139,7 @@ export async function withKeptTemporal<T>(
   const open = () =>
     KeptConnection.open<TemporalClient>({
       holder,
-      read: () => temporalConfig({ address: options.address, namespace: options.namespace }),
+      read: () => temporalConfig(options),
       connect: (config) => openClient(config, client),
       probe: (temporal) => probeNamespace(temporal.client.connection, target.namespace),
       close: (temporal) => temporal.close(),

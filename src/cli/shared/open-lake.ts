@@ -29,18 +29,11 @@ export async function withLake<T>(
   timeoutMs: number = reachTimeoutMs(process.env),
 ): Promise<T> {
   const store = openStore(lake);
+  const what = `The lake ${lake.url}`;
+  const isOutage = (error: unknown): boolean => error instanceof StoreError && error.retryable;
+  const limits = { timeoutMs, onOutage: output.note };
   try {
-    return await work({
-      store,
-      retry: (attempt) =>
-        reach(
-          `The lake ${lake.url}`,
-          attempt,
-          (error) => error instanceof StoreError && error.retryable,
-          errorMessage,
-          { timeoutMs, onOutage: output.note },
-        ),
-    });
+    return await work({ store, retry: (attempt) => reach(what, attempt, isOutage, errorMessage, limits) });
   } finally {
     store.close();
   }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, unwatchFile, watchFile } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Logger } from '@temporalio/worker';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
 import { runnableHere } from '../shared/runnable.js';
@@ -16,10 +17,7 @@ interface ReloadOptions {
   readonly onHangUp?: (() => void) | undefined;
   /** Whether to load the file whenever it changes. */
   readonly watch: boolean;
-  readonly logger: {
-    info(message: string, meta?: Record<string, unknown>): void;
-    error(message: string, meta?: Record<string, unknown>): void;
-  };
+  readonly logger: Pick<Logger, 'info' | 'error'>;
 }
 
 const WATCH_EVERY_MS = 2_000;

@@ -98,21 +98,14 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
     if (listen !== undefined) health = await startHealthServer(listen, state);
     if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
-    const created = await reach(
-      `Temporal at ${place.address}`,
-      () =>
-        createWorker({
-          ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
-          ...{ deployment, dataConverter, ...traced },
-        }),
-      (error) => !isDenied(error) && !isNamespaceMissing(error) && isTransport(error),
-      grpcMessage,
-      {
-        timeoutMs: reachTimeoutMs(process.env),
-        onOutage: (message) => output.note(message, 'warn'),
-        signal: stop.signal,
-      },
-    );
+    const create = () =>
+      createWorker({
+        ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
+        ...{ deployment, dataConverter, ...traced },
+      });
+    const onOutage = (message: string): void => output.note(message, 'warn');
+    const reaching = { timeoutMs: reachTimeoutMs(process.env), onOutage, signal: stop.signal };
+    const created = await reach(`Temporal at ${place.address}`, create, isOutage, grpcMessage, reaching);
     worker = created;
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
@@ -174,8 +167,9 @@ function announce(
   );
 }
 
-/** The native client throws its own error class for an unreachable server. */
-function isTransport(error: unknown): boolean {
+function isOutage(error: unknown): boolean {
+  if (isDenied(error) || isNamespaceMissing(error)) return false;
+  // The native client throws its own error class for an unreachable server.
   return error instanceof TransportError || /connect|transport|timed? ?out/i.test(errorMessage(error));
 }
 

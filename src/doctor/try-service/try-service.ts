@@ -141,12 +141,12 @@ function deletesFinding(
 ): Finding {
   const check = 'deletes';
   if (deletes === 'keep') return ok(check, `${name}: not detected, because of \`deletes: keep\``);
-  if (windowMs !== null && windowField === null)
-    return warning(
-      check,
-      `${name}: deletes cannot be detected, because no field shows which rows the list should have`,
-      'Set `windowField` if you know the field that dates the window. Otherwise deleted rows stay in the snapshot.',
-    );
+  if (windowMs !== null && windowField === null) {
+    const message = `${name}: deletes cannot be detected, because no field shows which rows the list should have`;
+    const remedy =
+      'Set `windowField` if you know the field that dates the window. Otherwise deleted rows stay in the snapshot.';
+    return warning(check, message, remedy);
+  }
   const inside = windowMs === null ? '' : ' inside the window';
   if (fetchById) return ok(check, `${name}: proven by 404 or 410 for the id${inside}`);
   if (windowMs === null) return ok(check, `${name}: concluded from two complete readings of the list`);

@@ -149,16 +149,9 @@ export async function findWindowField(
     const how = isUnclear ? `cannot be checked, because it ${reason}` : `fits the window in ${rows} rows`;
     return { field: configured, findings: [ok('window', `${name}: "${configured}" ${how}`)] };
   }
-  const suspicious =
-    reason === undefined
-      ? []
-      : [
-          warning(
-            'window',
-            `${name}: \`windowField\` "${configured}" ${reason}`,
-            'Set `windowField` to the field that dates the window, or remove it.',
-          ),
-        ];
+  const correction = 'Set `windowField` to the field that dates the window, or remove it.';
+  const wrong = `${name}: \`windowField\` "${configured}" ${reason}`;
+  const suspicious = reason === undefined ? [] : [warning('window', wrong, correction)];
   if (field === null) {
     const near = [...rejected].filter(([, why]) => why === FITS_BY_CHANCE || why === NOT_NEAR_EDGE);
     const but = near.map(([one, why]) => `; "${one}" ${why}`).join('');
@@ -174,17 +167,9 @@ export async function findWindowField(
     others.length === 0
       ? ''
       : `; ${others.map((one) => `"${one}"`).join(', ')} would fit as well, but less closely`;
-  return {
-    field,
-    findings: [
-      ...suspicious,
-      warning(
-        'window',
-        `${name}: "${field}" seems to date the window: each of ${rows} rows has a date inside it, the oldest near its edge${compared}${also}`,
-        `Check that this field decides what the list shows, and set \`windowField: ${field}\` for ${name}.`,
-      ),
-    ],
-  };
+  const message = `${name}: "${field}" seems to date the window: each of ${rows} rows has a date inside it, the oldest near its edge${compared}${also}`;
+  const remedy = `Check that this field decides what the list shows, and set \`windowField: ${field}\` for ${name}.`;
+  return { field, findings: [...suspicious, warning('window', message, remedy)] };
 }
 
 function noField(message: string, before: readonly Finding[] = []): FoundWindow {

@@ -42,7 +42,7 @@ export interface ClientConnectOptions extends ConnectOptions {
 export type TemporalConfig = ReturnType<typeof temporalConfig>;
 
 /** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
-export function temporalConfig(options: ConnectOptions = {}) {
+export function temporalConfig(options: Pick<ConnectOptions, 'address' | 'namespace'> = {}) {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   return {
     connectionOptions: {

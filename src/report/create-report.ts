@@ -40,8 +40,6 @@ export interface KnownFromTemporal {
   readonly verdicts?: ReadonlyMap<string, Verdict>;
 }
 
-const PUBLISHED_ONLY: KnownFromTemporal = { coverage: 'published', runs: [] };
-
 /**
  * Creates the report on the published runs of some resources, read from the lake only.
  *
@@ -67,7 +65,7 @@ export async function createReport(store: ObjectStore, request: ReportRequest): 
 export async function readConnectionReport(
   store: ObjectStore,
   request: ReportRequest,
-  known: KnownFromTemporal = PUBLISHED_ONLY,
+  known: KnownFromTemporal = { coverage: 'published', runs: [] },
 ): Promise<ConnectionReport | null> {
   const { connection } = request;
   const found: (ResourceReport | null)[] = [];
@@ -95,9 +93,8 @@ async function readResource(
       if (runId !== null) return null;
       return resourceReport(resource, [], { ...options, owner: otherOwnerText(pointer, claim) });
     }
-    const chain = readChain(store, pointer);
-    const most = REPORTED_RUNS;
-    const runs = await readHistory(chain, { most, from: runId ?? undefined });
+    const wanted = { most: REPORTED_RUNS, from: runId ?? undefined };
+    const runs = await readHistory(readChain(store, pointer), wanted);
     if (runId !== null && runs.length === 0) return null;
     if (runs[0] === undefined) {
       const problem = `cannot read the change log of the last run, ${pointer.runId}`;

@@ -29,10 +29,7 @@ import {
 import { openStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 
-export interface StatusOptions extends SeveralOptions {
-  readonly check?: boolean;
-  readonly maxAge: string;
-}
+type StatusOptions = SeveralOptions & { readonly check?: boolean; readonly maxAge: string };
 
 /** With more connections, the tables of all do not fit on one screen. */
 const MAX_TABLES = 3;

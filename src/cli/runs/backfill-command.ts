@@ -7,7 +7,7 @@ import { type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import type { WaitOptions } from './follow-session.js';
-import { runOnConnections } from './start-and-follow.js';
+import { type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface BackfillOptions extends SeveralOptions, WaitOptions {
   readonly since?: string;
@@ -20,13 +20,11 @@ export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const connections = chooseConnections(settings, options);
   const inputs = new Map(connections.map((connection) => [connection, inputOf(connection, options)]));
-  const run = { what: 'backfill', options, resources: options.resource, source: settings.source } as const;
+  const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
+    startBackfill(temporal, { ...inputs.get(connection)!, ...together }, startOptions);
+  const { source } = settings;
   return runOnConnections(
-    {
-      ...run,
-      start: (temporal, connection, start, together) =>
-        startBackfill(temporal, { ...inputs.get(connection)!, ...together }, start),
-    },
+    { what: 'backfill', options, resources: options.resource, source, start },
     connections,
   );
 }

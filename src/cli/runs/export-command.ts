@@ -11,7 +11,7 @@ import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { readWait, type WaitOptions } from './follow-session.js';
 import { printResult } from './result-lines.js';
-import { followToEnd, runOnConnections } from './start-and-follow.js';
+import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly full?: boolean;
@@ -31,15 +31,9 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   for (const warning of await worldReadableWarnings(connections)) output.note(warning);
   const run = { what: 'export', options, resources: options.resource, source: settings.source } as const;
   const { local, follow } = options;
-  if (local !== true && follow === undefined)
-    return runOnConnections(
-      {
-        ...run,
-        start: (temporal, connection, start, together) =>
-          startExport(temporal, { ...inputOf(options, connection), ...together }, start),
-      },
-      connections,
-    );
+  const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
+    startExport(temporal, { ...inputOf(options, connection), ...together }, startOptions);
+  if (local !== true && follow === undefined) return runOnConnections({ ...run, start }, connections);
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(options, connection);
   if (follow !== undefined) {

@@ -6,25 +6,21 @@ import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { counted } from '../shared/output.js';
 import { printLines } from './result-lines.js';
-import { startAndFollow } from './start-and-follow.js';
-
-interface RollbackOptions extends GlobalOptions {
-  readonly resource: string;
-  readonly to: string;
-}
+import { type RunCommand, startAndFollow } from './start-and-follow.js';
 
 /** `worktrack rollback`: publishes the rows of an earlier published run as a new run. */
-export async function runRollback(options: RollbackOptions): Promise<ExitCode> {
+export async function runRollback(
+  options: GlobalOptions & Readonly<Record<'resource' | 'to', string>>,
+): Promise<ExitCode> {
   const connection = readConnection(options);
   const { resource } = options;
   const to = runIdOption('--to', options.to);
   selectResources(connection, [resource]);
   const input = { connection: connection.name, resource, to };
+  const start: RunCommand['start'] = (temporal, _, startOptions) =>
+    startRollback(temporal, input, startOptions);
   const result = await startAndFollow(
-    {
-      ...{ what: 'rollback', options, resources: [resource] },
-      start: (temporal, _, start) => startRollback(temporal, input, start),
-    },
+    { what: 'rollback', options, resources: [resource], start },
     connection,
   );
   const [run] = result.runs;

@@ -45,12 +45,10 @@ const EXIT_OF: Readonly<Record<Cause, ExitCode>> = {
   other: EXIT.failed,
 };
 
-interface DoctorOptions extends SeveralOptions {
-  readonly tryService?: boolean;
-}
-
 /** `worktrack doctor`: checks everything a run depends on; exits with 0 unless a check finds a problem. */
-export async function runDoctor(options: DoctorOptions): Promise<ExitCode> {
+export async function runDoctor(
+  options: SeveralOptions & { readonly tryService?: boolean },
+): Promise<ExitCode> {
   const timeoutMs = Math.min(CHECK_TIMEOUT_MS, reachTimeoutMs(process.env));
   const [connections, configuration, source] = readConnections(options);
   const [temporal, environment] = await readPlace(options, source);

@@ -65,30 +65,27 @@ export async function install(
   const staging = `.installing-${name}-`;
   const onWait = ({ pid }: ProcessIdentity) =>
     options.report(`waiting for process ${pid}, which is installing it`);
-  return withFileLock(
-    join(options.root, `.lock-${name}.json`),
-    { signal: options.signal, onWait },
-    async () => {
-      const present = cachedExecutable(options.root, spec);
-      const why = await whyNotRunning(spec, present, options.env, options.signal);
-      if (why === null) return { source: 'another process', path: present };
-      await makeFolder(options.root);
-      // This process holds the lock, so a staging folder here is from a killed process.
-      for (const entry of await readdir(options.root)) {
-        if (entry.startsWith(staging)) await rm(join(options.root, entry), { recursive: true, force: true });
+  const lock = join(options.root, `.lock-${name}.json`);
+  return withFileLock(lock, { signal: options.signal, onWait }, async () => {
+    const present = cachedExecutable(options.root, spec);
+    const why = await whyNotRunning(spec, present, options.env, options.signal);
+    if (why === null) return { source: 'another process', path: present };
+    await makeFolder(options.root);
+    // This process holds the lock, so a staging folder here is from a killed process.
+    for (const entry of await readdir(options.root)) {
+      if (entry.startsWith(staging)) await rm(join(options.root, entry), { recursive: true, force: true });
+    }
+    const attempts: FailedAttempt[] = [];
+    for (const installer of options.installers) {
+      try {
+        return { source: installer.source, path: await installInto(spec, installer, options, staging) };
+      } catch (error) {
+        options.signal.throwIfAborted();
+        attempts.push({ what: installer.source, why: systemCause(error) });
       }
-      const attempts: FailedAttempt[] = [];
-      for (const installer of options.installers) {
-        try {
-          return { source: installer.source, path: await installInto(spec, installer, options, staging) };
-        } catch (error) {
-          options.signal.throwIfAborted();
-          attempts.push({ what: installer.source, why: systemCause(error) });
-        }
-      }
-      return { source: null, attempts };
-    },
-  );
+    }
+    return { source: null, attempts };
+  });
 }
 
 const probeTimeoutMs = 30_000;

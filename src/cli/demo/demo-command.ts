@@ -141,9 +141,8 @@ const SOURCE = '"source":"time-sheet"';
 async function writeBackDemo(servers: DemoServers, folder: string): Promise<WriteBackResult> {
   const { simulator, local, connection } = servers;
   const file = join(folder, 'time-entries.csv');
-  const [project] = simulator.admin.records('projects', 'listed');
-  const projectId = project === undefined ? '' : (JSON.parse(project) as { id: string }).id;
-  await writeFile(file, demoCsv(simulator.admin.now(), projectId));
+  const project = JSON.parse(simulator.admin.records('projects', 'listed')[0]!) as { id: string };
+  await writeFile(file, demoCsv(simulator.admin.now(), project.id));
   // The service creates one record and the response is lost. Write-back must not create it twice.
   simulator.admin.faults.add({ match: { method: 'POST', nth: 5 }, fault: { kind: 'lose-response' } });
   const input = await stageWriteBack(connection, { resource: 'time-entries', file });

@@ -20,11 +20,11 @@ export function demoCounts(timeEntries: number): Readonly<Record<string, number>
  */
 export function makeChanges({ admin }: Simulator): string {
   const now = admin.now();
-  const [project] = idsOf(admin.records('projects', 'listed'));
+  const project = idsOf(admin.records('projects', 'listed'))[0]!;
   for (let i = 0; i < 25; i++) {
     const start = now - (i + 1) * 1_800_000;
     admin.create('time-entries', {
-      projectId: project ?? null,
+      projectId: project,
       description: 'Workshop',
       startedAt: new Date(start).toISOString(),
       endedAt: new Date(start + 1_800_000).toISOString(),
@@ -37,9 +37,8 @@ export function makeChanges({ admin }: Simulator): string {
     admin.update('time-entries', id, { billable: false, description: 'Internal work' });
   const closed = spread(idsOf(admin.records('tasks', 'listed')), 15);
   for (const id of closed) admin.update('tasks', id, { done: true, estimateSeconds: 900 });
-  if (project !== undefined) admin.update('projects', project, { name: 'Website relaunch, phase 2' });
-  const renamed = project === undefined ? 0 : 1;
-  return `25 entries booked, ${corrected.length} corrected, ${closed.length} tasks closed, ${renamed} project renamed`;
+  admin.update('projects', project, { name: 'Website relaunch, phase 2' });
+  return `25 entries booked, ${corrected.length} corrected, ${closed.length} tasks closed, 1 project renamed`;
 }
 
 function idsOf(records: readonly string[]): string[] {

@@ -108,7 +108,10 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
     const lines = table([HEADER, ...resources.map((resource) => cells(resource, now))], [1]);
     const notes = resources.flatMap((resource) => [
       ...resourceNotes(resource, now),
-      ...resource.warnings.map((warning) => `  ${labelled(resource.name, warning)}`),
+      ...resource.warnings.map((text) => {
+        const label = isSchemaChange(text) ? 'schema change' : 'warning';
+        return `  ${label}: ${resource.name}: ${text}`;
+      }),
     ]);
     return [
       ...before,
@@ -160,11 +163,6 @@ function workerLines(
     lines.unshift(`  ${what} The data comes from latest.json.`);
   }
   return [...lines, ...differences.map((found) => `  ${differenceText(found, { source: file, now })}`)];
-}
-
-/** Labels schema changes differently from other warnings. */
-function labelled(resource: string, warning: string): string {
-  return `${isSchemaChange(warning) ? 'schema change' : 'warning'}: ${resource}: ${warning}`;
 }
 
 /** @param option selects the connection, if there are several */

@@ -165,17 +165,14 @@ function doctorJson(findings: readonly ConnectionFinding[], trials: readonly Tri
   const settings = trials?.map(({ connection, suggestions, yaml }) => [connection, { ...suggestions, yaml }]);
   return {
     ...(settings === undefined ? {} : { settings: Object.fromEntries(settings) }),
-    outcome: stateOf(findings),
+    outcome: WORST_FIRST.find((state) => findings.some((one) => one.state === state)) ?? 'ok',
     checks: findings.map(({ connection, check, state, message, remedy }) => {
       return { connection, check, state, message, remedy };
     }),
   };
 }
 
-function stateOf(findings: readonly ConnectionFinding[]): ConnectionFinding['state'] {
-  if (findings.some(({ state }) => state === 'problem')) return 'problem';
-  return findings.some(({ state }) => state === 'warning') ? 'warning' : 'ok';
-}
+const WORST_FIRST = ['problem', 'warning'] as const;
 
 /** Indentation below a state. */
 const BELOW = '         ';

@@ -24,9 +24,7 @@ export interface SeveralOptions extends GlobalOptions {
   readonly all?: boolean;
   /** Resources in the arguments, of commands that take them. */
   readonly resource?: readonly string[];
-  /** Print only the connections with a problem. */
   readonly failing?: boolean;
-  /** Print the details of every connection, not only of those with a problem. */
   readonly details?: boolean;
 }
 

@@ -15,7 +15,6 @@ interface ReloadOptions {
   readonly apply: (settings: Settings) => void;
   /** Called on SIGHUP, after the file has been read. */
   readonly onHangUp?: (() => void) | undefined;
-  /** Whether to load the file whenever it changes. */
   readonly watch: boolean;
   readonly logger: Pick<Logger, 'info' | 'error'>;
 }

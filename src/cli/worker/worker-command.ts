@@ -34,11 +34,8 @@ interface WorkerCommandOptions extends GlobalOptions {
   readonly maxActivities?: string;
   readonly maxActivityMemory?: string;
   readonly maxCachedWorkflows?: string;
-  /** How long to stay without Temporal before the worker ends. */
   readonly giveUpAfter?: string;
-  /** Address of `/healthz` and `/readyz`. */
   readonly health?: string;
-  /** Loads the configuration file when it changes. */
   readonly watch?: boolean;
   readonly deploymentName?: string;
   readonly buildId?: string;

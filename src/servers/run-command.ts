@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -52,10 +53,9 @@ export async function runCommand(
   });
   child.stderr.setEncoding('utf8').on('data', keep);
   try {
-    const code = await new Promise<number | string>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', (exitCode, signalName) => resolve(exitCode ?? signalName ?? 'unknown'));
-    });
+    // An `error` event rejects.
+    const [exitCode, signalName] = await once(child, 'close');
+    const code: number | string = exitCode ?? signalName ?? 'unknown';
     options.signal.throwIfAborted();
     const line = [command, ...args].join(' ');
     if (code !== 0) throw new Error(`\`${line}\` exited with ${code}: ${lastOutput.trim() || 'no output'}`);
@@ -83,18 +83,13 @@ function killAll(): void {
 function onSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) > 1) return;
   killAll();
-  unlisten();
+  listen('off');
   process.kill(process.pid, signal);
 }
 
-function listen(): void {
-  process.on('exit', killAll);
-  for (const signal of fatalSignals) process.on(signal, onSignal);
-}
-
-function unlisten(): void {
-  process.off('exit', killAll);
-  for (const signal of fatalSignals) process.off(signal, onSignal);
+function listen(method: 'on' | 'off'): void {
+  process[method]('exit', killAll);
+  for (const signal of fatalSignals) process[method](signal, onSignal);
 }
 
 /**
@@ -102,10 +97,10 @@ function unlisten(): void {
  * happens when the child ends. The process has listeners only while there are children.
  */
 export function killWithHost(child: ChildProcess): () => void {
-  if (children.size === 0) listen();
+  if (children.size === 0) listen('on');
   children.add(child);
   const release = () => {
-    if (children.delete(child) && children.size === 0) unlisten();
+    if (children.delete(child) && children.size === 0) listen('off');
   };
   child.once('exit', release);
   child.once('error', release);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -155,17 +156,11 @@ function unreadableLake(
 async function openInBrowser(file: string): Promise<void> {
   const url = pathToFileURL(resolve(file)).href;
   const [command, args] = opener(url);
-  await new Promise<void>((done) => {
-    const child = spawn(command, args, { detached: true, stdio: 'ignore' });
-    child.once('spawn', () => {
-      child.unref();
-      done();
-    });
-    child.once('error', () => {
-      output.note(`Cannot start a browser with ${command}. Open ${url} yourself.`);
-      done();
-    });
-  });
+  const child = spawn(command, args, { detached: true, stdio: 'ignore' });
+  await once(child, 'spawn').then(
+    () => child.unref(),
+    () => output.note(`Cannot start a browser with ${command}. Open ${url} yourself.`),
+  );
 }
 
 function opener(url: string): [command: string, args: string[]] {

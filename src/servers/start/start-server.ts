@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, statfsSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -243,15 +244,12 @@ export function parentDeathPrefix(): readonly string[] {
 export const loopback = '127.0.0.1';
 
 /** Listens briefly on a loopback port; 0 lets the kernel choose. Rejects with EADDRINUSE if the port is in use. */
-function tryPort(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(port, loopback, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port));
-    });
-  });
+async function tryPort(port: number): Promise<number> {
+  const server = createServer().listen(port, loopback);
+  await once(server, 'listening');
+  const address = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return address.port;
 }
 
 /** A free loopback port. Another process may take it before it is used, so callers must retry. */

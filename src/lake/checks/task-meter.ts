@@ -36,14 +36,12 @@ export interface Measuring {
 
 /** Follows the rows of one task, as the `RowObserver` of its merge. Its cost is that of the rows that change. */
 export class TaskMeter implements RowObserver {
-  readonly #measuring: Measuring;
   readonly #snapshot: RowMeter;
   readonly #run: RowMeter | null;
 
-  constructor(measuring: Measuring) {
+  constructor(private readonly measuring: Measuring) {
     const { plan, form } = measuring;
     const uniques = (scope: CheckScope) => plan.uniques.filter((one) => one.scope === scope);
-    this.#measuring = measuring;
     this.#snapshot = new RowMeter(plan.measures.snapshot, uniques('snapshot'), form);
     const { run } = plan.measures;
     this.#run = run.length === 0 ? null : new RowMeter(run, uniques('run'), form);
@@ -69,7 +67,7 @@ export class TaskMeter implements RowObserver {
     before: PublishedPart | null,
     parts: readonly PublishedPart[],
   ): Promise<{ readonly parts: PublishedPart[]; readonly checks: TaskChecks }> {
-    const { plan, continued } = this.#measuring;
+    const { plan, continued } = this.measuring;
     const { snapshot } = plan.measures;
     const known = before === null ? {} : knownFigures(snapshot, before.checks);
     const figures = known === null ? null : this.#snapshot.figures(known);
@@ -86,8 +84,8 @@ export class TaskMeter implements RowObserver {
       return { parts: only === undefined ? [] : [{ ...only, checks: figures }], checks };
     const measured: PublishedPart[] = [];
     for (const part of parts) {
-      const meter = new RowMeter(snapshot, fresh, this.#measuring.form);
-      await measureRows(part, meter, this.#measuring);
+      const meter = new RowMeter(snapshot, fresh, this.measuring.form);
+      await measureRows(part, meter, this.measuring);
       measured.push({ ...part, checks: meter.figures(null)! });
       const label = nameOf(part.key).replace(/\..*$/, '');
       hashes.push(...(await this.#writeHashes(meter, fresh, label)));
@@ -100,7 +98,7 @@ export class TaskMeter implements RowObserver {
     uniques: readonly UniqueMeasure[],
     label: string,
   ): Promise<TaskHashes[]> {
-    const { store, keyOf, signal } = this.#measuring;
+    const { store, keyOf, signal } = this.measuring;
     const written: TaskHashes[] = [];
     for (const { id, scope } of uniques) {
       const lists = meter.hashes.get(id);

@@ -115,18 +115,16 @@ interface Keyless {
 
 /** Writes records as CSV rows and applies the rules of their columns (masking, escaping). */
 export class RowWriter {
-  readonly #profile: Profile;
-  readonly #prefix: string;
   /** The few columns that have a rule. */
   readonly #rules: { readonly at: number; readonly rule: NonNullable<ReturnType<typeof cellRule>> }[] = [];
   /** Number of columns whose rules have been looked up. */
   #known = 0;
 
   /** @param prefix text at the start of every row (see `rowPrefix`) */
-  constructor(profile: Profile, prefix: string) {
-    this.#profile = profile;
-    this.#prefix = prefix;
-  }
+  constructor(
+    private readonly profile: Profile,
+    private readonly prefix: string,
+  ) {}
 
   /**
    * Writes all records that have a key, and returns those that have none (docs/explanation/guarantees.md#key).
@@ -135,7 +133,7 @@ export class RowWriter {
    */
   write(records: readonly Cells[], names: readonly string[], into: RowBuffer): Keyless[] {
     this.#prepareRules(names);
-    const { delimiter } = this.#profile.csv;
+    const { delimiter } = this.profile.csv;
     const keyless: Keyless[] = [];
     const keys: SortKey[] = [];
     const ends: number[] = [];
@@ -149,7 +147,7 @@ export class RowWriter {
       }
       // `writeRow` expects one cell for each column of the header.
       cells.length = names.length;
-      text += this.#prefix + writeRow(cells, delimiter);
+      text += this.prefix + writeRow(cells, delimiter);
       keys.push(key);
       ends.push(text.length);
     }
@@ -158,7 +156,7 @@ export class RowWriter {
   }
 
   #keyOf(cells: Cells): SortKey | null {
-    const { length } = this.#profile.key;
+    const { length } = this.profile.key;
     const first = cells[0];
     if (first === null || first === undefined || first === '') return null;
     if (length === 1) return first as SortKey;
@@ -173,7 +171,7 @@ export class RowWriter {
 
   #prepareRules(names: readonly string[]): void {
     for (; this.#known < names.length; this.#known++) {
-      const rule = cellRule(this.#profile, names[this.#known]!);
+      const rule = cellRule(this.profile, names[this.#known]!);
       if (rule !== null) this.#rules.push({ at: this.#known, rule });
     }
   }

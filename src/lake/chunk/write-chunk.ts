@@ -75,36 +75,32 @@ type Positions = ArrayLike<number>;
 
 /** Rows of a buffer, padded with empty cells to the current header: columns can be added while rows are buffered. */
 class PaddedRows {
-  readonly #buffer: RowBuffer;
-  readonly #columns: number;
-  readonly #delimiter: string;
-
-  constructor(buffer: RowBuffer, columns: number, delimiter: string) {
-    this.#buffer = buffer;
-    this.#columns = columns;
-    this.#delimiter = delimiter;
-  }
+  constructor(
+    private readonly buffer: RowBuffer,
+    private readonly columns: number,
+    private readonly delimiter: string,
+  ) {}
 
   /** Length of a row in bytes, including the added cells. */
   size(at: number): number {
-    return this.#buffer.offset(at + 1) - this.#buffer.offset(at) + this.#missing(at);
+    return this.buffer.offset(at + 1) - this.buffer.offset(at) + this.#missing(at);
   }
 
   text(at: number): ByteString {
-    return (this.#buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
+    return (this.buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
   }
 
   /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
   gather(order: Positions, from: number, to: number, bytes: number): Buffer {
     const first = order[from]!;
-    if (this.#endOfAdjacent(order, from, to) === to) return this.#buffer.bytes(first, first + to - from);
+    if (this.#endOfAdjacent(order, from, to) === to) return this.buffer.bytes(first, first + to - from);
     const gathered = Buffer.allocUnsafeSlow(bytes);
     let filled = 0;
     for (let at = from; at < to; ) {
       const end = this.#endOfAdjacent(order, at, to);
       const row = order[at]!;
       if (end > at) {
-        filled += this.#buffer.copy(row, row + end - at, gathered, filled);
+        filled += this.buffer.copy(row, row + end - at, gathered, filled);
         at = end;
       } else {
         filled += gathered.write(this.text(row), filled, 'latin1');
@@ -122,11 +118,11 @@ class PaddedRows {
   }
 
   #missing(at: number): number {
-    return this.#columns - this.#buffer.widths[at]!;
+    return this.columns - this.buffer.widths[at]!;
   }
 
   #tail(at: number): string {
-    return `${this.#delimiter.repeat(this.#missing(at))}\n`;
+    return `${this.delimiter.repeat(this.#missing(at))}\n`;
   }
 }
 

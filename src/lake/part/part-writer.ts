@@ -47,9 +47,6 @@ type Pending =
  * checked here for every block (docs/explanation/guarantees.md#verification).
  */
 export class PartWriter {
-  readonly key: ObjectKey;
-  readonly #store: ObjectStore;
-  readonly #options: PartOptions;
   readonly #writer: ObjectWriter;
   readonly #blocks: Block[] = [];
   readonly #pending: Pending[] = [];
@@ -61,10 +58,11 @@ export class PartWriter {
   #first: SortKey | null = null;
   #last: SortKey | null = null;
 
-  constructor(store: ObjectStore, key: ObjectKey, options: PartOptions) {
-    this.key = key;
-    this.#store = store;
-    this.#options = options;
+  constructor(
+    private readonly store: ObjectStore,
+    readonly key: ObjectKey,
+    private readonly options: PartOptions,
+  ) {
     this.#writer = store.openWriter(key, { signal: options.signal });
   }
 
@@ -89,7 +87,7 @@ export class PartWriter {
 
   /** Copies blocks of another part: in compressed form if both have the same framing. */
   async take(taken: PackedBlocks): Promise<void> {
-    const { framing } = this.#options;
+    const { framing } = this.options;
     if (taken.framing.extension === framing.extension) {
       for (const block of taken.blocks) this.#track(block);
       await this.#enqueue({ kind: 'moved', taken });
@@ -106,7 +104,7 @@ export class PartWriter {
   }
 
   async #pack(raw: Buffer, block: NewBlock): Promise<void> {
-    const packed = this.#options.framing.pack(raw);
+    const packed = this.options.framing.pack(raw);
     // #drain awaits the result in order. Until then, a failure must not count as unhandled.
     packed.catch(() => {});
     this.#track(block);
@@ -139,7 +137,7 @@ export class PartWriter {
     if (pending?.kind === 'rows') {
       const { block, packed } = pending;
       const body = await packed;
-      const crc = this.#options.framing === plainFraming ? block.rawCrc32 : crc32(body);
+      const crc = this.options.framing === plainFraming ? block.rawCrc32 : crc32(body);
       await this.#writer.write(body, crc);
       this.#addBlock({ ...block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
@@ -159,7 +157,7 @@ export class PartWriter {
   }
 
   async #writeHead(): Promise<void> {
-    const { framing, header } = this.#options;
+    const { framing, header } = this.options;
     const raw = Buffer.from(header, 'latin1');
     const head = Buffer.concat([framing.head, await framing.pack(raw)]);
     await this.#writer.write(head);
@@ -169,7 +167,7 @@ export class PartWriter {
 
   /** Completes the object and writes its block index. */
   async finish(): Promise<PublishedPart> {
-    const { framing, header } = this.#options;
+    const { framing, header } = this.options;
     do await this.#drain();
     while (this.#pending.length > 0);
     const rawBytes = this.#rawBytes + header.length;
@@ -186,10 +184,10 @@ export class PartWriter {
   }
 
   async #writeIndex(): Promise<WrittenObject | null> {
-    const { columns, index, signal } = this.#options;
+    const { columns, index, signal } = this.options;
     if (index === 'none') return null;
     const body = encodeIndex({ columns, blocks: this.#blocks });
-    return this.#store.write(indexKey(this.key), body, { signal });
+    return this.store.write(indexKey(this.key), body, { signal });
   }
 
   /** Discards the part. After a failed `finish`, its index may stay in the store. Never throws. */

@@ -35,17 +35,15 @@ interface RowBatch {
 
 /** Writes sorted rows to a series of non-empty parts. */
 export class PartSeries implements RowOutput {
-  readonly #store: ObjectStore;
-  readonly #options: SeriesOptions;
   readonly #finished: PublishedPart[] = [];
   #part: PartWriter | null = null;
   #full: RowBatch[] = [];
   #open: RowBatch | null = null;
 
-  constructor(store: ObjectStore, options: SeriesOptions) {
-    this.#store = store;
-    this.#options = options;
-  }
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly options: SeriesOptions,
+  ) {}
 
   add(key: SortKey, row: ByteString): void {
     const open = this.#open;
@@ -56,7 +54,7 @@ export class PartSeries implements RowOutput {
     open.rows.push(row);
     open.last = key;
     open.bytes += row.length;
-    if (open.bytes >= (this.#options.blockBytes ?? BLOCK_BYTES)) {
+    if (open.bytes >= (this.options.blockBytes ?? BLOCK_BYTES)) {
       this.#full.push(open);
       this.#open = null;
     }
@@ -102,13 +100,13 @@ export class PartSeries implements RowOutput {
       this.#finished.push(await this.#part.finish());
       this.#part = null;
     }
-    const { partKey } = this.#options;
-    this.#part ??= new PartWriter(this.#store, partKey(this.#finished.length), this.#options);
+    const { partKey } = this.options;
+    this.#part ??= new PartWriter(this.store, partKey(this.#finished.length), this.options);
     return this.#part;
   }
 
   #isFull(rawBytes: number): boolean {
-    const { partBytes, maxParts } = this.#options;
+    const { partBytes, maxParts } = this.options;
     return rawBytes >= partBytes && this.#finished.length + 1 < maxParts;
   }
 

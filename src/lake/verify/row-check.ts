@@ -11,10 +11,6 @@ export type RowLayout = Pick<Manifest, 'columns' | 'csv' | 'key'>;
 
 /** Checks a part's rows, one by one, against the manifest and the block index. It does no I/O. */
 export class RowCheck {
-  readonly #at: string;
-  readonly #layout: RowLayout;
-  readonly #blocks: readonly Block[] | null;
-  readonly #findings: ObjectProblems;
   readonly #prefix: RegExp;
   sawHeader = false;
   #block = 0;
@@ -29,11 +25,12 @@ export class RowCheck {
    * @param at the part's key, for messages
    * @param blocks of the index, to compare with the rows; `null` for none
    */
-  constructor(at: string, layout: RowLayout, blocks: readonly Block[] | null, findings: ObjectProblems) {
-    this.#at = at;
-    this.#layout = layout;
-    this.#blocks = blocks;
-    this.#findings = findings;
+  constructor(
+    private readonly at: string,
+    private readonly layout: RowLayout,
+    private readonly blocks: readonly Block[] | null,
+    private readonly findings: ObjectProblems,
+  ) {
     this.#prefix = prefixPattern(layout.csv.delimiter);
   }
 
@@ -50,33 +47,33 @@ export class RowCheck {
 
   /** Call it after the last row. @param rest text after the last LF */
   end(rest: string): void {
-    if (rest !== '') this.#findings.add('end', `${this.#at} ends in the middle of row ${this.rows + 1}`);
-    if (!this.sawHeader) this.#findings.add('header', `${this.#at} has no header`);
-    if (this.#blocks !== null && this.#block < this.#blocks.length)
-      this.#findings.add('index', `${this.#at}: its index lists rows after the last row`);
+    if (rest !== '') this.findings.add('end', `${this.at} ends in the middle of row ${this.rows + 1}`);
+    if (!this.sawHeader) this.findings.add('header', `${this.at} has no header`);
+    if (this.blocks !== null && this.#block < this.blocks.length)
+      this.findings.add('index', `${this.at}: its index lists rows after the last row`);
   }
 
   #header(text: ByteString): void {
     this.sawHeader = true;
-    if (text !== headerRow(this.#layout.columns, this.#layout.csv))
-      this.#findings.add('header', `${this.#at}: its header does not match the manifest's columns`);
+    if (text !== headerRow(this.layout.columns, this.layout.csv))
+      this.findings.add('header', `${this.at}: its header does not match the manifest's columns`);
   }
 
   #keyOf(text: ByteString): SortKey | null {
-    const { columns, csv, key } = this.#layout;
+    const { columns, csv, key } = this.layout;
     const { delimiter } = csv;
-    const at = this.#at;
+    const at = this.at;
     const cells = META_COLUMNS.length + columns.length;
     const found = cellsOf(text, delimiter);
     if (typeof found === 'string') {
-      this.#findings.add('shape', `${at}: row ${this.rows} is not valid CSV: ${found}`);
+      this.findings.add('shape', `${at}: row ${this.rows} is not valid CSV: ${found}`);
       return null;
     }
     if (found !== cells) {
-      this.#findings.add('cells', `${at}: row ${this.rows} has ${found} cells, but the header has ${cells}`);
+      this.findings.add('cells', `${at}: row ${this.rows} has ${found} cells, but the header has ${cells}`);
     }
     if (!this.#prefix.test(text)) {
-      this.#findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and times`);
+      this.findings.add('prefix', `${at}: row ${this.rows} does not begin with a run id and times`);
       return null;
     }
     return rowKey(text, payloadAt(text), key.length, delimiter);
@@ -84,15 +81,12 @@ export class RowCheck {
 
   #order(key: SortKey): void {
     if (this.last !== null && key === this.last) {
-      this.#findings.add(
+      this.findings.add(
         'twice',
-        `${this.#at}: the key of row ${this.rows} is the same as in the previous row`,
+        `${this.at}: the key of row ${this.rows} is the same as in the previous row`,
       );
     } else if (this.last !== null && key < this.last) {
-      this.#findings.add(
-        'order',
-        `${this.#at}: the key of row ${this.rows} is less than in the previous row`,
-      );
+      this.findings.add('order', `${this.at}: the key of row ${this.rows} is less than in the previous row`);
     }
     this.first ??= key;
     this.last = key;
@@ -100,10 +94,10 @@ export class RowCheck {
 
   /** Assigns the row to a block. The first block begins after the header, and there are no gaps between blocks. */
   #inBlock(length: number, key: SortKey | null): void {
-    if (this.#blocks === null) return;
-    const block = this.#blocks[this.#block];
+    if (this.blocks === null) return;
+    const block = this.blocks[this.#block];
     if (block === undefined) {
-      this.#findings.add('index', `${this.#at}: its index ends before row ${this.rows}`);
+      this.findings.add('index', `${this.at}: its index ends before row ${this.rows}`);
       return;
     }
     this.#blockFirst ??= key;
@@ -116,7 +110,7 @@ export class RowCheck {
       this.#blockFirst === block.first &&
       key === block.last;
     if (!agrees) {
-      this.#findings.add('index', `${this.#at}: the rows of block ${this.#block} do not match its index`);
+      this.findings.add('index', `${this.at}: the rows of block ${this.#block} do not match its index`);
     }
     this.#block++;
     this.#blockRows = 0;

@@ -52,27 +52,16 @@ interface UploadOptions {
  * it accepts instead (`UploadChecksums`). It only sends the four requests; the caller controls order and memory.
  */
 export class MultipartUpload {
-  readonly #s3: S3Connection;
-  readonly #key: ObjectKey;
-  readonly #operation: string;
-  readonly #target: { Bucket: string; Key: string; UploadId: string };
-  readonly #checksums: UploadChecksums;
-  readonly #learn: UploadOptions['learn'];
   readonly #parts: CompletedPart[] = [];
 
   private constructor(
-    s3: S3Connection,
-    key: ObjectKey,
-    operation: string,
-    { id, checksums, learn }: UploadOptions & { readonly id: string },
-  ) {
-    this.#s3 = s3;
-    this.#key = key;
-    this.#operation = operation;
-    this.#target = { ...s3.target(key), UploadId: id };
-    this.#checksums = checksums;
-    this.#learn = learn;
-  }
+    private readonly s3: S3Connection,
+    /** The parameters of its requests. */
+    readonly target: { readonly Bucket: string; readonly Key: string; readonly UploadId: string },
+    private readonly key: ObjectKey,
+    private readonly operation: string,
+    private readonly options: UploadOptions,
+  ) {}
 
   static async create(
     s3: S3Connection,
@@ -91,7 +80,8 @@ export class MultipartUpload {
       const answer = await s3.run(operation, key, undefined, () => s3.clientFor(checksums).send(command));
       if (answer.UploadId === undefined)
         throw s3.error(operation, key, undefined, new Error('CreateMultipartUpload returned no upload id'));
-      return new MultipartUpload(s3, key, operation, { ...options, id: answer.UploadId });
+      const target = { ...s3.target(key), UploadId: answer.UploadId };
+      return new MultipartUpload(s3, target, key, operation, options);
     } catch (error) {
       if (learn === null || !mayBeChecksums(error)) throw error;
       const accepted = await learn(error);
@@ -100,11 +90,7 @@ export class MultipartUpload {
     }
   }
 
-  /** The parameters of UploadPartCopy, except its source. */
-  get target(): { Bucket: string; Key: string; UploadId: string } {
-    return this.#target;
-  }
-
+  /** Adds a part that was copied. */
   addPart(part: CompletedPart): void {
     this.#parts.push(part);
   }
@@ -115,17 +101,18 @@ export class MultipartUpload {
    * @returns whether the body is free. After a retry, Node may still be sending the first request, which the store has refused.
    */
   async upload(partNumber: number, body: Uint8Array, crc: number, signal: AbortSignal): Promise<boolean> {
-    const checksum = this.#checksums === 'none' ? {} : { ChecksumCRC32: crc32ToBase64(crc32ToHex(crc)) };
+    const checksum =
+      this.options.checksums === 'none' ? {} : { ChecksumCRC32: crc32ToBase64(crc32ToHex(crc)) };
     const command = new (sdk().UploadPartCommand)({
-      ...this.#target,
+      ...this.target,
       PartNumber: partNumber,
       Body: body,
       ContentLength: body.length,
       ...checksum,
     });
     try {
-      const answer = await this.#s3.run(this.#operation, this.#key, signal, () =>
-        this.#s3.clientFor(this.#checksums).send(command, sendOptions(signal)),
+      const answer = await this.s3.run(this.operation, this.key, signal, () =>
+        this.s3.clientFor(this.options.checksums).send(command, sendOptions(signal)),
       );
       this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ...checksum });
       return answer.$metadata.attempts === 1;
@@ -137,20 +124,20 @@ export class MultipartUpload {
   /** Completes the upload. The CRC32 of the stored object is compared with ours, by the store or by reading it again. */
   async complete(whole: Whole, signal?: AbortSignal): Promise<void> {
     const command = new (sdk().CompleteMultipartUploadCommand)({
-      ...this.#target,
+      ...this.target,
       MultipartUpload: { Parts: this.#parts },
-      ...(this.#checksums === 'whole'
+      ...(this.options.checksums === 'whole'
         ? { ChecksumType: 'FULL_OBJECT', ChecksumCRC32: crc32ToBase64(whole.crc32) }
         : {}),
     });
     try {
-      const answer = await this.#s3.run(this.#operation, this.#key, signal, async () => {
+      const answer = await this.s3.run(this.operation, this.key, signal, async () => {
         try {
-          return await this.#s3.clientFor(this.#checksums).send(command, sendOptions(signal));
+          return await this.s3.clientFor(this.options.checksums).send(command, sendOptions(signal));
         } catch (error) {
           // If the response of the first completion was lost, a retry finds no upload, but the object exists.
           if (readAnswer(error).name !== 'NoSuchUpload') throw error;
-          const found = await headObject(this.#s3, this.#key, signal);
+          const found = await headObject(this.s3, this.key, signal);
           if (found?.bytes !== whole.bytes) throw error;
           return { ChecksumCRC32: found.crc32 === null ? undefined : crc32ToBase64(found.crc32) };
         }
@@ -164,12 +151,12 @@ export class MultipartUpload {
   /** Removes the uploaded parts. Call it when no part is in flight. A failure is only logged as a warning. */
   async abort(): Promise<void> {
     try {
-      await this.#s3.client.send(new (sdk().AbortMultipartUploadCommand)(this.#target));
+      await this.s3.client.send(new (sdk().AbortMultipartUploadCommand)(this.target));
     } catch (error) {
       const said = readAnswer(error);
       if (said.name === 'NoSuchUpload') return;
-      this.#s3.logger.warn('Cleanup of an unfinished upload failed. A later clean-up removes it', {
-        key: this.#key,
+      this.s3.logger.warn('Cleanup of an unfinished upload failed. A later clean-up removes it', {
+        key: this.key,
         reason: said.name,
       });
     }
@@ -187,12 +174,12 @@ export class MultipartUpload {
     if (found === null && reported !== undefined && reported === this.#composite()) return;
     // Some stores report a checksum of another kind than the one that they say, so the bytes decide.
     let crc = 0;
-    for await (const chunk of streamObject(this.#s3, this.#key, { signal, operation: this.#operation }))
+    for await (const chunk of streamObject(this.s3, this.key, { signal, operation: this.operation }))
       crc = crc32(chunk, crc);
     if (crc32ToHex(crc) !== expected)
-      throw this.#s3.error(
-        this.#operation,
-        this.#key,
+      throw this.s3.error(
+        this.operation,
+        this.key,
         signal,
         new Error(`Checksum mismatch: the store holds CRC32 ${crc32ToHex(crc)} instead of ${expected}`),
       );
@@ -206,10 +193,10 @@ export class MultipartUpload {
 
   /** If the store does not accept these checksums, the error says that the next attempt sends others. */
   async #explained(error: unknown): Promise<unknown> {
-    if (this.#learn === null || !mayBeChecksums(error)) return error;
-    const accepted = await this.#learn(error).catch(() => this.#checksums);
-    if (accepted === this.#checksums) return error;
-    return this.#s3.failure(this.#operation, this.#key, {
+    if (this.options.learn === null || !mayBeChecksums(error)) return error;
+    const accepted = await this.options.learn(error).catch(() => this.options.checksums);
+    if (accepted === this.options.checksums) return error;
+    return this.s3.failure(this.operation, this.key, {
       kind: 'checksum',
       problem: `the store does not accept the checksums of a large upload (${error.said})`,
       remedy: 'The next attempt sends the checksums that it accepts.',

@@ -5,7 +5,12 @@ import type { ReadResult, RunRef } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { nameOf } from '../../src/lake/documents/lake-layout.js';
-import { type Manifest, type PublishedPart, readManifest } from '../../src/lake/documents/manifest.js';
+import {
+  type Manifest,
+  type PublishedPart,
+  readManifest,
+  rowsOf,
+} from '../../src/lake/documents/manifest.js';
 import type { FoundPointer, Pointer } from '../../src/lake/documents/pointer.js';
 import type { BaseSnapshot, RollbackTarget, RunFile } from '../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
@@ -78,7 +83,7 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
       indexCrc32: indexCrc32!,
     };
   });
-  const fetched = parts.reduce((sum, { rows }) => sum + rows, 0);
+  const fetched = rowsOf(parts);
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
   // Each attempt writes the same text.
   const key = await staging.write('target.json', stage);
@@ -140,7 +145,7 @@ export async function readIntactHead(
 }
 
 function withParts(before: BaseSnapshot, parts: readonly PublishedPart[]): BaseSnapshot {
-  return { ...before, parts, rows: parts.reduce((sum, { rows }) => sum + rows, 0) };
+  return { ...before, parts, rows: rowsOf(parts) };
 }
 
 async function matches(

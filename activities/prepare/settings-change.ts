@@ -1,5 +1,6 @@
 import type { UtcSeconds } from '../../src/core/brands.js';
 import type { ResourceSettings } from '../../src/core/settings.js';
+import { toUtcSeconds } from '../../src/core/utc-time.js';
 import type { BaseSnapshot, NamedChange, RollbackTarget } from '../../src/lake/documents/run-file.js';
 import { restorable } from '../../src/lake/merge/earlier-settings.js';
 import { hashesColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
@@ -10,7 +11,6 @@ import {
   shapeOf,
   shapesAfterRollback,
 } from '../../src/lake/rows/shapes.js';
-import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 
 /** What has changed since the base snapshot in the settings that shape rows; `null` for nothing. */
 export function changeOf(

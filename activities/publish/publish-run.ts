@@ -27,7 +27,6 @@ import { PartWriter } from '../../src/lake/part/part-writer.js';
 import { swapPointer, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import { headerRow } from '../../src/lake/rows/data-columns.js';
-import { fromUtcSeconds } from '../../src/lake/run/watermark.js';
 import { checkObject } from '../../src/lake/store/digest.js';
 import { ALL_REMOVED, type ObjectStore } from '../../src/lake/store/index.js';
 import { checkTableTypes } from '../shared/delta-table.js';
@@ -228,7 +227,7 @@ function recordPublished(
     meter.record('changedRows', counts[outcome], { ...labels, outcome });
   meter.record('snapshotRows', counts.rows, labels);
   meter.record('neverPublished', 0, labels);
-  meter.record('freshness', (now() - fromUtcSeconds(checkpoint.updatedSince)) / 1000, labels);
+  meter.record('freshness', (now() - Date.parse(checkpoint.updatedSince)) / 1000, labels);
   Context.current().log.info('published', { ...counts, warnings: warnings.length, snapshot });
 }
 

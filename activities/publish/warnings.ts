@@ -1,11 +1,12 @@
 import type { DeletesProblem } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import { MAX_REREADS } from '../../src/core/mirror-requests.js';
+import { toUtcSeconds } from '../../src/core/utc-time.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
 import type { MergeCounts } from '../../src/lake/merge/merge-result.js';
 import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
-import { toUtcSeconds, type windowGap } from '../../src/lake/run/watermark.js';
+import type { windowGap } from '../../src/lake/run/watermark.js';
 
 /** The findings of a run that lead to warnings. */
 interface Found {

@@ -4,7 +4,9 @@ import { Context } from '@temporalio/activity';
 import type { ReadInput } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { WorktrackError } from '../../src/core/errors.js';
+import { toUtcSeconds } from '../../src/core/utc-time.js';
 import { toChunk } from '../../src/lake/chunk/write-chunk.js';
+import { rowsOf } from '../../src/lake/documents/manifest.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage, StagedChunk } from '../../src/lake/documents/stage-file.js';
 import { nextSlice, type Slice } from '../../src/lake/merge/key-ranges.js';
@@ -13,7 +15,6 @@ import { framingOf, framingOfChunk, plainFraming } from '../../src/lake/part/fra
 import { PartSeries } from '../../src/lake/part/series.js';
 import { headerRow } from '../../src/lake/rows/data-columns.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
-import { toUtcSeconds } from '../../src/lake/run/watermark.js';
 import { openSources } from '../merge/sources.js';
 import { type ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
 import { readStages, type Staging } from '../shared/staging.js';
@@ -182,8 +183,4 @@ async function mergeChunks(
     // Ends reads ahead that nothing waits for.
     ended.abort();
   }
-}
-
-function rowsOf(chunks: readonly StagedChunk[]): number {
-  return chunks.reduce((sum, { rows }) => sum + rows, 0);
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RowBuffer } from '../../src/lake/chunk/row-buffer.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 
@@ -27,14 +27,12 @@ export class RepeatedRows {
   addKnown(buffer: RowBuffer, rows: RowBuffer): number {
     let dropped = 0;
     for (const [at, key] of rows.keys.entries()) {
-      const hash = createHash('sha256')
-        .update(rows.bytes(at, at + 1))
-        .digest('base64');
-      if (this.#last.get(key) === hash) {
+      const digest = hash('sha256', rows.bytes(at, at + 1), 'base64');
+      if (this.#last.get(key) === digest) {
         dropped++;
         continue;
       }
-      this.#remember(key, hash);
+      this.#remember(key, digest);
       buffer.addRow(rows, at);
     }
     return dropped;

@@ -70,7 +70,7 @@ interface StagerOptions {
  */
 export class Stager {
   readonly #options: StagerOptions;
-  readonly #progress: ReadProgress;
+  #progress: ReadProgress;
   readonly #repeated = new RepeatedRows();
   /** Rows that were dropped since the last chunk, because the reading has returned them before, unchanged. */
   #dropped = 0;
@@ -121,7 +121,8 @@ export class Stager {
     if (chainChanged && (this.#buffer.rows > 0 || this.#dropped > 0)) await this.#flush();
     const now = this.#options.now();
     const marks = this.#marks(received.value, chainChanged);
-    if (chainChanged) this.#progress.restart();
+    // A new chain may return every key once more.
+    if (chainChanged) this.#progress = new ReadProgress(null);
     const kept = this.#take(received.value);
     const serviceClock = serviceClockAtRequest(received);
     this.#ahead = {

@@ -22,7 +22,7 @@ import {
   unknownComplete,
 } from '../../src/lake/published/sweep-plan.js';
 import { isSameWriter } from '../../src/lake/run/fence.js';
-import type { ListedObject, ObjectStore } from '../../src/lake/store/index.js';
+import { collected, type ListedObject, type ObjectStore } from '../../src/lake/store/index.js';
 
 const READS_AT_ONCE = 8;
 
@@ -60,7 +60,7 @@ export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<
   const staging = stagingPrefix(resource);
   const [objects, staged] = await Promise.all([
     listTrees(store, resource),
-    scope === 'all' ? listAll(store, staging) : [],
+    scope === 'all' ? collected(store.list(staging)) : [],
   ]);
   const folders = toRunFolders(resource, objects);
   const facts = { folders, staged: toStagedFolders(staging, staged) };
@@ -90,12 +90,6 @@ async function listTrees(store: ObjectStore, resource: string): Promise<ListedOb
     if (object.key > last && !object.key.startsWith(last)) break;
     objects.push(object);
   }
-  return objects;
-}
-
-async function listAll(store: ObjectStore, prefix: string): Promise<ListedObject[]> {
-  const objects: ListedObject[] = [];
-  for await (const object of store.list(prefix)) objects.push(object);
   return objects;
 }
 

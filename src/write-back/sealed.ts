@@ -10,14 +10,10 @@ import { damagedObject } from '../lake/damaged-error.js';
 const HEAD = /^\{"sha256":"([0-9a-f]{64})","content":/;
 const HEAD_BYTES = '{"sha256":"","content":'.length + 64;
 
-function sha256(bytes: Uint8Array | string): string {
-  return hash('sha256', bytes, 'hex');
-}
-
 /** Encodes a document as JSON with its checksum. */
 export function encodeSealed(content: object): Buffer {
   const text = JSON.stringify(content);
-  return Buffer.from(`{"sha256":"${sha256(text)}","content":${text}}`);
+  return Buffer.from(`{"sha256":"${hash('sha256', text)}","content":${text}}`);
 }
 
 /**
@@ -28,13 +24,14 @@ export function encodeSealed(content: object): Buffer {
 export function decodeSealed<T>(key: ObjectKey, body: Buffer): T {
   const [, expected] = HEAD.exec(body.toString('latin1', 0, HEAD_BYTES)) ?? [];
   const content = body.subarray(HEAD_BYTES, -1);
-  if (expected === undefined || body.at(-1) !== 0x7d || sha256(content) !== expected) throw damaged(key);
+  if (expected === undefined || body.at(-1) !== 0x7d || hash('sha256', content) !== expected)
+    throw damaged(key);
   return JSON.parse(content.toString('utf8')) as T;
 }
 
 /** The last line of a sealed list: the number of lines before it, and their SHA-256. */
 export function sealLine(lines: Buffer, count: number): Buffer {
-  return Buffer.from(`${JSON.stringify({ lines: count, sha256: sha256(lines) })}\n`);
+  return Buffer.from(`${JSON.stringify({ lines: count, sha256: hash('sha256', lines) })}\n`);
 }
 
 /**

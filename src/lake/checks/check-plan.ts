@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CheckRule, CheckScope, CheckSettings, ResourceSettings } from '../../core/settings.js';
 import type { Figures } from '../documents/check-record.js';
 import { type Profile, profileFingerprint } from '../rows/profile.js';
@@ -70,10 +70,7 @@ type Fingerprinted = Pick<CheckPlan, 'fingerprint'>;
 
 /** The id of a measure, to find its figure. */
 export function measureId({ fingerprint }: Fingerprinted, rule: object): string {
-  return createHash('sha256')
-    .update(JSON.stringify([rule, fingerprint]))
-    .digest('hex')
-    .slice(0, 12);
+  return hash('sha256', JSON.stringify([rule, fingerprint])).slice(0, 12);
 }
 
 /** The id of a field whose values are compared. */

@@ -146,9 +146,10 @@ export class RowMeter {
   }
 }
 
+/** Notes the latest moment that a value can mean: a date without a zone can be a day later somewhere. */
 function noteTime(times: { added: number | null; removed: number | null }): Note {
   return (value, sign) => {
-    const at = value === null ? null : timeOf(value);
+    const at = value === null ? null : (dateSpan(value)?.to ?? null);
     if (at === null) return;
     if (sign === 1) times.added = later(times.added, at);
     else times.removed = later(times.removed, at);
@@ -164,7 +165,7 @@ function probeOf(rule: CountRule): Probe {
     case 'nulls':
       return (value) => value === null;
     case 'undated':
-      return (value) => value !== null && timeOf(value) === null;
+      return (value) => value !== null && dateSpan(value) === null;
     case 'others':
       return remembering(notOneOf(rule.values));
     case 'outside':
@@ -213,12 +214,4 @@ function remembering(probe: Probe): Probe {
     if (known.size < MAX_REMEMBERED) known.set(value, breaks);
     return breaks;
   };
-}
-
-/**
- * The latest moment that a date, a time or an epoch number can mean, in ms; `null` for any other text. A date without a
- * zone can be a day later somewhere, which must not make data look old.
- */
-export function timeOf(text: string): number | null {
-  return dateSpan(text)?.to ?? null;
 }

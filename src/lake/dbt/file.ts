@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { stringify } from 'yaml';
 
 /** A file of the project as the command generates it, without its header. */
@@ -55,10 +55,7 @@ export function planFile(file: ProjectFile, owner: ProjectOwner, existing: strin
 
 /** The path is part of it, so that a copy of a generated file counts as the user's. */
 function checksum(path: string, body: string): string {
-  return createHash('sha256')
-    .update(`${path}\n${normalized(body)}`)
-    .digest('hex')
-    .slice(0, 16);
+  return hash('sha256', `${path}\n${normalized(body)}`).slice(0, 16);
 }
 
 /** Version control may check a file out with other line ends. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
@@ -19,20 +19,25 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** 64 lower-case hex digits. */
 export function sha256Of(body: Uint8Array | string): string {
-  return createHash('sha256').update(body).digest('hex');
+  return hash('sha256', body);
 }
 
 /** Adds the field `checksum`, the SHA-256 of all other fields, at the end. */
 export function withChecksum<T extends object>(fields: T): T & { readonly checksum: string } {
-  const { checksum: _, ...rest } = fields as T & { checksum?: unknown };
-  return { ...(rest as T), checksum: sha256Of(JSON.stringify(rest)) };
+  return { ...fields, checksum: sha256Of(JSON.stringify(fields)) };
 }
 
+type ChecksumState = 'intact' | 'broken' | 'none';
+
 /** Whether a document's fields match its checksum; `none` for a document without one. */
-export function checksumState(fields: object): 'intact' | 'broken' | 'none' {
+export function checksumState(fields: object): ChecksumState {
   const { checksum, ...rest } = fields as Fields;
+  return stateOf(checksum, rest);
+}
+
+function stateOf(checksum: unknown, content: object): ChecksumState {
   if (checksum === undefined) return 'none';
-  return checksum === sha256Of(JSON.stringify(rest)) ? 'intact' : 'broken';
+  return checksum === sha256Of(JSON.stringify(content)) ? 'intact' : 'broken';
 }
 
 /** The most replaced versions that a manifest lists. A purge can write several versions. */
@@ -52,12 +57,9 @@ export function encodeWithChecksum(manifest: { readonly worktrack: object }): Bu
 }
 
 /** As `checksumState`, for a parsed `_datapackage.json`. */
-export function manifestChecksumState(manifest: {
-  readonly worktrack: object;
-}): 'intact' | 'broken' | 'none' {
+export function manifestChecksumState(manifest: { readonly worktrack: object }): ChecksumState {
   const { checksum, ...worktrack } = manifest.worktrack as Fields;
-  if (checksum === undefined) return 'none';
-  return checksum === sha256Of(JSON.stringify({ ...manifest, worktrack })) ? 'intact' : 'broken';
+  return stateOf(checksum, { ...manifest, worktrack });
 }
 
 /**

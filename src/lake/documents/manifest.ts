@@ -33,6 +33,11 @@ export function addLineBreaks(before: number, parts: readonly Pick<PublishedPart
   return parts.reduce((total, part) => total + part.lineBreaks, before);
 }
 
+/** Number of rows in parts or chunks. */
+export function rowsOf(parts: readonly { readonly rows: number }[]): number {
+  return parts.reduce((sum, { rows }) => sum + rows, 0);
+}
+
 /** The previous runs of a run. @param before the run that it is based on; `null` for none */
 export function previousRuns(
   before: (PreviousRun & Pick<Manifest, 'previousRuns'>) | null,

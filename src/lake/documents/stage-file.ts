@@ -3,14 +3,10 @@ import type { ListRead } from '../../core/contract/index.js';
 import type { Column } from '../rows/data-columns.js';
 import type { SortKey } from '../rows/row.js';
 import type { FullRead } from './document-schemas.js';
-import type { ClockTimes } from './manifest.js';
+import type { ClockTimes, PublishedPart } from './manifest.js';
 
 /** A sorted sequence of fetched rows with unique keys, staged as one part. */
-export interface StagedChunk {
-  readonly key: ObjectKey;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly rawBytes: number;
+export interface StagedChunk extends Pick<PublishedPart, 'key' | 'rows' | 'bytes' | 'rawBytes'> {
   readonly first: SortKey;
   readonly last: SortKey;
   /** Number of data columns in its header. They are the first columns of the run's header. */

@@ -1,5 +1,5 @@
 import type { TaskChecks } from '../checks/task-meter.js';
-import type { PublishedPart } from '../documents/manifest.js';
+import { type PublishedPart, rowsOf } from '../documents/manifest.js';
 
 /** Row counts of a merge (docs/explanation/guarantees.md#verification). */
 export class MergeCounts {
@@ -92,8 +92,8 @@ export function addUp(
       totals.before,
       counts.unchanged + counts.updated + counts.deleted + counts.retained,
     ],
-    ['rows of the parts and rows after', sumRows(parts), counts.rows],
-    ['rows of the change log and inserted + updated + deleted + restated', sumRows(changes), changed],
+    ['rows of the parts and rows after', rowsOf(parts), counts.rows],
+    ['rows of the change log and inserted + updated + deleted + restated', rowsOf(changes), changed],
   ];
   const wrong = checks.filter(([, left, right]) => left !== right);
   if (wrong.length > 0)
@@ -101,8 +101,4 @@ export function addUp(
   const overlap = parts.findIndex((part, at) => at > 0 && part.first! <= parts[at - 1]!.last!);
   if (overlap !== -1) return { problem: `the keys of part ${overlap} overlap those of the part before` };
   return { counts, parts, changes };
-}
-
-function sumRows(parts: readonly PublishedPart[]): number {
-  return parts.reduce((sum, part) => sum + part.rows, 0);
 }

@@ -13,7 +13,7 @@ import {
 } from '../documents/lake-layout.js';
 import { readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
-import type { ListedObject, ObjectStore } from '../store/index.js';
+import { collected, type ObjectStore } from '../store/index.js';
 import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
 const READS_AT_ONCE = 16;
@@ -40,8 +40,7 @@ export async function findMissingChangeLogs(
   { resource, runId: newest, changes }: Pick<Pointer, 'resource' | 'runId' | 'changes'>,
 ): Promise<readonly MissingChangeLog[]> {
   if (changes === null) return [];
-  const objects: ListedObject[] = [];
-  for await (const object of store.list(treePrefix(resource, 'changes'))) objects.push(object);
+  const objects = await collected(store.list(treePrefix(resource, 'changes')));
   const logs = new Map(toRunFolders(resource, objects).map((folder) => [folder.runId, folder]));
   const problems = new Map<RunId, MissingChangeLog>();
   const previous = new Map<RunId, RunId | null>();
@@ -62,7 +61,11 @@ export async function findMissingChangeLogs(
     const next: RunId | null | undefined = previous.get(runId);
     const problem = problems.get(runId) ?? (logs.has(runId) ? null : lostLog(resource, runId));
     if (problem !== null) found.push(problem);
-    if (next === undefined) found.push(...unknownBefore(resource, runId, problem));
+    // Only a problem of this run hides what was before it.
+    if (problem !== null && next === undefined) {
+      const unknown = `${resource}: whether change logs before run ${runId} are missing is not known`;
+      found.push({ ...problem, problem: unknown });
+    }
     runId = next ?? null;
   }
   return found;
@@ -73,44 +76,29 @@ function lostLog(resource: string, runId: RunId): MissingChangeLog {
   return { runId, key, problem: `${key} is missing, and with it the change log of run ${runId}` };
 }
 
-/** Only a problem of this run hides what was before it. */
-function unknownBefore(resource: string, runId: RunId, problem: MissingChangeLog | null): MissingChangeLog[] {
-  if (problem === null) return [];
-  return [
-    {
-      runId,
-      key: problem.key,
-      problem: `${resource}: whether change logs before run ${runId} are missing is not known`,
-    },
-  ];
-}
-
 /** `runIds`: the run and those before it, newest first, as far as its manifest lists them; empty if it cannot be read. */
 async function readLog(
   store: ObjectStore,
   { runId, objects }: RunFolder,
 ): Promise<{ readonly problem: MissingChangeLog | null; readonly runIds: readonly RunId[] }> {
   const key = inFolder(folderOf(objects[0]!.key), MANIFEST);
-  const lost = (at: ObjectKey, problem: string) => ({ runId, key: at, problem });
+  const lost = (at: ObjectKey, problem: string, runIds: readonly RunId[] = []) => ({
+    problem: { runId, key: at, problem },
+    runIds,
+  });
   try {
     const manifest = await readManifest(store, key);
     if (manifest === null)
-      return {
-        problem: lost(key, `${key} is missing, so the change log of run ${runId} is not complete`),
-        runIds: [],
-      };
+      return lost(key, `${key} is missing, so the change log of run ${runId} is not complete`);
     const runIds = [runId, ...manifest.previousRuns.map((run) => run.runId)];
     const sizes = new Map(objects.map((object) => [object.key, object.bytes]));
     const part = manifest.parts.find((one) => sizes.get(one.key) !== one.bytes);
     if (part === undefined) return { problem: null, runIds };
     const bytes = sizes.get(part.key);
     const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${part.bytes}`;
-    return {
-      problem: lost(part.key, `${part.key} ${what}: the change log of run ${runId} lacks rows`),
-      runIds,
-    };
+    return lost(part.key, `${part.key} ${what}: the change log of run ${runId} lacks rows`, runIds);
   } catch (error) {
     if (!(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
-    return { problem: lost(key, error.message), runIds: [] };
+    return lost(key, error.message);
   }
 }

@@ -5,7 +5,7 @@ import { parseStored } from '../../core/stored-json.js';
 import { encodeReplacement } from '../documents/checksums.js';
 import type { ManifestJson } from '../documents/document-schemas.js';
 import { nameOf } from '../documents/lake-layout.js';
-import type { Manifest, PublishedPart } from '../documents/manifest.js';
+import { type Manifest, type PublishedPart, rowsOf } from '../documents/manifest.js';
 import { columnName } from '../rows/data-columns.js';
 import { cellRule, type Profile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';
@@ -67,7 +67,7 @@ export function replaceParts(
     }
     worktrack.purged = [...(worktrack.purged ?? []), { runId: by, rows: before.rows - (after?.rows ?? 0) }];
   }
-  if (tree === 'snapshots') worktrack.counts.rows = worktrack.parts.reduce((sum, { rows }) => sum + rows, 0);
+  if (tree === 'snapshots') worktrack.counts.rows = rowsOf(worktrack.parts);
   return encodeReplacement(body, manifest);
 }
 
@@ -80,7 +80,7 @@ export function recountRows(body: Buffer, rows: number): Buffer {
 
 /** Total number of rows that purges removed from a tree. */
 export function purgedRows({ purged }: Pick<Manifest, 'purged'>): number {
-  return (purged ?? []).reduce((sum, { rows }) => sum + rows, 0);
+  return rowsOf(purged ?? []);
 }
 
 /**

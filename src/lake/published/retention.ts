@@ -61,13 +61,11 @@ export function snapshotsToRemove({
     return isOld(run) || (settings.keepPerDay === 'last' && isOut(superseded));
   });
   // A stray may have been current until a rollback, which was before the next run was published.
-  const lost = strays.filter((run) => run.runId !== current && isOld(run) && isOut(firstAfter(run, inOrder)));
+  const lost = strays.filter((run) => {
+    const next = inOrder.find((later) => later.publishedAt > run.publishedAt);
+    return run.runId !== current && isOld(run) && isOut(next);
+  });
   return [...gone, ...lost].sort(byPublication);
-}
-
-/** The first run that was published after a stray began. @param inOrder published runs, oldest first */
-function firstAfter(stray: SnapshotRun, inOrder: readonly SnapshotRun[]): SnapshotRun | undefined {
-  return inOrder.find((run) => run.publishedAt > stray.publishedAt);
 }
 
 /** Runs of one resource are sequential, so the run id decides between equal times. */

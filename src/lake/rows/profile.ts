@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { type ByteString, fromByteString, toByteString } from '../../core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { columnName } from './data-columns.js';
@@ -26,10 +26,8 @@ export function profileFingerprint({ key, csv, columns }: Profile): string {
   const { partBytes: _, ...format } = csv;
   const { mask, include, exclude, maskedWith } = columns;
   const keyed = maskedWith === undefined ? [] : [maskedWith];
-  return createHash('sha256')
-    .update(JSON.stringify([CELL_RULES, key, sorted(format), sorted(mask), include, exclude, ...keyed]))
-    .digest('hex')
-    .slice(0, 16);
+  const all = [CELL_RULES, key, sorted(format), sorted(mask), include, exclude, ...keyed];
+  return hash('sha256', JSON.stringify(all)).slice(0, 16);
 }
 
 function sorted(record: object): [string, unknown][] {

@@ -46,7 +46,7 @@ export function readBounds(
 
 /** Follows whether a chain of pages still returns new keys. */
 export class ReadProgress {
-  #sketch: KeySketch;
+  readonly #sketch: KeySketch;
   #repetition: Repetition;
   #first: number | null;
   #last: number | null;
@@ -57,14 +57,6 @@ export class ReadProgress {
     this.#repetition = before?.repetition ?? NO_REPETITION;
     this.#first = before?.first ?? null;
     this.#last = before?.last ?? null;
-  }
-
-  /** The chain begins again: it may return every key once more. */
-  restart(): void {
-    this.#sketch = new KeySketch();
-    this.#repetition = NO_REPETITION;
-    this.#first = null;
-    this.#last = null;
   }
 
   /**

@@ -4,12 +4,6 @@ import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Gap } from '../documents/document-schemas.js';
 import type { ClockTimes } from '../documents/manifest.js';
 
-export { toUtcSeconds };
-
-export function fromUtcSeconds(time: UtcSeconds): number {
-  return Date.parse(time);
-}
-
 interface RunClocks {
   /** Start of the run on the workflow's clock, milliseconds since 1970. */
   readonly startedAt: number;
@@ -69,7 +63,7 @@ export function updatedSinceAfterSetback(
   if (now.service === null) return upTo.service === null ? asked : null;
   // The moment on the service's current clock. The checkpoint may be later than it, because it never moves back.
   const start = Math.min(now.service - elapsed, upTo.service ?? Number.POSITIVE_INFINITY);
-  return fromUtcSeconds(asked) <= start - MIN_OVERLAP_MS ? asked : updatedSinceFor(start, sync);
+  return Date.parse(asked) <= start - MIN_OVERLAP_MS ? asked : updatedSinceFor(start, sync);
 }
 
 /**
@@ -117,5 +111,5 @@ export function windowGap(
 ): Gap | null {
   if (checkpoint === null || windowMs === null) return null;
   const edge = (clocks.serviceStart ?? clocks.startedAt) - windowMs;
-  return fromUtcSeconds(checkpoint) < edge ? { from: checkpoint, to: toUtcSeconds(edge) } : null;
+  return Date.parse(checkpoint) < edge ? { from: checkpoint, to: toUtcSeconds(edge) } : null;
 }

@@ -18,6 +18,7 @@ export type {
   SwapResult,
   WrittenObject,
 } from './port.js';
+export { collected } from './port.js';
 export {
   type ConditionalWrites,
   conditionProblem,

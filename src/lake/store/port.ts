@@ -83,11 +83,16 @@ export interface StoreLogger {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+/** All items of a listing or a stream. */
+export async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
 /** All chunks of a stream as one buffer. */
 export async function joined(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return Buffer.concat(all);
+  return Buffer.concat(await collected(chunks));
 }
 
 /**

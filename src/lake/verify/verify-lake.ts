@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { CheckResult } from '../documents/check-record.js';
 import { pointerKey, treePrefix } from '../documents/lake-layout.js';
+import { rowsOf } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import { findMissingChangeLogs } from '../published/change-logs.js';
 import { purgedRows } from '../published/purge-rules.js';
@@ -161,7 +162,7 @@ function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Pro
   const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
     [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
-    [at, 'rows of the parts and rows', sumRows(snapshot), counts.rows],
+    [at, 'rows of the parts and rows', rowsOf(snapshot.parts), counts.rows],
     [at, 'rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
   ];
   if (changes !== null) {
@@ -169,7 +170,7 @@ function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Pro
     checks.push([
       where,
       'rows of the change log and inserted + updated + deleted + restated',
-      sumRows(changes) + purgedRows(changes),
+      rowsOf(changes.parts) + purgedRows(changes),
       changed,
     ]);
     for (const name of Object.keys(counts) as (keyof typeof counts)[]) {
@@ -213,10 +214,6 @@ function sharedFields({ pointerKey, pointer, snapshot, changes }: Published): Pr
       problems.push({ key, text: `${key}: "${name}" of the change log differs from the snapshot` });
   }
   return problems;
-}
-
-function sumRows({ parts }: Pick<CheckedManifest, 'parts'>): number {
-  return parts.reduce((sum, part) => sum + part.rows, 0);
 }
 
 function startOf(runId: RunId): string {

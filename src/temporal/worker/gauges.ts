@@ -7,7 +7,6 @@ import { MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Meter } from '../../core/metrics.js';
 import { readPointer } from '../../lake/documents/pointer.js';
-import { fromUtcSeconds } from '../../lake/run/watermark.js';
 import type { Connections } from './connections.js';
 
 interface GaugesOptions {
@@ -81,7 +80,7 @@ async function measureFreshness({ connections, meter }: GaugesOptions, labels: L
   meter.record('neverPublished', pointer === null ? 1 : 0, labels);
   if (pointer === null) return;
   const { checkpoint, rows } = pointer;
-  const age = ageOfData(fromUtcSeconds(checkpoint.updatedSince), connections.now());
+  const age = ageOfData(Date.parse(checkpoint.updatedSince), connections.now());
   meter.record('freshness', age / 1000, labels);
   meter.record('snapshotRows', rows, labels);
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunCounts } from '../../../src/core/contract/index.js';
-import { fromUtcSeconds, toUtcSeconds } from '../../../src/lake/run/watermark.js';
+import { toUtcSeconds } from '../../../src/core/utc-time.js';
 import type { SimulatorOptions } from '../../../src/simulator/index.js';
 import { expectMirrored, listedIds } from '../../support/mirrored.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -34,8 +34,7 @@ const listed = () => listedIds(stack, 'tasks');
 /** Between two pages: the next page is requested, and the previous one is read. */
 const whilePageIsAsked = (page: number, action: () => void) =>
   stack.simulator.admin.beforeAnswer({ resource: 'tasks', page }, action);
-const checkpoint = async () =>
-  fromUtcSeconds((await readPointer(stack.store, 'tasks')).checkpoint.updatedSince);
+const checkpoint = async () => Date.parse((await readPointer(stack.store, 'tasks')).checkpoint.updatedSince);
 
 describe('the checkpoint', () => {
   it.each([
@@ -56,7 +55,7 @@ describe('the checkpoint', () => {
       await exported();
       const workerEnd = Date.now();
       const found = (await checkpoint()) + 5 * MINUTE;
-      if (clock === 'service' || ahead < 0) expect(found).toBe(fromUtcSeconds(toUtcSeconds(serviceStart)));
+      if (clock === 'service' || ahead < 0) expect(found).toBe(Date.parse(toUtcSeconds(serviceStart)));
       else {
         expect(found).toBeGreaterThan(workerStart - 1000);
         expect(found).toBeLessThanOrEqual(workerEnd);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toUtcSeconds } from '../../../src/lake/run/watermark.js';
+import { toUtcSeconds } from '../../../src/core/utc-time.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { readList } from './reading.js';
 

@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
+import { toUtcSeconds } from '../../../src/core/utc-time.js';
 import type { ClockTimes } from '../../../src/lake/documents/manifest.js';
-import {
-  fromUtcSeconds,
-  nextCheckpoint,
-  nextReadUpTo,
-  toUtcSeconds,
-  updatedSinceAfterSetback,
-} from '../../../src/lake/run/watermark.js';
+import { nextCheckpoint, nextReadUpTo, updatedSinceAfterSetback } from '../../../src/lake/run/watermark.js';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -147,10 +142,10 @@ describe('The increments of a mirror', () => {
             if (upTo.service === null) return;
             if (!isVisible(service, workflow, base, first, [...stamps.keys()])) return;
             const asked: UtcSeconds = night.partial
-              ? toUtcSeconds(Math.max(fromUtcSeconds(checkpoint) + SECOND, response.workflow - HOUR))
+              ? toUtcSeconds(Math.max(Date.parse(checkpoint) + SECOND, response.workflow - HOUR))
               : checkpoint;
             const since = night.partial ? asked : updatedSinceAfterSetback(asked, upTo, response, sync);
-            const bound = since === null ? Number.NEGATIVE_INFINITY : fromUtcSeconds(since);
+            const bound = since === null ? Number.NEGATIVE_INFINITY : Date.parse(since);
             for (const [time, stamp] of stamps)
               if (isExclusive ? stamp > bound : stamp >= bound) read.add(time);
             const startedAt = workflow.at(first - night.queue);

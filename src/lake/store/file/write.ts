@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
@@ -59,7 +59,7 @@ export class FileWriter extends GuardedWriter {
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {
-  return createHash('sha256').update(body).digest('hex');
+  return hash('sha256', body);
 }
 
 const GIVE_UP_MS = 90_000;
@@ -114,7 +114,7 @@ export async function swapFile(
 
 /** Path of an object's lock: in the same folder, with a name of fixed length. */
 export function lockPathOf(path: string): string {
-  const digits = createHash('sha256').update(basename(path)).digest('hex').slice(0, 32);
+  const digits = hash('sha256', basename(path)).slice(0, 32);
   return join(dirname(path), `_lock-${digits}`);
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
@@ -274,9 +274,7 @@ export function shareS3Clients(lake: LakeSettings): S3Clients {
 function keyOf({ url: _, ...settings }: LakeSettings): string {
   const environment = Object.entries(process.env).filter(([name]) => name.startsWith('AWS_'));
   // A hash, because the environment contains secrets.
-  return createHash('sha256')
-    .update(JSON.stringify([settings, environment.sort()]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([settings, environment.sort()]));
 }
 
 export interface StoreLimit {

@@ -7,6 +7,7 @@ import { LakeStaging } from '../../../../activities/shared/lake-staging.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { ReadInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
+import { toUtcSeconds } from '../../../../src/core/utc-time.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write-chunk.js';
@@ -25,7 +26,6 @@ import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import { firstStage } from '../../../../src/lake/run/read-stage.js';
-import { toUtcSeconds } from '../../../../src/lake/run/watermark.js';
 import {
   byKey,
   bytes,

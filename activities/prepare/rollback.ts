@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
 import type { ReadResult, RunRef } from '../../src/core/contract/index.js';
@@ -19,7 +18,7 @@ import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { readPublishedIds } from '../../src/lake/published/chain.js';
 import { listRuns } from '../../src/lake/published/run-folders.js';
 import { firstStage, toReadResult } from '../../src/lake/run/read-stage.js';
-import { checkObject } from '../../src/lake/store/digest.js';
+import { checkObject, sha256InStore } from '../../src/lake/store/digest.js';
 import { type ObjectStore, StoreError } from '../../src/lake/store/index.js';
 import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../shared/base-snapshot.js';
 import { finalFailure } from '../shared/failures.js';
@@ -136,8 +135,10 @@ export async function readIntactHead(
     return { before: withParts(before, []), warnings: [leftOut(found.pointer, 'the snapshot')] };
   }
   const before = baseSnapshot(found, manifest);
-  const isIntact = await inParallel(before.parts, READ_AT_ONCE, (part) => matches(store, part, signal));
-  const parts = before.parts.filter((_, at) => isIntact[at]);
+  const sums = await inParallel(before.parts, READ_AT_ONCE, ({ key }) =>
+    orNull(() => sha256InStore(store, key, signal)),
+  );
+  const parts = before.parts.filter(({ sha256 }, at) => sums[at] === sha256);
   const damaged = before.parts.length - parts.length;
   if (damaged === 0) return { before, warnings: [] };
   const what = `${damaged} of ${before.parts.length} parts of the snapshot`;
@@ -146,23 +147,6 @@ export async function readIntactHead(
 
 function withParts(before: BaseSnapshot, parts: readonly PublishedPart[]): BaseSnapshot {
   return { ...before, parts, rows: rowsOf(parts) };
-}
-
-async function matches(
-  store: ObjectStore,
-  { key, bytes, sha256 }: PublishedPart,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const hash = createHash('sha256');
-  const read = await orNull(async () => {
-    let read = 0;
-    for await (const chunk of store.stream(key, { signal })) {
-      hash.update(chunk);
-      read += chunk.length;
-    }
-    return read;
-  });
-  return read === bytes && hash.digest('hex') === sha256;
 }
 
 /** `null` for what is missing or damaged. */

@@ -80,7 +80,7 @@ export async function checkCandidate(
     const runs: HashRun[] = [];
     for (const [at, part] of sum.parts.entries()) {
       const key = staging.key(`hashes-${unique.id}-${at}-${token}.bin`);
-      runs.push(...(await readHashes(part, { store, unique, form, key, signal })));
+      runs.push(...(await readHashes(part, unique, key, { store, form, signal })));
     }
     return runs;
   };

@@ -34,6 +34,8 @@ export interface Measuring {
   readonly signal: AbortSignal;
 }
 
+type Reading = Pick<Measuring, 'store' | 'form' | 'signal'>;
+
 /** Follows the rows of one task, as the `RowObserver` of its merge. Its cost is that of the rows that change. */
 export class TaskMeter implements RowObserver {
   readonly #snapshot: RowMeter;
@@ -119,17 +121,12 @@ export class TaskMeter implements RowObserver {
   }
 }
 
-/** Reads the values of a unique field from a part. @returns no object if it has only nulls */
+/** Reads the values of a unique field from a part. @param key where its hashes are written  @returns no object if it has only nulls */
 export async function readHashes(
   part: PublishedPart,
-  {
-    unique,
-    key,
-    ...at
-  }: Pick<Measuring, 'store' | 'form' | 'signal'> & {
-    readonly unique: UniqueMeasure;
-    readonly key: ObjectKey;
-  },
+  unique: UniqueMeasure,
+  key: ObjectKey,
+  at: Reading,
 ): Promise<HashRun[]> {
   const meter = new RowMeter([], [unique], at.form);
   await measureRows(part, meter, at);
@@ -142,7 +139,7 @@ export async function readHashes(
 async function measureRows(
   part: PublishedPart,
   meter: RowMeter,
-  { store, form, signal }: Pick<Measuring, 'store' | 'form' | 'signal'>,
+  { store, form, signal }: Reading,
 ): Promise<void> {
   const { compression } = form.csv;
   for await (const rows of readPartRows(store, part, { compression, signal })) {

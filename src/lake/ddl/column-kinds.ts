@@ -1,5 +1,5 @@
 import { Format } from '../../core/value-facts.js';
-import { type Column, META_COLUMNS, typeNames } from '../rows/data-columns.js';
+import { type Column, typeNames } from '../rows/data-columns.js';
 
 /** The most specific type that holds all values of a column exactly. */
 export type Kind = { readonly type: 'text' } | TypedKind;
@@ -24,7 +24,7 @@ const MAX_DIGITS = 38;
 /** Decimals of at most 18 digits can be multiplied: their product has at most 36 digits. */
 const SHORT_DIGITS = 18;
 
-const TEXT: Kind = { type: 'text' };
+export const TEXT: Kind = { type: 'text' };
 
 /**
  * Kind of a data column, from the JSON types and formats of all values seen so far. It is text for a mixture, except
@@ -55,7 +55,9 @@ function timeKind(formats: number): Kind {
   if (formats & Format.date) return isTime ? TEXT : { type: 'date', isDistant };
   return isTime ? { type: 'time', digits: formats & Format.micros ? 6 : 3, isDistant } : TEXT;
 }
-function metaKind(name: string): Kind {
+
+/** Kind of a metadata column. */
+export function metaKind(name: string): Kind {
   return name === '_run_id' ? TEXT : { type: 'time', digits: 3, isDistant: false };
 }
 
@@ -65,22 +67,6 @@ export interface TableColumn {
   readonly name: string;
   readonly alias: string;
   readonly kind: Kind;
-}
-
-/** @param masked columns whose values are hashed or redacted, so their type is text */
-export function tableColumns(
-  { columns, masked, numbers }: { columns: readonly Column[]; masked: ReadonlySet<string>; numbers: Numbers },
-  toAliases: (names: readonly string[]) => string[],
-): TableColumn[] {
-  const all: Omit<TableColumn, 'alias'>[] = [
-    ...META_COLUMNS.map((name) => ({ name, kind: metaKind(name) })),
-    ...columns.map((column) => ({
-      name: column.name,
-      kind: masked.has(column.name) ? TEXT : kindOf(column, numbers),
-    })),
-  ];
-  const aliases = toAliases(all.map(({ name }) => name));
-  return all.map((column, at) => ({ ...column, alias: aliases[at]! }));
 }
 
 /** Comment lines for columns whose alias differs from their name. */

@@ -1,7 +1,15 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
 import { type Column, columnName, META_COLUMNS } from '../rows/data-columns.js';
-import { type Numbers, renamed, type TableColumn, type TypedKind, tableColumns } from './column-kinds.js';
+import {
+  kindOf,
+  metaKind,
+  type Numbers,
+  renamed,
+  type TableColumn,
+  TEXT,
+  type TypedKind,
+} from './column-kinds.js';
 import { type AliasRules, columnAliases } from './names-and-quotes.js';
 
 /** One SQL statement with its purpose. */
@@ -48,6 +56,7 @@ export interface TableSource {
   readonly key: readonly string[];
   readonly csv: CsvSettings;
   readonly deletes: DeletePolicy;
+  /** Columns whose values are hashed or redacted, so their type is text. */
   readonly masked: ReadonlySet<string>;
   readonly numbers: Numbers;
   /** Line breaks inside cells of the source. */
@@ -182,11 +191,20 @@ export function viewsOf(engine: Engine, source: TableSource): Statement[] {
 }
 
 /** The columns of a source, with the names that they have in its views. */
-export function columnsOf(engine: Engine, source: TableSource): TableColumn[] {
-  const { toName, reserved } = engine.aliases;
-  return tableColumns(source, (names) =>
-    columnAliases(names, { toName, reserved: [...reserved, ROW_NUMBER, NEXT_RUN] }),
+export function columnsOf({ aliases }: Engine, { columns, masked, numbers }: TableSource): TableColumn[] {
+  const all = [
+    ...META_COLUMNS.map((name) => ({ name, kind: metaKind(name) })),
+    ...columns.map((column) => ({
+      name: column.name,
+      kind: masked.has(column.name) ? TEXT : kindOf(column, numbers),
+    })),
+  ];
+  const reserved = [...aliases.reserved, ROW_NUMBER, NEXT_RUN];
+  const names = columnAliases(
+    all.map(({ name }) => name),
+    { ...aliases, reserved },
   );
+  return all.map((column, at) => ({ ...column, alias: names[at]! }));
 }
 
 /** The key columns, in the order of the key. */

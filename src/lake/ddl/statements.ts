@@ -58,14 +58,16 @@ export interface DaySnapshot {
  */
 export function ddlStatements(input: DdlInput): Statement[] {
   const { dialect, lake, resource, pointer } = input;
+  const engine = ENGINES[dialect];
   const name = baseName(input);
   const current = { name, about: `${resource} as of run ${pointer.runId}` };
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
     current: () => [runSource(input, current, { snapshot: pointer.snapshot, manifest: input.manifest })],
     days: () =>
-      (input.days ?? []).map((day) =>
-        runSource(input, { name: dayView(name, day.date), about: `${resource} on ${day.date}` }, day),
-      ),
+      (input.days ?? []).map((day) => {
+        const view = `${name}_on_${viewName(day.date).slice(1)}`;
+        return runSource(input, { name: view, about: `${resource} on ${day.date}` }, day);
+      }),
     changes: () => [logSource(input, 'log')],
     newest: () => [logSource(input, 'newest')],
   };
@@ -73,16 +75,13 @@ export function ddlStatements(input: DdlInput): Statement[] {
     ...(SETUP[dialect]?.(lake) ?? []),
     ...(input.views ?? DDL_VIEWS)
       .flatMap((view) => sources[view]())
-      .flatMap((source) => readable(ENGINES[dialect], source)),
+      .flatMap((source) => {
+        const statements = viewsOf(engine, source);
+        // After the views: a lake that the engine cannot read is the more important reason.
+        checkLineBreaks(engine, source);
+        return statements;
+      }),
   ];
-}
-
-/** @throws RangeError if the engine cannot read the line breaks inside cells of the source */
-function readable(engine: Engine, source: TableSource): Statement[] {
-  // A lake that the engine cannot read is the more important reason.
-  const [first, ...others] = viewsOf(engine, source);
-  checkLineBreaks(engine, source);
-  return [first!, ...others];
 }
 
 /**
@@ -98,10 +97,6 @@ export function unreadableViews({ dialect, manifest }: Pick<DdlInput, 'dialect' 
   const current = addLineBreaks(0, manifest.parts) > 0;
   const log = manifest.changesLineBreaks > 0;
   return [...(current ? ['current' as const] : []), ...(log ? (['changes', 'newest'] as const) : [])];
-}
-
-function dayView(name: string, date: string): string {
-  return `${name}_on_${viewName(date).slice(1)}`;
 }
 
 /**

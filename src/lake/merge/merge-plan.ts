@@ -37,8 +37,6 @@ export interface MergePlan {
   readonly hasBefore: boolean;
 }
 
-type KeysOfBlock = (chunk: number, block: number) => Promise<readonly SortKey[]>;
-
 export interface PlanInput {
   readonly before: readonly PublishedPart[];
   readonly chunks: readonly StagedChunk[];
@@ -55,7 +53,7 @@ export interface PlanInput {
    */
   readonly equal?: ReadonlySet<string>;
   /** Reads the keys of one block. Called only if the block index does not show which ranges the rows are in. */
-  readonly keysOf: KeysOfBlock;
+  readonly keysOf: (chunk: number, block: number) => Promise<readonly SortKey[]>;
 }
 
 /** The most merge activities of one run. It bounds the workflow history. */

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { damagedObject } from '../damaged-error.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { payloadAt, rowKey, type SortKey } from '../rows/row.js';
+import { sha256InStore } from '../store/digest.js';
 import type { ObjectStore } from '../store/index.js';
 import { framingOf } from './framing.js';
 import { readPartRows } from './part-rows.js';
@@ -66,9 +66,7 @@ export async function copyIntactPart(
   layout: PartLayout,
   options: Omit<CopyOptions, 'index' | 'keeps'>,
 ): Promise<PublishedPart> {
-  const hash = createHash('sha256');
-  for await (const chunk of store.stream(part.key, { signal: options.signal })) hash.update(chunk);
-  if (hash.digest('hex') !== part.sha256)
+  if ((await sha256InStore(store, part.key, options.signal)) !== part.sha256)
     throw damagedObject(part.key, 'its SHA-256 does not match its manifest');
   const copy = await copyPart(store, part, layout, options);
   return part.checks === undefined ? copy : { ...copy, checks: part.checks };

@@ -6,22 +6,24 @@ import { RUN_FILE } from '../documents/run-file.js';
 import type { ListedObject } from '../store/port.js';
 import { type SnapshotRun, snapshotsToRemove } from './retention.js';
 
-/** The folder of a run in one tree, as a listing shows it. Times are the store's, milliseconds since 1970. */
-export interface RunFolder {
-  readonly tree: Tree;
-  readonly date: string;
-  readonly runId: RunId;
+/** A folder as a listing shows it. */
+interface Listed {
   readonly objects: readonly ListedObject[];
-  /** When its last object was written. */
+  /** When its last object was written, by the store's clock, milliseconds since 1970. */
   readonly newest: number;
 }
 
+/** The folder of a run in one tree. */
+export interface RunFolder extends Listed {
+  readonly tree: Tree;
+  readonly date: string;
+  readonly runId: RunId;
+}
+
 /** A folder under `_staging/<resource>/`. */
-export interface StagedFolder {
+export interface StagedFolder extends Listed {
   /** A run id, unless something else wrote it. */
   readonly name: string;
-  readonly objects: readonly ListedObject[];
-  readonly newest: number;
 }
 
 /** The published runs that were read from the manifests, with the time of publication, milliseconds since 1970. */

@@ -4,9 +4,10 @@ import type { Pointer } from '../documents/pointer.js';
 import { descendsFrom } from '../published/chain.js';
 import type { ObjectStore } from '../store/index.js';
 
-export interface Claim {
-  readonly connection: string;
-  readonly baseUrl: string;
+/** Who writes a lake. */
+type Owner = Pick<Pointer, 'connection' | 'baseUrl'>;
+
+export interface Claim extends Owner {
   readonly resource: string;
   /** This mirror. */
   readonly writer: Writer;
@@ -105,25 +106,16 @@ export function descendsFromPublished(
 }
 
 /** The owner of a lake that belongs to a connection of another name or URL, and what to do. */
-export function otherOwnerText(
-  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
-  claim: Pick<Claim, 'connection' | 'baseUrl'>,
-): string {
+export function otherOwnerText(owner: Owner, claim: Owner): string {
   return `the lake belongs to connection "${owner.connection}" (${owner.baseUrl}). ${otherOwner(owner, claim)}`;
 }
 
 /** Whether a pointer is of a connection with another name or URL. */
-export function hasOtherOwner(
-  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
-  claim: Pick<Claim, 'connection' | 'baseUrl'>,
-): boolean {
+export function hasOtherOwner(owner: Owner, claim: Owner): boolean {
   return owner.connection !== claim.connection || owner.baseUrl !== claim.baseUrl;
 }
 
-function otherOwner(
-  owner: Pick<Pointer, 'connection' | 'baseUrl'>,
-  { connection, baseUrl }: Pick<Claim, 'connection' | 'baseUrl'>,
-): string {
+function otherOwner(owner: Owner, { connection, baseUrl }: Owner): string {
   const takeOver = 'take over with `worktrack export --adopt`.';
   if (owner.connection === connection) {
     return (

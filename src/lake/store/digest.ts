@@ -38,6 +38,17 @@ export function digestOf(key: ObjectKey, bytes: Uint8Array): WrittenObject {
   return digest.finish(key);
 }
 
+/** SHA-256 of the bytes of an object, which it reads; 64 lower-case hex digits. */
+export async function sha256InStore(
+  store: ObjectStore,
+  key: ObjectKey,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of store.stream(key, { signal })) hash.update(chunk);
+  return hash.digest('hex');
+}
+
 /** Compares an object in the store with what was sent. Returns the problem, or `null`. */
 export async function checkObject(
   store: ObjectStore,

@@ -125,24 +125,6 @@ export function tryCast(types: TypeNames): Engine['cast'] {
   return (text, kind) => `TRY_CAST(${text} AS ${typeName(types, kind)})`;
 }
 
-/**
- * The parts of the expression that casts a text only if the result is exact.
- *
- * @returns `null` if the engine has no type for the column, so that it stays text
- */
-export function exactCast(
-  engine: Engine,
-  text: string,
-  { alias, kind }: { readonly alias: string; readonly kind: TypedKind },
-): ExactCast | null {
-  const value = engine.cast(text, kind);
-  if (value === text) return null;
-  // The form rules out rounding. What has the form, but is out of range or no date, is NULL after the cast.
-  const fits = `(${engine.matches(text, formOf(kind, engine.times))} AND ${value} IS NOT NULL)`;
-  const message = `column ${JSON.stringify(alias)} has a new value that does not fit its type; print the statements again`;
-  return { text, kind, value, fits, message };
-}
-
 /** Fails in the last branch of a CASE. Only for engines that evaluate no other branch than the one that applies. */
 export function failingCase({ text, value, fits }: ExactCast, failure: string): string {
   return `CASE WHEN ${text} IS NULL THEN NULL WHEN ${fits} THEN ${value} ELSE ${failure} END`;
@@ -281,14 +263,23 @@ export function typed(engine: Engine, source: TableSource, column: TableColumn):
   return column.kind.type === 'text' && engine.nulls === 'kept' ? name : nonEmpty(name);
 }
 
-/** @returns `null` for a column that is text in this engine */
+/**
+ * The parts of the expression that casts a text only if the result is exact.
+ *
+ * @returns `null` for a column that is text, or that the engine has no type for
+ */
 function castOf(engine: Engine, { csv }: TableSource, { alias, kind }: TableColumn): ExactCast | null {
   if (kind.type === 'text') return null;
-  const text = nonEmpty(engine.name(alias));
+  const cell = nonEmpty(engine.name(alias));
   const isNumber = ['int64', 'int128', 'decimal', 'double'].includes(kind.type);
   // Formula escaping puts a quote before a negative number.
-  const plain = isNumber && csv.escapeFormulas ? `replace(${text}, ${engine.string("'")}, '')` : text;
-  return exactCast(engine, plain, { alias, kind });
+  const text = isNumber && csv.escapeFormulas ? `replace(${cell}, ${engine.string("'")}, '')` : cell;
+  const value = engine.cast(text, kind);
+  if (value === text) return null;
+  // The form rules out rounding. What has the form, but is out of range or no date, is NULL after the cast.
+  const fits = `(${engine.matches(text, formOf(kind, engine.times))} AND ${value} IS NOT NULL)`;
+  const message = `column ${JSON.stringify(alias)} has a new value that does not fit its type; print the statements again`;
+  return { text, kind, value, fits, message };
 }
 
 /** Engines that push a cast down into their CSV reader would fail there (duckdb/duckdb#23818). NULLIF prevents it. */

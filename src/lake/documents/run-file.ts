@@ -99,13 +99,8 @@ export function returningFrom({ mode, before }: Pick<RunFile, 'mode' | 'before'>
 }
 
 /** Whether the run counts the rows that it does not fetch and that keep cells of earlier settings. */
-export function countsUnrestored({
-  mode,
-  before,
-  rollback,
-  settingsChange,
-}: Pick<RunFile, 'mode' | 'before' | 'rollback' | 'settingsChange'>): boolean {
-  return rollback === null && (settingsChange !== null || returningFrom({ mode, before }) !== null);
+export function countsUnrestored(run: RunFile): boolean {
+  return run.rollback === null && (run.settingsChange !== null || returningFrom(run) !== null);
 }
 
 /** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
@@ -114,11 +109,7 @@ export function mustSeeRows(run: RunFile): boolean {
 }
 
 /** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */
-export function syncedAtOfRun({
-  startedAt,
-  shapes,
-  rollback,
-}: Pick<RunFile, 'startedAt' | 'shapes' | 'rollback'>): UtcSeconds {
+export function syncedAtOfRun({ startedAt, shapes, rollback }: RunFile): UtcSeconds {
   // The last shape begins after the rows that a rollback brings back.
   const isBefore = rollback !== null && shapes.at(-2)?.isReturn === true;
   const since = shapes.at(isBefore ? -2 : -1)?.since ?? null;

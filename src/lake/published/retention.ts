@@ -43,13 +43,8 @@ interface RetentionInput {
  * more than 24 h ago. Strays are removed by age, once a run that was published after them is older than 24 h: they supersede
  * no other snapshot. Change logs are kept.
  */
-export function snapshotsToRemove({
-  published,
-  strays,
-  current,
-  settings,
-  now,
-}: RetentionInput): SnapshotRun[] {
+export function snapshotsToRemove(input: RetentionInput): SnapshotRun[] {
+  const { published, strays, current, settings, now } = input;
   const inOrder = [...published].sort(byPublication);
   const isOld = (run: SnapshotRun): boolean => now - run.publishedAt > settings.snapshotsMs;
   const isOut = (run: SnapshotRun | undefined): boolean =>

@@ -69,10 +69,7 @@ export function isWanted(profile: Profile): (name: string) => boolean {
 }
 
 /** Returns a function that tests whether a column is kept. It takes the column's name and those of the enclosing fields. */
-export function selectionOf({
-  include,
-  exclude,
-}: Pick<ColumnSettings, 'include' | 'exclude'>): (names: readonly string[]) => boolean {
+export function selectionOf({ include, exclude }: ColumnSettings): (names: readonly string[]) => boolean {
   const [included, excluded] = [include && new Set(include), new Set(exclude)];
   return (names) =>
     (included === null || names.some((one) => included.has(one))) && !names.some((one) => excluded.has(one));

@@ -20,11 +20,7 @@ export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
  * Whether deletes of a resource can be detected (docs/explanation/guarantees.md#deletes). The list must contain every
  * record, or every record in a window whose date field is known.
  */
-export function canDetectDeletes({
-  deletes,
-  windowMs,
-  windowField,
-}: Pick<ResourceSettings, 'deletes' | 'windowMs' | 'windowField'>): boolean {
+export function canDetectDeletes({ deletes, windowMs, windowField }: ResourceSettings): boolean {
   return deletes !== 'keep' && (windowMs === null || windowField !== null);
 }
 

@@ -47,16 +47,12 @@ export function readBounds(
 /** Follows whether a chain of pages still returns new keys. */
 export class ReadProgress {
   readonly #sketch: KeySketch;
-  #repetition: Repetition;
-  #first: number | null;
-  #last: number | null;
+  #state: Omit<ChainProgress, 'sketch'>;
 
   /** @param before `null`: the chain begins */
   constructor(before: ChainProgress | null) {
     this.#sketch = new KeySketch(before?.sketch);
-    this.#repetition = before?.repetition ?? NO_REPETITION;
-    this.#first = before?.first ?? null;
-    this.#last = before?.last ?? null;
+    this.#state = before ?? { repetition: NO_REPETITION, first: null, last: null };
   }
 
   /**
@@ -73,44 +69,38 @@ export class ReadProgress {
       if (this.#sketch.add(hash)) isNew = true;
       page = (Math.imul(page, 31) + hash) | 0;
     }
-    const { pages, records, empty, lastEmpty, likeFirst, likeBefore, since } = this.#repetition;
+    const { first, last } = this.#state;
+    const { pages, records, empty, lastEmpty, likeFirst, likeBefore, since } = this.#state.repetition;
     const isEmpty = keys.length === 0;
-    this.#repetition = isNew
+    const repetition = isNew
       ? NO_REPETITION
       : {
           pages: pages + 1,
           records: records + keys.length,
           empty: empty + (isEmpty ? 1 : 0),
           lastEmpty: isEmpty ? lastEmpty + 1 : 0,
-          likeFirst: likeFirst + (!isEmpty && page === this.#first ? 1 : 0),
-          likeBefore: likeBefore + (!isEmpty && page === this.#last ? 1 : 0),
+          likeFirst: likeFirst + (!isEmpty && page === first ? 1 : 0),
+          likeBefore: likeBefore + (!isEmpty && page === last ? 1 : 0),
           since: since ?? now,
         };
-    if (!isEmpty) {
-      this.#first ??= page;
-      this.#last = page;
-    }
+    this.#state = isEmpty ? { repetition, first, last } : { repetition, first: first ?? page, last: page };
     return isNew;
   }
 
   /** The pages without a new key, if they exceed the bounds; otherwise `null`. */
   endless(bounds: ReadBounds, now: number): Repetition | null {
-    const { pages, records, lastEmpty, empty, since } = this.#repetition;
+    const { repetition } = this.#state;
+    const { pages, records, lastEmpty, empty, since } = repetition;
     if (since === null) return null;
     const isLate = now - since >= bounds.ms;
     if (pages < bounds.pages && !isLate) return null;
     // An empty page has certainly no new key.
-    if (lastEmpty >= bounds.pages || empty === pages) return this.#repetition;
-    return this.#sketch.missChance(records) < DOUBT ? this.#repetition : null;
+    if (lastEmpty >= bounds.pages || empty === pages) return repetition;
+    return this.#sketch.missChance(records) < DOUBT ? repetition : null;
   }
 
   toStage(): ChainProgress {
-    return {
-      sketch: this.#sketch.encode(),
-      repetition: this.#repetition,
-      first: this.#first,
-      last: this.#last,
-    };
+    return { ...this.#state, sketch: this.#sketch.encode() };
   }
 }
 

@@ -13,10 +13,6 @@ export class RunningDigest {
     return this.#bytes;
   }
 
-  get crc32(): number {
-    return this.#crc32;
-  }
-
   /** @param known the chunk's CRC32, where it has just been computed */
   update(chunk: Uint8Array, known?: number): void {
     this.#sha256.update(chunk);

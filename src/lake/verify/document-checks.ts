@@ -44,9 +44,18 @@ export interface NamedManifest {
   readonly sha256?: string | null | undefined;
 }
 
-/** Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`. */
+/**
+ * Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`.
+ *
+ * @throws LakeLayoutError if the layout of the lake is of another version
+ */
 export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Decoded<Pointer> {
-  checkPointerLayout(body, at);
+  try {
+    decodePointer(body, at);
+  } catch (error) {
+    // All other problems are found below.
+    if (error instanceof LakeLayoutError) throw error;
+  }
   const read = parse(body, pointerSchema, at);
   if (read.value === undefined) return { problems: read.problems };
   const { checksum: _, layout: __, ...pointer } = read.value as StoredPointer;
@@ -63,15 +72,6 @@ export function checkPointer(body: Buffer, resource: string, at: ObjectKey): Dec
   }
   // If only the checksum is wrong, the manifests in the pointer can still be read.
   return problems.length === 0 ? { value: pointer, problems: seal } : { problems: [...seal, ...problems] };
-}
-
-/** @throws LakeLayoutError if the layout of the lake is of another version; the caller finds all other problems */
-function checkPointerLayout(body: Buffer, at: ObjectKey): void {
-  try {
-    decodePointer(body, at);
-  } catch (error) {
-    if (error instanceof LakeLayoutError) throw error;
-  }
 }
 
 function checksumFieldProblems(body: Buffer, fields: object, at: ObjectKey): string[] {

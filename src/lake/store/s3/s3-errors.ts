@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../../core/duration.js';
 import { parseHttpDate, parseRetryAfter } from '../../../core/retry-after.js';
-import { ObjectNotFoundError, StoreError, type StoreErrorKind } from '../errors.js';
+import { ObjectNotFoundError, StoreError, type StoreErrorDetails, type StoreErrorKind } from '../errors.js';
 
 interface S3Context {
   readonly operation: string;
@@ -11,11 +11,7 @@ interface S3Context {
   readonly endpoint: string;
 }
 
-interface Verdict {
-  readonly kind: StoreErrorKind;
-  readonly problem: string;
-  readonly remedy: string;
-}
+type Verdict = Pick<StoreErrorDetails, 'kind' | 'problem' | 'remedy'>;
 
 const CREDENTIALS_REMEDY =
   'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile or role that the AWS SDK finds on this machine.';

@@ -4,7 +4,7 @@
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 /** A double tells any two decimals with so many digits apart, in their order. */
-const EXACT_DIGITS = 15;
+export const EXACT_DIGITS = 15;
 const SIMPLE = /^-?\d{1,9}(?:\.\d{1,6})?$/;
 
 /** A number as sign, digits without zeros at either end, and the power of ten of the first digit. */

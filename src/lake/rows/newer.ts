@@ -1,5 +1,5 @@
 import type { ByteString } from '../../core/brands.js';
-import { compareWith, decimalLimit } from '../../core/decimal.js';
+import { compareWith, decimalLimit, EXACT_DIGITS } from '../../core/decimal.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { readIsoTime } from '../../core/utc-time.js';
 import { cellEnd, readCell } from './csv.js';
@@ -19,7 +19,12 @@ export function isLater(a: string | null | undefined, b: string | null | undefin
  * be compared, such as a number and a date.
  */
 function compared(a: string, b: string): number {
-  if (NUMBER.test(a)) return NUMBER.test(b) ? compareWith(a, decimalLimit(b))! : 0;
+  if (NUMBER.test(a)) {
+    if (!NUMBER.test(b)) return 0;
+    // A double tells so many digits apart, in a third of the time.
+    if (a.length <= EXACT_DIGITS && b.length <= EXACT_DIGITS) return Number(a) - Number(b);
+    return compareWith(a, decimalLimit(b))!;
+  }
   const [left, right] = [readIsoTime(a), readIsoTime(b)];
   return left === null || right === null ? 0 : left.seconds - right.seconds || left.micros - right.micros;
 }

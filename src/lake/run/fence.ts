@@ -4,7 +4,7 @@ import type { Pointer } from '../documents/pointer.js';
 import { descendsFrom } from '../published/chain.js';
 import type { ObjectStore } from '../store/index.js';
 
-/** Who writes a lake. */
+/** The connection that a lake belongs to. */
 type Owner = Pick<Pointer, 'connection' | 'baseUrl'>;
 
 export interface Claim extends Owner {

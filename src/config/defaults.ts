@@ -26,10 +26,13 @@ export function applyDefaults(tree: unknown): WithDefaults {
     return { ...unchanged, tree: rest, problems: [problem] };
   }
   if (!isMap(connections)) return unchanged;
-  const merged = mapValues(connections, (one) => (isMap(one) ? merge(defaults, one) : one));
+  const merged = Object.entries(connections).map(([name, one]) => [
+    name,
+    isMap(one) ? merge(defaults, one) : one,
+  ]);
   return {
     ...unchanged,
-    tree: { ...tree, connections: merged },
+    tree: { ...tree, connections: Object.fromEntries(merged) },
     relocate(problems) {
       const seen = new Set<string>();
       return problems.flatMap((problem): RawProblem[] => {
@@ -63,10 +66,6 @@ function merge(defaults: Tree, own: Tree): Tree {
     else merged[key] = value;
   }
   return merged;
-}
-
-function mapValues(map: Tree, change: (value: unknown) => unknown): Tree {
-  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, change(value)]));
 }
 
 /** Whether a path of maps and lists exists in a tree. */

@@ -95,7 +95,8 @@ class Reading {
   #last: ReadResult | null;
   #calls = 0;
   #reads = 0;
-  #shifted: boolean;
+  /** Whether the last read of the list showed signs of a shift. Some signs show only in the merge. */
+  shifted: boolean;
 
   constructor(
     readonly ref: RunRef,
@@ -107,7 +108,7 @@ class Reading {
     private readonly onProgress: (extracted: ReadResult) => void,
   ) {
     this.#last = staged;
-    this.#shifted = staged?.shifted === true;
+    this.shifted = staged?.shifted === true;
   }
 
   /** Reads the list from start to end. Returns the number of the read. */
@@ -131,14 +132,9 @@ class Reading {
       );
       this.onProgress(this.#last);
       done = this.#last.done;
-      if (kind === 'list') this.#shifted = this.#last.shifted;
+      if (kind === 'list') this.shifted = this.#last.shifted;
     }
     return read.number;
-  }
-
-  /** Whether the last read of the list showed signs of a shift. Some signs show only in the merge. */
-  get shifted(): boolean {
-    return this.#shifted;
   }
 
   /** What the last reading has returned. */

@@ -132,7 +132,8 @@ function pagerDutyBody(message: AlertMessage, key: string): object {
   const { kind, event } = message;
   const group = (kind === 'resolve' ? message.over : message.news).groups[0];
   const connection = group?.connection ?? '';
-  const common = { routing_key: key, dedup_key: dedupKey(connection, event) };
+  const dedupKey = cutCharacters(`worktrack/${event}/${connection}`, PAGERDUTY_DEDUP_KEY);
+  const common = { routing_key: key, dedup_key: dedupKey };
   if (kind === 'resolve') return { ...common, event_action: 'resolve' };
   const { title, sections, footer } = alertText(message);
   const lines = sections.flatMap((section) => section.lines);
@@ -154,11 +155,6 @@ function pagerDutyBody(message: AlertMessage, key: string): object {
       },
     },
   };
-}
-
-/** The same for every event of a connection and kind. */
-function dedupKey(connection: string, event: string): string {
-  return cutCharacters(`worktrack/${event}/${connection}`, PAGERDUTY_DEDUP_KEY);
 }
 
 /** Cuts a text to a number of UTF-16 units, between two characters, with an ellipsis at the end. */

@@ -93,15 +93,11 @@ function counted(
 ): AlertsState {
   const open = before.filter(({ until }) => now < until);
   if (together === undefined) return { ...state, together: open };
-  const { left, until } = open.find(({ id }) => id === together.id) ?? {
-    left: together.exports,
-    until: now + TOGETHER_MS,
-  };
+  const fresh = { left: together.exports, until: now + TOGETHER_MS };
+  const { left, until } = open.find(({ id }) => id === together.id) ?? fresh;
   const others = open.filter(({ id }) => id !== together.id);
-  return {
-    ...state,
-    together: left <= 1 ? others : [...others, { id: together.id, left: left - 1, until }],
-  };
+  const more = left <= 1 ? [] : [{ id: together.id, left: left - 1, until }];
+  return { ...state, together: [...others, ...more] };
 }
 
 function observed(
@@ -168,12 +164,8 @@ function pruned(entry: AlertsConnection): AlertsConnection {
 function withUsedTargets(state: AlertsState): AlertsState {
   const isUsed = (id: string): boolean =>
     Object.values(state.connections).some(({ targets }) => targets.some((one) => one.id === id));
-  const unused = Object.keys(state.targets).filter((id) => !isUsed(id));
-  if (unused.length === 0) return state;
-  return {
-    ...state,
-    targets: Object.fromEntries(Object.entries(state.targets).filter(([id]) => !unused.includes(id))),
-  };
+  const used = Object.entries(state.targets).filter(([id]) => isUsed(id));
+  return { ...state, targets: Object.fromEntries(used) };
 }
 
 /** A message, and what its target has heard once it is sent. */
@@ -363,8 +355,6 @@ function withoutTarget(state: AlertsState, id: string): AlertsState {
 export function checkBegun(state: AlertsState, connection: string, now: number): AlertsState {
   const entry = state.connections[connection];
   if (entry === undefined) return state;
-  return {
-    ...state,
-    connections: { ...state.connections, [connection]: { ...entry, checkAt: now + HOUR_MS } },
-  };
+  const checked = { ...entry, checkAt: now + HOUR_MS };
+  return { ...state, connections: { ...state.connections, [connection]: checked } };
 }

@@ -69,14 +69,7 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
 };
 
 /** A message as words: a heading, lines by heading, and a command for the details. */
-export interface AlertText {
-  readonly title: string;
-  readonly sections: readonly { readonly heading: string | null; readonly lines: readonly string[] }[];
-  readonly footer: string;
-}
-
-/** Writes a message in words. */
-export function alertText(message: AlertMessage): AlertText {
+export function alertText(message: AlertMessage) {
   const { news, over, still, kind, event } = message;
   const isReminder = kind === 'reminder';
   const isWell = news.groups.length === 0 && still.groups.length === 0;

@@ -1,5 +1,6 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
-import type { RunError, RunReport, Together } from './run-reports.js';
+import type { RunReport, Together } from './run-reports.js';
+import type { RowCounts, WriteBackResult } from './write-back.js';
 
 /** One problem that an observation has found. */
 export interface FoundProblem {
@@ -142,14 +143,10 @@ export interface SendAlertInput {
 }
 
 /** The end of a write-back. */
-export interface WriteBackAlert {
+export interface WriteBackAlert
+  extends Pick<RowCounts, 'rejected' | 'unknown'>,
+    Pick<WriteBackResult, 'batchId' | 'unsent' | 'error'> {
   readonly resource: string;
-  readonly batchId: string;
-  readonly rejected: number;
-  readonly unknown: number;
-  readonly unsent: number;
-  /** Why the batch stopped; `null`: it did not. */
-  readonly error: RunError | null;
 }
 
 /** What an export, a mirror or a write-back reports. */

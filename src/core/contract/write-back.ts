@@ -103,9 +103,7 @@ export interface WriteBackResult {
 
 export type WriteBackStage = 'plan' | 'wait' | 'send' | 'results' | 'read-back' | 'done';
 
-export interface WriteBackProgress {
-  readonly batchId: string;
-  readonly resource: WritableResource;
+export interface WriteBackProgress extends Pick<BatchRef, 'batchId' | 'resource'> {
   readonly stage: WriteBackStage;
   /** `null` until the input has been read. */
   readonly rows: number | null;

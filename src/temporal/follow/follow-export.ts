@@ -177,17 +177,13 @@ function unsuccessful({ outcome, resource, error }: RunReport): UnsuccessfulRequ
 }
 
 /** The progress of one resource of an export. */
-export interface ResourceView {
+export interface ResourceView extends Pick<ReadHeartbeat, 'pages' | 'rows' | 'waitingUntil'> {
   readonly resource: string;
   /** `waiting`: the mirror has not started the run, or is busy with another request. */
   readonly stage: 'waiting' | RunPhase | RunOutcome;
   readonly runId: RunId | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number | null;
-  readonly pages: number;
-  readonly rows: number;
-  /** The service asked not to send requests before this time, milliseconds since 1970. */
-  readonly waitingUntil: number | null;
   /** Whether the store limits the requests of the current step. */
   readonly isStoreLimited: boolean;
   /** The failure of the last attempt; `null` if it did not fail. */

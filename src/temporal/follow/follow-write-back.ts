@@ -18,13 +18,11 @@ import {
 } from './follow-workflow.js';
 
 /** The progress of a batch. */
-export interface WriteBackView extends FollowedView {
+export interface WriteBackView
+  extends FollowedView,
+    Pick<WriteBackProgress, 'rows' | 'done'>,
+    Pick<SendHeartbeat, 'waitingUntil'> {
   readonly stage: WriteBackStage | 'waiting';
-  /** `null` until the input has been read. */
-  readonly rows: number | null;
-  readonly done: number;
-  /** The service asked not to send requests before this time, milliseconds since 1970. */
-  readonly waitingUntil: number | null;
   /** The failure of the last attempt; `null` if it did not fail. */
   readonly failure: AttemptFailure | null;
 }

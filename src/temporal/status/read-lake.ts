@@ -32,13 +32,10 @@ export async function readLake(
     const owner = pointer !== null && hasOtherOwner(pointer, claim) ? otherOwnerText(pointer, claim) : null;
     return { pointer, owner, problem: null, error: null };
   } catch (error) {
-    const nothing = { pointer: null, owner: null };
+    const nothing = { pointer: null, owner: null, error: null };
     if (error instanceof StoreError) return { ...nothing, problem: error.message, error };
-    const problem =
-      error instanceof LakeLayoutError
-        ? error.describe()
-        : `${store.url}/${resource}/latest.json: ${errorMessage(error)}`;
-    return { ...nothing, problem, error: null };
+    if (error instanceof LakeLayoutError) return { ...nothing, problem: error.describe() };
+    return { ...nothing, problem: `${store.url}/${resource}/latest.json: ${errorMessage(error)}` };
   }
 }
 

@@ -9,15 +9,13 @@ import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { currentStep } from './pending-activity.js';
 
 /** What Temporal knows about a mirror. */
-export interface MirrorRead {
+export interface MirrorRead extends Pick<ReadHeartbeat, 'waitingUntil'> {
   /** `null`: the mirror did not answer, or there is none. */
   readonly status: MirrorStatus | null;
   /** Whether a step of a run is pending, even if the mirror did not answer. */
   readonly isBusy: boolean;
   /** `null`: the last attempt of its current step did not fail. */
   readonly retrying: Retrying | null;
-  /** The service asked not to send requests before this time, milliseconds since 1970. */
-  readonly waitingUntil: number | null;
   /** Since when the store limits requests, and its words; `null`: it does not. */
   readonly storeLimit: StoreLimitNote | null;
 }

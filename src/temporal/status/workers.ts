@@ -109,18 +109,13 @@ export function workerDifferences(
 }
 
 /** Why a worker receives no new runs, and what to do; `null` if it receives them. */
-export function notCurrent({
-  identity,
-  version,
-  receivesRuns,
-}: PollingWorker): { readonly message: string; readonly remedy: string } | null {
+export function notCurrent({ identity, version, receivesRuns }: PollingWorker) {
   if (receivesRuns) return null;
-  if (version === null) {
+  if (version === null)
     return {
       message: `worker ${identity} has no deployment version, but another version is current, so it receives no new runs`,
       remedy: 'Start it with --deployment-name and --build-id, or stop it.',
     };
-  }
   const { deploymentName, buildId } = version;
   return {
     message: `worker ${identity} runs build ${buildId} of deployment ${deploymentName}, which is not the current version, so it receives no new runs`,
@@ -180,9 +175,8 @@ async function lastPolls(
     ),
   );
   const routed = routedVersions(answers[0]!.versioningInfo);
-  for (const { identity, lastAccessTime, deploymentOptions } of answers.flatMap(
-    ({ pollers }) => pollers ?? [],
-  )) {
+  const pollers = answers.flatMap((answer) => answer.pollers ?? []);
+  for (const { identity, lastAccessTime, deploymentOptions } of pollers) {
     const at = Number(lastAccessTime?.seconds ?? 0) * 1000 + (lastAccessTime?.nanos ?? 0) / 1e6;
     if (!identity || at < (found.get(identity)?.at ?? 0)) continue;
     const version = versionOf(deploymentOptions);

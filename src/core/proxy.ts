@@ -64,14 +64,8 @@ function readProxy({ variable, value }: { variable: string; value: string }): Pr
 /** Whether a host is this machine. A proxy would reach itself, or refuse. */
 function isOwnMachine(hostname: string): boolean {
   const name = hostname.toLowerCase().replace(/\.$/, '');
-  return (
-    name === 'localhost' ||
-    name.endsWith('.localhost') ||
-    name === '[::1]' ||
-    name === '[::]' ||
-    name === '0.0.0.0' ||
-    /^(?:\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]|127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/.test(name)
-  );
+  if (['localhost', '[::1]', '[::]', '0.0.0.0'].includes(name) || name.endsWith('.localhost')) return true;
+  return /^(?:\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]|127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/.test(name);
 }
 
 /**

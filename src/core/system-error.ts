@@ -59,6 +59,9 @@ const CALLS: Readonly<Record<string, string>> = {
   ...{ uv_os_homedir: 'find the home folder of this user', uv_os_get_passwd: 'find the name of this user' },
 };
 
+/** An error of Node, with what the call was about. */
+type CallError = NodeJS.ErrnoException & Partial<Record<'dest' | 'address' | 'port' | 'hostname', string>>;
+
 /** A call to the system failed for a reason outside of this program: the disk, a permission, a limit or the network. */
 export class SystemError extends WorktrackError {
   readonly code = 'SYSTEM';
@@ -77,19 +80,7 @@ export function toSystemError(error: unknown): SystemError | null {
   const meaning = meaningOf(error);
   if (meaning === null) return null;
   const [why, remedy] = meaning;
-  const {
-    syscall = '',
-    path,
-    dest,
-    address,
-    port,
-    hostname,
-  } = error as NodeJS.ErrnoException & {
-    readonly dest?: string;
-    readonly address?: string;
-    readonly port?: number;
-    readonly hostname?: string;
-  };
+  const { syscall = '', path, dest, address, port, hostname } = error as CallError;
   const [call = '', program] = syscall.split(' ');
   const place = port === undefined ? address : `${address}, port ${port}`;
   const what = [CALLS[call] ?? call, path ?? program ?? place ?? hostname].filter((one) => one).join(' ');

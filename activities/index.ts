@@ -21,10 +21,10 @@ import { failureInLake } from './shared/run-failures.js';
 import type { RunAt } from './shared/staging.js';
 import { discardRun } from './sweep/discard-run.js';
 import { sweep } from './sweep/sweep-resource.js';
-import { createClaimRows } from './write-back/claim-rows.js';
-import { createPlanWriteBack } from './write-back/plan-write-back.js';
-import { createSendRows } from './write-back/send-rows.js';
-import { createWriteResults } from './write-back/write-results.js';
+import { claimRows } from './write-back/claim-rows.js';
+import { planWriteBack } from './write-back/plan-write-back.js';
+import { sendRows } from './write-back/send-rows.js';
+import { writeResults } from './write-back/write-results.js';
 
 export { logSubjectOf } from './shared/activity-context.js';
 export type { ActivityDeps, OpenConnection } from './shared/deps.js';
@@ -71,10 +71,10 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.sweep': beating(sweep),
     'worktrack.sweepFailedRun': beating(discardRun),
     'worktrack.purgeRecord': beating(purgeRecord),
-    'worktrack.planWriteBack': withFailures(createPlanWriteBack(deps)),
-    'worktrack.claimRows': withFailures(createClaimRows(deps)),
-    'worktrack.sendRows': withFailures(createSendRows(deps)),
-    'worktrack.writeResults': withFailures(createWriteResults(deps)),
+    'worktrack.planWriteBack': beating(planWriteBack),
+    'worktrack.claimRows': beating(claimRows),
+    'worktrack.sendRows': plain(sendRows),
+    'worktrack.writeResults': beating(writeResults),
     'worktrack.reportAlerts': plain(reportAlerts),
     'worktrack.watch': plain(watchConnection),
     'worktrack.notify': plain(sendAlert),

@@ -1,7 +1,8 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { Activities } from '../../src/core/contract/index.js';
+import type { ObjectKey } from '../../src/core/brands.js';
 import {
+  type ClaimRowsInput,
   type UnknownPolicy,
   type WrittenPolicy,
   writeBackWorkflowId,
@@ -12,7 +13,7 @@ import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.j
 import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
+import { attemptToken } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { ChunkNumbers, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
@@ -26,66 +27,66 @@ const MAX_CLAIMS = 20;
  * come. From here until the claim is closed, other batches see these rows as rows that may have been written: a row is in
  * the ledger before it is sent.
  */
-export function createClaimRows(deps: ActivityDeps): Activities['worktrack.claimRows'] {
-  return ({ connection, resource, batchId, plan: planKey, keyColumn, written, unknown }) =>
-    withHeartbeat(async () => {
-      const { store } = deps.connection(connection);
-      const { cancellationSignal: signal, info } = Context.current();
-      const { workflowExecution, activityId, namespace } = info;
-      const plan = await readPlan(store, planKey);
-      const key = planKeys(planKey).hashes(plan.file.writer);
-      const hashes = RowHashes.decode(key, await store.read(key), keyColumn !== null, plan.file.rows);
-      const policy = policyOf(written, keyColumn !== null);
-      const workflowId = writeBackWorkflowId({ connection, resource, batchId });
-      // The same for all attempts of this activity.
-      const token = `${workflowExecution!.runId}-${activityId}`;
-      for (let tries = 1; tries <= MAX_CLAIMS; tries++) {
-        await readOwnStates(store, plan, hashes);
-        let mine: Claim | null = null;
-        const stateOf = async (claim: Claim) => {
-          if (claim.token === token) mine = claim;
-          if (!(await isEnded(claim, { token, batchId, namespace })))
-            return readClaimedStates(store, claim, 'running');
-          await endClaim(store, resource, claim, deps.now());
-          return null;
-        };
-        const { listing, tally } = await lookUpRows(store, hashes, {
-          ...{ resource, batchId, stateOf, signal },
-          ownClaims: await readOwnClaims(store, batchId),
-        });
-        // An earlier attempt has made the claim, and its result was lost.
-        if (mine !== null) return (mine as Claim).turn;
-        const found = new FindingCounter();
-        const verdicts = new TurnVerdicts(hashes.rows);
-        const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
-        const chunks = new ChunkNumbers(plan);
-        for (const one of tally.find()) {
-          found.add(one);
-          const isOpen = hashes.stateOf(one.row) === 'open';
-          const isSent = isOpen && mustSend(one, policy, unknown);
-          if (isOpen && !isSent) verdicts.add(one, unknown);
-          if (isSent) chunks.add(one.row);
-          if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
-        }
-        const findings = found.result(hashes.isKeyed, hashes.rows);
-        const problem = problemOf(findings, policy, (at) => new Date(at).toISOString());
-        if (problem !== null) {
-          throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
-        }
-        const claim = records.rows === 0 ? null : listing.next;
-        const turn = planKeys(planKey).turn(`${attemptToken()}-${tries}`, claim);
-        await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)));
-        if (claim === null) return turn;
-        signal.throwIfAborted();
-        const { isKeyed } = hashes;
-        const who = { token, batchId, workflowId, namespace, plan: planKey, turn, isKeyed };
-        if ((await addClaim(store, resource, listing, who, records)) !== null) return turn;
-      }
-      throw finalFailure(
-        'Lake',
-        `${resource}: other batches keep claiming rows at the same time. Run the same command again.`,
-      );
+export async function claimRows(
+  deps: ActivityDeps,
+  { connection, resource, batchId, plan: planKey, keyColumn, written, unknown }: ClaimRowsInput,
+): Promise<ObjectKey> {
+  const { store } = deps.connection(connection);
+  const { cancellationSignal: signal, info } = Context.current();
+  const { workflowExecution, activityId, namespace } = info;
+  const plan = await readPlan(store, planKey);
+  const key = planKeys(planKey).hashes(plan.file.writer);
+  const hashes = RowHashes.decode(key, await store.read(key), keyColumn !== null, plan.file.rows);
+  const policy = policyOf(written, keyColumn !== null);
+  const workflowId = writeBackWorkflowId({ connection, resource, batchId });
+  // The same for all attempts of this activity.
+  const token = `${workflowExecution!.runId}-${activityId}`;
+  for (let tries = 1; tries <= MAX_CLAIMS; tries++) {
+    await readOwnStates(store, plan, hashes);
+    let mine: Claim | null = null;
+    const stateOf = async (claim: Claim) => {
+      if (claim.token === token) mine = claim;
+      if (!(await isEnded(claim, { token, batchId, namespace })))
+        return readClaimedStates(store, claim, 'running');
+      await endClaim(store, resource, claim, deps.now());
+      return null;
+    };
+    const { listing, tally } = await lookUpRows(store, hashes, {
+      ...{ resource, batchId, stateOf, signal },
+      ownClaims: await readOwnClaims(store, batchId),
     });
+    // An earlier attempt has made the claim, and its result was lost.
+    if (mine !== null) return (mine as Claim).turn;
+    const found = new FindingCounter();
+    const verdicts = new TurnVerdicts(hashes.rows);
+    const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
+    const chunks = new ChunkNumbers(plan);
+    for (const one of tally.find()) {
+      found.add(one);
+      const isOpen = hashes.stateOf(one.row) === 'open';
+      const isSent = isOpen && mustSend(one, policy, unknown);
+      if (isOpen && !isSent) verdicts.add(one, unknown);
+      if (isSent) chunks.add(one.row);
+      if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
+    }
+    const findings = found.result(hashes.isKeyed, hashes.rows);
+    const problem = problemOf(findings, policy, (at) => new Date(at).toISOString());
+    if (problem !== null) {
+      throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
+    }
+    const claim = records.rows === 0 ? null : listing.next;
+    const turn = planKeys(planKey).turn(`${attemptToken()}-${tries}`, claim);
+    await store.write(turn, encodeSealed(verdicts.file(claim, chunks.numbers)));
+    if (claim === null) return turn;
+    signal.throwIfAborted();
+    const { isKeyed } = hashes;
+    const who = { token, batchId, workflowId, namespace, plan: planKey, turn, isKeyed };
+    if ((await addClaim(store, resource, listing, who, records)) !== null) return turn;
+  }
+  throw finalFailure(
+    'Lake',
+    `${resource}: other batches keep claiming rows at the same time. Run the same command again.`,
+  );
 }
 
 /** Whether a row without an outcome is sent. A batch never writes a row twice, whatever the policy is. */

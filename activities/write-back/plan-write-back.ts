@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { Activities } from '../../src/core/contract/index.js';
-import type { PlanWriteBackInput } from '../../src/core/contract/write-back.js';
+import type { PlanWriteBackInput, WriteBackPlanned } from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
@@ -25,7 +24,7 @@ import {
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
 import { writtenBatch } from '../../src/write-back/results.js';
-import { attemptToken, withHeartbeat } from '../shared/activity-context.js';
+import { attemptToken } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';
 import {
@@ -40,27 +39,27 @@ import {
  * Reads the input of a batch and decides which rows are sent, and their idempotency keys and bodies. Nothing is sent here,
  * and any error in the input ends the batch. If the last plan has the same input, it is reused.
  */
-export function createPlanWriteBack(deps: ActivityDeps): Activities['worktrack.planWriteBack'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { settings, store } = deps.connection(input.connection);
-      const plans = await readStoredPlans(store, input.batchId);
-      const last = plans.at(-1);
-      const begun = await readBatch(store, input.batchId);
-      const { baseUrl } = settings;
-      if (begun !== null)
-        checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: kindOf(input.format) });
-      const named = { ...input, baseUrl, connection: begun?.file.connection ?? input.connection };
-      const plan = last?.file.input === input.input ? last : await makePlan(store, named, plans);
-      return {
-        plan: plan.key,
-        rows: plan.file.rows,
-        results: (await writtenBatch(store, input.batchId, input.input, input.written))?.written ?? null,
-        mirrored: settings.resources.some(({ name }) => name === input.resource),
-        alerts: settings.notify.length > 0,
-        giveUpAfterMs: settings.retries.giveUpAfterMs,
-      };
-    });
+export async function planWriteBack(
+  deps: ActivityDeps,
+  input: PlanWriteBackInput,
+): Promise<WriteBackPlanned> {
+  const { settings, store } = deps.connection(input.connection);
+  const plans = await readStoredPlans(store, input.batchId);
+  const last = plans.at(-1);
+  const begun = await readBatch(store, input.batchId);
+  const { baseUrl } = settings;
+  if (begun !== null)
+    checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: kindOf(input.format) });
+  const named = { ...input, baseUrl, connection: begun?.file.connection ?? input.connection };
+  const plan = last?.file.input === input.input ? last : await makePlan(store, named, plans);
+  return {
+    plan: plan.key,
+    rows: plan.file.rows,
+    results: (await writtenBatch(store, input.batchId, input.input, input.written))?.written ?? null,
+    mirrored: settings.resources.some(({ name }) => name === input.resource),
+    alerts: settings.notify.length > 0,
+    giveUpAfterMs: settings.retries.giveUpAfterMs,
+  };
 }
 
 /** @param input with the connection's name as the batch began, which the idempotency keys contain */

@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Activities } from '../../src/core/contract/index.js';
-import { noRows } from '../../src/core/contract/write-back.js';
+import { noRows, type WriteResultsInput, type WrittenResults } from '../../src/core/contract/write-back.js';
 import { batchKeys } from '../../src/write-back/batch-layout.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import {
@@ -11,7 +10,6 @@ import {
   type Summary,
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import { withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { ClaimedStates, fenceClaim, tryToTidy } from './row-states.js';
 import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
@@ -23,60 +21,57 @@ const NOT_ANSWERED = ['unknown', 'superseded', 'skipped'] as const;
  * Writes `results.csv` from the receipts: one line for each row with an outcome, in the order of the input. Closes the claim
  * of the batch with the same receipts.
  */
-export function createWriteResults(deps: ActivityDeps): Activities['worktrack.writeResults'] {
-  return (input) =>
-    withHeartbeat(async () => {
-      const { store, settings } = deps.connection(input.connection);
-      const lineOptions = { escapeFormulas: settings.writeBack.escapeFormulas[input.resource] };
-      const { cancellationSignal: signal } = Context.current();
-      const plan = await readPlan(store, input.plan);
-      const turn = await readTurn(store, input);
-      const claim = await fenceClaim(store, input.resource, turn);
-      const claimed = new ClaimedStates(plan.file.rows);
-      const logs = await readLogIndex(store, input.plan);
-      const key = batchKeys(input.batchId).results;
-      const writer = store.openWriter(key, { signal });
-      const counts = noRows();
-      const refused = new RefusalTexts();
-      let unsent = 0;
-      let skipped = 0;
-      try {
-        await writer.write(Buffer.from(resultsHeader(), 'latin1'));
-        for await (const { rows, states } of loadChunks(store, plan, logs)) {
-          const results = rows.flatMap((row, index) => {
-            const found = turn.verdictOf(row.row);
-            const state = states.get(index);
-            const result = resultOf(row, state, found);
-            claimed.set(row.row - 1, claimedState(row, state, false));
-            if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
-            if (result !== null) return [{ row, result }];
-            if (state?.held?.run === input.run) refused.add(row.row, state.held);
-            return [];
-          });
-          for (const { result } of results) counts[result.outcome]++;
-          unsent += rows.length - results.length;
-          await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
-        }
-        await writer.finish();
-      } catch (error) {
-        await writer.abort();
-        throw error;
-      }
-      if (claim !== null) {
-        await closeClaim(store, input.resource, claim, deps.now(), (row) => claimed.of(row));
-        await tryToTidy(store, input.resource);
-      }
-      const labels = { connection: input.connection, resource: input.resource };
-      for (const outcome of NOT_ANSWERED)
-        deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
-      const { texts } = refused;
-      const refusals = texts.length === 0 ? null : batchKeys(input.batchId).refusals;
-      if (refusals !== null) await store.write(refusals, encodeSealed(texts));
-      const written = { results: key, counts, unsent, refusals };
-      const complete = unsent === 0 && counts.unknown === 0;
-      const summary: Summary = { plan: input.plan, complete, found: skipped, written };
-      const body = encodeSealed(summary);
-      await store.write(batchKeys(input.batchId).summary, body);
-      return written;
-    });
+export async function writeResults(deps: ActivityDeps, input: WriteResultsInput): Promise<WrittenResults> {
+  const { store, settings } = deps.connection(input.connection);
+  const lineOptions = { escapeFormulas: settings.writeBack.escapeFormulas[input.resource] };
+  const { cancellationSignal: signal } = Context.current();
+  const plan = await readPlan(store, input.plan);
+  const turn = await readTurn(store, input);
+  const claim = await fenceClaim(store, input.resource, turn);
+  const claimed = new ClaimedStates(plan.file.rows);
+  const logs = await readLogIndex(store, input.plan);
+  const key = batchKeys(input.batchId).results;
+  const writer = store.openWriter(key, { signal });
+  const counts = noRows();
+  const refused = new RefusalTexts();
+  let unsent = 0;
+  let skipped = 0;
+  try {
+    await writer.write(Buffer.from(resultsHeader(), 'latin1'));
+    for await (const { rows, states } of loadChunks(store, plan, logs)) {
+      const results = rows.flatMap((row, index) => {
+        const found = turn.verdictOf(row.row);
+        const state = states.get(index);
+        const result = resultOf(row, state, found);
+        claimed.set(row.row - 1, claimedState(row, state, false));
+        if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
+        if (result !== null) return [{ row, result }];
+        if (state?.held?.run === input.run) refused.add(row.row, state.held);
+        return [];
+      });
+      for (const { result } of results) counts[result.outcome]++;
+      unsent += rows.length - results.length;
+      await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
+    }
+    await writer.finish();
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+  if (claim !== null) {
+    await closeClaim(store, input.resource, claim, deps.now(), (row) => claimed.of(row));
+    await tryToTidy(store, input.resource);
+  }
+  const labels = { connection: input.connection, resource: input.resource };
+  for (const outcome of NOT_ANSWERED)
+    deps.meter.record('writtenRows', counts[outcome], { ...labels, outcome });
+  const { texts } = refused;
+  const refusals = texts.length === 0 ? null : batchKeys(input.batchId).refusals;
+  if (refusals !== null) await store.write(refusals, encodeSealed(texts));
+  const written = { results: key, counts, unsent, refusals };
+  const complete = unsent === 0 && counts.unknown === 0;
+  const summary: Summary = { plan: input.plan, complete, found: skipped, written };
+  const body = encodeSealed(summary);
+  await store.write(batchKeys(input.batchId).summary, body);
+  return written;
 }

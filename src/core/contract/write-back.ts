@@ -131,7 +131,7 @@ export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAft
   readonly mirrored: boolean;
 }
 
-interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
+export interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
   readonly plan: ObjectKey;
   readonly written: WrittenPolicy | undefined;
   readonly unknown: UnknownPolicy;
@@ -148,7 +148,7 @@ export interface SendRowsInput extends BatchRef {
   readonly limitedSince: number | null;
 }
 
-interface SentRows extends Pick<SendRowsInput, 'limitedSince'> {
+export interface SentRows extends Pick<SendRowsInput, 'limitedSince'> {
   /** Whether every row has been sent. */
   readonly done: boolean;
   /** Rows with an outcome, over all calls. */
@@ -163,7 +163,7 @@ export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
 }
 
 /** `turn` is `null` even if the batch ended before its turn came. */
-type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
+export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
 
 export interface WrittenResults extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'> {
   readonly results: ObjectKey;

@@ -8,7 +8,7 @@ import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
 import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
 import { WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
-import { createSendRows } from '../../../activities/write-back/send-rows.js';
+import { sendRows } from '../../../activities/write-back/send-rows.js';
 import { loadChunk, readLogIndex, readPlan, writePlan } from '../../../activities/write-back/stored-batch.js';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
@@ -164,7 +164,8 @@ describe('an attempt at sending rows', () => {
     const heartbeat = { rows: 0, waitingUntil: null, limitedSince: null } satisfies SendHeartbeat;
     const env = new MockActivityEnvironment({ attempt: 2, heartbeatDetails: heartbeat });
     const limitedSince = Date.now() - WORDS_BUDGET_MS;
-    const sent = await env.run(createSendRows(all), { ...input, plan: PLAN, turn: null, limitedSince });
+    const given = { ...input, plan: PLAN, turn: null, limitedSince };
+    const sent = await env.run(() => sendRows(all, given));
     expect(sent).toEqual({ done: true, rows: 1, limitedSince: null });
     expect(await outcomes()).toEqual(['created']);
   });

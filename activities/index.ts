@@ -13,7 +13,7 @@ import { readPages } from './read/read-pages.js';
 import { wholeRun } from './run/whole-run.js';
 import { confirmDeletes } from './settle/confirm-deletes.js';
 import { findAbsentRecords } from './settle/find-absent.js';
-import { temporalClock, withHeartbeat } from './shared/activity-context.js';
+import { Progress, temporalClock, withHeartbeat } from './shared/activity-context.js';
 import type { ActivityDeps } from './shared/deps.js';
 import { toFailure, withFailures } from './shared/failures.js';
 import { LakeStaging } from './shared/lake-staging.js';
@@ -39,17 +39,16 @@ export function createActivities(deps: ActivityDeps): Activities {
     ) =>
     async (input: Input): Promise<Output> => {
       const clock = temporalClock();
-      const { attempt, activityType } = Context.current().info;
+      const { attempt } = Context.current().info;
       try {
         const connection = deps.connection(input.connection);
         const staging = new LakeStaging(connection.store, input, attempt);
-        const progress = { mergedRows: 0 };
+        const progress = new Progress();
         const at = { deps, connection, staging, clock, progress };
         if (beats === 'phase') return await phase(at, input);
         return await withHeartbeat(() => phase(at, input), progress);
       } catch (error) {
-        const name = activityType as keyof Activities;
-        throw await failureInLake({ deps, name, ref: input, clock }, toFailure(error));
+        throw await failureInLake(deps, input, toFailure(error), clock);
       }
     };
   const plain = <Input, Output>(work: (deps: ActivityDeps, input: Input) => Promise<Output>) =>

@@ -39,7 +39,7 @@ const COPIES_AT_ONCE = 16;
 
 /** Executes one batch of the merge plan: merges key ranges, or copies unchanged parts of the base snapshot. */
 export async function mergeParts(
-  { deps, connection: { settings }, staging, progress = { mergedRows: 0 } }: RunAt,
+  { deps, connection: { settings }, staging, progress }: RunAt,
   input: MergePartsInput,
 ): Promise<MergedParts> {
   const { connection, resource } = input;

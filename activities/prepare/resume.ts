@@ -2,7 +2,7 @@ import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
-import { toReadResult } from '../../src/lake/run/read-stage.js';
+import { type StoredStage, toReadResult } from '../../src/lake/run/read-stage.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 
@@ -42,8 +42,7 @@ export async function findResumable(
   const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
   const found = key === null ? null : await firstReading(staging, key);
   if (found === null) return null;
-  const extracted = toReadResult(found.key, found.stage);
-  return { resumed: { runId: failed, extracted }, readSince: run.readSince };
+  return { resumed: { runId: failed, extracted: toReadResult(found) }, readSince: run.readSince };
 }
 
 function fingerprintOf(run: ReadRequest): string {
@@ -54,10 +53,7 @@ function fingerprintOf(run: ReadRequest): string {
 }
 
 /** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
-async function firstReading(
-  staging: LakeStaging,
-  last: ObjectKey,
-): Promise<{ key: ObjectKey; stage: Stage } | null> {
+async function firstReading(staging: LakeStaging, last: ObjectKey): Promise<StoredStage | null> {
   for (let key: ObjectKey | null = last; key !== null; ) {
     const stage: Stage = await staging.read<Stage>(key);
     if (stage.read === 0) return { key, stage };

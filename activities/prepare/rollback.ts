@@ -86,7 +86,7 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
   // Each attempt writes the same text.
   const key = await staging.write('target.json', stage);
-  return toReadResult(key, stage);
+  return toReadResult({ key, stage });
 }
 
 async function checkParts(store: ObjectStore, resource: string, { runId, parts }: Manifest): Promise<void> {

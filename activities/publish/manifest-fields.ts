@@ -1,4 +1,3 @@
-import type { DeletesProblem, PublishInput } from '../../src/core/contract/index.js';
 import type { ListIdentity, RolledBack } from '../../src/lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
 import {
@@ -14,36 +13,16 @@ import {
   type RunFile,
   syncedAtOfRun,
 } from '../../src/lake/documents/run-file.js';
-import type { Stage } from '../../src/lake/documents/stage-file.js';
-import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
-import type { AddedUp, MergeCounts } from '../../src/lake/merge/merge-result.js';
+import type { MergeCounts } from '../../src/lake/merge/merge-result.js';
 import { schemaChanges } from '../../src/lake/rows/data-columns.js';
 import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { detectionOf } from '../../src/lake/run/delete-rules.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
-import type { FixedTypes } from '../../src/table/index.js';
-import type { CheckedCandidate } from './check-candidate.js';
-import { warningsOf } from './warnings.js';
+import { type Findings, warningsOf } from './warnings.js';
 
 /** Snapshots that rollbacks keep at most. */
 const MAX_KEPT = 20;
-
-/** What a run has read and merged, as far as its manifests say it. */
-export interface Findings extends Pick<PublishInput, 'shifted' | 'unproven'> {
-  /** `null`: the run did not look for deletes. */
-  readonly deletesProblems: readonly DeletesProblem[] | null;
-  /** The last stage. */
-  readonly stage: Stage;
-  /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
-  readonly list: Stage;
-  readonly plan: MergePlan;
-  readonly sum: AddedUp;
-  /** Types of the table that the values were checked against. */
-  readonly checkedTypes: FixedTypes | null;
-  /** `null`: the resource has no checks. */
-  readonly checked: CheckedCandidate | null;
-}
 
 /** What the manifests of the snapshot and of the change log have in common. */
 export function manifestFields(
@@ -51,7 +30,7 @@ export function manifestFields(
   found: Findings,
   { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
 ): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
-  const { stage, list, shifted, unproven, deletesProblems, plan, sum, checkedTypes, checked } = found;
+  const { stage, list, deletesProblems, plan, sum, checkedTypes, checked } = found;
   const { resource, rollback } = run;
   const { counts } = sum;
   const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
@@ -94,7 +73,7 @@ export function manifestFields(
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
     warnings: [
       ...run.warnings,
-      ...warningsOf(run, { stage, asked, gap, shifted, unproven, deletesProblems, counts, notListed }),
+      ...warningsOf(run, found, gap, notListed),
       ...(checked?.warnings ?? []),
       ...schema,
     ],

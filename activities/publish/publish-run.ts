@@ -36,29 +36,23 @@ import { displacedFailure } from '../shared/run-failures.js';
 import { type RunAt, readRunWith, readStages, type Staging } from '../shared/staging.js';
 import { checkCandidate } from './check-candidate.js';
 import { findPublished, publishedRun } from './find-published.js';
-import { type Findings, isIncompleteRead, manifestFields } from './manifest-fields.js';
+import { isIncompleteRead, manifestFields } from './manifest-fields.js';
 import { countStillDropped } from './still-dropped.js';
+import type { Findings } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
 
 /** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
-export async function publishRun(
-  at: RunAt,
-  input: PublishInput,
-  onSwap: () => void = () => {},
-): Promise<Publication> {
-  const published = await verifyAndPublish(at, input, onSwap);
+export async function publishRun(at: RunAt, input: PublishInput): Promise<Publication> {
+  const published = await verifyAndPublish(at, input);
   recordPublished(at.deps, input, published.run);
   return published;
 }
 
-async function verifyAndPublish(
-  { deps, staging, clock: now }: RunAt,
-  input: PublishInput,
-  onSwap: () => void,
-): Promise<Publication> {
+async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publication> {
+  const { staging } = at;
   const { store } = staging;
-  const { meter } = deps;
+  const { meter } = at.deps;
   // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
   const documents = allDone([
     staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
@@ -87,9 +81,9 @@ async function verifyAndPublish(
   const signal = Context.current().cancellationSignal;
   const checkedTypes = await checkTableTypes(store, run, { plan, results }, signal);
   const checked = await checkCandidate(staging, run, { plan, results, sum, meter, signal });
-  return publish(staging, run, {
+  return publish(at, run, {
     ...{ stage, list, shifted, unproven, deletesProblems },
-    ...{ plan, sum, now, checkedTypes, checked, onSwap },
+    ...{ plan, sum, checkedTypes, checked },
   });
 }
 
@@ -100,13 +94,11 @@ export interface Publication {
   readonly manifest: Manifest | null;
 }
 
-interface ToPublish extends Findings {
-  readonly now: () => number;
-  /** Called before the swap is sent. */
-  readonly onSwap: () => void;
-}
-
-async function publish(staging: Staging, run: RunFile, found: ToPublish): Promise<Publication> {
+async function publish(
+  { staging, clock, progress }: RunAt,
+  run: RunFile,
+  found: Findings,
+): Promise<Publication> {
   const { store } = staging;
   const { resource, runId, connection, baseUrl } = run;
   const parts = await checkedParts(staging, run, found);
@@ -120,7 +112,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
   // From here on, a cancellation changes nothing.
   const changes = await writeManifest(store, run, {
     ...{ ...common, tree: 'changes', parts: parts.changes },
-    publishedAt: new Date(found.now()).toISOString(),
+    publishedAt: new Date(clock()).toISOString(),
   });
   // An earlier attempt may have written the manifest, with its own time.
   const { publishedAt } = changes.manifest;
@@ -131,7 +123,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
       ? {}
       : { measured: found.checked.record.measured, uniques: found.checked.record.uniques }),
   });
-  found.onSwap();
+  progress.isSwapSent = true;
   const swapped = await swapPointer(
     store,
     {
@@ -152,7 +144,7 @@ async function publish(staging: Staging, run: RunFile, found: ToPublish): Promis
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: ToPublish) {
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: Findings) {
   const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
@@ -178,7 +170,7 @@ async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked
 async function notListedSince(
   store: ObjectStore,
   run: RunFile,
-  found: ToPublish,
+  found: Findings,
   parts: readonly PublishedPart[],
 ): Promise<number | null> {
   const rolledBack = returningFrom(run);

@@ -1,34 +1,43 @@
-import type { DeletesProblem } from '../../src/core/contract/index.js';
+import type { DeletesProblem, PublishInput } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import { MAX_REREADS } from '../../src/core/mirror-requests.js';
 import { toUtcSeconds } from '../../src/core/utc-time.js';
 import { countsUnlisted, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
-import type { MergeCounts } from '../../src/lake/merge/merge-result.js';
+import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
+import type { AddedUp } from '../../src/lake/merge/merge-result.js';
 import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
 import type { windowGap } from '../../src/lake/run/watermark.js';
+import type { FixedTypes } from '../../src/table/index.js';
+import type { CheckedCandidate } from './check-candidate.js';
 
-/** The findings of a run that lead to warnings. */
-interface Found {
-  readonly stage: Stage;
-  /** The `updatedSince` of the list request. */
-  readonly asked: RunFile['updatedSince'];
-  readonly gap: ReturnType<typeof windowGap>;
-  /** Whether the list shifted in its last reading as well. */
-  readonly shifted: boolean;
-  /** Number of records whose deletion could not be proven. */
-  readonly unproven: number;
-  /** Why a run that looked for deletes could not conclude some. */
+/** What a run has read and merged, as far as its manifests say it. */
+export interface Findings extends Pick<PublishInput, 'shifted' | 'unproven'> {
+  /** `null`: the run did not look for deletes. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
-  readonly counts: Pick<MergeCounts, 'unrestored' | 'unlisted'>;
-  /** Records that a rollback changed and that the full read after it did not list; `null`: not counted. */
-  readonly notListed: number | null;
+  /** The last stage. */
+  readonly stage: Stage;
+  /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
+  readonly list: Stage;
+  readonly plan: MergePlan;
+  readonly sum: AddedUp;
+  /** Types of the table that the values were checked against. */
+  readonly checkedTypes: FixedTypes | null;
+  /** `null`: the resource has no checks. */
+  readonly checked: CheckedCandidate | null;
 }
 
-/** The warnings in the manifest of a published run, as text for users. */
+/**
+ * The warnings in the manifest of a published run, as text for users.
+ *
+ * @param gap the time whose changes the service no longer lists
+ * @param notListed records that a rollback changed and that the full read after it did not list; `null`: not counted
+ */
 export function warningsOf(
   run: RunFile,
-  { stage, asked, gap, shifted, unproven, deletesProblems, counts, notListed }: Found,
+  { stage, list: { updatedSince: asked }, shifted, unproven, deletesProblems, sum: { counts } }: Findings,
+  gap: ReturnType<typeof windowGap>,
+  notListed: number | null,
 ): string[] {
   const { resource } = run;
   const warnings = [...settingsWarnings(run, counts.unrestored), ...listWarnings(run, counts.unlisted)];

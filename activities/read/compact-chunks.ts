@@ -15,10 +15,11 @@ import { framingOf, framingOfChunk, plainFraming } from '../../src/lake/part/fra
 import { PartSeries } from '../../src/lake/part/series.js';
 import { headerRow } from '../../src/lake/rows/data-columns.js';
 import { newerByField } from '../../src/lake/rows/newer.js';
+import type { StoredStage } from '../../src/lake/run/read-stage.js';
 import { openSources } from '../merge/sources.js';
-import { type ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
+import { SHARE_OF_TIME } from '../shared/activity-context.js';
 import { readStages, type Staging } from '../shared/staging.js';
-import { longerStageName, type StagedPosition } from './position.js';
+import { longerStageName } from './position.js';
 
 /** A merged chunk is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
 const PIECE_BYTES = 14 * 1024 * 1024;
@@ -32,13 +33,14 @@ interface LongerRunsOptions {
   readonly staging: Staging;
   readonly run: RunFile;
   readonly input: Pick<ReadInput, 'call' | 'resource'>;
-  readonly age: ActivityAge;
+  /** Temporal's clock, milliseconds since 1970. */
+  readonly clock: () => number;
   /** Whether the worker shuts down. */
   readonly draining: () => boolean;
 }
 
 /** Where the call ends, and whether everything is merged that should be. */
-interface Longer extends StagedPosition {
+interface Longer extends StoredStage {
   readonly complete: boolean;
 }
 
@@ -53,27 +55,28 @@ interface Longer extends StagedPosition {
  */
 export async function withLongerRuns(
   options: LongerRunsOptions,
-  at: StagedPosition,
+  at: StoredStage,
   earlier: readonly StagedChunk[],
 ): Promise<Longer> {
   // Most lists end here, without a request.
   if (nextSlice([...earlier, ...at.stage.chunks], []) === null) return { ...at, complete: true };
-  const { staging, run, input, age, draining } = options;
+  const { staging, run, input, clock, draining } = options;
   // That is work for a run in the lake.
   if (staging.isPrivate) return { ...at, complete: false };
   const stages = await readStages(staging, at.key);
   const others = stages.filter(({ read }) => read !== at.stage.read).flatMap(({ chunks }) => chunks);
   let end = at;
   let stage = wholeReading(at.stage, stages);
-  const begunAt = age.ms;
+  const begunAt = clock();
+  const ageMs = begunAt - Context.current().info.scheduledTimestampMs;
   // Without time left, the chunks stay as they are.
-  const left = SHARE_OF_TIME * run.giveUpAfterMs - begunAt;
+  const left = SHARE_OF_TIME * run.giveUpAfterMs - ageMs;
   const late = AbortSignal.timeout(Math.min(Math.max(0, Math.floor(left)), 2 * MAX_MERGING_MS));
   const stop = AbortSignal.any([Context.current().cancellationSignal, late]);
   for (let merged = 0; ; merged++) {
     const slice = nextSlice(stage.chunks, others);
     if (slice === null) return { ...end, complete: true };
-    if (draining() || age.ms - begunAt > MAX_MERGING_MS) return { ...end, complete: false };
+    if (draining() || clock() - begunAt > MAX_MERGING_MS) return { ...end, complete: false };
     const next = await mergeSlice({ staging, run, input, stop, draining }, stage, slice).catch(
       unlessOptional,
     );

@@ -79,19 +79,15 @@ export class PageChain {
   #retried = false;
   #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
   readonly #closing = new AbortController();
-  readonly #signal: AbortSignal;
+  /** Aborted when the reading has to end. */
+  readonly signal: AbortSignal;
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
     const { cursor, updatedSince, chain, restarts, shrinks, pageSize } = at;
     this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize };
     this.#seen = seen;
-    this.#signal = AbortSignal.any([options.signal, this.#closing.signal]);
-  }
-
-  /** Aborted when the reading has to end. */
-  get signal(): AbortSignal {
-    return this.#signal;
+    this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
   }
 
   /** Cancels the request for a prefetched page that is no longer needed. */
@@ -146,7 +142,7 @@ export class PageChain {
         cursor: at.cursor,
         updatedSince: at.updatedSince,
         wasRead: run.before?.list.path === path,
-        signal: this.#signal,
+        signal: this.signal,
         onWait: (until) => {
           onPrefetchWait?.();
           onWait(until);

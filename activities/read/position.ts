@@ -4,15 +4,9 @@ import type { ReadInput } from '../../src/core/contract/index.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { ChainProgress, Stage, StagedChunk } from '../../src/lake/documents/stage-file.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { changesUpTo, firstStage } from '../../src/lake/run/read-stage.js';
+import { changesUpTo, firstStage, type StoredStage } from '../../src/lake/run/read-stage.js';
 import { runStart, updatedSinceFor } from '../../src/lake/run/watermark.js';
 import { readStages, type Staging } from '../shared/staging.js';
-
-/** A position and where it is stored. */
-export interface StagedPosition {
-  readonly key: ObjectKey;
-  readonly stage: Stage;
-}
 
 /** Where a call of the phase `read` continues. */
 export interface Position {
@@ -63,13 +57,13 @@ export async function findPosition(staging: Staging, input: ReadInput, run: RunF
 }
 
 /** The end of the reading, if an earlier call has reached it and left only merges. */
-function endOfReading({ after, read }: ReadInput, before: Stage | undefined): StagedPosition | null {
+function endOfReading({ after, read }: ReadInput, before: Stage | undefined): StoredStage | null {
   return after !== null && before?.done === true && before.read === read.number
     ? { key: after, stage: before }
     : null;
 }
 
-async function lastStaged(staging: Staging, input: ReadInput): Promise<StagedPosition | null> {
+async function lastStaged(staging: Staging, input: ReadInput): Promise<StoredStage | null> {
   // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
   const last = await staging.last(`stage-${String(input.call).padStart(6, '0')}-`);
   return last === null ? null : { key: last, stage: await staging.read<Stage>(last) };

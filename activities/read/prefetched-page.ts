@@ -13,7 +13,8 @@ export type ChainPosition = Pick<
 export class PrefetchedPage<T> {
   readonly #at: ChainPosition;
   readonly #answer: Promise<T>;
-  #isUnderWay = true;
+  /** Whether the request is in flight. False while it waits to be sent or retried. */
+  isUnderWay = true;
   #take!: () => void;
   #drop!: (reason: Error) => void;
 
@@ -28,17 +29,12 @@ export class PrefetchedPage<T> {
       this.#drop = reject;
     });
     const end = (): void => {
-      this.#isUnderWay = false;
+      this.isUnderWay = false;
     };
     this.#answer = ask(turn, end);
     // `take` returns the failure. A discarded page may fail unnoticed, so its rejection must not count as unhandled.
     turn.catch(() => {});
     this.#answer.catch(end);
-  }
-
-  /** Whether the request is in flight. False while it waits to be sent or retried. */
-  get isUnderWay(): boolean {
-    return this.#isUnderWay;
   }
 
   isFor({ cursor, updatedSince, pageSize, chain }: ChainPosition): boolean {

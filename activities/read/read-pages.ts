@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { type ServiceClient, ServiceError, TransientError } from '../../src/api/index.js';
-import type { ObjectKey } from '../../src/core/brands.js';
 import type { ReadHeartbeat, ReadInput, ReadResult } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { fairness } from '../../src/core/fairness.js';
@@ -16,7 +15,7 @@ import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Mark, Stage } from '../../src/lake/documents/stage-file.js';
 import { describeRepetition, marksToCheck, readBounds } from '../../src/lake/run/read-progress.js';
 import { toReadResult } from '../../src/lake/run/read-stage.js';
-import { ActivityAge, HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
+import { HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
 import { finalFailure } from '../shared/failures.js';
 import { withMaskingKey } from '../shared/masking-secret.js';
 import { checkSameService } from '../shared/run-failures.js';
@@ -43,26 +42,28 @@ export async function readPages(
   input: ReadInput,
 ): Promise<ReadResult> {
   const context = Context.current();
-  const age = new ActivityAge();
   const begunAt = deps.now();
   const run = await staging.run();
   checkSameService(run, connection, deps);
   const { client, settings } = connection;
   const position = await findPosition(staging, input, run);
-  let { key } = position;
   const resource = await withMaskingKey(settings, run.resource);
   const reader = new PageReader({ ...run, resource }, position.stage.columns);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
-  const onStaged = (staged: ObjectKey): void => {
-    key = staged;
-    beat();
-  };
-  const stager = new Stager({ staging, run, input, reader, now, onStaged }, position.stage, key);
+  const options = { staging, run, input, reader, now, onStaged: () => beat() };
+  const stager = new Stager(options, position.stage, position.key);
   const beat = (): void => {
     const { pages, fetched } = stager.ahead;
-    const details = { stage: key, pages, rows: fetched, waitingUntil, words, ...storeLimitOf(context) };
+    const details = {
+      stage: stager.key,
+      pages,
+      rows: fetched,
+      waitingUntil,
+      words,
+      ...storeLimitOf(context),
+    };
     context.heartbeat(details satisfies ReadHeartbeat);
   };
   const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
@@ -115,7 +116,7 @@ export async function readPages(
   const labels = { connection: input.connection, resource: input.resource };
   try {
     // An earlier attempt may have read everything.
-    if (key === null || !position.stage.done) {
+    if (position.key === null || !position.stage.done) {
       const checkEnd = (): void => throwIfEndless(run, stager, now());
       await stagePages(chain, stager, checkEnd, ({ received }) => {
         waitingUntil = null;
@@ -132,24 +133,24 @@ export async function readPages(
       await stager.markChecked(await hasShifted(client, run, read, chain.signal));
     isReading = false;
     await saving;
-    const { key: last, stage } = await stager.finish();
+    const end = await stager.finish();
+    const { stage } = end;
     context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
     // Gives back the memory of the rows before the merge needs memory.
     stager.close();
     const spoken = words === NO_WORDS ? {} : { words };
-    if (!stage.done) return { ...toReadResult(last, stage), ...spoken };
+    if (!stage.done) return { ...toReadResult(end), ...spoken };
     const longer = await withLongerRuns(
-      { staging, run, input, age, draining: () => deps.draining() },
-      { key: last, stage },
+      { staging, run, input, clock: now, draining: () => deps.draining() },
+      end,
       position.earlier,
     );
-    return { ...toReadResult(longer.key, longer.stage), done: longer.complete, ...spoken };
+    return { ...toReadResult(longer), done: longer.complete, ...spoken };
   } catch (thrown) {
     isReading = false;
     // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
     if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
-      const { key: last, stage } = await stager.finish();
-      return { ...toReadResult(last, stage), done: false };
+      return { ...toReadResult(await stager.finish()), done: false };
     }
     const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
     if (isWords) words = afterWords(words, now());

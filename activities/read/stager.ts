@@ -10,6 +10,7 @@ import { newerByField } from '../../src/lake/rows/newer.js';
 import { writeQuarantine } from '../../src/lake/rows/people-csv.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
 import { ReadProgress, withMark } from '../../src/lake/run/read-progress.js';
+import type { StoredStage } from '../../src/lake/run/read-stage.js';
 import { serviceClockAtRequest } from '../../src/lake/run/watermark.js';
 import { finalFailure } from '../shared/failures.js';
 import type { Staging } from '../shared/staging.js';
@@ -61,7 +62,7 @@ interface StagerOptions {
   readonly reader: PageReader;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
-  readonly onStaged: (key: ObjectKey, stage: Stage) => void;
+  readonly onStaged: () => void;
 }
 
 /**
@@ -70,12 +71,14 @@ interface StagerOptions {
  */
 export class Stager {
   readonly #options: StagerOptions;
-  #progress: ReadProgress;
+  /** Whether the list still returns new keys, up to the last added page. */
+  progress: ReadProgress;
   readonly #repeated = new RepeatedRows();
   /** Rows that were dropped since the last chunk, because the reading has returned them before, unchanged. */
   #dropped = 0;
   #stage: Stage;
-  #key: ObjectKey | null;
+  /** The stage document that was written last; `null`: none. */
+  key: ObjectKey | null;
   #buffer = new RowBuffer();
   /** The last staged buffer, kept for reuse. */
   #spare: RowBuffer | null = null;
@@ -92,20 +95,15 @@ export class Stager {
 
   constructor(options: StagerOptions, stage: Stage, key: ObjectKey | null) {
     this.#options = options;
-    this.#progress = new ReadProgress(stage.progress);
+    this.progress = new ReadProgress(stage.progress);
     this.#stage = stage;
     this.#ahead = stage;
-    this.#key = key;
+    this.key = key;
   }
 
   /** Pages and rows read so far, staged or not. */
   get ahead(): Stage {
     return this.#ahead;
-  }
-
-  /** Whether the list still returns new keys, up to the last added page. */
-  get progress(): Pick<ReadProgress, 'endless'> {
-    return this.#progress;
   }
 
   /** Whether the call must end, because the stage document of a call must stay small, or the staging takes no more. */
@@ -122,7 +120,7 @@ export class Stager {
     const now = this.#options.now();
     const marks = this.#marks(received.value, chainChanged);
     // A new chain may return every key once more.
-    if (chainChanged) this.#progress = new ReadProgress(null);
+    if (chainChanged) this.progress = new ReadProgress(null);
     const kept = this.#take(received.value);
     const serviceClock = serviceClockAtRequest(received);
     this.#ahead = {
@@ -150,11 +148,11 @@ export class Stager {
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */
-  async finish(): Promise<{ key: ObjectKey; stage: Stage }> {
+  async finish(): Promise<StoredStage> {
     await this.#settle();
-    if (this.#ahead !== this.#stage || this.#key === null) await this.#flush();
+    if (this.#ahead !== this.#stage || this.key === null) await this.#flush();
     await this.#settle();
-    return { key: this.#key!, stage: this.#stage };
+    return { key: this.key!, stage: this.#stage };
   }
 
   /** Notes, after the current chunk is staged, that pages of the reading were requested again, and whether the list shifted. */
@@ -214,7 +212,7 @@ export class Stager {
     this.#quarantine.push(...page.keyless);
     const { rows } = page;
     const keyless = page.keyless.map((cells) => cells.join('\0') as SortKey);
-    const dropped = this.#progress.add([...rows.keys, ...keyless], this.#options.now())
+    const dropped = this.progress.add([...rows.keys, ...keyless], this.#options.now())
       ? this.#repeated.addNew(this.#buffer, rows)
       : this.#repeated.addKnown(this.#buffer, rows);
     this.#dropped += dropped;
@@ -250,7 +248,7 @@ export class Stager {
       await writing;
     }
     const buffer = this.#buffer;
-    this.#ahead = { ...this.#ahead, progress: this.#progress.toStage() };
+    this.#ahead = { ...this.#ahead, progress: this.progress.toStage() };
     const made = { buffer, quarantine: this.#quarantine, dropped: this.#dropped };
     this.#quarantine = [];
     this.#dropped = 0;
@@ -317,8 +315,8 @@ export class Stager {
       };
     }
     this.#stage = stage;
-    this.#key = key;
-    this.#options.onStaged(key, stage);
+    this.key = key;
+    this.#options.onStaged();
   }
 }
 

@@ -22,7 +22,7 @@ import { publishRun } from '../publish/publish-run.js';
 import { readPages } from '../read/read-pages.js';
 import { confirmDeletes } from '../settle/confirm-deletes.js';
 import { findAbsentRecords } from '../settle/find-absent.js';
-import { logPhase, temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { logPhase, Progress, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { toFailure } from '../shared/failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
@@ -83,7 +83,7 @@ async function attemptRun(
   const staging = new MemoryStaging(store, run, input.runId);
   logPhase('prepare', run.runId);
   try {
-    return await runInMemory({ deps, connection, input, run, staging, clock });
+    return await runInMemory({ deps, connection, input, run, staging, clock, progress: new Progress() });
   } finally {
     staging.close();
   }
@@ -114,21 +114,14 @@ interface InMemory extends RunAt {
 
 async function runInMemory(at: InMemory): Promise<RunDone> {
   const { connection, input, run, staging } = at;
-  const progress = { hasParts: false, isSwapSent: false };
-  const steps = stepsInMemory(at, () => {
-    progress.hasParts = true;
-  });
+  const steps = stepsInMemory(at);
   try {
     const prepared = await withHeartbeat(() => toPrepared(staging, run));
     const { resource, runId, pageSize, allowDeletes } = input;
     const ref: RunRef = { connection: input.connection, resource, runId };
     const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
     logPhase('publish');
-    const { run: published, manifest } = await withHeartbeat(() =>
-      publishRun(at, ready.publish, () => {
-        progress.isSwapSent = true;
-      }),
-    );
+    const { run: published, manifest } = await withHeartbeat(() => publishRun(at, ready.publish));
     const { table, onPublished } = prepared;
     const done = { kind: 'published', table, onPublished } as const;
     // A delayed attempt has published the run instead.
@@ -145,8 +138,7 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
       await withHeartbeat(() => staging.save());
       return spilled(connection, input);
     }
-    // If its swap may still arrive, the sweep of the next published run removes what is left.
-    await afterFailure(at, progress.hasParts && !progress.isSwapSent, error);
+    await afterFailure(at, error);
     throw error;
   }
 }
@@ -156,8 +148,7 @@ const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'C
 
 /** Spills what the failure leaves useful; otherwise removes what the attempt has written, if its swap was not sent. */
 async function afterFailure(
-  { connection: { store }, run, staging }: InMemory,
-  mayRemove: boolean,
+  { connection: { store }, run, staging, progress }: InMemory,
   error: unknown,
 ): Promise<void> {
   const isCancelled = Context.current().cancellationSignal.aborted;
@@ -166,7 +157,8 @@ async function afterFailure(
   const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
   try {
     if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.save());
-    if (!mayRemove || !(isCancelled || isFinal)) return;
+    // If its swap may still arrive, the sweep of the next published run removes what is left.
+    if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
     await removeRun(store, run, signal);
@@ -212,13 +204,9 @@ const MAX_COPIED_BYTES = 64 * 1024 * 1024;
 /** Records that are asked for by id while the run is in memory. */
 const MAX_ASKED = 20;
 
-/**
- * The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake.
- *
- * @param onWriting called when the merge begins to write parts
- */
-function stepsInMemory(at: InMemory, onWriting: () => void): Steps {
-  const { staging, run } = at;
+/** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
+function stepsInMemory(at: InMemory): Steps {
+  const { staging, run, progress } = at;
   let holdsBase = false;
   /** Reads a small base snapshot once for all steps. */
   const begin = async (): Promise<void> => {
@@ -256,7 +244,7 @@ function stepsInMemory(at: InMemory, onWriting: () => void): Steps {
     },
     merge: (input) =>
       withHeartbeat(async () => {
-        onWriting();
+        progress.hasParts = true;
         await staging.startWriting();
         return mergeParts(at, input);
       }),

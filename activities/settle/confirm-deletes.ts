@@ -7,7 +7,7 @@ import { MAX_WORDS_MS } from '../../src/core/unproven-limits.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
 import { idOf } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { ActivityAge, SHARE_OF_TIME } from '../shared/activity-context.js';
+import { SHARE_OF_TIME } from '../shared/activity-context.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
 import { checkSameService } from '../shared/run-failures.js';
 import { type RunAt, readStages, type Staging } from '../shared/staging.js';
@@ -35,17 +35,18 @@ interface Progress {
  * then counts as not proven, and the run continues.
  */
 export async function confirmDeletes(
-  { deps, connection, staging }: RunAt,
+  { deps, connection, staging, clock }: RunAt,
   input: ConfirmDeletesInput,
 ): Promise<ConfirmedDeletes> {
-  const age = new ActivityAge();
   const run = await staging.run();
   checkSameService(run, connection, deps);
   const { client, settings } = connection;
   const { resource, startedAt, giveUpAfterMs } = run;
   const { cancellationSignal: signal, info } = Context.current();
   const givenMs = timeGiven({ startedAt, giveUpAfterMs }, info.scheduledTimestampMs);
-  const isLate = (waitMs = 0): boolean => age.ms + waitMs > SHARE_OF_TIME * givenMs;
+  /** Across all attempts. */
+  const ageMs = (): number => clock() - info.scheduledTimestampMs;
+  const isLate = (waitMs = 0): boolean => ageMs() + waitMs > SHARE_OF_TIME * givenMs;
   const before = await readProgress(staging, input);
   const gone = [...before.gone];
   let { unproven, found } = before;
@@ -55,14 +56,14 @@ export async function confirmDeletes(
   const ask = (key: SortKey) => {
     const id = idOf(key, resource.csv);
     const request = { resource: resource.name, path: resource.path, id, signal };
-    return askById(client, request, { field: resource.key[0]! });
+    return askById(client, request, resource.key[0]!);
   };
   const listed = listedRecords(await readStages(staging, input.stage));
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };
   if (control instanceof TransientError) {
     // A limit ends while words are still believed.
-    if (seemsRefused(control) && age.ms >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
+    if (seemsRefused(control) && ageMs() >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
     if (!isLate(control.retryAfterMs ?? 0)) throw control;
     return finish(gone, rest);
   }

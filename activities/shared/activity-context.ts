@@ -19,9 +19,13 @@ export function temporalClock(measure: () => number = () => performance.now()): 
   return () => Math.round(scheduledAt + measure() - begunAt);
 }
 
-/** What a phase has done so far, for its heartbeats. */
-export interface Progress {
-  mergedRows: number;
+/** What an attempt has done so far of a run. */
+export class Progress {
+  mergedRows = 0;
+  /** Whether the merge may have written parts. */
+  hasParts = false;
+  /** Whether the swap of the pointer may arrive. */
+  isSwapSent = false;
 }
 
 /**
@@ -30,7 +34,10 @@ export interface Progress {
  *
  * @param progress the work changes it; only what is not zero is sent
  */
-export async function withHeartbeat<T>(work: () => Promise<T>, progress?: Progress): Promise<T> {
+export async function withHeartbeat<T>(
+  work: () => Promise<T>,
+  progress?: Pick<Progress, 'mergedRows'>,
+): Promise<T> {
   const context = Context.current();
   const timer = setInterval(() => {
     const mergedRows = progress?.mergedRows ?? 0;
@@ -59,21 +66,6 @@ export function attemptToken(): string {
 
 /** Share of `giveUpAfter` for the work of an activity. The rest is for saving the result. */
 export const SHARE_OF_TIME = 0.9;
-
-/** Measures the time since an activity was first scheduled, across all attempts, by Temporal's clock. */
-export class ActivityAge {
-  readonly #before: number;
-  readonly #begun = performance.now();
-
-  constructor() {
-    const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info;
-    this.#before = Math.max(0, currentAttemptScheduledTimestampMs - scheduledTimestampMs);
-  }
-
-  get ms(): number {
-    return this.#before + performance.now() - this.#begun;
-  }
-}
 
 /** A limit has ended if no request has met one for this long. */
 const OVER_AFTER_MS = MINUTE_MS;

@@ -11,28 +11,22 @@ import { hasId } from '../../src/api/json/has-id.js';
 /** The service's answer to a request for one record by its id. */
 type RecordAnswer = 'found' | 'gone' | 'unclear';
 
-/** The record's own text, where its id is looked for; absent: any 2xx means that the service knows the record. */
-interface ExpectedId {
-  /** The key field. */
-  readonly field: string;
-}
-
 /**
  * Requests one record. The API does not define the status of a deleted record. So an answer that is neither the record
  * nor 404 or 410 is `unclear`: it proves nothing and does not end the run.
  *
- * @param expected if given, a 2xx counts only if its body is this record: some services answer every path with a page
+ * @param keyField if given, a 2xx counts only if its body has the id in this field: some services answer every path with a page
  * @throws RefusedError for a rejected API key or a plan without API access; TransientError; the signal's reason
  */
 export async function askById(
   client: ServiceClient,
   request: FetchRequest,
-  expected?: ExpectedId,
+  keyField?: string,
 ): Promise<RecordAnswer> {
   try {
     const answer = await client.fetchById(
       request,
-      (body) => expected === undefined || hasId(body, expected.field, request.id),
+      (body) => keyField === undefined || hasId(body, keyField, request.id),
     );
     if (answer === null) return 'gone';
     return answer.value ? 'found' : 'unclear';

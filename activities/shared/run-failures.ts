@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { RunId } from '../../src/core/brands.js';
-import { ACTIVITIES, timeGiven } from '../../src/core/contract/activity-table.js';
-import type { Activities, FailureType, RunRef } from '../../src/core/contract/index.js';
+import { activityFacts, timeGiven } from '../../src/core/contract/activity-table.js';
+import type { FailureType, RunRef } from '../../src/core/contract/index.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
@@ -44,29 +44,25 @@ export function checkSameService(
 /** Failure types of a run whose objects the displacing mirror has removed. */
 const SYMPTOMS: readonly (FailureType | null | undefined)[] = ['Lake', 'VerificationFailed'];
 
-/** A phase in the lake. `clock` is Temporal's, milliseconds since 1970. */
-interface PhaseInLake {
-  readonly deps: ActivityDeps;
-  readonly name: keyof Activities;
-  readonly ref: RunRef;
-  readonly clock: () => number;
-}
-
 /**
  * The failure of a phase in the lake as its workflow gets it: see `orDisplaced` and `finalIfLate`. The time until the run gives
  * up is fixed with its settings. It limits the activities that ask the service. The others have a number of attempts.
+ *
+ * @param clock Temporal's, milliseconds since 1970
  */
 export async function failureInLake(
-  { deps, name, ref, clock }: PhaseInLake,
+  deps: ActivityDeps,
+  ref: RunRef,
   failure: unknown,
+  clock: () => number,
 ): Promise<unknown> {
   if (!isTransient(failure)) return orDisplaced(deps, ref, failure);
-  if (ACTIVITIES[name].giveUp !== 'time') return failure;
+  const { activityType, scheduledTimestampMs: from } = Context.current().info;
+  if (activityFacts(activityType)?.giveUp !== 'time') return failure;
   const { store } = deps.connection(ref.connection);
   // If this look-up fails as well, another attempt decides.
   const run = await readRunIfThere(store, ref).catch(() => null);
   if (run === null) return failure;
-  const from = Context.current().info.scheduledTimestampMs;
   return finalIfLate(failure, clock() - from, () => timeGiven(run, from));
 }
 
@@ -113,6 +109,5 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   const before =
     run === null ? Date.parse(publishedAt) < parseRunDate(ref.runId) + 1000 : runId === run.before?.runId;
   const isOwn = runId === ref.runId || (run !== null && isSameWriter(run.writer, writer));
-  const isOther = !before && !isOwn;
-  return isOther ? runId : null;
+  return before || isOwn ? null : runId;
 }

@@ -54,8 +54,7 @@ export interface RunAt {
    * the phases of one activity.
    */
   readonly clock: () => number;
-  /** For heartbeats. Absent: no one sees it. */
-  readonly progress?: Progress;
+  readonly progress: Progress;
 }
 
 /**

@@ -51,8 +51,14 @@ export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile)
   return before?.readUpTo ?? null;
 }
 
-/** The result of a call that ends with this stage. @param key where the stage is stored */
-export function toReadResult(key: ObjectKey, stage: Stage): ReadResult {
+/** A stage and where it is stored. */
+export interface StoredStage {
+  readonly key: ObjectKey;
+  readonly stage: Stage;
+}
+
+/** The result of a call that ends with this stage. */
+export function toReadResult({ key, stage }: StoredStage): ReadResult {
   const { done, pages, fetched, pageSize, shifted, isBlank } = stage;
   return { stage: key, done, pages, rows: fetched, pageSize, shifted, isBlank };
 }

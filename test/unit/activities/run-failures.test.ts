@@ -39,7 +39,7 @@ it.each([
   const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
   const missing = await new LakeStaging(lake.store, RUN, 1).run().catch((failure: unknown) => failure);
 
-  const error = await failureInLake({ deps, name: 'worktrack.merge', ref: RUN, clock: Date.now }, missing);
+  const error = await failureInLake(deps, RUN, missing, Date.now);
 
   expect(error).toBeInstanceOf(ApplicationFailure);
   expect((error as ApplicationFailure).type).toBe(type);

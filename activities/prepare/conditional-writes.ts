@@ -1,8 +1,8 @@
-import type { ObjectKey } from '../../src/core/brands.js';
 import { DAY_MS } from '../../src/core/duration.js';
 import {
   type ConditionalWrites,
   conditionProblem,
+  collected,
   type ObjectStore,
   PROBES,
   probeConditionalWrites,
@@ -48,8 +48,7 @@ export async function checkConditionalWrites(connection: OpenConnection, now: nu
 
 async function probe(store: ObjectStore, now: number): Promise<ConditionalWrites> {
   const answer = await probeConditionalWrites(store);
-  const left: ObjectKey[] = [];
-  for await (const { key, modifiedAt } of store.list(PROBES)) if (now - modifiedAt > OLD_MS) left.push(key);
-  await store.remove(left);
+  const left = (await collected(store.list(PROBES))).filter(({ modifiedAt }) => now - modifiedAt > OLD_MS);
+  await store.remove(left.map(({ key }) => key));
   return answer;
 }

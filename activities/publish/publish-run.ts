@@ -28,7 +28,7 @@ import { swapPointer, writeIfUnchanged } from '../../src/lake/published/conditio
 import { isOfLaterPurge } from '../../src/lake/published/purge-rules.js';
 import { headerRow } from '../../src/lake/rows/data-columns.js';
 import { checkObject } from '../../src/lake/store/digest.js';
-import { ALL_REMOVED, type ObjectStore } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, collected, type ObjectStore } from '../../src/lake/store/index.js';
 import { checkTableTypes } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
@@ -234,10 +234,8 @@ export async function listStrays(
   const folder = folderIn(run, tree);
   // The manifest is kept: an earlier attempt may have written it, and the pointer may name it.
   const accepted = new Set<string>([inFolder(folder, MANIFEST), ...kept]);
-  const strays: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/`))
-    if (!accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId)) strays.push(key);
-  return strays;
+  const found = (await collected(store.list(`${folder}/`))).map(({ key }) => key);
+  return found.filter((key) => !accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId));
 }
 
 /** A manifest in the lake. */

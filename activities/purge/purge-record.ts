@@ -12,7 +12,7 @@ import {
   stagingPrefix,
   type Tree,
 } from '../../src/lake/documents/lake-layout.js';
-import { type Manifest, readIntact } from '../../src/lake/documents/manifest.js';
+import type { Manifest } from '../../src/lake/documents/manifest.js';
 import {
   decodePointer,
   encodePointer,
@@ -31,7 +31,7 @@ import { checkTableCanBePurged, tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeAll, removeFolder } from '../shared/remove-folders.js';
-import { toListed } from '../sweep/find-garbage.js';
+import { readListed } from '../sweep/find-garbage.js';
 import { purgeTree, type TreePurge } from './purge-tree.js';
 
 const HEADS_AT_ONCE = 8;
@@ -149,13 +149,7 @@ async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<voi
   const folders = await listFolders(store, resource);
   const keysOf = (runId: RunId): ObjectKey[] =>
     (['changes', 'snapshots'] as const).flatMap((tree) => folders[tree].get(runId) ?? []);
-  const read = async (runId: RunId): Promise<Listed | null> => {
-    for (const key of keysOf(runId)) {
-      const manifest = await readIntact(store, key);
-      if (manifest !== null) return toListed(manifest);
-    }
-    return null;
-  };
+  const read = (runId: RunId): Promise<Listed | null> => readListed(store, keysOf(runId));
   const head = await read(pointer.runId);
   const published = new Set<RunId>([pointer.runId]);
   if (head !== null)

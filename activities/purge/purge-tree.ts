@@ -27,7 +27,7 @@ import {
 import { columnName } from '../../src/lake/rows/data-columns.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
-import { ALL_REMOVED, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
+import { ALL_REMOVED, collected, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { withMaskingKey } from '../shared/masking-secret.js';
 
 export interface TreePurge {
@@ -89,12 +89,11 @@ async function removeStrayParts(
   manifest: Manifest,
   { by, signal }: TreePurge,
 ): Promise<Removal> {
-  const found: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/`))
-    if (/^_?part-/.test(nameOf(key)) && !isOfLaterPurge(nameOf(key), by)) found.push(key);
+  const found = (await collected(store.list(`${folder}/`))).map(({ key }) => key);
   // A replaced attempt removes nothing more, neither here nor after it.
   signal.throwIfAborted();
-  const strays = unnamed(found, manifest);
+  const mayRemove = (name: string): boolean => /^_?part-/.test(name) && !isOfLaterPurge(name, by);
+  const strays = unnamed(found, manifest).filter((key) => mayRemove(nameOf(key)));
   if (strays.length === 0) return ALL_REMOVED;
   // Read after the listing: the manifest may have been replaced and may name a listed part now.
   const current = await readManifest(store, inFolder(folder, MANIFEST));
@@ -112,9 +111,8 @@ function unnamed(keys: readonly ObjectKey[], { parts }: Manifest): ObjectKey[] {
  * parts instead.
  */
 async function removeHashes(store: ObjectStore, folder: ObjectKey): Promise<void> {
-  const found: ObjectKey[] = [];
-  for await (const { key } of store.list(`${folder}/_`)) if (isHashesName(nameOf(key))) found.push(key);
-  await store.remove(found);
+  const found = (await collected(store.list(`${folder}/_`))).map(({ key }) => key);
+  await store.remove(found.filter((key) => isHashesName(nameOf(key))));
 }
 
 /** @returns the manifest without the record; `null` when another process has replaced the manifest since it was read */

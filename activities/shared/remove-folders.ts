@@ -1,29 +1,35 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
 import { folderIn, type RunPlace } from '../../src/lake/documents/run-file.js';
-import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
+import {
+  ALL_REMOVED,
+  addRemovals,
+  collected,
+  type ObjectStore,
+  type Removal,
+} from '../../src/lake/store/index.js';
 
+/** Objects that one request removes at most. */
 const REMOVED_AT_ONCE = 1000;
 
-/**
- * Removes every object below a prefix, page by page of the listing. A replaced attempt stops before its next request.
- *
- * @returns the objects that the store refused to remove
- */
-export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Removal> {
-  let keys: ObjectKey[] = [];
+/** Removes objects. A replaced attempt stops before its next request. @returns those that the store refused to remove */
+export async function removeKeys(
+  store: ObjectStore,
+  keys: readonly ObjectKey[],
+  signal: AbortSignal,
+): Promise<Removal> {
   let refused = ALL_REMOVED;
-  const remove = async (): Promise<void> => {
+  for (let from = 0; from < keys.length; from += REMOVED_AT_ONCE) {
     signal.throwIfAborted();
-    refused = addRemovals(refused, await store.remove(keys));
-    keys = [];
-  };
-  for await (const { key } of store.list(prefix)) {
-    keys.push(key);
-    if (keys.length >= REMOVED_AT_ONCE) await remove();
+    refused = addRemovals(refused, await store.remove(keys.slice(from, from + REMOVED_AT_ONCE)));
   }
-  if (keys.length > 0) await remove();
   return refused;
+}
+
+/** Removes every object below a prefix. @returns as `removeKeys` */
+export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Removal> {
+  const keys = (await collected(store.list(prefix))).map(({ key }) => key);
+  return removeKeys(store, keys, signal);
 }
 
 /**
@@ -40,8 +46,7 @@ export async function removeFolder(
   signal.throwIfAborted();
   const first = await store.remove([inFolder(folder, MANIFEST)]);
   if (first.refused === 0) return removeAll(store, `${folder}/`, signal);
-  let refused = 0;
-  for await (const _ of store.list(`${folder}/`)) refused++;
+  const refused = (await collected(store.list(`${folder}/`))).length;
   // The manifest may not be there.
   return refused === 0 ? ALL_REMOVED : { ...first, refused };
 }

@@ -14,7 +14,6 @@ import {
   needsMore,
   planSweep,
   type Recorded,
-  type RunFolder,
   type SweepFacts,
   type SweepPlan,
   toRunFolders,
@@ -71,7 +70,12 @@ export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<
   );
   const rest = { head: head.runId, keep, replaced, before, settings, now: Math.min(now, newest) };
   let input: Omit<SweepFacts, 'recorded'> | null = null;
-  const read = (runId: RunId): Promise<Listed | null> => readListed(store, resource, folders, runId);
+  // In the order of the listing, change logs come first.
+  const read = (runId: RunId): Promise<Listed | null> => {
+    const own = folders.filter((one) => one.runId === runId);
+    const keys = own.map(({ tree, date }) => manifestKey(resource, tree, date, runId));
+    return readListed(store, keys);
+  };
   for await (const known of readKnownRuns(toListed(head), read, PREVIOUS_RUNS)) {
     task.signal.throwIfAborted();
     input = { ...facts, ...rest, known };
@@ -94,22 +98,15 @@ async function listTrees(store: ObjectStore, resource: string): Promise<ListedOb
 }
 
 /** What a manifest says about its run and the runs before it. */
-export function toListed(manifest: Omit<SweepTask['head'], 'rolledBack'>): Listed {
+function toListed(manifest: Omit<SweepTask['head'], 'rolledBack'>): Listed {
   const { runId, publishedAt, previousRuns, leftBehind } = manifest;
   return { runId, publishedAt: Date.parse(publishedAt), previousRuns, leftBehind };
 }
 
-/** What a manifest of a run says: of its change log, or of its snapshot if that is lost; `null` if both are. */
-async function readListed(
-  store: ObjectStore,
-  resource: string,
-  folders: readonly RunFolder[],
-  runId: RunId,
-): Promise<Listed | null> {
-  for (const tree of ['changes', 'snapshots'] as const) {
-    const folder = folders.find((one) => one.tree === tree && one.runId === runId);
-    if (folder === undefined) continue;
-    const manifest = await readIntact(store, manifestKey(resource, tree, folder.date, runId));
+/** What the first intact manifest of a run says; `null` if all are lost. @param keys of its change log first */
+export async function readListed(store: ObjectStore, keys: readonly ObjectKey[]): Promise<Listed | null> {
+  for (const key of keys) {
+    const manifest = await readIntact(store, key);
     if (manifest !== null) return toListed(manifest);
   }
   return null;

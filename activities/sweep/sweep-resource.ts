@@ -29,7 +29,7 @@ import { temporalClock } from '../shared/activity-context.js';
 import { passFence, readSnapshot } from '../shared/base-snapshot.js';
 import { tableTask } from '../shared/delta-table.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { removeFolder } from '../shared/remove-folders.js';
+import { removeFolder, removeKeys } from '../shared/remove-folders.js';
 import { findGarbage, type SweepTask } from './find-garbage.js';
 
 /** What a mirror that may not write removes. Another mirror owns the lake, and sweeps it. */
@@ -79,7 +79,6 @@ async function ownPointer(deps: ActivityDeps, input: SweepInput): Promise<Pointe
 const MAX_FOLDERS = 500;
 /** Manifests that one sweep reads at most to look for stray parts, unless there was a purge. */
 const MAX_SUSPECTS = 100;
-const REMOVED_AT_ONCE = 1000;
 const READS_AT_ONCE = 8;
 
 /**
@@ -98,8 +97,7 @@ export async function sweepResource(store: ObjectStore, task: SweepTask): Promis
   const strays = await inParallel(suspects, READS_AT_ONCE, async (folder) => {
     signal.throwIfAborted();
     const keys = await listStrays(store, resource, folder, input);
-    signal.throwIfAborted();
-    return { count: keys.length, removal: keys.length === 0 ? ALL_REMOVED : await store.remove(keys) };
+    return { count: keys.length, removal: await removeKeys(store, keys, signal) };
   });
   return {
     folders: folders.length,
@@ -124,19 +122,6 @@ async function removePlanned(
     removals.push(await removeFolder(store, folderOf(objects[0]!.key), signal));
   const staged = removalOrder({ folders: [], staged: plan.staged }).rest;
   return addRemovals(...removals, await removeKeys(store, staged, signal));
-}
-
-async function removeKeys(
-  store: ObjectStore,
-  keys: readonly ObjectKey[],
-  signal: AbortSignal,
-): Promise<Removal> {
-  let refused = ALL_REMOVED;
-  for (let from = 0; from < keys.length; from += REMOVED_AT_ONCE) {
-    signal.throwIfAborted();
-    refused = addRemovals(refused, await store.remove(keys.slice(from, from + REMOVED_AT_ONCE)));
-  }
-  return refused;
 }
 
 /**

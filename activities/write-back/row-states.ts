@@ -27,26 +27,21 @@ import {
 
 const WIDTH = 8;
 
-/** What became of each row of a plan, as far as a claim is concerned: a byte per row in memory. */
-export class ClaimedStates {
-  readonly #rows: Uint8Array;
-
-  constructor(rows: number) {
-    this.#rows = new Uint8Array(rows);
-  }
-
-  /** @param row its number, from 0 */
-  set(row: number, state: ClaimedState): void {
-    this.#rows[row] = CLAIMED.indexOf(state);
-  }
-
-  /** `doubtful` for a row that was not set. */
-  of(row: number): ClaimedState {
-    return CLAIMED[this.#rows[row]!]!;
-  }
-}
-
 const CLAIMED: readonly ClaimedState[] = ['doubtful', 'written', 'unsent'];
+
+/**
+ * What became of each row of a plan, by its number from 0, as far as a claim is concerned: a byte per row in memory. A row that
+ * was not set is `doubtful`.
+ */
+export function claimedStates(rows: number) {
+  const states = new Uint8Array(rows);
+  return {
+    set(row: number, state: ClaimedState): void {
+      states[row] = CLAIMED.indexOf(state);
+    },
+    of: (row: number): ClaimedState => CLAIMED[states[row]!]!,
+  };
+}
 
 /**
  * Notes the states of a plan's rows in their own batch, from the logs of the plan.
@@ -138,7 +133,7 @@ export async function readClaimedStates(
     const plan = await readPlan(store, key);
     const starts = chunkStarts(plan);
     const logs = await readLogIndex(store, key);
-    const states = new ClaimedStates(plan.file.rows);
+    const states = claimedStates(plan.file.rows);
     const chunks = new ChunkNumbers(plan);
     for (let index = 0; index < records.rows; index++) chunks.add(records.rowAt(index).row);
     await inParallel(chunks.numbers, WIDTH, async (number) => {
@@ -148,7 +143,7 @@ export async function readClaimedStates(
         states.set(starts[number]! + index, state);
       }
     });
-    return (row) => states.of(row);
+    return states.of;
   } catch (error) {
     if (!(error instanceof ObjectNotFoundError || error instanceof DamagedError)) throw error;
     return () => 'doubtful';

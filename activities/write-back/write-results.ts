@@ -11,7 +11,7 @@ import {
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { ClaimedStates, fenceClaim, tryToTidy } from './row-states.js';
+import { claimedStates, fenceClaim, tryToTidy } from './row-states.js';
 import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
@@ -28,7 +28,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const plan = await readPlan(store, input.plan);
   const turn = await readTurn(store, input);
   const claim = await fenceClaim(store, input.resource, turn);
-  const claimed = new ClaimedStates(plan.file.rows);
+  const claimed = claimedStates(plan.file.rows);
   const logs = await readLogIndex(store, input.plan);
   const key = batchKeys(input.batchId).results;
   const writer = store.openWriter(key, { signal });
@@ -59,7 +59,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
     throw error;
   }
   if (claim !== null) {
-    await closeClaim(store, input.resource, claim, deps.now(), (row) => claimed.of(row));
+    await closeClaim(store, input.resource, claim, deps.now(), claimed.of);
     await tryToTidy(store, input.resource);
   }
   const labels = { connection: input.connection, resource: input.resource };

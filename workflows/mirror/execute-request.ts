@@ -12,7 +12,6 @@ import type {
   MirrorRequest,
   MirrorState,
   PreparedRun,
-  PublishInput,
   PurgeRequest,
   RollbackRequest,
   RunInput,
@@ -26,7 +25,7 @@ import { runSpec } from '../../src/core/mirror-requests.js';
 import { runPhases, type Steps } from '../../src/core/phases.js';
 import { ALL_REMOVED, removalWarnings } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
-import { activity, untilGivenUp, workOf } from '../shared/activity.js';
+import { activity, untilGivenUp, type Work, workOf } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
 import { afterPublished, afterPurged } from './mirror-checkpoint.js';
 import { fenced, type Mirror } from './mirror-handle.js';
@@ -69,14 +68,6 @@ async function run(
   };
 }
 
-/** Determines the `dt=` of a run. A rollback has the day when it begins. */
-export function nominalStartOf(
-  request: RunRequest | RollbackRequest,
-  { startedAt }: Pick<ActiveRun, 'startedAt'>,
-): number {
-  return request.kind === 'run' ? request.nominalStart : startedAt;
-}
-
 /**
  * Sweeps after a published run, unless its activity has done it or none is due.
  *
@@ -85,7 +76,7 @@ export function nominalStartOf(
 async function sweepAfter(
   { runId, swept }: RunPublished,
   requested: RunId,
-  work: 'manual' | 'background',
+  work: Work,
   mirror: Mirror,
 ): Promise<{ readonly known: readonly string[]; readonly found: readonly string[] }> {
   const known = removalWarnings(mirror.state.sweepAt?.refused ?? ALL_REMOVED);
@@ -108,7 +99,7 @@ async function followTable(
   { table }: Pick<RunPublished, 'table'>,
   active: ActiveRun,
   mirror: Mirror,
-  work: 'manual' | 'background',
+  work: Work,
 ): Promise<readonly string[]> {
   if (!table) {
     setTableWarning(mirror, null);
@@ -214,8 +205,6 @@ async function runOnce(
   return done;
 }
 
-type Work = ReturnType<typeof workOf>;
-
 /** The phases of a run whose staging is in the lake. Each is one activity or more, on any worker. */
 async function runInLake(
   mirror: Mirror,
@@ -223,7 +212,7 @@ async function runInLake(
   of: { readonly prepared: PreparedRun; readonly active: ActiveRun; readonly work: Work },
 ): Promise<RunPublished> {
   const { prepared, active, work } = of;
-  const { connection, resource, runId, pageSize, allowDeletes } = input;
+  const { connection, resource, runId, startedAt, pageSize, allowDeletes } = input;
   const ref: RunRef = { connection, resource, runId };
   mirror.inLake = 'staged';
   mirror.change({ hookedTo: hookedToOf(mirror.state, prepared) });
@@ -236,7 +225,18 @@ async function runInLake(
     now = { ...now, ...changes };
     mirror.setActive(now);
   };
-  const { steps, publish } = lakeActivities(prepared, input, work);
+  const phase = <N extends keyof Activities>(name: N, summary: string) =>
+    activity(name, connection, work, {
+      ...{ ...WAIT_UNTIL_STOPPED, summary: `${resource}: ${summary}` },
+      ...untilGivenUp(name, { giveUpAfterMs: prepared.giveUpAfterMs, startedAt }),
+    });
+  const steps: Steps = {
+    read: (step, summary) => phase('worktrack.read', summary)(step),
+    settle: (step, summary) => phase('worktrack.settle', summary)(step),
+    settleById: (step, summary) => phase('worktrack.settleById', summary)(step),
+    mergePlan: (step, summary) => phase('worktrack.mergePlan', summary)(step),
+    merge: (step, summary) => phase('worktrack.merge', summary)(step),
+  };
   const ready = await runPhases(steps, ref, {
     ...{ prepared, pageSize, allowDeletes },
     onRead: ({ pages, rows }) => change({ pages, rows }),
@@ -245,29 +245,9 @@ async function runInLake(
   change({ phase: 'publish' });
   mirror.inLake = 'sent';
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
-  const published = await CancellationScope.nonCancellable(() => publish(ready.publish, `${now.rows} rows`));
+  const published = await CancellationScope.nonCancellable(() =>
+    phase('worktrack.publish', `${now.rows} rows`)(ready.publish),
+  );
   const ended = { kind: 'published', run: published, runId: published.runId ?? runId } as const;
   return { ...ended, table, onPublished, pageSize: ready.pageSize, swept: 'to do' };
-}
-
-/** The phases of a run in the lake, as activities. */
-function lakeActivities(
-  { giveUpAfterMs }: PreparedRun,
-  { connection, resource, startedAt }: RunInput,
-  work: Work,
-) {
-  const phase = <N extends keyof Activities>(name: N, summary: string) =>
-    activity(name, connection, work, {
-      ...{ ...WAIT_UNTIL_STOPPED, summary: `${resource}: ${summary}` },
-      ...untilGivenUp(name, { giveUpAfterMs, startedAt }),
-    });
-  const steps: Steps = {
-    read: (input, summary) => phase('worktrack.read', summary)(input),
-    settle: (input, summary) => phase('worktrack.settle', summary)(input),
-    settleById: (input, summary) => phase('worktrack.settleById', summary)(input),
-    mergePlan: (input, summary) => phase('worktrack.mergePlan', summary)(input),
-    merge: (input, summary) => phase('worktrack.merge', summary)(input),
-  };
-  const publish = (input: PublishInput, summary: string) => phase('worktrack.publish', summary)(input);
-  return { steps, publish };
 }

@@ -10,7 +10,7 @@ import type {
 import { HOUR_MS } from '../../src/core/duration.js';
 import { sweepWarning } from '../../src/core/mirror-requests.js';
 import { removalWarnings } from '../../src/core/removal.js';
-import { activity } from '../shared/activity.js';
+import { activity, type Work } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
 import { fenced, type Mirror } from './mirror-handle.js';
 
@@ -87,7 +87,7 @@ export function untilSweep({ sweepAt }: MirrorState, now: number): number | null
  */
 export async function sweep(
   mirror: Mirror,
-  { work, ...of }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: 'manual' | 'background' },
+  { work, ...of }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: Work },
 ): Promise<readonly string[]> {
   const { connection, sweepAt } = mirror.state;
   const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;
@@ -108,8 +108,14 @@ export async function sweep(
   }
 }
 
-/** Removes what a run has written that cannot have been published. Throws if it could not remove all of it. */
-export function discardRun(input: DiscardRunInput): Promise<void> {
+/** Removes what a run has written that cannot have been published. Never throws: the next published run removes what is left. */
+export async function discardRun(input: DiscardRunInput): Promise<void> {
   const remove = activity('worktrack.sweepFailedRun', input.connection, 'background');
-  return CancellationScope.nonCancellable(() => remove(input));
+  try {
+    await CancellationScope.nonCancellable(() => remove(input));
+  } catch (error) {
+    log.warn('what a failed run wrote could not be removed; the next published run removes it', {
+      error: toRunError(error).message,
+    });
+  }
 }

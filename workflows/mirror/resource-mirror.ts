@@ -12,7 +12,6 @@ import {
 import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
-  DiscardRunInput,
   MirrorRequest,
   MirrorState,
   MirrorStatus,
@@ -37,7 +36,7 @@ import {
   withdrawRequest,
 } from '../shared/messages.js';
 import { failedReport, failureDetail, mayResume, toRunError } from '../shared/run-errors.js';
-import { countRun, executeRequest, nominalStartOf } from './execute-request.js';
+import { countRun, executeRequest } from './execute-request.js';
 import { type Mirror, writer } from './mirror-handle.js';
 import { discardRun, sweep, untilSweep } from './mirror-sweep.js';
 import {
@@ -81,7 +80,7 @@ interface CurrentBatch {
 
 class ResourceMirror implements Mirror {
   inLake: Mirror['inLake'] = 'no';
-  #state: MirrorState;
+  state: MirrorState;
   #active: ActiveRun | null = null;
   #current: CurrentBatch | null = null;
   readonly #replies: Promise<void>[] = [];
@@ -89,16 +88,12 @@ class ResourceMirror implements Mirror {
   constructor(initial: MirrorState) {
     // A state that an earlier version wrote lacks the fields that were added since. They have the value of a new mirror.
     const state = { ...newMirror(initial.connection, initial.resource), ...initial };
-    this.#state = { ...state, waiting: wellFormed(state.waiting, mirrorRequestProblem) };
-  }
-
-  get state(): MirrorState {
-    return this.#state;
+    this.state = { ...state, waiting: wellFormed(state.waiting, mirrorRequestProblem) };
   }
 
   handleMessages(): void {
     setHandler(mirrorStatus, () => this.#status());
-    setHandler(requestAnswer, (requestId) => answerOf(this.#state.answered, requestId)?.report ?? null);
+    setHandler(requestAnswer, (requestId) => answerOf(this.state.answered, requestId)?.report ?? null);
     handleChecked(requestRun, mirrorRequestProblem, (request) => this.#acceptRequest(request));
     setHandler(
       sync,
@@ -119,18 +114,21 @@ class ResourceMirror implements Mirror {
   /** Serves batches of equal requests one at a time until the history is long enough to continue as new. */
   async serveBatches(): Promise<void> {
     for (;;) {
-      const isAwake = (): boolean => this.#state.waiting.length > 0 || this.#mustContinue();
-      const sweepIn = untilSweep(this.#state, Date.now());
+      const isAwake = (): boolean => this.state.waiting.length > 0 || this.#mustContinue();
+      const sweepIn = untilSweep(this.state, Date.now());
       if (sweepIn === null) await condition(isAwake);
-      else if (!(await condition(isAwake, sweepIn))) await this.#sweepAfterPurge();
+      else if (!(await condition(isAwake, sweepIn))) {
+        // Once more an hour after a purge, because late requests may have restored the purged row.
+        await sweep(this, { runId: this.state.sweepAt!.before!, replaced: [], work: 'background' });
+      }
       if (this.#mustContinue()) break;
-      const { published, lastRun } = this.#state;
+      const { published, lastRun } = this.state;
       const wait = untilOwnSecond(Date.now(), [published?.runId, lastRun?.runId]);
       if (wait > 0) {
         await sleep(wait);
         continue;
       }
-      const next = nextBatch(this.#state.waiting);
+      const next = nextBatch(this.state.waiting);
       // The sweep has ended, and no request waits.
       if (next === null) continue;
       this.change({ waiting: next.rest });
@@ -144,15 +142,15 @@ class ResourceMirror implements Mirror {
   }
 
   #status(): MirrorStatus {
-    const { connection, resource, checkpoint, lastRun, waiting } = this.#state;
-    const { configured, learned } = this.#state.pageSize ?? {};
+    const { connection, resource, checkpoint, lastRun, waiting } = this.state;
+    const { configured, learned } = this.state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
     return {
       connection,
       resource,
       writer: writer(),
       checkpoint,
-      ...shownRun(this.#state.published),
+      ...shownRun(this.state.published),
       active: this.#active,
       waiting: waiting.length,
       lastRun,
@@ -166,22 +164,22 @@ class ResourceMirror implements Mirror {
    */
   #mustContinue(): boolean {
     if (shouldContinueAsNew()) return true;
-    return this.#state.waiting.length === 0 && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
+    return this.state.waiting.length === 0 && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
   }
 
   #acceptRequest(request: MirrorRequest): void {
-    const answer = answerOf(this.#state.answered, request.requestId);
+    const answer = answerOf(this.state.answered, request.requestId);
     if (answer !== undefined) this.#replies.push(reply(request.replyTo, answer));
     else if (this.#current?.batch.all.some((other) => other.requestId === request.requestId))
       this.#current.wanted.add(request.requestId);
-    else if (isFull(this.#state.waiting, request)) {
-      this.#replies.push(reply(request.replyTo, tooMany(this.#state, request)));
+    else if (isFull(this.state.waiting, request)) {
+      this.#replies.push(reply(request.replyTo, tooMany(this.state, request)));
       return;
-    } else this.change({ waiting: enqueue(this.#state.waiting, request) });
+    } else this.change({ waiting: enqueue(this.state.waiting, request) });
   }
 
   #withdrawRequest(requestId: string): void {
-    this.change({ waiting: this.#state.waiting.filter((request) => request.requestId !== requestId) });
+    this.change({ waiting: this.state.waiting.filter((request) => request.requestId !== requestId) });
     // A run is cancelled only if every request of its batch is withdrawn.
     const current = this.#current;
     if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
@@ -195,7 +193,7 @@ class ResourceMirror implements Mirror {
     const startedAt = Date.now();
     const report = limitReport(await scope.run(() => this.#runRequest(first)));
     if (first.kind === 'run') {
-      const { connection } = this.#state;
+      const { connection } = this.state;
       countRun(connection, report, Date.now() - startedAt);
       if (alertedBy(all, wanted) === 'mirror')
         this.#replies.push(reportAlerts({ connection, runs: [report] }));
@@ -206,7 +204,7 @@ class ResourceMirror implements Mirror {
       this.change({ lastRun: report });
     for (const { requestId, replyTo } of all) {
       const answer = { requestId, report };
-      this.change({ answered: remember(this.#state.answered, answer) });
+      this.change({ answered: remember(this.state.answered, answer) });
       this.#replies.push(reply(replyTo, answer));
     }
     this.#current = null;
@@ -220,7 +218,7 @@ class ResourceMirror implements Mirror {
    */
   async #runRequest(request: MirrorRequest, newer: RunId | null = null): Promise<RunReport> {
     const startedAt = Date.now();
-    const { published, lastRun, sweepAt } = this.#state;
+    const { published, lastRun, sweepAt } = this.state;
     const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
     const prepared: ActiveRun = {
       runId: newRunId(startedAt, known, uuid4()),
@@ -235,9 +233,10 @@ class ResourceMirror implements Mirror {
       const { newerId } = failureDetail(error);
       if (newerId !== undefined && newer === null) return this.#runRequest(request, newerId);
       const failed = this.#active ?? prepared;
-      if (request.kind !== 'purge')
-        await this.#afterFailedRun(failed, error, nominalStartOf(request, prepared));
-      return failedReport(this.#state.resource, failed.runId, error);
+      // A rollback has the day when it begins.
+      const nominalStart = request.kind === 'run' ? request.nominalStart : startedAt;
+      if (request.kind !== 'purge') await this.#afterFailedRun(failed, error, nominalStart);
+      return failedReport(this.state.resource, failed.runId, error);
     }
   }
 
@@ -251,34 +250,16 @@ class ResourceMirror implements Mirror {
     const { type } = toRunError(error);
     const own = mayResume(error, failed) ? failed.runId : null;
     // An activity that would have taken over the pages of an earlier run has taken over none.
-    const resumable = inLake === 'no' ? (this.#state.resumable ?? own) : own;
+    const resumable = inLake === 'no' ? (this.state.resumable ?? own) : own;
     // These failures show that the run's swap was not sent, or is lost.
     const isLost = type === 'Displaced' || type === 'Check';
     const staging = resumable === failed.runId ? 'kept' : 'removed';
     const isStagedOnly = (failed.phase === 'read' || failed.phase === 'settle') && staging === 'kept';
+    const { connection, resource } = this.state;
     if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
-      await this.#discard({ runId: failed.runId, nominalStart, staging });
+      await discardRun({ connection, resource, runId: failed.runId, nominalStart, staging });
     // Once another mirror has published instead, this one stays displaced until it publishes again.
-    this.change({ displaced: this.#state.displaced || failureDetail(error).isOvertaken === true, resumable });
-  }
-
-  /** Sweeps once more an hour after a purge, because late requests may have restored the purged row. */
-  async #sweepAfterPurge(): Promise<void> {
-    const before = this.#state.sweepAt?.before;
-    if (before == null) return;
-    await sweep(this, { runId: before, replaced: [], work: 'background' });
-  }
-
-  /** Never rejects: the next published run removes what is left. */
-  async #discard(run: Omit<DiscardRunInput, 'connection' | 'resource'>): Promise<void> {
-    const { connection, resource } = this.#state;
-    try {
-      await discardRun({ connection, resource, ...run });
-    } catch (error) {
-      log.warn('what a failed run wrote could not be removed; the next published run removes it', {
-        error: toRunError(error).message,
-      });
-    }
+    this.change({ displaced: this.state.displaced || failureDetail(error).isOvertaken === true, resumable });
   }
 
   setActive(active: ActiveRun | null): void {
@@ -287,7 +268,7 @@ class ResourceMirror implements Mirror {
   }
 
   change(changes: Partial<MirrorState>): void {
-    this.#state = { ...this.#state, ...changes };
+    this.state = { ...this.state, ...changes };
   }
 }
 

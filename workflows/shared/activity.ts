@@ -14,18 +14,19 @@ const MAX_FAIRNESS_KEY = 64;
 /**
  * The priority of a connection's activities on a task queue with a backlog. Work that someone waits for comes first. Within
  * one priority, connections take turns, however many activities each of them has. Servers without fairness ignore the key.
- *
- * @param work `background`: work that a Schedule or a change notice requested
  */
-function priorityOf(connection: string, work: 'manual' | 'background'): Priority {
+function priorityOf(connection: string, work: Work): Priority {
   return {
     priorityKey: work === 'manual' ? MANUAL : BACKGROUND,
     fairnessKey: connection.slice(0, MAX_FAIRNESS_KEY),
   };
 }
 
+/** Whether someone waits for the work, or a Schedule or a change notice requested it. */
+export type Work = 'manual' | 'background';
+
 /** The work of a request to a mirror. Only a run can be requested in the background. */
-export function workOf(request: RequestSpec): 'manual' | 'background' {
+export function workOf(request: RequestSpec): Work {
   return request.kind === 'run' && request.background === true ? 'background' : 'manual';
 }
 
@@ -38,7 +39,7 @@ export function workOf(request: RequestSpec): 'manual' | 'background' {
 export function activity<N extends keyof Activities>(
   name: N,
   connection: string,
-  work: 'manual' | 'background',
+  work: Work,
   more: ActivityOptions = {},
 ) {
   const { limits, isBackground } = ACTIVITIES[name];

@@ -21,16 +21,12 @@ import { toRunError } from '../shared/run-errors.js';
 
 /** The write-back lock of one resource. Use one per workflow: it handles the signal `lockGranted`. */
 export class WriteBackLock {
-  readonly #connection: string;
-  readonly #resource: WritableResource;
-  readonly #lockId: string;
+  readonly #lock: ReturnType<typeof lockOf>;
   readonly #token = workflowInfo().firstExecutionRunId;
   #isHeld = false;
 
   constructor(connection: string, resource: WritableResource) {
-    this.#connection = connection;
-    this.#resource = resource;
-    this.#lockId = writeBackLockId(connection, resource);
+    this.#lock = lockOf(connection, resource);
     handleChecked(lockGranted, idProblem, (token) => {
       if (token === this.#token) this.#isHeld = true;
     });
@@ -41,7 +37,7 @@ export class WriteBackLock {
     const ticket = { workflowId: workflowInfo().workflowId, token: this.#token };
     for (let wait = nextResendMs(); !this.#isHeld; wait = nextResendMs(wait)) {
       try {
-        await signalOrStart(this.#lockWorkflow(), acquireLock, ticket);
+        await signalOrStart(this.#lock, acquireLock, ticket);
       } catch (error) {
         if (isCancellation(error)) throw error;
         log.warn('the write-back lock could not be requested; the batch tries again', {
@@ -56,22 +52,21 @@ export class WriteBackLock {
   async release(): Promise<void> {
     this.#isHeld = false;
     await CancellationScope.nonCancellable(() =>
-      getExternalWorkflowHandle(this.#lockId).signal(releaseLock, this.#token),
+      getExternalWorkflowHandle(this.#lock.workflowId).signal(releaseLock, this.#token),
     ).catch(() => {
       // If the lock workflow is not running, there is no lock to release.
     });
   }
+}
 
-  #lockWorkflow() {
-    const [connection, resource] = [this.#connection, this.#resource];
-    return {
-      workflow: writeBackLockWorkflow,
-      workflowId: this.#lockId,
-      args: [{ connection, resource, holder: null, waiting: [] }] as [LockState],
-      staticSummary: `Write-back lock of ${resource} (${connection})`,
-      memo: { connection, resource },
-    };
-  }
+function lockOf(connection: string, resource: WritableResource) {
+  return {
+    workflow: writeBackLockWorkflow,
+    workflowId: writeBackLockId(connection, resource),
+    args: [{ connection, resource, holder: null, waiting: [] }] as [LockState],
+    staticSummary: `Write-back lock of ${resource} (${connection})`,
+    memo: { connection, resource },
+  };
 }
 
 /** An unused lock completes after this time; the next batch starts it again. */

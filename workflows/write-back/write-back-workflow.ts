@@ -167,7 +167,9 @@ class WriteBackBatch {
       }
       return await this.#writeResults(plan);
     } catch (error) {
-      if (!keepsLock) this.#stopped = await this.#resultsOfStopped(plan);
+      // Also in a cancelled workflow; `null` if they cannot be written.
+      const results = (): Promise<WrittenResults> => this.#writeResults(plan);
+      if (!keepsLock) this.#stopped = await CancellationScope.nonCancellable(results).catch(() => null);
       throw error;
     } finally {
       if (!keepsLock) await this.#lock.release();
@@ -196,11 +198,6 @@ class WriteBackBatch {
     this.#stage = 'results';
     const write = activity('worktrack.writeResults', this.#ref.connection, 'manual');
     return write({ ...this.#ref, plan, turn: this.#turn, run: this.#run });
-  }
-
-  /** Also in a cancelled workflow; `null` if the results cannot be written. */
-  #resultsOfStopped(plan: ObjectKey): Promise<WrittenResults | null> {
-    return CancellationScope.nonCancellable(() => this.#writeResults(plan)).catch(() => null);
   }
 
   #conclude(

@@ -51,7 +51,10 @@ export async function startOnPublished(
       const report = await reportOf(store, resource, run);
       await startOnce(client, input, report);
     } catch (error) {
-      if (!isFinal(error)) throw toFailure(error, hookedTo);
+      if (!isFinal(error)) {
+        const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
+        throw ApplicationFailure.create({ message: errorMessage(error), details });
+      }
       warnings.push(skippedWarning(input, run, error));
     }
     hookedTo = run;
@@ -93,11 +96,6 @@ async function startOnce(
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
-}
-
-function toFailure(error: unknown, hookedTo: RunId | null): Error {
-  const details: readonly Partial<StartedOnPublished>[] = hookedTo === null ? [] : [{ hookedTo }];
-  return ApplicationFailure.create({ message: errorMessage(error), details: [...details] });
 }
 
 /** Whether no repetition helps: the server rejects the start itself, such as too large an argument, or there is no report. */

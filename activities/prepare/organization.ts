@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { type ServiceClient, ServiceError, TransientError } from '../../src/api/index.js';
 import { readListPage } from '../../src/api/json/page.js';
 import { fromByteString } from '../../src/core/brands.js';
@@ -14,6 +15,7 @@ import { hasId, idOf } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
+import type { PassedFence } from '../shared/base-snapshot.js';
 import type { OpenConnection } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
 
@@ -26,16 +28,6 @@ const MAX_FAILURES = 3;
 /** Attempts at a check that gets no answer. */
 const MAX_ATTEMPTS = 3;
 
-interface CheckOptions {
-  readonly signal: AbortSignal;
-  /** The attempt of the activity, from 1. */
-  readonly attempt: number;
-  /** The previous address of the service; `null`: it has not changed. */
-  readonly movedFrom: string | null;
-  /** The previous name of the connection; `null`: it has not changed. */
-  readonly renamedFrom: string | null;
-}
-
 /**
  * Detects an API key of another organization before anything is merged (docs/explanation/guarantees.md#organization-check).
  * The key decides which organization's data the service returns, and no response names the organization. So several
@@ -46,9 +38,10 @@ interface CheckOptions {
  */
 export async function checkOrganization(
   connection: OpenConnection,
-  { signal, attempt, movedFrom, renamedFrom }: CheckOptions,
+  { movedFrom, renamedFrom }: Pick<PassedFence, 'movedFrom' | 'renamedFrom'>,
 ): Promise<string[]> {
-  const { settings, client, store } = connection;
+  const { settings, client } = connection;
+  const { info, cancellationSignal: signal } = Context.current();
   const projects = settings.resources.find((resource) => resource.fetchById && hasId(resource));
   if (projects === undefined) return [];
   const known = await knownIds(connection, projects);
@@ -74,13 +67,13 @@ export async function checkOrganization(
   if (unknown >= MIN_UNKNOWN) {
     const was = renamedFrom === null ? null : `belongs to connection "${renamedFrom}"`;
     const former = movedFrom === null ? was : `was at ${movedFrom}`;
-    if (former !== null) throw isAnotherService(connection, { projects: projects.name, unknown, former });
-    if (await knowsNoListedRecord(client, projects, signal)) return [noEndpoint(projects.name)];
-    throw belongsToAnother(projects.name, unknown, store);
+    if (former === null && (await knowsNoListedRecord(client, projects, signal)))
+      return [noEndpoint(projects.name)];
+    throw belongsToAnother(connection, projects.name, unknown, former);
   }
   const [failure] = failures;
   if (failure === undefined || unknown + unclear > 0) return [];
-  if (attempt < MAX_ATTEMPTS) throw failure;
+  if (info.attempt < MAX_ATTEMPTS) throw failure;
   return [
     `organization check: skipped, because the service answered none of ${failures.length} requests for known ` +
       `${projects.name}; if you have changed the API key, run \`worktrack doctor\``,
@@ -118,32 +111,21 @@ function noEndpoint(resource: string): string {
   );
 }
 
-/** @param former how the lake knows the service */
-function isAnotherService(
+/** @param former how the lake knows the service, if that may be another one */
+function belongsToAnother(
   { settings: { baseUrl }, store }: OpenConnection,
-  {
-    projects,
-    unknown,
-    former,
-  }: Readonly<Record<'projects' | 'former', string>> & { readonly unknown: number },
+  projects: string,
+  unknown: number,
+  former: string | null,
 ): Error {
-  return finalFailure(
-    'Refused',
-    `the service at ${baseUrl} knows none of ${unknown} ${projects} of the lake ${store.url}. Either it is not the service that ` +
-      `${former}, or the API key belongs to another organization. Nothing was changed. Correct baseUrl or the ` +
-      'API key, or give the connection a new lake URL.',
-    { scope: 'key' },
-  );
-}
-
-function belongsToAnother(projects: string, unknown: number, store: ObjectStore): Error {
-  return finalFailure(
-    'Refused',
-    `the API key seems to belong to another organization: the service knows none of ${unknown} ${projects} of the ` +
-      `lake ${store.url}. Nothing was changed. Correct the API key. If those ${projects} have really been deleted, continue ` +
-      'with `worktrack export --adopt`.',
-    { scope: 'key' },
-  );
+  const what = `knows none of ${unknown} ${projects} of the lake ${store.url}`;
+  const message =
+    former === null
+      ? `the API key seems to belong to another organization: the service ${what}. Nothing was changed. Correct the API key. ` +
+        `If those ${projects} have really been deleted, continue with \`worktrack export --adopt\`.`
+      : `the service at ${baseUrl} ${what}. Either it is not the service that ${former}, or the API key belongs to another ` +
+        'organization. Nothing was changed. Correct baseUrl or the API key, or give the connection a new lake URL.';
+  return finalFailure('Refused', message, { scope: 'key' });
 }
 
 /** A resource, and where its list is. */

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import type { ObjectKey, RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
@@ -84,12 +83,9 @@ export async function prepareRun(
     checkKey(resource, before);
     if (rollback !== null) checkKey(resource, rollback);
     checkDelimiter(resource, before);
-    const { info, cancellationSignal: signal } = Context.current();
     // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
-    const former = { movedFrom, renamedFrom };
     const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
-    if (asksService)
-      warnings.push(...(await checkOrganization(connection, { signal, attempt: info.attempt, ...former })));
+    if (asksService) warnings.push(...(await checkOrganization(connection, { movedFrom, renamedFrom })));
     if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
     if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
   }
@@ -133,7 +129,7 @@ export async function prepareRun(
   const resumable =
     input.resumable === null || rollback !== null
       ? null
-      : await findResumable(store, request, { failed: input.resumable, now: input.startedAt });
+      : await findResumable(store, request, input.resumable, input.startedAt);
   const readSince = resumable?.readSince ?? input.startedAt;
   const { runId, startedAt, nominalStart, acceptChecks } = input;
   const { sync, http, retention, tables, onPublished, retries } = settings;
@@ -162,7 +158,7 @@ async function readHead(
 ): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
   if (found === null) return { before: null, warnings: [] };
   if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
-  return readIntactHead(store, found, Context.current().cancellationSignal);
+  return readIntactHead(store, found);
 }
 
 function movedWarning(from: string, to: string): string {
@@ -225,12 +221,6 @@ type ReadRequest = Pick<
   'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
 >;
 
-/** The staged pages of a failed run, and the time that they were read from. */
-interface Resumable {
-  readonly resumed: NonNullable<RunFile['resumed']>;
-  readonly readSince: number;
-}
-
 /**
  * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
  * less than a day ago. The new run takes its checkpoint from the start of the failed run, so later changes are not missed.
@@ -240,8 +230,9 @@ interface Resumable {
 async function findResumable(
   store: ObjectStore,
   request: ReadRequest,
-  { failed, now }: { readonly failed: RunId; readonly now: number },
-): Promise<Resumable | null> {
+  failed: RunId,
+  now: number,
+): Promise<Pick<RunFile, 'resumed' | 'readSince'> | null> {
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
   const run = await readRunIfThere(store, ref);

@@ -109,13 +109,6 @@ function noSuchRun(resource: string, why: string, kept: readonly RunId[]): Error
 
 const READ_AT_ONCE = 4;
 
-/** The head as far as its parts are intact. */
-interface Intact {
-  readonly before: BaseSnapshot;
-  /** What was left out, for people. */
-  readonly warnings: readonly string[];
-}
-
 /**
  * Reads the head, and leaves out what is missing or damaged: a rollback is the way out of damaged data, so it cannot depend on
  * it. All parts are read, because a merge finds damage only on its way.
@@ -123,8 +116,7 @@ interface Intact {
 export async function readIntactHead(
   store: ObjectStore,
   found: FoundPointer,
-  signal: AbortSignal,
-): Promise<Intact> {
+): Promise<{ readonly before: BaseSnapshot; readonly warnings: readonly string[] }> {
   const { snapshot, changes, manifests } = found.pointer;
   const manifest = await orNull(() => readManifest(store, snapshot, manifests?.snapshot));
   if (manifest === null) {
@@ -135,6 +127,7 @@ export async function readIntactHead(
     return { before: withParts(before, []), warnings: [leftOut(found.pointer, 'the snapshot')] };
   }
   const before = baseSnapshot(found, manifest);
+  const { cancellationSignal: signal } = Context.current();
   const sums = await inParallel(before.parts, READ_AT_ONCE, ({ key }) =>
     orNull(() => sha256InStore(store, key, signal)),
   );

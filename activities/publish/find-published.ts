@@ -15,16 +15,13 @@ import { displacedFailure } from '../shared/run-failures.js';
 
 type Place = RunPlace & Pick<RunFile, 'connection'>;
 
-/** `latest.json` as stored; `null` if it does not exist. */
-type StoredPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
-
 /**
  * Checks that a run can still be published, before anything is written: the pointer must be the version that the run
  * read when it began. If an earlier attempt published the run, the run is found on the chain, even if another mirror has
  * published later runs on top of it. An attempt that did the whole run in memory has its own id; its delayed request may
  * have published it.
  *
- * @param found the pointer, read in this attempt
+ * @param found `latest.json`, read in this attempt; `null` if it does not exist
  * @returns the result of the earlier attempt; `null` if the run is not published yet
  * @throws a final failure when another run was published instead: `Transient` for a run of an earlier request to this
  *   mirror, otherwise `Displaced`
@@ -32,7 +29,7 @@ type StoredPointer = Awaited<ReturnType<ObjectStore['readIfExists']>>;
 export async function findPublished(
   store: ObjectStore,
   run: RunFile,
-  found: StoredPointer,
+  found: Awaited<ReturnType<ObjectStore['readIfExists']>>,
 ): Promise<PublishedRun | null> {
   const resource = run.resource.name;
   if (found === null ? run.before === null : found.etag === run.before?.etag) return null;

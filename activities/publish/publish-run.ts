@@ -238,14 +238,6 @@ export async function listStrays(
   return found.filter((key) => !accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId));
 }
 
-/** A manifest in the lake. */
-interface WrittenManifest {
-  readonly key: ObjectKey;
-  readonly manifest: Manifest;
-  /** 64 lower-case hex digits. */
-  readonly sha256: string;
-}
-
 /**
  * Writes the manifest, which completes a run's folder. It is written once: if two attempts write it, the first one
  * counts. Both name the same parts, and a late request is rejected (docs/internals/recovery.md#writes).
@@ -256,7 +248,7 @@ export async function writeManifest(
   store: ObjectStore,
   run: RunFile,
   input: ManifestFields,
-): Promise<WrittenManifest> {
+): Promise<{ readonly key: ObjectKey; readonly manifest: Manifest; readonly sha256: string }> {
   const folder = folderIn(run, input.tree === 'snapshot' ? 'snapshots' : 'changes');
   const key = inFolder(folder, MANIFEST);
   const body = encodeManifest(input);

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey, RunId } from '../../src/core/brands.js';
-import type { Published, PurgeRecordInput, RecordPurged } from '../../src/core/contract/index.js';
+import type { PurgeRecordInput, RecordPurged } from '../../src/core/contract/index.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { beganAfter, isRunId } from '../../src/core/run-id.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
@@ -70,7 +70,8 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
     if (removed.snapshot) purged.snapshots++;
     if (removed.changes) purged.changeLogs++;
   }
-  const current = found === null ? null : await updatePointer(store, found, input);
+  const nothing = { published: null, checkpoint: null };
+  const current = found === null ? nothing : await updatePointer(store, found, input);
   const { tables, retention } = settings;
   // A purge has not ended until the table holds the record in none of its versions.
   if (tables !== null) {
@@ -78,19 +79,7 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
     onRefused((await followPointerAndForget(task)).refused);
   }
   if (refused.refused > 0) throw notRemovedFailure(input.resource, refused);
-  return {
-    published: current && publishedOf(current),
-    checkpoint: current?.pointer.checkpoint ?? null,
-    purged,
-  };
-}
-
-function publishedOf({ pointer, manifest: { deletes, checks } }: Current): Published {
-  return {
-    ...{ runId: pointer.runId, snapshot: pointer.snapshot, rows: pointer.rows, deletes },
-    ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
-    publishedAt: Date.parse(pointer.publishedAt),
-  };
+  return { ...current, purged };
 }
 
 /**
@@ -197,21 +186,13 @@ async function purgeRun(
   return { snapshot: isPurged(snapshots), changes: isPurged(changes) };
 }
 
-/** What is published after the purge. */
-interface Current {
-  readonly pointer: Pointer;
-  /** Of its snapshot. */
-  readonly manifest: Manifest;
-}
-
-/** Updates the row count and the SHA-256 of the manifests in the pointer. Its checkpoint does not change. */
+/** Updates the row count and the SHA-256 of the manifests in the pointer. Returns what is published after the purge. */
 async function updatePointer(
   store: ObjectStore,
   { pointer: { runId, snapshot, changes } }: FoundPointer,
   { resource }: PurgeRecordInput,
-): Promise<Current> {
-  const manifest = await readSnapshot(store, { resource, snapshot, changes });
-  const { counts } = manifest;
+): Promise<Omit<RecordPurged, 'purged'>> {
+  const { counts, deletes, checks } = await readSnapshot(store, { resource, snapshot, changes });
   const manifests = await manifestChecksums(store, { snapshot, changes });
   const body = await rewrite(store, pointerKey(resource), (current) => {
     const pointer = decodePointer(current);
@@ -224,7 +205,10 @@ async function updatePointer(
       'Displaced',
       `${resource}/latest.json is gone from the lake. Restore it, then run the purge again.`,
     );
-  return { pointer: decodePointer(body), manifest };
+  const { rows, publishedAt, checkpoint } = decodePointer(body);
+  const summary = checks === undefined ? {} : { checks: summaryOf(checks) };
+  const published = { runId, snapshot, rows, deletes, ...summary, publishedAt: Date.parse(publishedAt) };
+  return { published, checkpoint };
 }
 
 /** Nothing names the objects any more, but they hold the record. */

@@ -39,11 +39,6 @@ interface LongerRunsOptions {
   readonly draining: () => boolean;
 }
 
-/** Where the call ends, and whether everything is merged that should be. */
-interface Longer extends StoredStage {
-  readonly complete: boolean;
-}
-
 /**
  * Merges chunks into larger ones after a reading of the list that has staged many chunks that overlap. Otherwise each task
  * of the run's merge would open all of them (docs/explanation/how-it-works.md#compaction). Each merge ends with a stage
@@ -52,12 +47,13 @@ interface Longer extends StoredStage {
  *
  * @param at the end of the reading
  * @param earlier the chunks of earlier calls
+ * @returns where the call ends, and whether everything is merged that should be
  */
 export async function withLongerRuns(
   options: LongerRunsOptions,
   at: StoredStage,
   earlier: readonly StagedChunk[],
-): Promise<Longer> {
+): Promise<StoredStage & { readonly complete: boolean }> {
   // Most lists end here, without a request.
   if (nextSlice([...earlier, ...at.stage.chunks], []) === null) return { ...at, complete: true };
   const { staging, run, input, clock, draining } = options;

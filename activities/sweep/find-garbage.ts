@@ -43,17 +43,15 @@ export interface SweepTask {
   readonly signal: AbortSignal;
 }
 
-export interface Garbage {
-  readonly plan: SweepPlan;
-  readonly input: SweepFacts;
-}
-
 /**
  * Lists the objects of a resource and decides what to remove. It changes nothing.
  *
  * @throws StoreError if the store fails; LakeLayoutError if a manifest has another layout
  */
-export async function findGarbage(store: ObjectStore, task: SweepTask): Promise<Garbage> {
+export async function findGarbage(
+  store: ObjectStore,
+  task: SweepTask,
+): Promise<{ readonly plan: SweepPlan; readonly input: SweepFacts }> {
   const { resource, head, replaced, before, settings, now, scope } = task;
   const keep = head.rolledBack?.keep ?? [];
   const staging = stagingPrefix(resource);

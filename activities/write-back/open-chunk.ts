@@ -162,14 +162,12 @@ const FIRST_WAIT_MS = 50;
  * Calls must not overlap.
  */
 export class LogFile {
-  readonly #store: ObjectStore;
-  readonly #key: ObjectKey;
   #version: Expected = 'absent';
 
-  constructor(store: ObjectStore, key: ObjectKey) {
-    this.#store = store;
-    this.#key = key;
-  }
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly key: ObjectKey,
+  ) {}
 
   /** @throws StoreError, even if another writer has used the name */
   async write(log: ChunkLog): Promise<void> {
@@ -185,7 +183,7 @@ export class LogFile {
   async #tryWrite(body: Buffer): Promise<StoreError | null> {
     let failure: StoreError;
     try {
-      const result = await this.#store.swap(this.#key, body, this.#version);
+      const result = await this.store.swap(this.key, body, this.#version);
       if (result.outcome === 'written') {
         this.#version = { etag: result.etag };
         return null;
@@ -197,7 +195,7 @@ export class LogFile {
       failure = error;
     }
     // A request without a clear answer may have taken effect, even late: then a repeated one is a conflict.
-    const found = await this.#store.readIfExists(this.#key);
+    const found = await this.store.readIfExists(this.key);
     if (!found?.body.equals(body)) return failure;
     this.#version = { etag: found.etag };
     return null;
@@ -207,8 +205,8 @@ export class LogFile {
     return new StoreError({
       kind: 'throttled',
       operation: 'swap',
-      key: this.#key,
-      bucket: this.#store.url,
+      key: this.key,
+      bucket: this.store.url,
       problem: 'another writer has changed the log of this attempt',
       remedy: 'Run the same command again: each attempt has its own log.',
     });

@@ -155,11 +155,6 @@ const CONCURRENCY = 4;
 
 /** Writes the rows of a plan, chunk by chunk. */
 export class ChunkWriter {
-  readonly #store: ObjectStore;
-  readonly #plan: ObjectKey;
-  /** Names the attempt that writes the chunks. */
-  readonly name: string;
-  readonly #rowsAChunk: number;
   readonly #chunks: number[] = [];
   readonly #pending: number[] = [];
   readonly #writing = new Set<Promise<void>>();
@@ -167,12 +162,13 @@ export class ChunkWriter {
   #bytes = 0;
   #hasPending = false;
 
-  constructor(store: ObjectStore, plan: ObjectKey, name: string, rowsAChunk: number) {
-    this.#store = store;
-    this.#plan = plan;
-    this.name = name;
-    this.#rowsAChunk = rowsAChunk;
-  }
+  /** @param name of the attempt that writes the chunks */
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly plan: ObjectKey,
+    readonly name: string,
+    private readonly rowsAChunk: number,
+  ) {}
 
   /** Adds a row. Returns a promise only if the next row must wait for it. */
   add(row: ChunkRow): Promise<void> | undefined {
@@ -180,7 +176,7 @@ export class ChunkWriter {
     this.#lines.push(line);
     this.#bytes += line.length;
     this.#hasPending ||= isPending(row);
-    const isFull = this.#lines.length >= this.#rowsAChunk || this.#bytes >= CHUNK_BYTES;
+    const isFull = this.#lines.length >= this.rowsAChunk || this.#bytes >= CHUNK_BYTES;
     return isFull ? this.#next() : undefined;
   }
 
@@ -198,8 +194,8 @@ export class ChunkWriter {
     this.#lines = [];
     this.#bytes = 0;
     this.#hasPending = false;
-    const writing: Promise<void> = this.#store
-      .write(planKeys(this.#plan).chunk(this.name, number), body)
+    const writing: Promise<void> = this.store
+      .write(planKeys(this.plan).chunk(this.name, number), body)
       .then(() => void this.#writing.delete(writing));
     writing.catch(() => {});
     this.#writing.add(writing);

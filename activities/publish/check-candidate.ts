@@ -23,14 +23,14 @@ import {
 import { dateOf } from '../../src/lake/documents/lake-layout.js';
 import { folderIn, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
-import type { AddedUp, BatchResult } from '../../src/lake/merge/merge-result.js';
+import type { AddedUp, TaskResult } from '../../src/lake/merge/merge-result.js';
 import { finalFailure } from '../shared/failures.js';
 import { removeRun } from '../shared/remove-folders.js';
 import type { Staging } from '../shared/staging.js';
 
 interface ToCheck {
   readonly plan: MergePlan;
-  readonly results: readonly BatchResult[];
+  readonly tasks: readonly TaskResult[];
   readonly sum: AddedUp;
   readonly meter: Meter;
   readonly signal: AbortSignal;
@@ -53,25 +53,18 @@ export interface CheckedCandidate {
 export async function checkCandidate(
   staging: Staging,
   run: RunFile,
-  { plan, results, sum, meter, signal }: ToCheck,
+  { plan, tasks, sum, meter, signal }: ToCheck,
 ): Promise<CheckedCandidate | null> {
   const { store } = staging;
   const { resource } = run;
   const checks = planChecks(resource);
   if (checks === null) return null;
-  const tasks = results.flatMap((result) => result.tasks);
+  const { measures } = checks;
+  const ofParts = sum.parts.map((part) => part.checks ?? {});
+  const ofTasks = tasks.map((task) => task.checks?.run ?? {});
   const figures = {
-    snapshot: addFigures(
-      checks.measures.snapshot,
-      sum.parts.map((part) => part.checks ?? {}),
-    ),
-    run:
-      checks.measures.run.length === 0
-        ? null
-        : addFigures(
-            checks.measures.run,
-            tasks.map((task) => task.checks?.run ?? {}),
-          ),
+    snapshot: addFigures(measures.snapshot, ofParts),
+    run: measures.run.length === 0 ? null : addFigures(measures.run, ofTasks),
   };
   const names = plan.columns.map(({ name }) => name);
   const token = randomBytes(4).toString('hex');

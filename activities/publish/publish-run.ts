@@ -67,20 +67,14 @@ async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publica
   const { shifted, unproven, deletesProblems = null } = input;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
   const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
-  const sum = addUp(
-    results.flatMap((result) => result.tasks),
-    {
-      fetched: stage.fetched,
-      duplicates: stage.duplicates,
-      quarantined: stage.quarantined,
-      before: run.before?.rows ?? 0,
-      tasks: plan.tasks.length,
-    },
-  );
+  const tasks = results.flatMap((result) => result.tasks);
+  const { fetched, duplicates, quarantined } = stage;
+  const before = run.before?.rows ?? 0;
+  const sum = addUp(tasks, { fetched, duplicates, quarantined, before, tasks: plan.tasks.length });
   if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
   const signal = Context.current().cancellationSignal;
-  const checkedTypes = await checkTableTypes(store, run, { plan, results }, signal);
-  const checked = await checkCandidate(staging, run, { plan, results, sum, meter, signal });
+  const checkedTypes = await checkTableTypes(store, run, { plan, tasks }, signal);
+  const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
   return publish(at, run, {
     ...{ stage, list, shifted, unproven, deletesProblems },
     ...{ plan, sum, checkedTypes, checked },
@@ -148,17 +142,11 @@ async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked
   const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
+  const objectsOf = (parts: readonly PublishedPart[]): ObjectKey[] =>
+    parts.flatMap((part) => indexedObjects(part.key));
   const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(staging, run, 'snapshots', [
-      ...snapshot.flatMap((part) => indexedObjects(part.key)),
-      ...(checked?.objects ?? []),
-    ]),
-    listStrays(
-      staging,
-      run,
-      'changes',
-      changes.flatMap((part) => indexedObjects(part.key)),
-    ),
+    listStrays(staging, run, 'snapshots', [...objectsOf(snapshot), ...(checked?.objects ?? [])]),
+    listStrays(staging, run, 'changes', objectsOf(changes)),
     inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
   ]);
   const problem = problems.find((one) => one !== null);

@@ -19,7 +19,7 @@ import type { StoredStage } from '../../src/lake/run/read-stage.js';
 import { openSources } from '../merge/sources.js';
 import { SHARE_OF_TIME } from '../shared/activity-context.js';
 import { readStages, type Staging } from '../shared/staging.js';
-import { longerStageName } from './position.js';
+import { LONGER_SEQUENCE, stageName } from './position.js';
 
 /** A merged chunk is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
 const PIECE_BYTES = 14 * 1024 * 1024;
@@ -78,7 +78,7 @@ export async function withLongerRuns(
     );
     if (next === null) return { ...end, complete: !draining() };
     stage = next;
-    const name = longerStageName(input.call, staging.attempt, merged);
+    const name = stageName(input.call, staging.attempt, LONGER_SEQUENCE + merged);
     end = { key: await staging.write(name, stage), stage };
   }
 

@@ -25,13 +25,8 @@ export function stageName(call: number, attempt: number, sequence: number): stri
   return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
 }
 
-/** Greater than every sequence number of a stage that reading has written, so that `lastStaged` finds the later one. */
-const LONGER_SEQUENCE = 900_000;
-
-/** Name of the stage after a merge of chunks. @param merged number of merges of this attempt before it */
-export function longerStageName(call: number, attempt: number, merged: number): string {
-  return stageName(call, attempt, LONGER_SEQUENCE + merged);
-}
+/** First number of a stage after a merge of chunks. Reading has only smaller ones, so `lastStaged` finds the later stage. */
+export const LONGER_SEQUENCE = 900_000;
 
 /** Sixty bits of a cursor's SHA-256: enough to tell a million cursors apart, short enough to keep them all. */
 export function cursorHash(cursor: Cursor): string {
@@ -83,15 +78,12 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
   return progress === null ? null : { ...progress, repetition: { ...progress.repetition, since: null } };
 }
 
-function lengthOf({ readPages: pages, pageSize }: Stage): Stage['fullRead'] {
-  return { pages, pageSize };
-}
-
 /** Starts a new reading: of the whole list, or of the changes since the last reading began. */
 function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
   const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
   const since = updatedSinceFor(runStart(clocks, 'earliest'), run.sync);
   const isCatchUp = input.read.kind === 'catch-up';
+  const { readPages: pages, pageSize } = before;
   return {
     ...before,
     read: input.read.number,
@@ -107,7 +99,7 @@ function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
     restarts: 0,
     shrinks: 0,
     progress: null,
-    fullRead: before.kind === 'list' && run.mode === 'full' ? lengthOf(before) : before.fullRead,
+    fullRead: before.kind === 'list' && run.mode === 'full' ? { pages, pageSize } : before.fullRead,
     shifted: false,
     marks: [],
     isChecked: false,

@@ -12,7 +12,7 @@ import {
   NO_WORDS,
 } from '../../src/core/unproven-limits.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
-import type { Mark, Stage } from '../../src/lake/documents/stage-file.js';
+import type { Stage } from '../../src/lake/documents/stage-file.js';
 import { describeRepetition, marksToCheck, readBounds } from '../../src/lake/run/read-progress.js';
 import { toReadResult } from '../../src/lake/run/read-stage.js';
 import { HEARTBEAT_MS, storeLimitOf } from '../shared/activity-context.js';
@@ -229,12 +229,16 @@ function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number):
 async function hasShifted(
   client: ServiceClient,
   run: RunFile,
-  stage: Stage,
+  { marks, readPages, pageSize, updatedSince, columns }: Stage,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const mark of marksToCheck(stage.marks, stage.readPages)) {
+  const { name, path } = run.resource;
+  for (const { cursor, first } of marksToCheck(marks, readPages)) {
+    const request = { resource: name, path, limit: pageSize, cursor, updatedSince, signal };
     try {
-      if ((await firstKeyHash(client, run, stage, mark, signal)) !== mark.first) return true;
+      const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
+      const [key] = value.rows.keys;
+      if (key === undefined || keyHash(key) !== first) return true;
     } catch (error) {
       // A service may accept each cursor only once. The check is optional, so its errors do not fail the run.
       if (error instanceof ServiceError) return false;
@@ -242,18 +246,4 @@ async function hasShifted(
     }
   }
   return false;
-}
-
-async function firstKeyHash(
-  client: ServiceClient,
-  run: RunFile,
-  { pageSize, updatedSince, columns }: Stage,
-  { cursor }: Mark,
-  signal: AbortSignal,
-): Promise<string | null> {
-  const { name, path } = run.resource;
-  const request = { resource: name, path, limit: pageSize, cursor, updatedSince, signal };
-  const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
-  const [key] = value.rows.keys;
-  return key === undefined ? null : keyHash(key);
 }

@@ -2,7 +2,7 @@ import type { RetentionSettings, TableSettings } from '../../src/core/settings.j
 import { pointerKey } from '../../src/lake/documents/lake-layout.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../src/lake/merge/merge-plan.js';
-import type { BatchResult } from '../../src/lake/merge/merge-result.js';
+import type { TaskResult } from '../../src/lake/merge/merge-result.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import {
   checkValues,
@@ -41,14 +41,13 @@ function fixedTypes({ types }: TableSettings, resource: string): FixedTypes {
 export async function checkTableTypes(
   store: ObjectStore,
   run: RunFile,
-  { plan, results }: { readonly plan: MergePlan; readonly results: readonly BatchResult[] },
+  { plan, tasks }: { readonly plan: MergePlan; readonly tasks: readonly TaskResult[] },
   signal: AbortSignal,
 ): Promise<FixedTypes | null> {
   const { tables, resource, before } = run;
   const types = tables ? fixedTypes(tables, resource.name) : {};
   if (Object.keys(types).length === 0 || tables?.badValues !== 'stop') return null;
   const isChanged = JSON.stringify(before?.checkedTypes) !== JSON.stringify(types);
-  const tasks = results.flatMap((result) => result.tasks);
   const parts = tasks
     .filter(({ task }) => isChanged || plan.tasks[task]!.kind === 'merge')
     .flatMap((task) => task.parts)

@@ -16,7 +16,7 @@ import { encodeSealed } from '../../src/write-back/sealed.js';
 import { attemptToken } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
 import { finalFailure } from '../shared/failures.js';
-import { ChunkNumbers, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
+import { chunksOfRows, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
 import { readPlan } from './stored-batch.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */
@@ -60,7 +60,7 @@ export async function claimRows(
     const found = new FindingCounter();
     const verdicts = new TurnVerdicts(hashes.rows);
     const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
-    const chunks = new ChunkNumbers(plan);
+    const chunks = chunksOfRows(plan);
     for (const one of tally.find()) {
       found.add(one);
       const isOpen = hashes.stateOf(one.row) === 'open';

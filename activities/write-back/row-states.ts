@@ -83,19 +83,15 @@ function chunkStarts({ file }: StoredPlan): readonly number[] {
 }
 
 /** Collects the chunks of rows that come in their order. */
-export class ChunkNumbers {
-  readonly numbers: number[] = [];
-  readonly #starts: readonly number[];
-  #chunk = 0;
-
-  constructor(plan: StoredPlan) {
-    this.#starts = chunkStarts(plan);
-  }
-
-  add(row: number): void {
-    while ((this.#starts[this.#chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) this.#chunk++;
-    if (this.numbers.at(-1) !== this.#chunk) this.numbers.push(this.#chunk);
-  }
+export function chunksOfRows(plan: StoredPlan) {
+  const starts = chunkStarts(plan);
+  const numbers: number[] = [];
+  let chunk = 0;
+  const add = (row: number): void => {
+    while ((starts[chunk + 1] ?? Number.POSITIVE_INFINITY) <= row) chunk++;
+    if (numbers.at(-1) !== chunk) numbers.push(chunk);
+  };
+  return { numbers, add };
 }
 
 /**
@@ -134,7 +130,7 @@ export async function readClaimedStates(
     const starts = chunkStarts(plan);
     const logs = await readLogIndex(store, key);
     const states = claimedStates(plan.file.rows);
-    const chunks = new ChunkNumbers(plan);
+    const chunks = chunksOfRows(plan);
     for (let index = 0; index < records.rows; index++) chunks.add(records.rowAt(index).row);
     await inParallel(chunks.numbers, WIDTH, async (number) => {
       const loaded = await loadChunk(store, plan, number, logs);

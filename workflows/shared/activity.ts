@@ -1,4 +1,3 @@
-import type { Priority } from '@temporalio/common';
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import { ACTIVITIES, RETRY, timeGiven } from '../../src/core/contract/activity-table.js';
 import type { Activities } from '../../src/core/contract/index.js';
@@ -6,21 +5,9 @@ import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RequestSpec } from '../../src/core/mirror-requests.js';
 
 /** Temporal's range is 1 (first) to 5, and activities without a priority have 3. */
-const MANUAL = 2;
-const BACKGROUND = 4;
+const PRIORITY_KEYS = { manual: 2, background: 4 } as const;
 /** Temporal's limit, in bytes. Names of connections are ASCII. */
 const MAX_FAIRNESS_KEY = 64;
-
-/**
- * The priority of a connection's activities on a task queue with a backlog. Work that someone waits for comes first. Within
- * one priority, connections take turns, however many activities each of them has. Servers without fairness ignore the key.
- */
-function priorityOf(connection: string, work: Work): Priority {
-  return {
-    priorityKey: work === 'manual' ? MANUAL : BACKGROUND,
-    fairnessKey: connection.slice(0, MAX_FAIRNESS_KEY),
-  };
-}
 
 /** Whether someone waits for the work, or a Schedule or a change notice requested it. */
 export type Work = 'manual' | 'background';
@@ -31,7 +18,9 @@ export function workOf(request: RequestSpec): Work {
 }
 
 /**
- * An activity with the limits and the priority of the table of activities.
+ * An activity with the limits and the priority of the table of activities. On a task queue with a backlog, work that someone
+ * waits for comes first. Within one priority, connections take turns, however many activities each of them has. Servers
+ * without fairness ignore the key.
  *
  * @param work of the request that it works for
  * @param more options that the table does not know, or that this call replaces
@@ -43,8 +32,9 @@ export function activity<N extends keyof Activities>(
   more: ActivityOptions = {},
 ) {
   const { limits, isBackground } = ACTIVITIES[name];
-  const whose = isBackground === true ? 'background' : work;
-  return proxyActivities<Activities>({ ...limits, priority: priorityOf(connection, whose), ...more })[name];
+  const priorityKey = PRIORITY_KEYS[isBackground === true ? 'background' : work];
+  const priority = { priorityKey, fairnessKey: connection.slice(0, MAX_FAIRNESS_KEY) };
+  return proxyActivities<Activities>({ ...limits, priority, ...more })[name];
 }
 
 /**

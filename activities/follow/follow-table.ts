@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import type { RunRef, TableFollowed } from '../../src/core/contract/index.js';
-import type { RetentionSettings, TableSettings } from '../../src/core/settings.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
 import { followPointer } from '../../src/table/index.js';
 import { temporalClock } from '../shared/activity-context.js';
@@ -10,10 +9,11 @@ import { readRunIfThere } from '../shared/lake-staging.js';
 
 /** Makes the table of a resource show the snapshot in `latest.json`, after a run or a rollback (docs/explanation/delta-tables.md). */
 export async function followTable(deps: ActivityDeps, input: RunRef): Promise<TableFollowed> {
-  const { tables, retention } = await readSettings(deps, input);
+  const { store, settings } = deps.connection(input.connection);
+  // A run fixes its settings when it begins. A rollback uses those of the worker.
+  const { tables, retention } = (await readRunIfThere(store, input)) ?? settings;
   // The configuration changed since the step was requested.
   if (tables === null) return { version: -1, warnings: [] };
-  const { store } = deps.connection(input.connection);
   const begun = performance.now();
   const followed = await followPointer(
     tableTask({
@@ -26,14 +26,4 @@ export async function followTable(deps: ActivityDeps, input: RunRef): Promise<Ta
   const seconds = Math.round((performance.now() - begun) / 100) / 10;
   Context.current().log.info('the table shows the published run', { version, commits, seconds });
   return { version, warnings: limitWarnings(warnings) };
-}
-
-/** A run fixes its settings when it begins. A rollback uses those of the worker. */
-async function readSettings(
-  deps: ActivityDeps,
-  ref: RunRef,
-): Promise<{ readonly tables: TableSettings | null; readonly retention: RetentionSettings }> {
-  const { store, settings } = deps.connection(ref.connection);
-  const run = await readRunIfThere(store, ref);
-  return run === null ? settings : { tables: run.tables ?? null, retention: run.retention };
 }

@@ -55,7 +55,10 @@ export async function startOnPublished(
         const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
         throw ApplicationFailure.create({ message: errorMessage(error), details });
       }
-      warnings.push(skippedWarning(input, run, error));
+      const what = `${input.workflow} on task queue ${input.taskQueue}. ${errorMessage(error)}`;
+      warnings.push(
+        `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${what}`,
+      );
     }
     hookedTo = run;
   }
@@ -103,11 +106,4 @@ function isFinal(error: unknown): boolean {
   if (error instanceof DamagedError) return true;
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT;
-}
-
-function skippedWarning({ workflow, taskQueue }: StartOnPublishedInput, run: RunId, error: unknown): string {
-  return (
-    `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${workflow} on task queue ` +
-    `${taskQueue}. ${errorMessage(error)}`
-  );
 }

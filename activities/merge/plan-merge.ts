@@ -2,12 +2,7 @@ import type { MergePlanned, PlanMergeInput } from '../../src/core/contract/index
 import { inParallel } from '../../src/core/in-parallel.js';
 import type { Block } from '../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../src/lake/documents/manifest.js';
-import {
-  type BaseSnapshot,
-  mustSeeRows,
-  type RollbackTarget,
-  type RunFile,
-} from '../../src/lake/documents/run-file.js';
+import { mustSeeRows, type RollbackTarget, type RunFile } from '../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../src/lake/documents/stage-file.js';
 import { type MergePlan, planTasks } from '../../src/lake/merge/merge-plan.js';
 import { readChunkIndex } from '../../src/lake/part/read-index.js';
@@ -51,10 +46,11 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
   const gone = input.gone === null ? [] : await staging.read<SortKey[]>(input.gone);
   guard(run, columns, gone.length, input);
   const today = profileFingerprint(run.resource);
+  // The target of a rollback has the head's header and settings, so that equal parts have equal rows.
+  const isTargetLike = (target: RollbackTarget): boolean =>
+    target.fingerprint === before?.fingerprint && target.columns.length === before.columns.length;
   const sameRows =
-    before !== null &&
-    before.fingerprint === today &&
-    (run.rollback === null || isWrittenLike(run.rollback, before));
+    before !== null && before.fingerprint === today && (run.rollback === null || isTargetLike(run.rollback));
   const plan: MergePlan = {
     columns,
     chunks,
@@ -73,11 +69,6 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
   };
   const key = await staging.write(`plan-${input.pass}-${staging.attempt}.json`, plan);
   return { plan: key, batches: plan.batches.length, repeated };
-}
-
-/** Whether the target's rows have the head's header and settings, so that equal parts have equal rows. */
-function isWrittenLike(target: RollbackTarget, before: BaseSnapshot): boolean {
-  return target.fingerprint === before.fingerprint && target.columns.length === before.columns.length;
 }
 
 /** The parts that a rollback's target and the head have in common. */

@@ -68,7 +68,10 @@ export async function checkOrganization(
     const was = renamedFrom === null ? null : `belongs to connection "${renamedFrom}"`;
     const former = movedFrom === null ? was : `was at ${movedFrom}`;
     if (former === null && (await knowsNoListedRecord(client, projects, signal)))
-      return [noEndpoint(projects.name)];
+      return [
+        `organization check: skipped, because GET ${projects.name}/<id> does not find a record that the list shows; ` +
+          'set `fetchById: false` for this resource if the service has no such endpoint',
+      ];
     throw belongsToAnother(connection, projects.name, unknown, former);
   }
   const [failure] = failures;
@@ -102,13 +105,6 @@ async function knowsNoListedRecord(
     if (error instanceof ServiceError) return false;
     throw error;
   }
-}
-
-function noEndpoint(resource: string): string {
-  return (
-    `organization check: skipped, because GET ${resource}/<id> does not find a record that the list shows; ` +
-    'set `fetchById: false` for this resource if the service has no such endpoint'
-  );
 }
 
 /** @param former how the lake knows the service, if that may be another one */

@@ -1,7 +1,7 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../src/core/contract/index.js';
 import { DAY_MS } from '../../src/core/duration.js';
-import type { ResourceSettings } from '../../src/core/settings.js';
+import type { ConnectionSettings, ResourceSettings } from '../../src/core/settings.js';
 import type { FoundPointer } from '../../src/lake/documents/pointer.js';
 import type { BaseSnapshot, RollbackTarget, RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
@@ -86,8 +86,7 @@ export async function prepareRun(
     // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
     const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
     if (asksService) warnings.push(...(await checkOrganization(connection, { movedFrom, renamedFrom })));
-    if (movedFrom !== null) warnings.push(movedWarning(movedFrom, settings.baseUrl));
-    if (renamedFrom !== null) warnings.push(renamedWarning(renamedFrom, settings.name));
+    warnings.push(...adoptedWarnings(settings, movedFrom, renamedFrom));
   }
   const checkpoint = checkpointOf(input, before, outcome);
   const change = before === null ? null : changeOf(resource, before);
@@ -161,19 +160,20 @@ async function readHead(
   return readIntactHead(store, found);
 }
 
-function movedWarning(from: string, to: string): string {
-  return (
-    `moved: the service was at ${from} and is now at ${to}; the lake was adopted with --adopt, and this run read ` +
-    'everything'
-  );
-}
-
-function renamedWarning(from: string, to: string): string {
-  return (
-    `renamed: the lake belonged to connection "${from}" and now belongs to "${to}"; it was adopted with --adopt, and ` +
-    `write-back batches keep the name that they began with. The Schedule of "${from}", if there is one, still starts runs ` +
-    `of that name: temporal schedule delete --schedule-id worktrack/${from}/nightly`
-  );
+/** What a run says that has adopted a lake of another address or name. */
+function adoptedWarnings(
+  { baseUrl, name }: ConnectionSettings,
+  movedFrom: string | null,
+  renamedFrom: string | null,
+): string[] {
+  const moved =
+    `moved: the service was at ${movedFrom} and is now at ${baseUrl}; the lake was adopted with --adopt, and this run read ` +
+    'everything';
+  const renamed =
+    `renamed: the lake belonged to connection "${renamedFrom}" and now belongs to "${name}"; it was adopted with --adopt, and ` +
+    `write-back batches keep the name that they began with. The Schedule of "${renamedFrom}", if there is one, still starts ` +
+    `runs of that name: temporal schedule delete --schedule-id worktrack/${renamedFrom}/nightly`;
+  return [...(movedFrom === null ? [] : [moved]), ...(renamedFrom === null ? [] : [renamed])];
 }
 
 function noDeletesYet(resource: string): string {

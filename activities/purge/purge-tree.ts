@@ -68,7 +68,10 @@ export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<M
     const manifest = await removeFromManifest(store, found, purge);
     if (manifest !== null) {
       purge.onRefused(await removeStrayParts(store, folder, manifest, purge));
-      if (purge.tree === 'snapshots' && manifest.purged !== undefined) await removeHashes(store, folder);
+      if (purge.tree === 'changes' || manifest.purged === undefined) return manifest;
+      // Checks have left hashes of values: the record's are among them. The next run reads the parts instead.
+      const hashes = (await collected(store.list(`${folder}/_`))).map(({ key }) => key);
+      await store.remove(hashes.filter((key) => isHashesName(nameOf(key))));
       return manifest;
     }
     if (tries === MAX_TRIES)
@@ -104,15 +107,6 @@ async function removeStrayParts(
 function unnamed(keys: readonly ObjectKey[], { parts }: Manifest): ObjectKey[] {
   const named = new Set<string>(parts.flatMap((part) => indexedObjects(part.key)));
   return keys.filter((key) => !named.has(key));
-}
-
-/**
- * Removes the hashes of values that checks have left in a purged snapshot: the record's are among them. The next run reads its
- * parts instead.
- */
-async function removeHashes(store: ObjectStore, folder: ObjectKey): Promise<void> {
-  const found = (await collected(store.list(`${folder}/_`))).map(({ key }) => key);
-  await store.remove(found.filter((key) => isHashesName(nameOf(key))));
 }
 
 /** @returns the manifest without the record; `null` when another process has replaced the manifest since it was read */

@@ -1,8 +1,8 @@
 import { DAY_MS } from '../../src/core/duration.js';
 import {
   type ConditionalWrites,
-  conditionProblem,
   collected,
+  conditionProblem,
   type ObjectStore,
   PROBES,
   probeConditionalWrites,

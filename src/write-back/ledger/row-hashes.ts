@@ -52,13 +52,14 @@ function isNested(json: ByteString): boolean {
 function sortedText(text: ByteString): string {
   const scanner = new JsonScanner(text);
   try {
-    const value = sorted(scanner);
+    // It rejects values with too many levels for the recursion of `sorted`.
+    scanner.skip();
     scanner.end();
-    return value;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return text;
   }
+  return sorted(new JsonScanner(text));
 }
 
 /** The JSON value at the scanner's position, with the members of objects in order and the usual escapes. */

@@ -443,6 +443,13 @@ describe('the hash of the cells', () => {
     expect(new Set(texts).size).toBe(5);
   });
 
+  it.each([999, 5_000, 100_000])('keeps texts with %i brackets apart', async (count) => {
+    const open = '['.repeat(count);
+    const [row, closed, same] = await hashes(`p\n${open}\n${open}${']'.repeat(count)}\n${open}\n`);
+    expect(same).toBe(row);
+    expect(closed).not.toBe(row);
+  });
+
   it('keeps characters outside ASCII apart', async () => {
     expect((await hashes('a\né\n'))[0]).toBe((await hashes('{"a":"\\u00e9"}', 'ndjson'))[0]);
     expect((await hashes('a\né\n'))[0]).not.toBe((await hashes('a\nè\n'))[0]);

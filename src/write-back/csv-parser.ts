@@ -66,8 +66,8 @@ export class CsvParser {
       if (!isUtf8Text(text.slice(at, end)))
         throw new InputError('the text is not UTF-8', { line: this.#line, remedy: NOT_UTF8_REMEDY });
       if (cells.length > 1 || cells[0] !== null) {
-        if (this.#part === 'rows') records.push({ line: this.#line, cells });
-        else if (this.#isHeader(text.slice(at, end), cells)) records.push({ line: this.#line, cells });
+        if (this.#part === 'rows' || this.#isHeader(text.slice(at, end), cells))
+          records.push({ line: this.#line, cells });
       }
       this.#line += this.#lines + 1;
       at = end;
@@ -96,7 +96,9 @@ export class CsvParser {
   #record(text: string, at: number, last: boolean, cells: (ByteString | null)[]): number | typeof INCOMPLETE {
     for (let pos = at; ; pos++) {
       const isLenient = this.#part === 'header' && this.#delimiter !== SPACE;
-      if (isLenient) pos = this.#toQuote(text, pos);
+      // Spaces are only skipped before a quoted cell.
+      const start = isLenient ? spacesEnd(text, pos) : pos;
+      if (text.charCodeAt(start) === QUOTE) pos = start;
       const quoted = text.charCodeAt(pos) === QUOTE;
       const end = quoted ? this.#quoted(text, pos, last, cells) : this.#plain(text, pos, cells);
       if (end === INCOMPLETE) return INCOMPLETE;
@@ -117,12 +119,6 @@ export class CsvParser {
       }
       throw this.#error(text, pos, 'text after the closing quotation mark', this.#quotingRule());
     }
-  }
-
-  /** Skips spaces before a quoted cell; returns `pos` if none follows. */
-  #toQuote(text: string, pos: number): number {
-    const end = spacesEnd(text, pos);
-    return text.charCodeAt(end) === QUOTE ? end : pos;
   }
 
   #plain(text: string, start: number, cells: (ByteString | null)[]): number {

@@ -212,15 +212,15 @@ export function sepLine(line: string): string | null {
  * @throws InputError if the header has several of them
  */
 export function findDelimiter(text: string, more: string): string {
-  let line = 1;
+  const lines = /([^\r\n]*)(?:\r\n?|\n|$)/y;
   let at = 0;
-  for (let end = 0; ; at = end) {
-    end = lineEnd(text, at);
-    const first = text.slice(at, end);
-    const sep = sepLine(first.trim() === '' ? first : first.replace(/[\r\n]+$/, ''));
+  let line = 1;
+  for (; ; line++) {
+    const [whole, first = ''] = lines.exec(text)!;
+    const sep = sepLine(first);
     if (sep !== null) return checkedSep(sep, more, line);
-    if (first.trim() !== '' || end === text.length) break;
-    line++;
+    if (first.trim() !== '' || at + whole.length === text.length) break;
+    at += whole.length;
   }
   const found = new Set<string>();
   let quoted = false;
@@ -238,15 +238,6 @@ export function findDelimiter(text: string, more: string): string {
     `the delimiter is not clear: the header has ${[...found].map(shownDelimiter).join(' and ')}`,
     { line, remedy: 'Set it with --delimiter, or put names that contain one in quotes.' },
   );
-}
-
-function lineEnd(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const character = text[at];
-    if (character === '\n') return at + 1;
-    if (character === '\r') return text[at + 1] === '\n' ? at + 2 : at + 1;
-  }
-  return text.length;
 }
 
 function checkedSep(sep: string, more: string, line: number): string {

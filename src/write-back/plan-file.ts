@@ -133,11 +133,7 @@ export interface RowState extends Said {
   /** The run whose complete response left the outcome unknown; `null` if there was none. */
   readonly unclearIn: string | null;
   /** A refusal that has not become an outcome; `null` if there is none. */
-  readonly held: HeldRefusal | null;
-}
-
-interface HeldRefusal extends Said {
-  readonly run: string;
+  readonly held: (Said & { readonly run: string }) | null;
 }
 
 const NOTHING_KNOWN: RowState = {

@@ -27,12 +27,6 @@ export interface ReadingOptions {
   readonly textColumns?: readonly string[] | undefined;
 }
 
-/** A reading, and the user's settings that change what is sent, as text: they are part of the batch's identity. */
-interface ResolvedReading {
-  readonly reading: InputReading;
-  readonly settings: string;
-}
-
 /** What the bytes of an input say about its encoding. */
 export interface InputBytes {
   readonly isAscii: boolean;
@@ -58,13 +52,14 @@ interface ResolveOptions {
  * Finds how an input is to be read. Only settings that change what is sent become part of the batch's identity, so that the
  * same rows are the same batch.
  *
+ * @returns `settings`: these settings as text
  * @throws InputError for an invalid setting, and for an input that does not show its delimiter
  */
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
   { format, types, csv, keyColumn, bytes }: ResolveOptions,
-): Promise<ResolvedReading> {
+): Promise<{ readonly reading: InputReading; readonly settings: string }> {
   checkOptions(given, format);
   const declared = given.encoding === undefined ? null : encodingOf(given.encoding);
   const wanted = given.delimiter === undefined ? null : delimiterOf(given.delimiter);

@@ -4,8 +4,16 @@ import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js
 import { HashTable } from '../hash-table.js';
 import { type Claim, type ClaimedState, changeOf, readClaim } from './claim.js';
 import { type LedgerListing, listLedger } from './entries.js';
-import { HASH_BYTES, type RowHashes } from './row-hashes.js';
-import { type Change, type LedgerBatch, readRows, recordBytes, type Section, timeOf } from './rows-object.js';
+import type { RowHashes } from './row-hashes.js';
+import {
+  type Change,
+  HASH_BYTES,
+  type LedgerBatch,
+  readRows,
+  recordBytes,
+  type Section,
+  timeOf,
+} from './rows-object.js';
 
 const WIDTH = 16;
 

@@ -5,9 +5,7 @@ import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { Field } from '../fields.js';
 import { HashTable } from '../hash-table.js';
-
-/** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
-export const HASH_BYTES = 16;
+import { checksum, HASH_BYTES, recordBytes } from './rows-object.js';
 
 /**
  * The hash of what a row sends. Two rows have the same hash if the same cells reach the service: whatever the format of
@@ -102,7 +100,7 @@ export class RowHashes {
 
   constructor(isKeyed: boolean) {
     this.isKeyed = isKeyed;
-    this.#rowBytes = 1 + (isKeyed ? 2 : 1) * HASH_BYTES;
+    this.#rowBytes = 1 + recordBytes(isKeyed);
   }
 
   /** @throws DamagedError if the bytes are not exactly those that `encode` gave for `rows` rows */
@@ -160,9 +158,7 @@ export class RowHashes {
     const blocks = this.#blocks.map((block, at) =>
       block.subarray(0, Math.min(BLOCK_ROWS, this.#rows - at * BLOCK_ROWS) * this.#rowBytes),
     );
-    const checksum = Buffer.alloc(4);
-    checksum.writeUInt32LE(blocks.reduce((crc, block) => crc32(block, crc), 0));
-    return [...blocks, checksum];
+    return [...blocks, checksum(blocks.reduce((crc, block) => crc32(block, crc), 0))];
   }
 
   #offset(row: number): number {

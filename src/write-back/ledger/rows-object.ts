@@ -3,7 +3,6 @@ import { damagedObject } from '../../lake/damaged-error.js';
 import { checkLayout, LAYOUT_VERSION } from '../../lake/documents/lake-layout.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { HASH_BYTES } from './row-hashes.js';
 
 /**
  * What one entry of the ledger says about a row. The numbers of all entries are added up, so their order does not matter.
@@ -45,6 +44,9 @@ interface RowsHeader {
   readonly layout: number;
   readonly sections: readonly Section[];
 }
+
+/** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
+export const HASH_BYTES = 16;
 
 export function recordBytes(isKeyed: boolean): number {
   return (isKeyed ? 2 : 1) * HASH_BYTES;

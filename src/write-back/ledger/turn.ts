@@ -174,28 +174,25 @@ export class Turn {
   readonly claim: number | null;
   /** The object that ends the turn; `null` if no row is sent. */
   readonly fence: ObjectKey | null;
-  readonly #chunks: ReadonlySet<number> | null;
-  readonly #verdicts: readonly TurnVerdict[];
-  readonly #rows: Buffer | null;
+  readonly #file: TurnFile | null;
+  readonly #rows: Buffer;
 
   /** @param file `null` for a batch whose rows are not looked up: all rows are sent */
   constructor(resource: WritableResource, file: TurnFile | null) {
     this.claim = file?.claim ?? null;
     this.fence = this.claim === null ? null : fenceKey(resource, this.claim);
-    this.#chunks = file === null ? null : new Set(file.chunks);
-    this.#verdicts = file?.verdicts ?? [];
-    const rows = file?.rows ?? null;
-    this.#rows = rows === null ? null : Buffer.from(rows, 'base64');
+    this.#file = file;
+    this.#rows = Buffer.from(file?.rows ?? '', 'base64');
   }
 
   /** Why a row is not sent; `null` if it may be. @param row its number in the input, from 1 */
   verdictOf(row: number): TurnVerdict | null {
-    const number = this.#rows?.readUInt16LE(2 * (row - 1)) ?? 0;
-    return number === 0 ? null : this.#verdicts[number - 1]!;
+    const number = this.#rows.length === 0 ? 0 : this.#rows.readUInt16LE(2 * (row - 1));
+    return number === 0 ? null : this.#file!.verdicts[number - 1]!;
   }
 
   /** Whether a chunk of the plan has rows to send. */
   sends(chunk: number): boolean {
-    return this.#chunks === null || this.#chunks.has(chunk);
+    return this.#file === null || this.#file.chunks.includes(chunk);
   }
 }

@@ -14,9 +14,9 @@ export function classifyStatus(status: number, mapping: ErrorMapping): StatusCla
   if (mapping.refused.includes(status)) return 'refused';
   if (mapping.transient.includes(status)) return 'transient';
   if (status === 404) return 'not-found';
-  const pattern = statusClassPattern(status);
-  if (pattern !== null && mapping.refused.includes(pattern)) return 'refused';
-  if (pattern !== null && mapping.transient.includes(pattern)) return 'transient';
+  const pattern = `${Math.floor(status / 100)}xx` as StatusPattern;
+  if (mapping.refused.includes(pattern)) return 'refused';
+  if (mapping.transient.includes(pattern)) return 'transient';
   if (status >= 300 && status < 400) return 'redirect';
   // Not an HTTP status: it comes from a proxy and not from the service.
   if (status < 200 || status > 599) return 'transient';
@@ -26,12 +26,6 @@ export function classifyStatus(status: number, mapping: ErrorMapping): StatusCla
 /** Whether a status is a 2xx. */
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
-}
-
-function statusClassPattern(status: number): StatusPattern | null {
-  if (status >= 400 && status < 500) return '4xx';
-  if (status >= 500 && status < 600) return '5xx';
-  return null;
 }
 
 /** What a response means, and why. */

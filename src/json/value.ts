@@ -15,19 +15,29 @@ const MAX_DEPTH = 16;
 /** Reads the value at the scanner's position. @throws SyntaxError */
 export function readValue(scanner: JsonScanner, depth = 0): JsonValue {
   const code = scanner.peek();
-  if (code === 0x7b || code === 0x5b) {
-    if (depth === MAX_DEPTH) {
-      scanner.skip();
-      return { kind: 'null' };
-    }
-    return code === 0x7b ? readObject(scanner, depth) : readArray(scanner, depth);
+  const kind = WORDS[code];
+  if (kind !== undefined) {
+    scanner.word(kind);
+    return { kind };
   }
   if (code === 0x22) return { kind: 'string', text: fromByteString(scanner.string()) };
-  if (code === 0x74) return word(scanner, 'true');
-  if (code === 0x66) return word(scanner, 'false');
-  if (code === 0x6e) return word(scanner, 'null');
-  return { kind: 'number', literal: scanner.number() };
+  if (code !== 0x7b && code !== 0x5b) return { kind: 'number', literal: scanner.number() };
+  if (depth === MAX_DEPTH) {
+    scanner.skip();
+    return { kind: 'null' };
+  }
+  if (code === 0x5b) {
+    const items: JsonValue[] = [];
+    for (const _ of scanner.items()) items.push(readValue(scanner, depth + 1));
+    return { kind: 'array', items };
+  }
+  const members = new Map<string, JsonValue>();
+  for (const [name] of scanner.members()) members.set(fromByteString(name), readValue(scanner, depth + 1));
+  return { kind: 'object', members };
 }
+
+/** By their first characters. */
+const WORDS: Readonly<Record<number, 'true' | 'false' | 'null'>> = { 116: 'true', 102: 'false', 110: 'null' };
 
 /** The value at a JSON pointer (RFC 6901); `null` if there is none. */
 export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | null {
@@ -40,21 +50,4 @@ export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | n
     else return null;
   }
   return found ?? null;
-}
-
-function word(scanner: JsonScanner, kind: 'true' | 'false' | 'null'): JsonValue {
-  scanner.word(kind);
-  return { kind };
-}
-
-function readObject(scanner: JsonScanner, depth: number): JsonValue {
-  const members = new Map<string, JsonValue>();
-  for (const [name] of scanner.members()) members.set(fromByteString(name), readValue(scanner, depth + 1));
-  return { kind: 'object', members };
-}
-
-function readArray(scanner: JsonScanner, depth: number): JsonValue {
-  const items: JsonValue[] = [];
-  for (const _ of scanner.items()) items.push(readValue(scanner, depth + 1));
-  return { kind: 'array', items };
 }

@@ -9,7 +9,7 @@ import {
   type FixedTypes,
   parquetLibrary,
   type TableTask,
-  tablePrefix,
+  tableKeys,
 } from '../../src/table/index.js';
 import { finalFailure } from './failures.js';
 
@@ -75,14 +75,14 @@ export async function checkTableCanBePurged(
 ): Promise<void> {
   if (tables !== null) await parquetLibrary();
   if (tables !== null && isPublished) return;
-  for await (const _ of store.list(tablePrefix(resource))) {
+  for await (const _ of store.list(tableKeys(resource).prefix)) {
     const [why, remedy] =
       tables === null
         ? ['tables.format is none', 'Set tables.format to delta, or remove the folder']
         : [`${pointerKey(resource)} is missing`, 'Restore it, or remove the folder'];
     throw finalFailure(
       'Configuration',
-      `${resource}: the lake has a table at ${tablePrefix(resource)}, but ${why}, so the purge cannot remove ` +
+      `${resource}: the lake has a table at ${tableKeys(resource).prefix}, but ${why}, so the purge cannot remove ` +
         `the record from it. Nothing was changed. ${remedy}, and run the purge again.`,
     );
   }

@@ -6,7 +6,7 @@ import { type Column, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
-import { type Encoder, encoderOf } from './rules/encode.js';
+import { encoderOf } from './rules/encode.js';
 import type { FixedTypes } from './rules/table-columns.js';
 
 export interface ValuesToCheck {
@@ -27,10 +27,10 @@ export interface ValuesToCheck {
  */
 export async function checkValues(store: ObjectStore, input: ValuesToCheck): Promise<void> {
   const unfit = new Map<string, Unfit>();
-  const checks = input.columns.flatMap(({ name }, at): ColumnCheck[] => {
+  const checks = input.columns.flatMap(({ name }, at) => {
     const type = Object.hasOwn(input.types, name) ? input.types[name] : undefined;
     if (type === undefined || type === 'string') return [];
-    return [{ name, type, at: META_COLUMNS.length + at, encode: encoderOf(type, 'all') }];
+    return [{ name, type, inRow: META_COLUMNS.length + at, encode: encoderOf(type, 'all') }];
   });
   if (checks.length === 0) return;
   const decode = cellDecoder(input.csv);
@@ -39,8 +39,8 @@ export async function checkValues(store: ObjectStore, input: ValuesToCheck): Pro
     for await (const rows of readPartRows(store, part, { compression, signal: input.signal })) {
       for (const row of rows) {
         const cells = readRow(row, delimiter);
-        for (const { name, type, at, encode } of checks) {
-          const cell = cells[at] ?? null;
+        for (const { name, type, inRow, encode } of checks) {
+          const cell = cells[inRow] ?? null;
           if (cell === null || encode(decode === null ? cell : decode(cell)) !== undefined) continue;
           unfit.set(name, { name, type, count: 1 + (unfit.get(name)?.count ?? 0) });
         }
@@ -48,12 +48,4 @@ export async function checkValues(store: ObjectStore, input: ValuesToCheck): Pro
     }
   }
   if (unfit.size > 0) throw new TableError(unfitMessage(input.resource, [...unfit.values()]));
-}
-
-interface ColumnCheck {
-  readonly name: string;
-  readonly type: string;
-  /** Position in a row. */
-  readonly at: number;
-  readonly encode: Encoder;
 }

@@ -17,7 +17,7 @@ import {
   PROTOCOL,
   rowsOf,
 } from './log/actions.js';
-import { commitKey } from './log/paths.js';
+import { tableKeys } from './log/paths.js';
 import { shownParameters, type TableState, txnVersion } from './log/table-state.js';
 import {
   decodeSchema,
@@ -108,7 +108,7 @@ export async function commitState(
   ];
   // A replaced attempt stops here. If its request is in flight already, the commit is the one that this attempt repeats.
   signal.throwIfAborted();
-  const key = commitKey(resource, state.version + 1);
+  const key = tableKeys(resource).commit(state.version + 1);
   const outcome = await writeIfUnchanged(store, key, encodeCommit(actions), 'absent');
   if (outcome === 'conflict') return { kind: 'conflict' };
   const base = {

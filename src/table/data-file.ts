@@ -8,7 +8,7 @@ import { checkObject } from '../lake/store/digest.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { Unfit } from './errors.js';
 import { type AddFile, PART_TAG } from './log/actions.js';
-import { dataFileName, dataFileStem, dataKey } from './log/paths.js';
+import { dataFileName, dataFileStem, tableKeys } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
 import { convertPart } from './parquet/convert-part.js';
 import { parquetLibrary } from './parquet/library.js';
@@ -77,7 +77,7 @@ export async function writeFile(
         csv,
         columns: ofPart.map((column) => ({ ...column, kind: kinds.get(column.name) ?? 'text' })),
       },
-      keyOf: (inFile) => dataKey(resource, pathOf(inFile)),
+      keyOf: (inFile) => tableKeys(resource).data(pathOf(inFile)),
     });
     columns = widened(columns, ofPart, types);
     if (outcome === 'widened' || file === null) continue;
@@ -88,18 +88,12 @@ export async function writeFile(
   }
 }
 
-interface InFile extends FileTypes {
-  readonly path: string;
-  /** Bytes. */
-  readonly size: number;
-}
-
 /** @param ofPart the table's columns that the part has */
 function newFile(
   { now }: FilesInput,
   part: PublishedPart,
   ofPart: readonly TableColumn[],
-  { path, size, types, unfit }: InFile,
+  { path, size, types, unfit }: FileTypes & Pick<AddFile, 'path' | 'size'>,
 ): NewFile {
   return {
     add: {
@@ -128,7 +122,7 @@ async function findWritten(
   const ofPart = inPart(input, start);
   for (const [path, size] of sizes) {
     if (!path.startsWith(stem)) continue;
-    const footer = await readFileTypes(store, { key: dataKey(resource, path), bytes: size }, signal);
+    const footer = await readFileTypes(store, { key: tableKeys(resource).data(path), bytes: size }, signal);
     if (footer?.types.length !== ofPart.length) continue;
     const { types, unfit } = footer;
     if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;

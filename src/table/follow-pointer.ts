@@ -8,7 +8,7 @@ import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit, unfitWarning } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
-import { tablePrefix } from './log/paths.js';
+import { tableKeys } from './log/paths.js';
 import { readDamagedTable, type Table } from './log/read-table.js';
 import { pendingStates } from './states-to-commit.js';
 
@@ -85,7 +85,9 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
       }
       if (outcome.kind === 'conflict') {
         if (++conflicts === MAX_CONFLICTS)
-          throw new Error(`${store.url}/${tablePrefix(resource)}: another program keeps writing the table`);
+          throw new Error(
+            `${store.url}/${tableKeys(resource).prefix}: another program keeps writing the table`,
+          );
         break;
       }
       base = outcome.base;
@@ -107,7 +109,7 @@ function rewrittenWarning(damage: string, version: number): string {
 function checkProtocol({ store, resource }: TableTask, { state: { protocol } }: Table): void {
   if (protocol === null || !isUpgraded(protocol)) return;
   throw new TableError(
-    `${store.url}/${tablePrefix(resource)} ${upgradedText(protocol)}. Remove the folder, and the next run writes a new table.`,
+    `${store.url}/${tableKeys(resource).prefix} ${upgradedText(protocol)}. Remove the folder, and the next run writes a new table.`,
   );
 }
 
@@ -130,7 +132,7 @@ async function checkParts(task: TableTask, { state }: Table): Promise<void> {
   const snapshot = await readManifestVersion(store, pointer.snapshot, pointer.manifests.snapshot);
   if (snapshot !== null && state.holdsParts(snapshot.manifest.parts)) return;
   throw new TableError(
-    `${store.url}/${tablePrefix(resource)}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
+    `${store.url}/${tableKeys(resource).prefix}: version ${state.version} does not have the parts of ${pointer.snapshot}, so ` +
       'it may still have the purged record. Another program may have written to the table. Run the purge again.',
   );
 }

@@ -2,7 +2,7 @@ export { checkValues } from './check-values.js';
 export type { TableTask } from './commit-state.js';
 export { TableError } from './errors.js';
 export { type Followed, followPointer, followPointerAndForget } from './follow-pointer.js';
-export { dataKey, tablePrefix } from './log/paths.js';
+export { tableKeys } from './log/paths.js';
 export { readTableColumns } from './log/read-table.js';
 export { parquetLibrary } from './parquet/library.js';
 export {

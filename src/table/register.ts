@@ -15,7 +15,7 @@ import {
 } from '../lake/ddl/names-and-quotes.js';
 import { sparkSetup } from '../lake/ddl/spark.js';
 import { DIALECTS } from '../lake/ddl/statements.js';
-import { tablePrefix } from './log/paths.js';
+import { tableKeys } from './log/paths.js';
 import type { TableColumn } from './rules/table-columns.js';
 
 interface TableToRegister {
@@ -87,7 +87,7 @@ const spark: RegisterEngine = {
 const clickhouse: RegisterEngine = {
   register: (table) => {
     const isFolder = table.lake.url.startsWith('file:');
-    const url = `${s3Address(table.lake)}/${tablePrefix(table.resource)}`;
+    const url = `${s3Address(table.lake)}/${tableKeys(table.resource).prefix}`;
     const options = isFolder
       ? [`path = ${chString(pathOf(table))}`]
       : // Credentials of the server's configuration do not apply to a named collection (ClickHouse 26.9).
@@ -133,7 +133,7 @@ const snowflake: RegisterEngine = {
   register: (table) => ({
     sql:
       `CREATE ICEBERG TABLE IF NOT EXISTS ${table.name}\n  EXTERNAL_VOLUME = '${lakeName(table.lake)}'\n  CATALOG = 'worktrack_delta'\n` +
-      `  BASE_LOCATION = ${sqlString(tablePrefix(table.resource))}\n  AUTO_REFRESH = TRUE`,
+      `  BASE_LOCATION = ${sqlString(tableKeys(table.resource).prefix)}\n  AUTO_REFRESH = TRUE`,
   }),
 };
 
@@ -155,7 +155,7 @@ const REGISTER: Readonly<Record<DeltaDialect, RegisterEngine>> = {
 
 /** URL of a table's folder, without a slash at the end. */
 function urlOf({ lake, resource }: TableToRegister): string {
-  return `${lake.url}/${tablePrefix(resource).replace(/\/$/, '')}`;
+  return `${lake.url}/${tableKeys(resource).prefix.replace(/\/$/, '')}`;
 }
 
 /** Path of a table in a folder, or its URL. */
@@ -187,13 +187,8 @@ export interface RegisterInput {
  * const columns = await readTableColumns(store, 'tasks');
  * const statements = registerStatements({ dialect: 'duckdb', lake, resource: 'tasks', columns });
  */
-export function registerStatements({
-  dialect,
-  lake,
-  resource,
-  table = resource,
-  columns,
-}: RegisterInput): Statement[] {
+export function registerStatements(input: RegisterInput): Statement[] {
+  const { dialect, lake, resource, table = resource, columns } = input;
   const { only, setup, register } = REGISTER[dialect];
   if (only !== undefined && !lake.url.startsWith('s3://'))
     throw new RangeError(

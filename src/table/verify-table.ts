@@ -7,29 +7,25 @@ import type { VerifyOptions } from '../lake/verify/read-runs.js';
 import { type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
 import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
-import { dataKey, tablePrefix } from './log/paths.js';
+import { tableKeys } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/table-state.js';
+
+/** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
+interface TableProblem {
+  /** A sentence. */
+  readonly text: string;
+  readonly repairedBy: 'export' | 'purge' | 'removal';
+}
 
 /**
  * Checks that the newest version of a table shows the snapshot in `latest.json`, has its number of rows, and names files that
  * exist with their size. It reads the log and a listing, not the files. A run publishes before its table follows, so a
  * table that does not show the run yet is read a second time.
  *
- * @returns the problems, as sentences @throws StoreError if the store fails
+ * @throws StoreError if the store fails
  */
-export async function checkTable(store: ObjectStore, resource: string): Promise<string[]> {
-  return (await findTableProblems(store, resource)).map(({ text }) => text);
-}
-
-/** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
-interface TableProblem {
-  readonly text: string;
-  readonly repairedBy: 'export' | 'purge' | 'removal';
-}
-
-/** As `checkTable`, with what repairs each problem. */
-async function findTableProblems(store: ObjectStore, resource: string): Promise<TableProblem[]> {
+export async function checkTable(store: ObjectStore, resource: string): Promise<TableProblem[]> {
   try {
     const first = await readBoth(store, resource);
     const both = first === null || isShown(first) ? first : await readBoth(store, resource);
@@ -70,7 +66,7 @@ async function problemsOf(
 ): Promise<TableProblem[]> {
   const { pointer, state } = both;
   const { runId, amendedBy } = pointer;
-  const at = tablePrefix(resource);
+  const at = tableKeys(resource).prefix;
   const table = `${at} version ${state.version}`;
   if (state.version < 0)
     return [byExport(`${at} does not exist yet, although tables.format is delta. The next run writes it`)];
@@ -108,7 +104,7 @@ function byExport(text: string): TableProblem {
 
 function upgradeProblems({ protocol }: TableState, resource: string): TableProblem[] {
   if (protocol === null || !isUpgraded(protocol)) return [];
-  const text = `${tablePrefix(resource)} ${upgradedText(protocol)}, so runs do not write to it`;
+  const text = `${tableKeys(resource).prefix} ${upgradedText(protocol)}, so runs do not write to it`;
   return [{ text, repairedBy: 'removal' }];
 }
 
@@ -121,7 +117,7 @@ function fileProblems(
     const bytes = sizes.get(path);
     if (bytes === size) return [];
     const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${size}`;
-    return [`${dataKey(resource, path)}, which version ${version} of the table names, ${what}`];
+    return [`${tableKeys(resource).data(path)}, which version ${version} of the table names, ${what}`];
   });
 }
 
@@ -136,16 +132,14 @@ function fileProblems(
  */
 export async function verifyResource(
   store: ObjectStore,
-  {
-    tables,
-    resources = [],
-  }: Pick<ConnectionSettings, 'tables'> & Partial<Pick<ConnectionSettings, 'resources'>>,
+  connection: Pick<ConnectionSettings, 'tables'> & Partial<Pick<ConnectionSettings, 'resources'>>,
   resource: string,
   options: VerifyOptions = {},
 ): Promise<VerifyReport> {
+  const { tables, resources = [] } = connection;
   const checks = resources.find(({ name }) => name === resource)?.checks;
   const report = await verifySnapshot(store, resource, { checks, ...options });
-  const found = tables === null ? [] : await findTableProblems(store, resource);
+  const found = tables === null ? [] : await checkTable(store, resource);
   if (found.length === 0) return report;
   const problems = [...report.problems, ...found.map(({ text }) => text)];
   const recovery = [...report.recovery, ...recoveryOfTable(resource, found, report)];
@@ -161,18 +155,12 @@ function recoveryOfTable(
   const isOf = (by: TableProblem['repairedBy']): boolean => found.some(({ repairedBy }) => repairedBy === by);
   if (isOf('removal'))
     return [
-      `remove the folder ${tablePrefix(resource)}; the next export then writes a new table: worktrack export`,
+      `remove the folder ${tableKeys(resource).prefix}; the next export then writes a new table: worktrack export`,
     ];
-  return [
-    ...(isOf('purge')
-      ? [`repeat the purge of the record: worktrack purge --resource ${resource} --key KEY`]
-      : []),
-    ...(isOf('export')
-      ? [
-          earlier === null
-            ? 'the next export repairs the table: worktrack export'
-            : 'once the snapshot is intact again, the next export repairs the table: worktrack export',
-        ]
-      : []),
-  ];
+  const steps: string[] = [];
+  if (isOf('purge'))
+    steps.push(`repeat the purge of the record: worktrack purge --resource ${resource} --key KEY`);
+  const when = earlier === null ? '' : 'once the snapshot is intact again, ';
+  if (isOf('export')) steps.push(`${when}the next export repairs the table: worktrack export`);
+  return steps;
 }

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { dataKey, readTableColumns } from '../../src/table/index.js';
+import { readTableColumns, tableKeys } from '../../src/table/index.js';
 import { readTable } from '../../src/table/log/read-table.js';
 
 /** The rows of a resource's table, by the name of the column in the snapshot, as the library hyparquet reads its files. */
@@ -13,7 +13,7 @@ export async function readTableRows(
   const columns = (await readTableColumns(store, resource)) ?? [];
   const rows: Record<string, unknown>[] = [];
   for (const { path } of state.files.values()) {
-    const bytes = await store.read(dataKey(resource, path));
+    const bytes = await store.read(tableKeys(resource).data(path));
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
     const found = await parquetReadObjects({
       ...{ file, metadata: parquetMetadata(file) },

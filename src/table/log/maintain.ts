@@ -9,15 +9,7 @@ import {
   hintOf,
   versionIn,
 } from './checkpoint.js';
-import {
-  checkpointKey,
-  commitKey,
-  dataKey,
-  type LogObject,
-  lastCheckpointKey,
-  tablePrefix,
-  versionOfDataFile,
-} from './paths.js';
+import { type LogObject, tableKeys, versionOfDataFile } from './paths.js';
 import type { Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 
@@ -47,7 +39,7 @@ export async function maintainTable(
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
   signal.throwIfAborted();
   const unused = garbage(state, await listDataFiles(store, resource), since);
-  const files = await store.remove(unused.map((path) => dataKey(resource, path)));
+  const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.
   const outdated = outdatedLog(log, since, state.shown?.version);
@@ -84,9 +76,9 @@ export async function forgetEarlierVersions(
     log.filter(({ version }) => version < (state.shown?.version ?? state.version)),
   );
   signal.throwIfAborted();
-  const files = await store.remove(unused.map((path) => dataKey(resource, path)));
+  const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
   // An unfinished upload can hold what earlier versions held.
-  const { refused: said } = await store.abortUploads(tablePrefix(resource));
+  const { refused: said } = await store.abortUploads(tableKeys(resource).prefix);
   const uploads =
     said === null
       ? ALL_REMOVED
@@ -105,7 +97,7 @@ export async function listDataFiles(store: ObjectStore, resource: string): Promi
 /** Sizes of all objects of a table outside its log, in bytes, by path. */
 export async function listSizes(store: ObjectStore, resource: string): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
-  const prefix = tablePrefix(resource);
+  const prefix = tableKeys(resource).prefix;
   for await (const { key, bytes } of store.list(prefix)) {
     const path = key.slice(prefix.length);
     if (!path.startsWith('_delta_log/')) sizes.set(path, bytes);
@@ -126,13 +118,13 @@ export async function writeCheckpoint(
   const { version } = state;
   const actions = checkpointActions(state, since);
   const body = await encodeCheckpoint(actions);
-  await store.write(checkpointKey(resource, version), body);
+  await store.write(tableKeys(resource).checkpoint(version), body);
   await writeHint(store, resource, hintOf(state, actions.length, body.length));
 }
 
 /** Makes `_last_checkpoint` name this checkpoint, unless it names a later one. */
 async function writeHint(store: ObjectStore, resource: string, hint: CheckpointHint): Promise<void> {
-  const key = lastCheckpointKey(resource);
+  const key = tableKeys(resource).lastCheckpoint;
   const text = Buffer.from(JSON.stringify(hint));
   const isNewer = (current: Buffer): boolean => versionIn(current) < hint.version;
   // Conditional, because a late write must not name an earlier checkpoint, which may be gone.
@@ -141,10 +133,10 @@ async function writeHint(store: ObjectStore, resource: string, hint: CheckpointH
 }
 
 function removeLog(store: ObjectStore, resource: string, objects: readonly LogObject[]): Promise<Removal> {
-  const keyOf = { commit: commitKey, checkpoint: checkpointKey };
+  const keys = tableKeys(resource);
   // Oldest first, so that what is left of an interrupted removal has no gap.
   const inOrder = [...objects].sort((a, b) => a.version - b.version);
-  return store.remove(inOrder.map(({ kind, version }) => keyOf[kind](resource, version)));
+  return store.remove(inOrder.map(({ kind, version }) => keys[kind](version)));
 }
 
 /**

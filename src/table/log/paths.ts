@@ -3,33 +3,22 @@ import type { ObjectKey } from '../../core/brands.js';
 
 /** The names of a table's objects (PROTOCOL.md, "File Types"). Keys are relative to the lake's root. */
 
-/** Prefix of all objects of a resource's table. */
-export function tablePrefix(resource: string): string {
-  return `${resource}/table/`;
-}
-
-export function logPrefix(resource: string): string {
-  return `${tablePrefix(resource)}_delta_log/`;
-}
-
-export function commitKey(resource: string, version: number): ObjectKey {
-  return `${logPrefix(resource)}${padded(version)}.json` as ObjectKey;
-}
-
-export function checkpointKey(resource: string, version: number): ObjectKey {
-  return `${logPrefix(resource)}${padded(version)}.checkpoint.parquet` as ObjectKey;
-}
-
-export function lastCheckpointKey(resource: string): ObjectKey {
-  return `${logPrefix(resource)}_last_checkpoint` as ObjectKey;
-}
-
-export function dataKey(resource: string, path: string): ObjectKey {
-  return `${tablePrefix(resource)}${path}` as ObjectKey;
-}
-
-function padded(version: number): string {
-  return String(version).padStart(20, '0');
+/** The objects of a resource's table. */
+export function tableKeys(resource: string) {
+  const prefix = `${resource}/table/`;
+  const log = `${prefix}_delta_log/`;
+  const numbered = (version: number, type: string) =>
+    `${log}${String(version).padStart(20, '0')}.${type}` as ObjectKey;
+  return {
+    /** Of all objects. */
+    prefix,
+    /** Of the objects of the log. */
+    log,
+    commit: (version: number) => numbered(version, 'json'),
+    checkpoint: (version: number) => numbered(version, 'checkpoint.parquet'),
+    lastCheckpoint: `${log}_last_checkpoint` as ObjectKey,
+    data: (path: string) => `${prefix}${path}` as ObjectKey,
+  };
 }
 
 /** An object of the log. */

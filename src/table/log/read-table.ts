@@ -4,14 +4,7 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
-import {
-  checkpointKey,
-  commitKey,
-  type LogObject,
-  lastCheckpointKey,
-  logPrefix,
-  parseLogName,
-} from './paths.js';
+import { type LogObject, parseLogName, tableKeys } from './paths.js';
 import { type Shown, shownBy, TableState } from './table-state.js';
 
 const READS_AT_ONCE = 8;
@@ -43,7 +36,7 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
   if (hasHint && !(await isHintRight(store, resource, checkpointed)))
-    throw damagedObject(lastCheckpointKey(resource), 'the checkpoint in it is missing');
+    throw damagedObject(tableKeys(resource).lastCheckpoint, 'the checkpoint in it is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
@@ -53,7 +46,7 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
   for (const [at, version] of commits.entries()) {
     if (version !== state.version + 1)
       throw damagedObject(
-        commitKey(resource, state.version + 1),
+        tableKeys(resource).commit(state.version + 1),
         'it is missing, although later commits exist',
       );
     state = state.after(version, bodies[at]!);
@@ -66,22 +59,15 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
  * Commits and checkpoints in the log, and whether `_last_checkpoint` exists. `checkpointed`: versions with a checkpoint of any kind,
  * also one that only other programs write.
  */
-async function listLog(
-  store: ObjectStore,
-  resource: string,
-): Promise<{
-  readonly log: readonly LogObject[];
-  readonly hasHint: boolean;
-  readonly checkpointed: ReadonlySet<number>;
-}> {
+async function listLog(store: ObjectStore, resource: string) {
   const log: LogObject[] = [];
-  const prefix = logPrefix(resource);
+  const prefix = tableKeys(resource).log;
   const checkpointed = new Set<number>();
   let hasHint = false;
   for await (const { key, modifiedAt } of store.list(prefix)) {
     const name = parseLogName(key.slice(prefix.length));
     if (name !== null) log.push({ ...name, modifiedAt });
-    hasHint ||= key === lastCheckpointKey(resource);
+    hasHint ||= key === tableKeys(resource).lastCheckpoint;
     const version = /^(\d{20})\.checkpoint\./.exec(key.slice(prefix.length))?.[1];
     if (version !== undefined) checkpointed.add(Number(version));
   }
@@ -117,14 +103,16 @@ async function isHintRight(
   const hinted = await hintedVersion(store, resource);
   if (checkpointed.has(hinted)) return true;
   // Another writer may have written both since the listing.
-  const prefix = checkpointKey(resource, hinted).replace(/parquet$/, '');
+  const prefix = tableKeys(resource)
+    .checkpoint(hinted)
+    .replace(/parquet$/, '');
   for await (const _ of store.list(prefix)) return hinted >= 0;
   return false;
 }
 
 /** The version in `_last_checkpoint`; -1 if there is none. Readers may begin at it. */
 async function hintedVersion(store: ObjectStore, resource: string): Promise<number> {
-  const found = await store.readIfExists(lastCheckpointKey(resource));
+  const found = await store.readIfExists(tableKeys(resource).lastCheckpoint);
   return found === null ? -1 : versionIn(found.body);
 }
 
@@ -150,7 +138,7 @@ async function readCheckpoint(
   commits: ReadonlySet<number>,
 ): Promise<Pick<Table, 'state' | 'hint'>> {
   if (version === -1) return { state: new TableState(), hint: null };
-  const key = checkpointKey(resource, version);
+  const key = tableKeys(resource).checkpoint(version);
   const body = await store.read(key);
   const actions = await decodeCheckpoint(body).catch((cause: unknown) => {
     if (cause instanceof Error && cause.name === 'ConfigurationError') throw cause;
@@ -165,7 +153,7 @@ async function readCheckpoint(
 }
 
 async function readCommit(store: ObjectStore, resource: string, version: number): Promise<Action[]> {
-  const key = commitKey(resource, version);
+  const key = tableKeys(resource).commit(version);
   const body = await store.read(key);
   try {
     return decodeCommit(body);

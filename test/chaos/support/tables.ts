@@ -6,7 +6,7 @@ import { readChain } from '../../../src/lake/published/chain.js';
 import { checkTable } from '../../../src/table/index.js';
 import { decodeCommit } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { commitKey } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { readPointer } from '../../support/snapshot.js';
 import type { World } from './world.js';
@@ -71,7 +71,7 @@ export async function checkVersions(world: World, resource: string): Promise<num
   const { state } = await readTable(store, resource);
   const shown: (string | undefined)[] = [];
   for (let version = 0; version <= state.version; version++) {
-    const actions = decodeCommit(await store.read(commitKey(resource, version)));
+    const actions = decodeCommit(await store.read(tableKeys(resource).commit(version)));
     shown.push(actions.find(({ commitInfo }) => commitInfo !== undefined)?.commitInfo?.userMetadata);
   }
   const runs = await publishedRuns(world, resource);
@@ -91,5 +91,7 @@ export async function checkCaughtUp(world: World, resource: string): Promise<voi
   const missing = await checkVersions(world, resource);
   const problems = await checkTable(world.store, resource);
   if (missing > 0 || problems.length > 0)
-    throw new Error(`${resource}: ${missing} runs have no version; ${problems.join('; ')}`);
+    throw new Error(
+      `${resource}: ${missing} runs have no version; ${problems.map(({ text }) => text).join('; ')}`,
+    );
 }

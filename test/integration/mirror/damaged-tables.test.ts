@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { checkTable } from '../../../src/table/index.js';
 import { CHECKPOINT_EVERY } from '../../../src/table/log/checkpoint.js';
-import { checkpointKey, commitKey, lastCheckpointKey } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/table/log/paths.js';
 import { type DuckDbDelta, deltaQuery, startDuckDbDelta } from '../../support/duckdb-delta.js';
 import { expectTable } from '../../support/expect-table.js';
 import { idOf } from '../../support/mirrored.js';
@@ -43,9 +43,9 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
   };
 
   it.each([
-    ['the first commit', 3, () => remove(commitKey('tasks', 0))],
-    ['a commit in the middle', 4, () => remove(commitKey('tasks', 2))],
-    ['all early commits', 4, () => remove(...[0, 1, 2].map((version) => commitKey('tasks', version)))],
+    ['the first commit', 3, () => remove(tableKeys('tasks').commit(0))],
+    ['a commit in the middle', 4, () => remove(tableKeys('tasks').commit(2))],
+    ['all early commits', 4, () => remove(...[0, 1, 2].map((version) => tableKeys('tasks').commit(version)))],
     [
       'everything before the newest commit',
       4,
@@ -57,24 +57,24 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
       () =>
         removeAll(
           'tasks/table/_delta_log/',
-          (key) => key === lastCheckpointKey('tasks') || key.endsWith('11.json'),
+          (key) => key === tableKeys('tasks').lastCheckpoint || key.endsWith('11.json'),
         ),
     ],
     [
       'the whole log but the name of its checkpoint',
       CHECKPOINT_EVERY + 2,
-      () => removeAll('tasks/table/_delta_log/', (key) => key === lastCheckpointKey('tasks')),
+      () => removeAll('tasks/table/_delta_log/', (key) => key === tableKeys('tasks').lastCheckpoint),
     ],
-    ['the content of a commit', 3, () => garbage(commitKey('tasks', 1))],
+    ['the content of a commit', 3, () => garbage(tableKeys('tasks').commit(1))],
     [
       'the content of the checkpoint',
       CHECKPOINT_EVERY + 2,
-      () => garbage(checkpointKey('tasks', CHECKPOINT_EVERY - 1)),
+      () => garbage(tableKeys('tasks').checkpoint(CHECKPOINT_EVERY - 1)),
     ],
     [
       'the newest of two checkpoints',
       2 * CHECKPOINT_EVERY + 1,
-      () => remove(checkpointKey('tasks', 2 * CHECKPOINT_EVERY - 1)),
+      () => remove(tableKeys('tasks').checkpoint(2 * CHECKPOINT_EVERY - 1)),
     ],
     ['the whole table', 3, () => removeAll('tasks/table/')],
   ] as const)(
@@ -111,8 +111,8 @@ describe('a table that a lifecycle rule or a person has damaged', () => {
     await stack.startWorker();
     await nights(1);
     const upgrade = JSON.stringify({ protocol: { minReaderVersion: 3, minWriterVersion: 7 } });
-    await stack.store.write(commitKey('tasks', 1), Buffer.from(upgrade));
-    await remove(commitKey('tasks', 0));
+    await stack.store.write(tableKeys('tasks').commit(1), Buffer.from(upgrade));
+    await remove(tableKeys('tasks').commit(0));
     await stack.export();
     const { code, stdout } = await command('verify');
     expect(code).toBe(1);

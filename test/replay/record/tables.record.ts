@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { commitKey } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/table/log/paths.js';
 import { ran, record, stack, started } from './recorder.js';
 
 it('records a table that follows runs, a rollback and a purge, and a step that fails', async () => {
@@ -10,7 +10,7 @@ it('records a table that follows runs, a rollback and a purge, and a step that f
   });
   const first = (await stack.export()).runs[0]!.runId!;
   const created = stack.simulator.admin.create('time-entries', { startedAt: new Date().toISOString() });
-  const damaged = commitKey('time-entries', 1);
+  const damaged = tableKeys('time-entries').commit(1);
   await stack.store.write(damaged, Buffer.from('{"add":'));
   await stack.export();
   await stack.store.remove([damaged]);

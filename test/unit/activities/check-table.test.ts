@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkTableCanBePurged } from '../../../activities/shared/delta-table.js';
 import type { TableSettings } from '../../../src/core/settings.js';
-import { commitKey } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/table/log/paths.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
 const tables: TableSettings = { format: 'delta', types: {}, badValues: 'stop' };
@@ -10,7 +10,7 @@ describe('a purge', () => {
   const lake = temporaryLake();
 
   it('stops before it changes anything if it could not remove the record from the table', async () => {
-    await lake.store.write(commitKey('tasks', 0), Buffer.from('{}'));
+    await lake.store.write(tableKeys('tasks').commit(0), Buffer.from('{}'));
     const check = (settings: TableSettings | null, isPublished: boolean, resource = 'tasks') =>
       checkTableCanBePurged(lake.store, { resource, tables: settings, isPublished });
     await expect(check(tables, false)).rejects.toThrow(

@@ -5,7 +5,7 @@ import type { Manifest } from '../../../src/lake/documents/manifest.js';
 import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { dataFileName, dataKey } from '../../../src/table/log/paths.js';
+import { dataFileName, tableKeys } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { parquetLibrary } from '../../../src/table/parquet/library.js';
 import { PartConverter } from '../../../src/table/parquet/part-converter.js';
@@ -31,7 +31,7 @@ describe('the data files of a snapshot', () => {
     );
     converter.push(Buffer.from(TEXT));
     converter.end();
-    const key = dataKey(resource, dataFileName(0, { part: SHA, layout: 'earlier' }));
+    const key = tableKeys(resource).data(dataFileName(0, { part: SHA, layout: 'earlier' }));
     await lake.store.write(key, chunks);
   }
 

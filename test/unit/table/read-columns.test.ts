@@ -3,7 +3,7 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { readTableColumns } from '../../../src/table/index.js';
 import { type Action, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { checkpointKey, commitKey } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { encodeSchema, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { temporaryLake } from '../lake/data-plane.js';
@@ -30,7 +30,7 @@ describe('the columns of a table', () => {
   it('have the names of the snapshot, and aliases where Delta does not accept them', async () => {
     const { store } = lake;
     expect(await readTableColumns(store, 'absent')).toBeNull();
-    await store.write(commitKey('r', 0), encodeCommit(ACTIONS));
+    await store.write(tableKeys('r').commit(0), encodeCommit(ACTIONS));
     const expected = [
       ...['_run_id', '_synced_at', '_deleted_at', 'id'].map((name) => [name, name]),
       ...[
@@ -43,8 +43,8 @@ describe('the columns of a table', () => {
     expect(await read()).toEqual(expected);
     const state = new TableState().after(0, ACTIONS);
     const checkpoint = await encodeCheckpoint(checkpointActions(state, 0));
-    await store.write(checkpointKey('r', 0), checkpoint);
-    await store.write(commitKey('r', 0), Buffer.from('{"commitInfo":{}}\n'));
+    await store.write(tableKeys('r').checkpoint(0), checkpoint);
+    await store.write(tableKeys('r').commit(0), Buffer.from('{"commitInfo":{}}\n'));
     expect(await read()).toEqual(expected);
   });
 });

@@ -24,27 +24,21 @@ interface ResponseHead {
   readonly reason: string;
 }
 
-interface AnyResponse extends ResponseHead {
+/** 2xx with its whole body; any other status with the beginning of its body as text. */
+export type HttpResponse = ResponseHead & {
   /** The service's clock, in ms since the epoch. */
   readonly serviceDate: number | null;
-}
-
-interface SuccessResponse extends AnyResponse {
-  readonly kind: 'success';
-  readonly body: Body;
-}
-
-interface FailureResponse extends AnyResponse {
-  readonly kind: 'failure';
-  /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. */
-  readonly retryAfterMs: number | null;
-  readonly text: string;
-  /** Whether `text` is certainly the whole body. */
-  readonly isWhole: boolean;
-}
-
-/** 2xx with its whole body; any other status with the beginning of its body as text. */
-export type HttpResponse = SuccessResponse | FailureResponse;
+} & (
+    | { readonly kind: 'success'; readonly body: Body }
+    | {
+        readonly kind: 'failure';
+        /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. */
+        readonly retryAfterMs: number | null;
+        readonly text: string;
+        /** Whether `text` is certainly the whole body. */
+        readonly isWhole: boolean;
+      }
+  );
 
 /** Enough for any error message, in bytes; the rest of an error page is not read. */
 const MAX_ERROR_BYTES = 64 * 1024;

@@ -1,12 +1,6 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonScanner } from './scanner.js';
 
-/** Text that became JSON by repairs, and their number. */
-interface Repaired {
-  readonly text: ByteString;
-  readonly repairs: number;
-}
-
 const HEX = '0123456789abcdef';
 /** Numbers that JSON cannot write. Some libraries write them nevertheless. */
 const NO_NUMBER = /-?(?:NaN|Infinity)\b/y;
@@ -16,7 +10,7 @@ const NO_NUMBER = /-?(?:NaN|Infinity)\b/y;
  * characters, and `NaN`, `Infinity` and `-Infinity` become null. Null if there is nothing to repair, or if the text is not
  * JSON even then.
  */
-export function repairJson(json: ByteString): Repaired | null {
+export function repairJson(json: ByteString): { readonly text: ByteString; readonly repairs: number } | null {
   let out = '';
   let from = 0;
   let repairs = 0;

@@ -107,7 +107,7 @@ export class JsonScanner {
     this.pos = end + 1;
     const raw = this.text.slice(start, end) as ByteString;
     if (firstEscape === -1 || firstEscape >= end) return raw;
-    const decoded = decodeString(raw, start);
+    const decoded = decodeString(raw);
     this.replaced += decoded.replaced;
     return decoded.value;
   }

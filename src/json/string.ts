@@ -11,20 +11,13 @@ const SHORT: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-interface DecodedString {
-  readonly value: ByteString;
-  /** Number of lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/guarantees.md#values). */
-  readonly replaced: number;
-}
-
 /**
- * Decodes the escapes of a JSON string (RFC 8259 section 7).
+ * Decodes the escapes of a JSON string (RFC 8259 section 7), which `checkEscape` has accepted. `replaced`: number of lone
+ * surrogates, which UTF-8 cannot encode, replaced by U+FFFD (docs/explanation/guarantees.md#values).
  *
  * @param raw the text between the quotation marks
- * @param offset its offset in the body, for messages
- * @throws SyntaxError for an invalid escape
  */
-export function decodeString(raw: ByteString, offset = 0): DecodedString {
+export function decodeString(raw: ByteString): { readonly value: ByteString; readonly replaced: number } {
   let out = '';
   let from = 0;
   let replaced = 0;
@@ -33,12 +26,12 @@ export function decodeString(raw: ByteString, offset = 0): DecodedString {
     out += raw.slice(from, at);
     const kind = raw.charAt(at + 1);
     if (kind === 'u') {
-      const unit = hex4(raw, at + 2, offset);
+      const unit = hex4(raw, at + 2);
       let size = 6;
       if (unit < 0xd800 || unit > 0xdfff) {
         out += utf8(unit);
       } else {
-        const low = unit < 0xdc00 && raw.startsWith('\\u', at + 6) ? hex4(raw, at + 8, offset) : 0;
+        const low = unit < 0xdc00 && raw.startsWith('\\u', at + 6) ? hex4(raw, at + 8) : 0;
         if (low >= 0xdc00 && low <= 0xdfff) {
           out += utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
           size = 12;
@@ -49,9 +42,7 @@ export function decodeString(raw: ByteString, offset = 0): DecodedString {
       }
       from = at + size;
     } else {
-      const plain = SHORT[kind];
-      if (plain === undefined) throw new SyntaxError(`unknown escape in a string at byte ${offset + at}`);
-      out += plain;
+      out += SHORT[kind];
       from = at + 2;
     }
     at = raw.indexOf('\\', from);
@@ -62,16 +53,14 @@ export function decodeString(raw: ByteString, offset = 0): DecodedString {
 /** Checks the escape that begins with the backslash at `at`. @throws SyntaxError if it is not a JSON escape */
 export function checkEscape(text: ByteString, at: number): void {
   const kind = text.charAt(at + 1);
-  if (kind === 'u') hex4(text, at + 2, 0);
-  else if (SHORT[kind] === undefined) throw new SyntaxError(`unknown escape in a string at byte ${at}`);
+  if (kind === 'u' && !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6)))
+    throw new SyntaxError(`\\u without four hexadecimal digits at byte ${at + 2}`);
+  if (kind !== 'u' && SHORT[kind] === undefined)
+    throw new SyntaxError(`unknown escape in a string at byte ${at}`);
 }
 
-function hex4(raw: string, at: number, offset: number): number {
-  const digits = raw.slice(at, at + 4);
-  if (!/^[0-9a-fA-F]{4}$/.test(digits)) {
-    throw new SyntaxError(`\\u without four hexadecimal digits at byte ${offset + at}`);
-  }
-  return Number.parseInt(digits, 16);
+function hex4(raw: string, at: number): number {
+  return Number.parseInt(raw.slice(at, at + 4), 16);
 }
 
 /** Encodes a code point as UTF-8, one byte per character (RFC 3629 section 3). */

@@ -84,7 +84,6 @@ export interface FaultPlan {
 }
 
 interface RuleState {
-  readonly id: string;
   readonly rule: FaultRule;
   matched: number;
   hits: number;
@@ -107,14 +106,8 @@ export class FaultRules {
   add(rule: FaultRule): string {
     const id = `fault-${++this.#added}`;
     const chain = rule.fault.kind === 'cursor-expired' ? rule.fault.chain : undefined;
-    this.#rules.set(id, {
-      id,
-      rule,
-      matched: 0,
-      hits: 0,
-      remaining: rule.remaining ?? Number.POSITIVE_INFINITY,
-      chain,
-    });
+    const { remaining = Number.POSITIVE_INFINITY } = rule;
+    this.#rules.set(id, { rule, matched: 0, hits: 0, remaining, chain });
     return id;
   }
 
@@ -129,7 +122,7 @@ export class FaultRules {
 
   /** All rules with their number of applications, including those with none remaining. */
   list(): ActiveRule[] {
-    return [...this.#rules.values()].map(({ id, rule, hits, remaining }) => ({
+    return [...this.#rules].map(([id, { rule, hits, remaining }]) => ({
       ...rule,
       id,
       hits,

@@ -65,7 +65,7 @@ export async function writeFile(
       process.versions.zlib,
       inPart(input, start).map(({ alias, fixed }, at) => [alias, types[at], fixed]),
     ]);
-    return dataFileName(version, { part: part.sha256, layout });
+    return dataFileName(version, part.sha256, layout);
   };
   let columns = start;
   for (;;) {

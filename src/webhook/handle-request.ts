@@ -64,13 +64,6 @@ export function createWebhookHandler(options: WebhookHandlerOptions): WebhookHan
   return new Handler(options);
 }
 
-/** A notice, a handshake, or both. */
-interface Received {
-  /** `null`: it is no notice. */
-  readonly resources: readonly string[] | null;
-  readonly handshake: Handshake | null;
-}
-
 class Handler implements WebhookHandler {
   readonly #ready: () => Promise<void>;
   readonly #waitMs: number;
@@ -166,9 +159,12 @@ class Handler implements WebhookHandler {
    * memory. A handshake need not be signed. One that also contains resources is a notice, too, and must be signed as one:
    * no notice may be lost because it looks like a handshake.
    *
-   * @returns `null` if the sender has disconnected
+   * @returns its resources (`null`: it is no notice) and handshake; `null` if the sender has disconnected
    */
-  async #readNotice(request: IncomingMessage, receiver: Receiver): Promise<Received | Answer | null> {
+  async #readNotice(
+    request: IncomingMessage,
+    receiver: Receiver,
+  ): Promise<{ resources: readonly string[] | null; handshake: Handshake | null } | Answer | null> {
     const { webhook, rules } = receiver;
     const read = await this.#bodies.read(request, webhook.maxBodyBytes);
     if ('failure' in read) {

@@ -1,6 +1,6 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { type CellReader, type CellReaderOptions, cellReader } from './cell-reader.js';
-import { CsvParser, type CsvRecord } from './csv-parser.js';
+import { CsvParser } from './csv-parser.js';
 import { type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
 import { type InputColumn, inputColumns, isExport, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
@@ -24,24 +24,19 @@ export class CsvRows {
   }
 
   read(text: string, state: 'open' | 'end'): InputRow[] {
+    const { types, reading, onColumns } = this.#context;
     const rows: InputRow[] = [];
     for (const { cells, line } of this.#parser.parse(text, state)) {
       if (this.#cells === null) {
-        this.#cells = this.#header({ cells, line });
+        const columns = inputColumns(cells, line, types, reading);
+        this.#cells = new CellsReader(columns, this.#context);
+        onColumns(columns);
       } else {
         const row = this.#cells.row(cells, line);
         if (row !== null) rows.push(row);
       }
     }
     return rows;
-  }
-
-  #header({ cells, line }: CsvRecord): CellsReader {
-    const { types, reading, onColumns } = this.#context;
-    const columns = inputColumns(cells, line, types, reading);
-    const reader = new CellsReader(columns, this.#context);
-    onColumns(columns);
-    return reader;
   }
 }
 

@@ -12,14 +12,6 @@ export const PLAIN_READING: InputReading = {
   escaped: { lineBreaks: 'keep', escapeFormulas: false },
 };
 
-/** A cell that has another form than all published values of its column. */
-interface UnlikeCell {
-  readonly line: number;
-  readonly value: string;
-  /** What all published values are, such as `a time in ISO 8601`. */
-  readonly wanted: string;
-}
-
 /** What was seen while an input was read. */
 export class InputFacts {
   /** Lines without any value. They are not rows. */
@@ -36,6 +28,9 @@ export class InputFacts {
   readonly dropped = new Set<string>();
   /** Columns of no known type with a cell in a date format. */
   readonly dateLike = new Set<string>();
-  /** By column: the first cell that is not like the published values. */
-  readonly unlike = new Map<string, UnlikeCell>();
+  /** By column: the first cell that has another form than all published values, such as `a time in ISO 8601` (`wanted`). */
+  readonly unlike = new Map<
+    string,
+    { readonly line: number; readonly value: string; readonly wanted: string }
+  >();
 }

@@ -1,13 +1,5 @@
 import { mix } from './deterministic.js';
 
-/** The awkward values of a row: its text (description, title or name), and fields that plain rows do not have. */
-interface Awkwardness {
-  /** JSON literal, or undefined for the plain text. */
-  readonly text?: string;
-  /** JSON text of further fields, starting with a comma; or empty. */
-  readonly extra: string;
-}
-
 const json = (value: unknown): string => JSON.stringify(value);
 
 /** JSON literals. `JSON.stringify` cannot write some of them. */
@@ -68,8 +60,13 @@ const FIELDS: readonly string[] = [
   '"1":"a name that looks like an index"',
 ];
 
-/** The `n`th awkward row of a table. Cycles through all values, so that a few dozen awkward rows contain every one. */
-export function awkwardness(seed: number, n: number): Awkwardness {
+/**
+ * The awkward values of the `n`th awkward row of a table. Cycles through all values, so that a few dozen awkward rows contain
+ * every one.
+ *
+ * @returns `text`: JSON literal of its description, title or name; `extra`: JSON text of further fields, starting with a comma
+ */
+export function awkwardness(seed: number, n: number): { readonly text: string; readonly extra: string } {
   const offset = mix(seed, 0) % FIELDS.length;
   const names = new Set<string>();
   let extra = '';

@@ -131,7 +131,8 @@ export class Dataset {
     const { clock, options, journal } = this.context;
     const { organization } = this;
     const now = clock.now();
-    const updatedAt = deleted ? now : changeTime(text, now);
+    const written = dateOf(text, 'updatedAt');
+    const updatedAt = deleted || Number.isNaN(written) ? now : written;
     const change = { op: 'put', organization, resource, id, text, updatedAt, deleted, idempotency } as const;
     journal?.append(change);
     this.apply(change, options.visibilityLagMs > 0 ? now + options.visibilityLagMs : undefined);
@@ -158,9 +159,4 @@ const pairKey = (source: string, sourceKey: string): string => JSON.stringify([s
 function dateOf(text: string, field: string): number {
   const value = (JSON.parse(text) as Record<string, unknown>)[field];
   return typeof value === 'string' ? Date.parse(value) : Number.NaN;
-}
-
-function changeTime(text: string, now: number): number {
-  const written = dateOf(text, 'updatedAt');
-  return Number.isNaN(written) ? now : written;
 }

@@ -36,20 +36,15 @@ export function parseLogName(name: string): Omit<LogObject, 'modifiedAt'> | null
   return { kind: found[2] === 'json' ? 'commit' : 'checkpoint', version: Number(found[1]) };
 }
 
-/** What determines the bytes of a data file. */
-export interface FileContent {
-  /** SHA-256 of the part. */
-  readonly part: string;
-  /** Columns and types, and the version of the writer. */
-  readonly layout: string;
-}
-
 /**
  * Name of a data file, such as `part-v12-<part>-<layout>.parquet`. It contains the version that the file was written
  * for, and hashes of all that determines its bytes. So two attempts at one commit write equal bytes under one name, a
  * later attempt finds what an earlier one wrote, and a file whose commit can no longer succeed is recognized.
+ *
+ * @param part SHA-256 of the part
+ * @param layout columns and types, and the version of the writer
  */
-export function dataFileName(version: number, { part, layout }: FileContent): string {
+export function dataFileName(version: number, part: string, layout: string): string {
   const hash = createHash('sha256').update(layout).digest('hex').slice(0, 16);
   return `${dataFileStem(version, part)}${hash}.parquet`;
 }

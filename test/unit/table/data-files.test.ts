@@ -31,7 +31,7 @@ describe('the data files of a snapshot', () => {
     );
     converter.push(Buffer.from(TEXT));
     converter.end();
-    const key = tableKeys(resource).data(dataFileName(0, { part: SHA, layout: 'earlier' }));
+    const key = tableKeys(resource).data(dataFileName(0, SHA, 'earlier'));
     await lake.store.write(key, chunks);
   }
 

@@ -17,8 +17,7 @@ import { shownParameters, TableState, txnVersion } from '../../../src/table/log/
 const DAY = 24 * 60 * 60_000;
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
 const ROLLBACK = '20261122T030000Z-1a2b3c4d' as RunId;
-const path = (version: number, part: string) =>
-  dataFileName(version, { part: part.repeat(64), layout: 'types' });
+const path = (version: number, part: string) => dataFileName(version, part.repeat(64), 'types');
 const add = (file: string): Action => ({
   add: {
     ...{ path: file, partitionValues: {}, size: 7, modificationTime: 1, dataChange: true },

@@ -8,8 +8,7 @@ import { readTable } from '../../../src/table/log/read-table.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
-const path = (version: number, part: string) =>
-  dataFileName(version, { part: part.repeat(64), layout: 'types' });
+const path = (version: number, part: string) => dataFileName(version, part.repeat(64), 'types');
 
 describe('the clean-up of a table', () => {
   const lake = temporaryLake();

@@ -4,7 +4,6 @@ import { DamagedError } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { writeIfUnchanged } from '../lake/published/conditional-write.js';
-import type { ObjectStore } from '../lake/store/index.js';
 import { type FilesInput, type NewFile, writeFile } from './data-file.js';
 import { TableError, type Unfit, unfitMessage, unfitWarning } from './errors.js';
 import {
@@ -17,7 +16,7 @@ import {
   PROTOCOL,
   rowsOf,
 } from './log/actions.js';
-import { tableKeys } from './log/paths.js';
+import { type TablePlace, tableKeys } from './log/paths.js';
 import { shownParameters, type TableState, txnVersion } from './log/table-state.js';
 import {
   decodeSchema,
@@ -29,9 +28,7 @@ import {
 } from './rules/table-columns.js';
 import type { PendingState } from './states-to-commit.js';
 
-export interface TableTask {
-  readonly store: ObjectStore;
-  readonly resource: string;
+export interface TableTask extends TablePlace {
   /** Types that the configuration sets. */
   readonly types: FixedTypes;
   /** What to do with a value that does not fit them. */

@@ -34,7 +34,7 @@ export async function followPointer(task: TableTask): Promise<Followed> {
   const { table, ...followed } = await commitPending(task);
   if (table.state.version < 0) return followed;
   try {
-    const refused = await maintainTable(task.store, table, { ...task, now: task.now() });
+    const refused = await maintainTable({ ...task, now: task.now() }, table);
     const left = removalWarnings(refused).map((warning) => `table: ${warning}`);
     return { ...followed, warnings: [...followed.warnings, ...left] };
   } catch (error) {
@@ -54,7 +54,7 @@ export async function followPointerAndForget(
 ): Promise<Followed & { readonly refused: Removal }> {
   const { table, ...followed } = await commitPending(task);
   await checkParts(task, table);
-  return { ...followed, refused: await forgetEarlierVersions(task.store, table, task) };
+  return { ...followed, refused: await forgetEarlierVersions(task, table) };
 }
 
 async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
@@ -93,7 +93,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
       base = outcome.base;
       if (commits++ === 0 && table.damage !== null) {
         // With it, no reader needs the damaged part of the log.
-        await writeCheckpoint(store, base, resource, Number.POSITIVE_INFINITY);
+        await writeCheckpoint(task, base.state, Number.POSITIVE_INFINITY);
         warnings.add(rewrittenWarning(table.damage, base.state.version));
       }
       for (const warning of outcome.warnings) warnings.add(warning);

@@ -9,12 +9,11 @@ import {
   hintOf,
   versionIn,
 } from './checkpoint.js';
-import { type LogObject, tableKeys, versionOfDataFile } from './paths.js';
+import { type LogObject, type TablePlace, tableKeys, versionOfDataFile } from './paths.js';
 import type { Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 
-export interface MaintenanceInput {
-  readonly resource: string;
+export interface MaintenanceInput extends TablePlace {
   /** How long replaced versions stay readable, ms. */
   readonly retentionMs: number;
   /** Milliseconds since 1970, by Temporal's clock. */
@@ -28,15 +27,11 @@ export interface MaintenanceInput {
  *
  * @returns what the store refused to remove
  */
-export async function maintainTable(
-  store: ObjectStore,
-  table: Table,
-  input: MaintenanceInput,
-): Promise<Removal> {
-  const { resource, now, retentionMs, signal } = input;
+export async function maintainTable(input: MaintenanceInput, table: Table): Promise<Removal> {
+  const { store, resource, now, retentionMs, signal } = input;
   const { state, checkpoint, log, hint } = table;
   const since = keptSince(now, retentionMs);
-  if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(store, table, resource, since);
+  if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(input, state, since);
   signal.throwIfAborted();
   const unused = garbage(state, await listDataFiles(store, resource), since);
   const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
@@ -45,8 +40,8 @@ export async function maintainTable(
   const outdated = outdatedLog(log, since, state.shown?.version);
   if (outdated.length === 0) return files;
   // A worker that dies after it has written a checkpoint does not write the hint, which can be outdated.
-  if (hint !== null) await writeHint(store, resource, hint);
-  return addRemovals(files, await removeLog(store, resource, outdated));
+  if (hint !== null) await writeHint(input, hint);
+  return addRemovals(files, await removeLog(input, outdated));
 }
 
 /**
@@ -56,25 +51,21 @@ export async function maintainTable(
  * @returns what that is
  */
 export async function forgetEarlierVersions(
-  store: ObjectStore,
-  table: Table,
-  { resource, signal }: Pick<MaintenanceInput, 'resource' | 'signal'>,
+  input: TablePlace & Pick<MaintenanceInput, 'signal'>,
+  { state, log }: Table,
 ): Promise<Removal> {
-  const { state, log } = table;
+  const { store, resource, signal } = input;
   if (state.version < 0) return ALL_REMOVED;
-  await writeCheckpoint(store, table, resource, Number.POSITIVE_INFINITY);
+  await writeCheckpoint(input, state, Number.POSITIVE_INFINITY);
   const unused = (await listDataFiles(store, resource)).filter((path) => {
     // A replaced attempt can be late. Files of a later version may be in use.
     const isLater = (versionOfDataFile(path) ?? -1) > state.version;
     return !state.files.has(path) && !isLater;
   });
   signal.throwIfAborted();
-  const entries = await removeLog(
-    store,
-    resource,
-    // Our last commit says what the table shows. It has no value of a row.
-    log.filter(({ version }) => version < (state.shown?.version ?? state.version)),
-  );
+  // Our last commit says what the table shows. It has no value of a row.
+  const earlier = log.filter(({ version }) => version < (state.shown?.version ?? state.version));
+  const entries = await removeLog(input, earlier);
   signal.throwIfAborted();
   const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
   // An unfinished upload can hold what earlier versions held.
@@ -109,21 +100,15 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
  * Writes a checkpoint of the newest version, and the hint that names it. Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
  * so a late one does no harm.
  */
-export async function writeCheckpoint(
-  store: ObjectStore,
-  { state }: Pick<Table, 'state'>,
-  resource: string,
-  since: number,
-): Promise<void> {
-  const { version } = state;
+export async function writeCheckpoint(at: TablePlace, state: TableState, since: number): Promise<void> {
   const actions = checkpointActions(state, since);
   const body = await encodeCheckpoint(actions);
-  await store.write(tableKeys(resource).checkpoint(version), body);
-  await writeHint(store, resource, hintOf(state, actions.length, body.length));
+  await at.store.write(tableKeys(at.resource).checkpoint(state.version), body);
+  await writeHint(at, hintOf(state, actions.length, body.length));
 }
 
 /** Makes `_last_checkpoint` name this checkpoint, unless it names a later one. */
-async function writeHint(store: ObjectStore, resource: string, hint: CheckpointHint): Promise<void> {
+async function writeHint({ store, resource }: TablePlace, hint: CheckpointHint): Promise<void> {
   const key = tableKeys(resource).lastCheckpoint;
   const text = Buffer.from(JSON.stringify(hint));
   const isNewer = (current: Buffer): boolean => versionIn(current) < hint.version;
@@ -132,7 +117,7 @@ async function writeHint(store: ObjectStore, resource: string, hint: CheckpointH
   if (found === null) await writeIfUnchanged(store, key, text, 'absent');
 }
 
-function removeLog(store: ObjectStore, resource: string, objects: readonly LogObject[]): Promise<Removal> {
+function removeLog({ store, resource }: TablePlace, objects: readonly LogObject[]): Promise<Removal> {
   const keys = tableKeys(resource);
   // Oldest first, so that what is left of an interrupted removal has no gap.
   const inOrder = [...objects].sort((a, b) => a.version - b.version);

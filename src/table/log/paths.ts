@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 
 /** The names of a table's objects (PROTOCOL.md, "File Types"). Keys are relative to the lake's root. */
+
+/** Where a table is. */
+export interface TablePlace {
+  readonly store: ObjectStore;
+  readonly resource: string;
+}
 
 /** The objects of a resource's table. */
 export function tableKeys(resource: string) {

@@ -4,7 +4,7 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
-import { type LogObject, parseLogName, tableKeys } from './paths.js';
+import { type LogObject, parseLogName, type TablePlace, tableKeys } from './paths.js';
 import { type Shown, shownBy, TableState } from './table-state.js';
 
 const READS_AT_ONCE = 8;
@@ -31,27 +31,30 @@ export interface Table {
  * @throws DamagedError if the log has a gap or cannot be read; StoreError if the store fails
  */
 export async function readTable(store: ObjectStore, resource: string): Promise<Table> {
-  const { log, hasHint, checkpointed } = await listLog(store, resource);
+  const at = { store, resource };
+  const { log, hasHint, checkpointed } = await listLog(at);
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
-  if (hasHint && !(await isHintRight(store, resource, checkpointed)))
+  if (hasHint && !(await isHintRight(at, checkpointed)))
     throw damagedObject(tableKeys(resource).lastCheckpoint, 'the checkpoint in it is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
-  const from = await readCheckpoint(store, resource, checkpoint, new Set(versionsOf('commit')));
+  const from = await readCheckpoint(at, checkpoint, new Set(versionsOf('commit')));
   let { state } = from;
-  const bodies = await inParallel(commits, READS_AT_ONCE, (version) => readCommit(store, resource, version));
-  for (const [at, version] of commits.entries()) {
+  const bodies = await inParallel(commits, READS_AT_ONCE, (version) => readCommit(at, version));
+  for (const [index, version] of commits.entries()) {
     if (version !== state.version + 1)
       throw damagedObject(
         tableKeys(resource).commit(state.version + 1),
         'it is missing, although later commits exist',
       );
-    state = state.after(version, bodies[at]!);
+    state = state.after(version, bodies[index]!);
   }
-  const shown = bodies.flatMap((actions, at) => actions.flatMap((one) => shownBy(one, commits[at]!) ?? []));
+  const shown = bodies.flatMap((actions, index) =>
+    actions.flatMap((one) => shownBy(one, commits[index]!) ?? []),
+  );
   return { state, log, commits: shown, checkpoint, hint: from.hint, damage: null };
 }
 
@@ -59,7 +62,7 @@ export async function readTable(store: ObjectStore, resource: string): Promise<T
  * Commits and checkpoints in the log, and whether `_last_checkpoint` exists. `checkpointed`: versions with a checkpoint of any kind,
  * also one that only other programs write.
  */
-async function listLog(store: ObjectStore, resource: string) {
+async function listLog({ store, resource }: TablePlace) {
   const log: LogObject[] = [];
   const prefix = tableKeys(resource).log;
   const checkpointed = new Set<number>();
@@ -86,45 +89,38 @@ export async function readDamagedTable(store: ObjectStore, resource: string): Pr
     return await readTable(store, resource);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
-    const { log } = await listLog(store, resource);
-    const version = Math.max(...log.map((object) => object.version), await hintedVersion(store, resource));
-    const protocol = await highestProtocol(store, resource, log);
+    const at = { store, resource };
+    const { log } = await listLog(at);
+    const version = Math.max(...log.map((object) => object.version), await hintedVersion(at));
+    const protocol = await highestProtocol(at, log);
     const state = new TableState({ version, protocol });
     return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.message };
   }
 }
 
 /** Whether the checkpoint in `_last_checkpoint` exists. */
-async function isHintRight(
-  store: ObjectStore,
-  resource: string,
-  checkpointed: ReadonlySet<number>,
-): Promise<boolean> {
-  const hinted = await hintedVersion(store, resource);
+async function isHintRight(at: TablePlace, checkpointed: ReadonlySet<number>): Promise<boolean> {
+  const hinted = await hintedVersion(at);
   if (checkpointed.has(hinted)) return true;
   // Another writer may have written both since the listing.
-  const prefix = tableKeys(resource)
+  const prefix = tableKeys(at.resource)
     .checkpoint(hinted)
     .replace(/parquet$/, '');
-  for await (const _ of store.list(prefix)) return hinted >= 0;
+  for await (const _ of at.store.list(prefix)) return hinted >= 0;
   return false;
 }
 
 /** The version in `_last_checkpoint`; -1 if there is none. Readers may begin at it. */
-async function hintedVersion(store: ObjectStore, resource: string): Promise<number> {
+async function hintedVersion({ store, resource }: TablePlace): Promise<number> {
   const found = await store.readIfExists(tableKeys(resource).lastCheckpoint);
   return found === null ? -1 : versionIn(found.body);
 }
 
 /** The protocol of the table after another program has upgraded it; `null` if no readable commit says so. */
-async function highestProtocol(
-  store: ObjectStore,
-  resource: string,
-  log: readonly LogObject[],
-): Promise<Protocol | null> {
+async function highestProtocol(at: TablePlace, log: readonly LogObject[]): Promise<Protocol | null> {
   const commits = log.filter(({ kind }) => kind === 'commit');
   const actions = await inParallel(commits, READS_AT_ONCE, ({ version }) =>
-    readCommit(store, resource, version).catch(() => []),
+    readCommit(at, version).catch(() => []),
   );
   const found = actions.flat().flatMap(({ protocol }) => protocol ?? []);
   const [highest] = found.sort((a, b) => b.minWriterVersion - a.minWriterVersion);
@@ -132,14 +128,13 @@ async function highestProtocol(
 }
 
 async function readCheckpoint(
-  store: ObjectStore,
-  resource: string,
+  place: TablePlace,
   version: number,
   commits: ReadonlySet<number>,
 ): Promise<Pick<Table, 'state' | 'hint'>> {
   if (version === -1) return { state: new TableState(), hint: null };
-  const key = tableKeys(resource).checkpoint(version);
-  const body = await store.read(key);
+  const key = tableKeys(place.resource).checkpoint(version);
+  const body = await place.store.read(key);
   const actions = await decodeCheckpoint(body).catch((cause: unknown) => {
     if (cause instanceof Error && cause.name === 'ConfigurationError') throw cause;
     throw damagedObject(key, 'it is not a checkpoint of a Delta table', cause);
@@ -147,12 +142,12 @@ async function readCheckpoint(
   // A checkpoint does not say which run it shows; our last commit does. Later ones are of other programs.
   let shown: Shown | null = null;
   for (let at = version; shown === null && commits.has(at); at--)
-    for (const action of await readCommit(store, resource, at)) shown = shownBy(action, at) ?? shown;
+    for (const action of await readCommit(place, at)) shown = shownBy(action, at) ?? shown;
   const state = new TableState({ shown }).after(version, actions);
   return { state, hint: hintOf(state, actions.length, body.length) };
 }
 
-async function readCommit(store: ObjectStore, resource: string, version: number): Promise<Action[]> {
+async function readCommit({ store, resource }: TablePlace, version: number): Promise<Action[]> {
   const key = tableKeys(resource).commit(version);
   const body = await store.read(key);
   try {

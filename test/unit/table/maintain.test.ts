@@ -25,7 +25,7 @@ describe('the clean-up of a table', () => {
     const now = Date.now() + 10 * 24 * 60 * 60_000;
     const { signal } = new AbortController();
     const input = { resource: 'hint', retentionMs: 1, now, signal };
-    await maintainTable(lake.store, await readTable(lake.store, 'hint'), input);
+    await maintainTable({ ...input, store: lake.store }, await readTable(lake.store, 'hint'));
     const hint = JSON.parse((await lake.store.read(tableKeys('hint').lastCheckpoint)).toString()) as object;
     expect(hint).toMatchObject({ version: 10, size: 1, numOfAddFiles: 0 });
     expect(await lake.store.readIfExists(tableKeys('hint').commit(0))).toBeNull();
@@ -44,7 +44,7 @@ describe('the clean-up of a table', () => {
       damage: null,
     };
     const { signal } = new AbortController();
-    await forgetEarlierVersions(lake.store, table, { resource: 'late', signal });
+    await forgetEarlierVersions({ store: lake.store, resource: 'late', signal }, table);
     expect(await listDataFiles(lake.store, 'late')).toEqual([path(2, 'c')]);
   });
 });

@@ -27,7 +27,8 @@ export class LakeStaging implements Staging {
     throw finalFailure(
       'Lake',
       `${resource}: the staging folder of run ${runId} is missing from the lake. The next run starts from the beginning. ` +
-        'Check whether a lifecycle rule of the bucket removes objects under `_staging/` too early.',
+        'Check whether a lifecycle rule of the bucket removes objects under `_staging/` too early, or whether another worker of ' +
+        'the connection has another `lake.url`.',
     );
   }
 

@@ -35,7 +35,10 @@ describe('a run that continues on a worker whose configuration names another ser
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function start(ids: readonly string[]): Promise<{ service: ListService; settings: Settings }> {
+  async function start(
+    ids: readonly string[],
+    lake = 'lake',
+  ): Promise<{ service: ListService; settings: Settings }> {
     const service = await ListService.start({
       ...{ now: NOW, windowMs: null, endpoint: 'exact', mayList: true, pageSize: 2 },
       dateText: () => 'null',
@@ -43,7 +46,7 @@ describe('a run that continues on a worker whose configuration names another ser
     services.push(service);
     for (const id of ids) service.records.set(id, { id, date: NOW, updatedAt: NOW - 1000, hidden: false });
     const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
+      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(join(folder, lake)).href}" }, ` +
         'resources: [{ name: entries, fetchById: true }] } }',
       'worktrack.yaml',
     );
@@ -66,4 +69,12 @@ describe('a run that continues on a worker whose configuration names another ser
       );
     },
   );
+
+  it('says so if it names another lake', async () => {
+    const ours = await start(['a']);
+    const other = await start(['b'], 'other');
+    mirror = new TwoWorkers(ours.settings, 'entries');
+    await mirror.run();
+    await expect(mirror.runWith(other.settings, 'worktrack.read')).rejects.toThrow('has another `lake.url`');
+  });
 });

@@ -154,9 +154,6 @@ interface Field {
 interface MessageType {
   readonly fields: Readonly<Record<string, Field>>;
 }
-interface ProtoRoot {
-  lookupType(name: string): MessageType;
-}
 interface ProtoJson {
   fromJson(type: MessageType, json: unknown, options: { ignoreUnknownFields: boolean }): History | null;
 }
@@ -171,7 +168,7 @@ const HISTORY = 'temporal.api.history.v1.History';
  * @throws Error if it is not a history
  */
 function readHistoryJson(events: readonly object[]): History {
-  const root = common('@temporalio/proto') as ProtoRoot;
+  const root = common('@temporalio/proto') as { lookupType(name: string): MessageType };
   const { fromJson } = createRequire(common.resolve('@temporalio/proto'))(
     'protobufjs/ext/protojson',
   ) as ProtoJson;

@@ -75,12 +75,10 @@ export function observeWriteBack(ended: WriteBackAlert): Observation {
   ] as const;
   const named = counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`]));
   if (named.length === 0 && error === null) return { resource, covers, problems: [] };
-  const text = [
-    `batch ${batchId}: ${named.join(', ') || 'it stopped'}`,
-    ...(error === null ? [] : [error.message]),
-  ];
+  const why = error === null ? '' : `. ${error.message}`;
+  const text = `batch ${batchId}: ${named.join(', ') || 'it stopped'}${why}`;
   const mark = `${batchId} ${rejected} ${unknown} ${unsent}`;
-  return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text: text.join('. ') }] };
+  return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text }] };
 }
 
 /** A time in texts of alerts, such as `2026-11-21 02:00 UTC`. @param at milliseconds since 1970 */

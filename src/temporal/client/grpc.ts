@@ -42,7 +42,11 @@ export function grpcMessage(error: unknown): string {
   const cause = grpcCause(error);
   if (cause !== null) return cause.details;
   const text = messages(error).at(-1) ?? String(error);
-  return nativeCause(text);
+  for (const [pattern, words] of NATIVE_CAUSES) {
+    const found = pattern.exec(text);
+    if (found !== null) return words.replace('$1', found[1] ?? '');
+  }
+  return text;
 }
 
 /** What the errors of the native client mean. It formats them as Rust structures. */
@@ -64,14 +68,6 @@ const NATIVE_CAUSES: readonly (readonly [RegExp, string])[] = [
   [/error: "([^"]+)"/, '$1'],
   [/message: "([^"]+)"/, '$1'],
 ];
-
-function nativeCause(text: string): string {
-  for (const [pattern, words] of NATIVE_CAUSES) {
-    const found = pattern.exec(text);
-    if (found !== null) return words.replace('$1', found[1] ?? '');
-  }
-  return text;
-}
 
 /** The gRPC status in the cause chain of an SDK error; `null` if there is none. */
 function grpcCause(error: unknown): { code: number; details: string } | null {

@@ -42,9 +42,19 @@ export function followWriteBack(
   workflowId: string,
   options: FollowWriteBackOptions = {},
 ): Promise<WriteBackResult> {
+  const first: WriteBackView = {
+    workflowId,
+    stage: 'waiting',
+    rows: null,
+    done: 0,
+    waitingUntil: null,
+    failure: null,
+    worker: 'unknown',
+    taskQueue: null,
+  };
   return followWorkflow(
     temporal,
-    { ...INITIAL_VIEW, workflowId },
+    first,
     {
       refresh: (before, described) => refresh(temporal, before, described),
       end: () =>
@@ -58,16 +68,6 @@ export function followWriteBack(
     options,
   );
 }
-
-const INITIAL_VIEW: Omit<WriteBackView, 'workflowId'> = {
-  stage: 'waiting',
-  rows: null,
-  done: 0,
-  waitingUntil: null,
-  failure: null,
-  worker: 'unknown',
-  taskQueue: null,
-};
 
 async function refresh(
   temporal: TemporalClient,

@@ -4,6 +4,7 @@ import {
   type ScheduleHandle,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
+  type WorkflowHandle,
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import {
@@ -178,16 +179,11 @@ async function scheduledRun(
   { scheduledAt, takenAt, action }: ScheduleExecutionResult,
 ): Promise<ScheduledRun> {
   const { workflowId, firstExecutionRunId } = action.workflow;
-  const outcome = await outcomeOf(temporal, workflowId, firstExecutionRunId);
-  return { workflowId, scheduledAt, startedAt: takenAt, outcome };
+  const handle = temporal.client.workflow.getHandle(workflowId, firstExecutionRunId);
+  return { workflowId, scheduledAt, startedAt: takenAt, outcome: await outcomeOf(handle) };
 }
 
-async function outcomeOf(
-  temporal: TemporalClient,
-  workflowId: string,
-  runId: string,
-): Promise<ScheduledRun['outcome']> {
-  const handle = temporal.client.workflow.getHandle(workflowId, runId);
+async function outcomeOf(handle: WorkflowHandle): Promise<ScheduledRun['outcome']> {
   try {
     const { status } = await handle.describe();
     if (status.name === 'RUNNING') return 'running';

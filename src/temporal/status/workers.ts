@@ -25,14 +25,9 @@ export interface PollingWorker {
 }
 
 /** A worker whose configuration of a connection differs from this one. */
-export interface WorkerDifference {
+export interface WorkerDifference extends Pick<ConfigRecord, 'source' | 'version' | 'loadedAt'> {
   readonly connection: string;
   readonly worker: string;
-  /** The worker's configuration file. */
-  readonly source: string;
-  readonly version: string;
-  /** When the worker read the file, milliseconds since 1970. */
-  readonly loadedAt: number;
   /** What differs; `null`: the worker does not have the connection. */
   readonly difference: ConfigDifference | null;
 }

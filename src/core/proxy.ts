@@ -43,11 +43,8 @@ export function storeAddress({ url, endpoint, region, forcePathStyle }: LakeSett
 }
 
 function variableOf(env: Environment, name: string): { variable: string; value: string } | null {
-  for (const variable of [name, name.toUpperCase()]) {
-    const value = env[variable]?.trim() ?? '';
-    if (value !== '') return { variable, value };
-  }
-  return null;
+  const variable = [name, name.toUpperCase()].find((one) => env[one]?.trim());
+  return variable === undefined ? null : { variable, value: env[variable]!.trim() };
 }
 
 function readProxy({ variable, value }: { variable: string; value: string }): ProxyServer {

@@ -24,6 +24,6 @@ export function afterAnswer(spent: WordsSpent, now: number): WordsSpent {
 }
 
 /** Whether the budget of the run is used up. */
-export function areWordsSpent({ ms, since }: WordsSpent, now: number): boolean {
-  return ms + (since === null ? 0 : Math.max(0, now - since)) >= MAX_WORDS_MS;
+export function areWordsSpent(spent: WordsSpent, now: number): boolean {
+  return afterAnswer(spent, now).ms >= MAX_WORDS_MS;
 }

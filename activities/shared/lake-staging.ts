@@ -1,9 +1,9 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunRef } from '../../src/core/contract/index.js';
 import { parseStored } from '../../src/core/stored-json.js';
-import { inFolder, nameOf, stagingFolder } from '../../src/lake/documents/lake-layout.js';
+import { inFolder, stagingFolder } from '../../src/lake/documents/lake-layout.js';
 import { RUN_FILE, type RunFile } from '../../src/lake/documents/run-file.js';
-import type { ObjectStore } from '../../src/lake/store/index.js';
+import { collected, type ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 import type { Staging } from './staging.js';
 
@@ -52,10 +52,8 @@ export class LakeStaging implements Staging {
   }
 
   async last(prefix: string): Promise<ObjectKey | null> {
-    let last: ObjectKey | null = null;
-    for await (const { key } of this.store.list(this.key(prefix)))
-      if (last === null || nameOf(key) > nameOf(last)) last = key;
-    return last;
+    // The store lists keys in their order.
+    return (await collected(this.store.list(this.key(prefix)))).at(-1)?.key ?? null;
   }
 
   isFull(): boolean {

@@ -1,6 +1,4 @@
-import { log } from '@temporalio/activity';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
-import { errorMessage } from '../../src/core/errors.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { nullIfNotFound, ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
@@ -12,7 +10,7 @@ import {
   closeClaim,
   readClaim,
 } from '../../src/write-back/ledger/claim.js';
-import { fenceKey, tidyLedger } from '../../src/write-back/ledger/entries.js';
+import { fenceKey } from '../../src/write-back/ledger/entries.js';
 import type { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
 import { isWritten } from '../../src/write-back/plan-file.js';
@@ -161,11 +159,4 @@ export async function fenceClaim(
   await writeFence(store, resource, claim);
   // If it is gone, an earlier attempt has closed it.
   return readClaim(store, resource, claim).catch(nullIfNotFound);
-}
-
-/** Merges what the ledger has too many of, after a claim was closed. Never throws: the next batch tries again. */
-export async function tryToTidy(store: ObjectStore, resource: WritableResource): Promise<void> {
-  await tidyLedger(store, resource).catch((error: unknown) => {
-    log.warn('the record of written rows could not be tidied', { error: errorMessage(error) });
-  });
 }

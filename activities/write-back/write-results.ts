@@ -1,7 +1,9 @@
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { noRows, type WriteResultsInput, type WrittenResults } from '../../src/core/contract/write-back.js';
+import { errorMessage } from '../../src/core/errors.js';
 import { batchKeys } from '../../src/write-back/batch-layout.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
+import { tidyLedger } from '../../src/write-back/ledger/entries.js';
 import {
   RefusalTexts,
   resultLines,
@@ -11,7 +13,7 @@ import {
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { claimedStates, fenceClaim, tryToTidy } from './row-states.js';
+import { claimedStates, fenceClaim } from './row-states.js';
 import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
@@ -60,7 +62,10 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   }
   if (claim !== null) {
     await closeClaim(store, input.resource, claim, deps.now(), claimed.of);
-    await tryToTidy(store, input.resource);
+    // If the record cannot be tidied, the next batch tries again.
+    await tidyLedger(store, input.resource).catch((error: unknown) => {
+      log.warn('the record of written rows could not be tidied', { error: errorMessage(error) });
+    });
   }
   const labels = { connection: input.connection, resource: input.resource };
   for (const outcome of NOT_ANSWERED)

@@ -9,7 +9,7 @@ export function showDetails(markdown: string): void {
 /** A table with one line per resource: outcome and number of rows. */
 export function exportDetails({ connection, runs }: ExportProgress): string {
   const lines = runs.map(
-    ({ resource, report }) => `| ${resource} | ${outcomeText(report)} | ${rowsText(report)} |`,
+    ({ resource, report }) => `| ${resource} | ${outcomeText(report)} | ${report?.rows ?? ''} |`,
   );
   return [`**${connection}**`, '', '| resource | outcome | rows |', '|---|---|---:|', ...lines].join('\n');
 }
@@ -39,10 +39,6 @@ function outcomeText(report: RunReport | null): string {
   return report.warnings.length === 0
     ? report.outcome
     : `${report.outcome}, ${report.warnings.length} warnings`;
-}
-
-function rowsText(report: RunReport | null): string {
-  return report?.rows === null || report === null ? '' : String(report.rows);
 }
 
 function cell(text: string): string {

@@ -12,8 +12,6 @@ import type { KnownRuns } from './sweep-plan.js';
 
 export interface ChainedRun {
   readonly runId: RunId;
-  /** Milliseconds since 1970. */
-  readonly publishedAt: number;
   /** Key of the change log's manifest. */
   readonly changes: ObjectKey;
   /** Manifest of the change log; its `parts` are those of the change log. */
@@ -70,9 +68,7 @@ export async function findRun(
 
 async function readRunAt(store: ObjectStore, changes: ObjectKey): Promise<ChainedRun | null> {
   const manifest = await readManifest(store, changes);
-  if (manifest === null) return null;
-  const { runId, publishedAt } = manifest;
-  return { runId, publishedAt: Date.parse(publishedAt), changes, manifest };
+  return manifest && { runId: manifest.runId, changes, manifest };
 }
 
 /** The ids on a chain, and whether it was read to its end. */

@@ -74,7 +74,7 @@ export async function verifySnapshot(
   };
   const snapshot = await manifestAt('snapshot');
   const changes = await manifestAt('changes');
-  if (snapshot !== null) problems.push(...checkTotals({ pointerKey: at, pointer, snapshot, changes }));
+  if (snapshot !== null) problems.push(...checkTotals({ pointer, snapshot, changes }));
   const { rows, bytes } = await readParts(store, snapshot, { ...options, index: 'beside' }, findings);
   await readParts(store, changes, { ...options, index: 'none' }, findings);
   // The change log of the last run was just read.
@@ -147,7 +147,6 @@ function isIndex(key: ObjectKey): boolean {
 }
 
 interface Published {
-  readonly pointerKey: ObjectKey;
   readonly pointer: Pointer;
   readonly snapshot: CheckedManifest;
   /** `null` if the pointer names none or it cannot be read. */
@@ -155,13 +154,13 @@ interface Published {
 }
 
 /** Checks that counts and shared fields of pointer and manifests agree (docs/explanation/guarantees.md#verification). Returns the problems. */
-function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
+function checkTotals({ pointer, snapshot, changes }: Published): Problem[] {
   const { counts } = snapshot;
   const at = pointer.snapshot;
   const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
   const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
-    [pointerKey, 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
+    [pointerKey(pointer.resource), 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
     [at, 'rows of the parts and rows', rowsOf(snapshot.parts), counts.rows],
     [at, 'rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
   ];
@@ -188,7 +187,7 @@ function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Pro
       key,
       text: `${key} does not add up: ${what}: ${left} and ${right}`,
     }));
-  problems.push(...sharedFields({ pointerKey, pointer, snapshot, changes }));
+  problems.push(...sharedFields({ pointer, snapshot, changes }));
   const { runId, previousRunId } = snapshot;
   // Run ids of the same second have no order.
   if (previousRunId === runId || (previousRunId !== null && startOf(previousRunId) > startOf(runId))) {
@@ -198,13 +197,14 @@ function checkTotals({ pointerKey, pointer, snapshot, changes }: Published): Pro
 }
 
 /** Checks the fields that must be equal in several documents. */
-function sharedFields({ pointerKey, pointer, snapshot, changes }: Published): Problem[] {
+function sharedFields({ pointer, snapshot, changes }: Published): Problem[] {
   const problems: Problem[] = [];
+  const at = pointerKey(pointer.resource);
   for (const name of ['publishedAt', 'checkpoint', 'connection', 'baseUrl'] as const) {
     const [left, right] = [JSON.stringify(pointer[name]), JSON.stringify(snapshot[name])];
     if (left !== right) {
-      const text = `${pointerKey}: "${name}" of the pointer and of the snapshot: ${left} and ${right}`;
-      problems.push({ key: pointerKey, text });
+      const text = `${at}: "${name}" of the pointer and of the snapshot: ${left} and ${right}`;
+      problems.push({ key: at, text });
     }
   }
   if (changes === null) return problems;

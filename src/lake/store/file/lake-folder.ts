@@ -214,7 +214,8 @@ function linkFound(root: string, key: string): StoreError {
   });
 }
 
-function ignoreAbsent(error: unknown): null {
+/** For `catch` of a call of the file system: `null` if there is no such file. */
+export function ignoreAbsent(error: unknown): null {
   if (isAbsent(error)) return null;
   throw error;
 }

@@ -10,6 +10,7 @@ import { joined, type ObjectStore, type ReadOptions } from '../port.js';
 import {
   entriesOf,
   foldersOf,
+  ignoreAbsent,
   isAbsent,
   isTemporaryName,
   LakeFolder,
@@ -59,15 +60,13 @@ export function fileStore(root: string): ObjectStore {
     async head(key) {
       const path = folder.pathOf(key);
       return folder.run('head', key, async () => {
-        try {
-          const info = await stat(path, { bigint: true });
-          if (!info.isFile()) return null;
-          const { crc32, sha256 } = await digestOf(key, path, `${info.ino} ${info.size} ${info.mtimeNs}`);
-          return { key, bytes: Number(info.size), etag: sha256, crc32, modifiedAt: Number(info.mtimeMs) };
-        } catch (error) {
-          if (isAbsent(error) || error instanceof ObjectNotFoundError) return null;
-          throw error;
-        }
+        const info = await stat(path, { bigint: true }).catch(ignoreAbsent);
+        if (!info?.isFile()) return null;
+        const stamp = `${info.ino} ${info.size} ${info.mtimeNs}`;
+        const digest = await digestOf(key, path, stamp).catch(nullIfNotFound);
+        if (digest === null) return null;
+        const { crc32, sha256: etag } = digest;
+        return { key, bytes: Number(info.size), etag, crc32, modifiedAt: Number(info.mtimeMs) };
       });
     },
     async *list(prefix) {
@@ -127,7 +126,7 @@ async function copyWithin(folder: LakeFolder, from: ObjectKey, to: ObjectKey): P
 async function removeFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<void> {
   await refuseLinks(folder.root, key);
   // A key whose parent is a file, or that is itself a folder, is not an object either.
-  const info = await stat(path).catch((error: unknown) => (isAbsent(error) ? null : Promise.reject(error)));
+  const info = await stat(path).catch(ignoreAbsent);
   if (!info?.isFile()) return;
   await rm(path, { force: true });
   await folder.prune(path);

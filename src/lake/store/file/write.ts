@@ -7,7 +7,7 @@ import type { ProcessIdentity } from '../../../core/process-identity.js';
 import { StoreError, StoreUnclearError } from '../errors.js';
 import { GuardedWriter } from '../guarded-writer.js';
 import type { Expected, SwapResult, WriteOptions, WrittenObject } from '../port.js';
-import { isAbsent, type LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
+import { ignoreAbsent, type LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
 
 /** Writes a temporary file in the same folder, syncs it, and renames it at the end. The object appears complete or not at all. */
 export class FileWriter extends GuardedWriter {
@@ -91,7 +91,8 @@ export async function swapFile(
   return folder.run('swap', key, () =>
     withFileLock(lock, options, async (stillHeld): Promise<SwapResult> => {
       await syncFolder(dirname(lock));
-      if ((await currentEtag(path)) !== (expected === 'absent' ? null : expected.etag))
+      const current = await readFile(path).catch(ignoreAbsent);
+      if ((current && etagOf(current)) !== (expected === 'absent' ? null : expected.etag))
         return { outcome: 'conflict' };
       try {
         await writeFile(temporary, body, { flag: 'wx', flush: true });
@@ -127,13 +128,4 @@ function lockTimedOut(folder: LakeFolder, lock: string, holder: ProcessIdentity 
     problem: `${lock} is held by ${holder === null ? 'changing processes' : `process ${holder.pid} on ${holder.host}`}`,
     remedy: 'Check what that process does. If it no longer exists, remove the lock.',
   });
-}
-
-async function currentEtag(path: string): Promise<string | null> {
-  try {
-    return etagOf(await readFile(path));
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw error;
-  }
 }

@@ -247,13 +247,9 @@ export function keyCode(key: SortKey, at: number): number {
   return code;
 }
 
-/**
- * Number of characters that two keys, and therefore all keys between them, have in common.
- *
- * @param from their first characters are known to be the same up to this position
- */
-export function commonPrefix(a: SortKey, b: SortKey, from = 0): number {
-  let same = from;
+/** Number of first characters that two keys, and therefore all keys between them, have in common. */
+export function commonPrefix(a: SortKey, b: SortKey): number {
+  let same = 0;
   while (same < a.length && same < b.length && a.charCodeAt(same) === b.charCodeAt(same)) same++;
   return same;
 }

@@ -42,12 +42,12 @@ export function isSameShape(a: Shape, b: Shape): boolean {
   return signature(a) === signature(b);
 }
 
-function signature({ nested, separator, include, exclude, mask, maskedWith, unknown }: Shape): string {
+function signature(shape: Shape): string {
+  const { include, exclude, mask, maskedWith, unknown } = shape;
   const masks = Object.entries(mask).sort(([a], [b]) => (a < b ? -1 : 1));
-  const split = nested === 'flatten' ? separator : null;
   const sorted = (names: readonly string[] | null) => names && [...new Set(names)].sort();
   return JSON.stringify([
-    split,
+    splitOf(shape),
     sorted(include),
     sorted(exclude),
     masks,
@@ -104,6 +104,11 @@ function unknownShape(shapes: readonly Shape[]): Shape {
   return { since: null, ...settings, unknown: [...new Set(shapes.flatMap(splitsOf))] };
 }
 
+/** The separator in the names of columns; `null`: nested values are not in columns of their own. */
+function splitOf({ nested, separator }: Shape): string | null {
+  return nested === 'flatten' ? separator : null;
+}
+
 /** The separators that may have flattened objects in rows of a shape. */
 function splitsOf({ nested, separator, unknown = [] }: Shape): readonly string[] {
   return nested === 'flatten' ? [separator] : unknown;
@@ -149,14 +154,6 @@ export class Reshaping {
     return applied(this.before(column), this.wanted(column));
   }
 
-  /** Whether nested values are in other columns than today's settings say. */
-  get isSplitOtherwise(): boolean {
-    const [a, b] = [this.#origin, this.#today].map((one) =>
-      one.nested === 'flatten' ? one.separator : null,
-    );
-    return a !== b;
-  }
-
   /**
    * What of these rows differs from today's settings and cannot be restored from the cells.
    *
@@ -174,7 +171,8 @@ export class Reshaping {
       // A column that never had a value has nothing to restore.
       else if (hasValues(column)) masked.push(name);
     }
-    const split = this.isSplitOtherwise ? this.#splitColumns(columns) : { objects: [], flattened: [] };
+    const isSplitAsToday = splitOf(this.#origin) === splitOf(this.#today);
+    const split = isSplitAsToday ? { objects: [], flattened: [] } : this.#splitColumns(columns);
     return { missing, masked, ...split };
   }
 

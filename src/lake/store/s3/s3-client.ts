@@ -7,7 +7,7 @@ import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { isLimit, readAnswer, wordsOf } from './s3-errors.js';
+import { kindOf, readAnswer, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /**
@@ -64,8 +64,7 @@ export interface S3Clients {
  * @param features what earlier clients have found out about the store
  */
 export function createS3Clients(lake: LakeSettings, features: StoreFeatures = allFeatures()): S3Clients {
-  const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  const { httpAgent, httpsAgent } = createAgents(lake, agentOptions);
+  const { httpAgent, httpsAgent } = createAgents(lake);
   const common = {
     ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
     ...regionOf(lake),
@@ -118,10 +117,8 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
 }
 
 /** Agents that connect directly or through the proxy of the environment (see `proxyFor`). The proxy only tunnels. */
-function createAgents(
-  lake: LakeSettings,
-  options: { readonly keepAlive: boolean; readonly maxSockets: number },
-): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+function createAgents(lake: LakeSettings): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
   const proxy = proxyFor(storeAddress(lake));
   if (proxy === null) return { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) };
   // Loaded only where there is a proxy. `openStore` is synchronous, so this is no `import()`.
@@ -298,7 +295,7 @@ function reportLimits(client: S3Client): void {
         const answer = readAnswer(error);
         const { $response } = error as { $response?: { statusCode?: number } };
         const status = answer.status ?? $response?.statusCode ?? null;
-        if (storeLimits.hasSubscribers && isLimit({ ...answer, status }))
+        if (storeLimits.hasSubscribers && kindOf({ ...answer, status }) === 'throttled')
           storeLimits.publish({ said: wordsOf({ ...answer, status }) } satisfies StoreLimit);
         throw error;
       }

@@ -150,7 +150,8 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
 const ALL_PERMISSIONS =
   'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads';
 
-function kindOf(answer: S3Answer): StoreErrorKind {
+/** The kind of a failure. `throttled`: the store limits requests. */
+export function kindOf(answer: S3Answer): StoreErrorKind {
   const known = NAMES.find(([, names]) => names.includes(answer.name));
   if (known !== undefined) return known[0];
   if (/^Checksum mismatch/.test(answer.message)) return 'checksum';
@@ -189,11 +190,6 @@ const REFUSED_KINDS: readonly StoreErrorKind[] = ['access-denied', 'other', 'che
 export function statusOf({ cause }: StoreError): number | null {
   const status = typeof cause === 'object' && cause !== null && 'status' in cause ? cause.status : null;
   return typeof status === 'number' ? status : null;
-}
-
-/** Whether the store limits requests. */
-export function isLimit(answer: S3Answer): boolean {
-  return kindOf(answer) === 'throttled';
 }
 
 /** The fields of an AWS SDK error that are safe to keep: no headers, no string to sign. */

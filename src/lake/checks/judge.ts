@@ -159,10 +159,11 @@ function roughly(ms: number): number {
 function judgeChange(
   check: Extract<CheckSettings, { kind: 'change' }>,
   name: string,
-  { inserted, deleted, dt, days: known }: Candidate,
+  candidate: Candidate,
   live: number,
 ): Verdict {
-  const days = earlierDays(known, { dt, name, of: check.of }).slice(0, check.over);
+  const { inserted, deleted } = candidate;
+  const days = earlierDays(candidate, name, check.of).slice(0, check.over);
   if (days.length < LEAST_DAYS) {
     const found = `${counted(live, 'row')}; ${counted(days.length, 'earlier day')}, and ${LEAST_DAYS} are needed`;
     return { state: 'skipped', found, rows: live };
@@ -197,10 +198,7 @@ function difference(live: number, middle: number): string {
  * Rows of the last run of each earlier day, newest first. Where a person has accepted a change, what was before does not count
  * any more.
  */
-function earlierDays(
-  known: readonly MeasuredDay[],
-  { dt, name, of }: { readonly dt: string; readonly name: string; readonly of: CheckSettings['of'] },
-): number[] {
+function earlierDays({ dt, days: known }: Candidate, name: string, of: CheckSettings['of']): number[] {
   const days: number[] = [];
   for (const day of known) {
     const rows = of === 'run' ? day.fetched : day.rows;

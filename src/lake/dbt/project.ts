@@ -170,16 +170,17 @@ function staging(
   const { key, names, columns, source } = resource;
   const checks = checkTests(engine, resource);
   const tests = new Map<ModelColumn, unknown[]>();
-  for (const column of key) tests.set(column, ['not_null', ...(key.length === 1 ? ['unique'] : [])]);
+  const add = (column: ModelColumn, ...more: unknown[]) =>
+    tests.set(column, [...(tests.get(column) ?? []), ...more]);
+  for (const column of key) add(column, 'not_null', ...(key.length === 1 ? ['unique'] : []));
   for (const { column, model, field } of relations) {
     const from = columns.find(({ name }) => name === column)!;
     const config = { severity: "{{ var('worktrack_relations_severity', 'warn') }}" };
-    const test = {
+    add(from, {
       relationships: { arguments: { to: `ref('${model}')`, field: engine.name(field) }, config },
-    };
-    tests.set(from, [...(tests.get(from) ?? []), test]);
+    });
   }
-  for (const [column, test] of checks.columns) tests.set(column, [...(tests.get(column) ?? []), test]);
+  for (const [column, test] of checks.columns) add(column, test);
   const ofModel = [
     ...(key.length === 1 ? [] : [uniqueKey(key.map(({ model }) => engine.name(model)))]),
     ...checks.model,

@@ -56,31 +56,29 @@ interface ReaderOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+interface ReadablePart {
+  readonly key: ObjectKey;
+  readonly blocks: readonly Block[];
+  readonly framing: Framing;
+}
+
 /**
  * Reads blocks of one part in order, a few in each request: a request for each block would cost more than the transfer.
  * Holds at most two requests' blocks.
  */
 export class BlockReader {
   readonly blocks: readonly Block[];
-  readonly #store: ObjectStore;
-  readonly #key: ObjectKey;
-  readonly #framing: Framing;
-  readonly #options: ReaderOptions;
   #current: Batch | null = null;
   #next: Batch | null = null;
   /** Position of the first block that has not been requested. */
   #requested = 0;
 
   constructor(
-    store: ObjectStore,
-    part: { readonly key: ObjectKey; readonly blocks: readonly Block[]; readonly framing: Framing },
-    options: ReaderOptions = {},
+    private readonly store: ObjectStore,
+    private readonly part: ReadablePart,
+    private readonly options: ReaderOptions = {},
   ) {
     this.blocks = part.blocks;
-    this.#store = store;
-    this.#key = part.key;
-    this.#framing = part.framing;
-    this.#options = options;
     options.readAhead?.add(this);
   }
 
@@ -140,7 +138,7 @@ export class BlockReader {
       const next = this.#next;
       this.#next = null;
       this.#current = next !== null && at >= next.from && at < next.to ? next : this.#fetch(at);
-      this.#options.readAhead?.fill();
+      this.options.readAhead?.fill();
     }
     return this.#current;
   }
@@ -149,11 +147,11 @@ export class BlockReader {
   async rows(at: number): Promise<ByteString> {
     const block = this.blocks[at]!;
     const packed = await this.packed(at);
-    const raw = await this.#framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
+    const raw = await this.part.framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
       throw this.damagedBlock(at, 'cannot be decompressed', cause);
     });
     // Plain rows are stored unchanged, so `packedBlocks` has already checked this checksum.
-    const isChecked = this.#framing === plainFraming && block.crc32 === block.rawCrc32;
+    const isChecked = this.part.framing === plainFraming && block.crc32 === block.rawCrc32;
     if (raw.length !== block.rawBytes || !(isChecked || crc32(raw) === block.rawCrc32)) {
       throw this.damagedBlock(at, 'does not contain the rows of its index');
     }
@@ -162,11 +160,11 @@ export class BlockReader {
 
   /** The error for a damaged block. A reader may have only some of the part's blocks, so it names the block's offset. */
   damagedBlock(at: number, problem: string, cause?: unknown): DamagedError {
-    return damagedObject(this.#key, `the block at byte ${this.blocks[at]!.offset} ${problem}`, cause);
+    return damagedObject(this.part.key, `the block at byte ${this.blocks[at]!.offset} ${problem}`, cause);
   }
 
   #fetch(from: number): Batch {
-    const { batchBytes = 1, firstBytes = batchBytes } = this.#options;
+    const { batchBytes = 1, firstBytes = batchBytes } = this.options;
     const wanted = from === 0 ? firstBytes : batchBytes;
     const start = this.blocks[from]!.offset;
     let to = from;
@@ -180,21 +178,18 @@ export class BlockReader {
     } while (to < this.blocks.length && end - start < wanted);
     this.#requested = to;
     const blocks = this.blocks.slice(from, to);
-    const packed = this.#read(start, end - start).then((bytes) => ({
-      blocks,
-      bytes,
-      framing: this.#framing,
-    }));
+    const { framing } = this.part;
+    const packed = this.#read(start, end - start).then((bytes) => ({ blocks, bytes, framing }));
     packed.catch(() => {});
     return { from, to, packed };
   }
 
   async #read(offset: number, length: number): Promise<Buffer> {
-    const bytes = await this.#store.read(this.#key, {
+    const bytes = await this.store.read(this.part.key, {
       range: { offset, length },
-      signal: this.#options.signal,
+      signal: this.options.signal,
     });
-    if (bytes.length !== length) throw damagedObject(this.#key, 'it is shorter than its index says');
+    if (bytes.length !== length) throw damagedObject(this.part.key, 'it is shorter than its index says');
     return bytes;
   }
 }

@@ -1,5 +1,5 @@
 import type { CheckOutcome } from '../../core/contract/index.js';
-import { formatDuration } from '../../core/duration.js';
+import { formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import type { CheckSettings } from '../../core/settings.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
@@ -148,11 +148,9 @@ function judgeNewest(maxAgeMs: number, age: number | null, undated: number, live
   return { state: age > maxAgeMs ? 'failed' : 'passed', found, rows: live };
 }
 
-const MINUTE = 60_000;
-
 /** Whole minutes, or whole hours if it is long. */
 function roughly(ms: number): number {
-  const unit = ms >= 48 * 60 * MINUTE ? 60 * MINUTE : ms >= 2 * MINUTE ? MINUTE : 1000;
+  const unit = ms >= 48 * HOUR_MS ? HOUR_MS : ms >= 2 * MINUTE_MS ? MINUTE_MS : SECOND_MS;
   return Math.floor(ms / unit) * unit;
 }
 

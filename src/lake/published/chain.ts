@@ -224,7 +224,7 @@ export async function* readKnownRuns(
   const waiting: RunId[] = [];
   const open: Listed[] = [];
   let isBroken = false;
-  const add = (listed: Listed): number => {
+  const take = (listed: Listed): void => {
     const before = published.size;
     for (const { runId, publishedAt } of [listed, ...listed.previousRuns]) published.set(runId, publishedAt);
     for (const left of listed.leftBehind) {
@@ -232,11 +232,8 @@ export async function* readKnownRuns(
       heads.add(left);
       waiting.push(left);
     }
-    return published.size - before;
-  };
-  const take = (listed: Listed): void => {
     // A list that adds nothing is of a chain that another one has shown.
-    if (add(listed) > 0 && listed.previousRuns.length >= most) open.push(listed);
+    if (published.size > before && listed.previousRuns.length >= most) open.push(listed);
   };
   take(head);
   for (;;) {

@@ -104,7 +104,7 @@ function unknownShape(shapes: readonly Shape[]): Shape {
   return { since: null, ...settings, unknown: [...new Set(shapes.flatMap(splitsOf))] };
 }
 
-/** The separator in the names of columns; `null`: nested values are not in columns of their own. */
+/** The separator in the names of columns; `null`: nested values have no separate columns. */
 function splitOf({ nested, separator }: Shape): string | null {
   return nested === 'flatten' ? separator : null;
 }

@@ -90,7 +90,9 @@ export class S3Writer extends GuardedWriter {
   async #sendPart(): Promise<void> {
     const body = this.#buffer as Buffer;
     const part = body.subarray(0, this.#filled);
-    const upload = this.#upload ?? (await this.#createUpload());
+    // Without the signal: an aborted request could leave an upload whose id is unknown.
+    const upload = this.#upload ?? (await startUpload(this.#s3, this.key, 'write'));
+    this.#upload = upload;
     await this.#settled();
     this.signal.throwIfAborted();
     if (this.#partNumber === MAX_PARTS)
@@ -107,12 +109,6 @@ export class S3Writer extends GuardedWriter {
     this.#buffer = null;
     this.#filled = 0;
     this.#bufferCrc = 0;
-  }
-
-  /** Does not use the signal: an aborted request could leave an upload whose id is unknown. */
-  async #createUpload(): Promise<MultipartUpload> {
-    this.#upload = await startUpload(this.#s3, this.key, 'write');
-    return this.#upload;
   }
 
   /** Waits for the part in flight and throws its error. */

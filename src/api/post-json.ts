@@ -37,11 +37,9 @@ const proxied = new Map<string, Dispatcher>();
 function proxyDispatcher(url: string): Dispatcher | null {
   const proxy = proxyFor(url);
   if (proxy === null) return null;
-  const known = proxied.get(proxy.url);
-  if (known !== undefined) return known;
-  const made = dispatcherFor(url, {});
-  proxied.set(proxy.url, made);
-  return made;
+  const dispatcher = proxied.get(proxy.url) ?? dispatcherFor(url, {});
+  proxied.set(proxy.url, dispatcher);
+  return dispatcher;
 }
 
 /**

@@ -82,16 +82,13 @@ function charEscapes(char: string): string {
   const numeric = `&#(?:[xX]0*${anyCase(code.toString(16))}|0*${code});`;
   const named = ENTITIES[char] === undefined ? [] : [`&${ENTITIES[char]};`];
   const plus = char === ' ' ? ['\\+'] : [];
-  return `(?:\\\\*${literal(char)}|${[percent, unicode, numeric, ...named, ...plus].join('|')})`;
+  const literal = char.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  return `(?:\\\\*${literal}|${[percent, unicode, numeric, ...named, ...plus].join('|')})`;
 }
 
 /** Hexadecimal digits match in both cases; Base64 and the secret itself do not. */
 function anyCase(hex: string): string {
   return hex.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-}
-
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
 /**

@@ -68,14 +68,11 @@ export function* scanListPage(
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
   for (const [name] of scanner.members()) {
-    if (name === 'data' && scanner.peek() !== NULL) {
+    if (name === 'data') {
       if (data === 'array') options.forget();
-      data = 'array';
-      yield* readData(scanner, records, options);
-    } else if (name === 'data') {
-      if (data === 'array') options.forget();
-      data = 'null';
-      scanner.word('null');
+      data = scanner.peek() === NULL ? 'null' : 'array';
+      if (data === 'null') scanner.word('null');
+      else yield* readData(scanner, records, options);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner);
     else if (mayReport(name)) hasFailed = reportsFailure(name, scanner.nested()) || hasFailed;
     else scanner.skip();
@@ -103,10 +100,7 @@ const OPEN_ARRAY = 0x5b;
 /** The first character of `null`. */
 const NULL = 0x6e;
 
-interface PageFields {
-  limit: number | null;
-  nextCursor: Cursor | null;
-}
+type PageFields = Pick<ListEnvelope, 'limit' | 'nextCursor'>;
 
 function* readData(
   scanner: JsonScanner,
@@ -127,15 +121,16 @@ function* readData(
 }
 
 function readPageFields(scanner: JsonScanner): PageFields {
-  const fields: PageFields = { limit: null, nextCursor: null };
+  let limit: number | null = null;
+  let nextCursor: Cursor | null = null;
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
   for (const [name] of scanner.members()) {
     const code = scanner.peek();
-    if (name === 'nextCursor') fields.nextCursor = readCursor(scanner, code);
-    else if (name === 'limit' && code >= 0x30 && code <= 0x39) fields.limit = Number(scanner.number());
+    if (name === 'nextCursor') nextCursor = readCursor(scanner, code);
+    else if (name === 'limit' && code >= 0x30 && code <= 0x39) limit = Number(scanner.number());
     else scanner.skip();
   }
-  return fields;
+  return { limit, nextCursor };
 }
 
 function readCursor(scanner: JsonScanner, code: number): Cursor | null {

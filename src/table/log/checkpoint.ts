@@ -13,26 +13,21 @@ type Field = Omit<SchemaElement, 'name' | 'num_children'> & {
 };
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
-const text = (name: string): Field => ({ name, ...TEXT, repetition_type: 'OPTIONAL' });
-const long = (name: string): Field => ({ name, type: 'INT64', repetition_type: 'OPTIONAL' });
-const int = (name: string): Field => ({ name, type: 'INT32', repetition_type: 'OPTIONAL' });
-const flag = (name: string): Field => ({ name, type: 'BOOLEAN', repetition_type: 'OPTIONAL' });
-const struct = (name: string, fields: readonly Field[]): Field => ({
-  name,
-  repetition_type: 'OPTIONAL',
-  fields,
+const optional =
+  (form: Omit<Field, 'name'>) =>
+  (name: string): Field => ({ name, repetition_type: 'OPTIONAL', ...form });
+const text = optional(TEXT);
+const long = optional({ type: 'INT64' });
+const int = optional({ type: 'INT32' });
+const flag = optional({ type: 'BOOLEAN' });
+const struct = (name: string, fields: readonly Field[]): Field => optional({ fields })(name);
+const entry = [{ name: 'key', ...TEXT, repetition_type: 'REQUIRED' } as const, text('value')];
+const map = optional({
+  ...{ converted_type: 'MAP', logical_type: { type: 'MAP' } },
+  fields: [{ name: 'key_value', repetition_type: 'REPEATED', fields: entry }],
 });
-const map = (name: string): Field => ({
-  ...{ name, repetition_type: 'OPTIONAL', converted_type: 'MAP', logical_type: { type: 'MAP' } },
-  fields: [
-    {
-      ...{ name: 'key_value', repetition_type: 'REPEATED' },
-      fields: [{ name: 'key', ...TEXT, repetition_type: 'REQUIRED' }, text('value')],
-    },
-  ],
-});
-const list = (name: string): Field => ({
-  ...{ name, repetition_type: 'OPTIONAL', converted_type: 'LIST', logical_type: { type: 'LIST' } },
+const list = optional({
+  ...{ converted_type: 'LIST', logical_type: { type: 'LIST' } },
   fields: [{ name: 'list', repetition_type: 'REPEATED', fields: [text('element')] }],
 });
 

@@ -107,16 +107,11 @@ function idleThread(thread: ConversionThread): void {
   idle = { thread, timer: timer.unref() };
 }
 
-interface Asked {
-  readonly resolve: (answer: FromThread) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** A thread that converts one part at a time. After an error it must be closed. */
 class ConversionThread {
   readonly worker = new Worker(THREAD, { execArgv: [] });
   /** Messages without an answer, in the order of the answers. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: { resolve: (answer: FromThread) => void; reject: (error: Error) => void }[] = [];
   #failure: Error | null = null;
 
   constructor() {

@@ -1,5 +1,3 @@
-export { plainHashWarning } from './check-masking.js';
-export { worldReadableWarnings } from './check-secrets.js';
 export { type Cause, type ConnectionFinding, ok, problem, worstCause } from './finding.js';
 export { runChecks } from './run-checks.js';
 export {

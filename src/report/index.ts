@@ -7,11 +7,9 @@ export {
 export { renderReport } from './html.js';
 export {
   type ConnectionReport,
-  type Coverage,
   type FigureGroup,
   REPORTED_RUNS,
   type Report,
-  type ResourceReport,
   resourceReport,
   type UnpublishedRun,
 } from './model.js';

@@ -18,8 +18,10 @@ import { UsageError } from './choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from './command-options.js';
 import { output } from './output.js';
 
+type Target = Readonly<Record<'address' | 'namespace', string>>;
+
 /** Temporal's address and namespace. @throws ConfigurationError for an unreadable profile or variable */
-export function temporalTarget(options: GlobalOptions): { address: string; namespace: string } {
+export function temporalTarget(options: GlobalOptions): Target {
   try {
     const { connectionOptions, namespace } = temporalConfig(options);
     return { address: connectionOptions.address, namespace };
@@ -31,51 +33,45 @@ export function temporalTarget(options: GlobalOptions): { address: string; names
   }
 }
 
+/** What a client needs apart from address and credentials. */
+interface ClientOptions {
+  readonly dataConverter: DataConverter | undefined;
+  readonly interceptors: ClientInterceptors | undefined;
+}
+
 /**
- * Connects to Temporal, and retries until it answers.
+ * Makes the first connection of a command, and retries until Temporal answers.
  *
+ * @returns also the traces, which the caller closes after the connection
  * @throws OutOfReachError after `WORKTRACK_REACH_TIMEOUT`; ConfigurationError if it rejects the credentials
  */
-async function openTemporal(
+async function reachFirst<T>(
   options: GlobalOptions,
-  timeoutMs: number = reachTimeoutMs(process.env),
-  onOutage: (message: string) => void = output.note,
-): Promise<TemporalClient> {
+  connect: (target: Target, client: ClientOptions) => Promise<T>,
+  limits: ReachOptions = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note },
+) {
   const target = temporalTarget(options);
-  const { traces, ...client } = await clientOptions(options);
-  const temporal = await reachFirst(target, () => connectTemporal({ ...target, ...client }), {
-    timeoutMs,
-    onOutage,
-  });
-  if (traces === null) return temporal;
-  return {
-    ...temporal,
-    async close() {
-      await temporal.close();
-      await traces.close();
-    },
-  };
-}
-
-/** What a client needs apart from address and credentials. */
-async function clientOptions(options: GlobalOptions) {
   const dataConverter = await readDataConverter(options);
   const traces = await readTraces(options, output.note);
-  return { dataConverter, traces, interceptors: clientInterceptors(traces) };
+  const first = () => connect(target, { dataConverter, interceptors: clientInterceptors(traces) });
+  const isOutage = (error: unknown): boolean => !isDenied(error);
+  const reached = reach(`Temporal at ${target.address}`, first, isOutage, grpcMessage, limits);
+  const connected = await reached.catch((error: unknown) => {
+    throw toUserError(error, target);
+  });
+  return { connected, target, traces };
 }
 
-/** Makes the first connection of a command. @throws OutOfReachError, ConfigurationError */
-function reachFirst<T>(
-  target: { readonly address: string; readonly namespace: string },
-  connect: () => Promise<T>,
-  options: ReachOptions,
-): Promise<T> {
-  const isOutage = (error: unknown): boolean => !isDenied(error);
-  return reach(`Temporal at ${target.address}`, connect, isOutage, grpcMessage, options).catch(
-    (error: unknown) => {
-      throw toUserError(error, target);
+async function openTemporal(options: GlobalOptions, limits?: ReachOptions): Promise<TemporalClient> {
+  const connect = (target: Target, client: ClientOptions) => connectTemporal({ ...target, ...client });
+  const { connected, traces } = await reachFirst(options, connect, limits);
+  return {
+    ...connected,
+    async close() {
+      await connected.close();
+      await traces?.close();
     },
-  );
+  };
 }
 
 /** Time limit for Temporal in a command that also works without it. */
@@ -93,8 +89,8 @@ export async function withOptionalTemporal<T>(
   work: (temporal: TemporalClient | null) => Promise<T>,
   timeoutMs: number = OPTIONAL_TEMPORAL_TIMEOUT_MS,
 ): Promise<T> {
-  const limitMs = Math.min(timeoutMs, reachTimeoutMs(process.env));
-  const temporal = await openTemporal(options, limitMs, () => {}).catch((error: unknown) => {
+  const limits = { timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)) };
+  const temporal = await openTemporal(options, limits).catch((error: unknown) => {
     if (!(error instanceof OutOfReachError)) throw error;
     output.note(`${error.message}. ${instead}`);
     return null;
@@ -134,19 +130,16 @@ export async function withKeptTemporal<T>(
   log: KeptConnectionOptions<TemporalClient>['log'],
   work: (temporal: TemporalClient) => Promise<T>,
 ): Promise<T> {
-  const target = temporalTarget(options);
-  const { traces, ...client } = await clientOptions(options);
-  const open = () =>
+  const connect = ({ namespace }: Target, client: ClientOptions) =>
     KeptConnection.open<TemporalClient>({
       holder,
       read: () => temporalConfig(options),
       connect: (config) => openClient(config, client),
-      probe: (temporal) => probeNamespace(temporal.client.connection, target.namespace),
+      probe: (temporal) => probeNamespace(temporal.client.connection, namespace),
       close: (temporal) => temporal.close(),
       log,
     });
-  const limits = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
-  const kept = await reachFirst(target, open, limits);
+  const { connected: kept, target, traces } = await reachFirst(options, connect);
   kept.start();
   try {
     return await work({
@@ -168,7 +161,7 @@ export async function withKeptTemporal<T>(
 }
 
 /** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
-export function toUserError(error: unknown, target: { address: string; namespace: string }): unknown {
+export function toUserError(error: unknown, target: Target): unknown {
   if (error instanceof ScheduleNotFoundError) {
     return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
   }

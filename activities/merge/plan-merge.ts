@@ -11,7 +11,7 @@ import { type Column, ColumnSet, schemaChanges, withText } from '../../src/lake/
 import { maskedColumns, profileFingerprint } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import { columnsWithMasks, shapeOf } from '../../src/lake/rows/shapes.js';
-import { exceedsDeleteLimit } from '../../src/lake/run/delete-rules.js';
+import { exceededDeleteLimit } from '../../src/lake/run/delete-rules.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from '../shared/failures.js';
 import { type RunAt, readRunWith, readStages } from '../shared/staging.js';
@@ -92,10 +92,11 @@ function guard(
 ): void {
   const { resource, before } = run;
   if (before === null) return;
-  if (!allowDeletes && exceedsDeleteLimit(deletes, expected)) {
+  const exceeded = allowDeletes ? null : exceededDeleteLimit(deletes, { rows: before.rows, expected });
+  if (exceeded !== null) {
     throw finalFailure(
       'DeletesHeld',
-      `${resource.name}: ${deletes} of ${expected} rows, more than 10%, have been deleted in the service. Nothing was ` +
+      `${resource.name}: ${exceeded} have been deleted in the service. Nothing was ` +
         `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
       { resource: resource.name },
     );

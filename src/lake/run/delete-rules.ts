@@ -2,18 +2,22 @@ import type { DeleteDetection, DeletesProblem } from '../../core/contract/index.
 import type { ResourceSettings } from '../../core/settings.js';
 import { hasId } from '../rows/profile.js';
 
-/**
- * The delete limit: this share of the rows that the list should show, or this number, whichever is larger
- * (docs/explanation/guarantees.md#deletes). Tombstones and rows outside the window do not count: they stay forever, so after
- * some years a tenth of all rows would be more than the whole list.
- */
+/** The delete limits (docs/explanation/guarantees.md#deletes): a share of the rows of the base snapshot, and one of those that the list should show. */
 const DELETE_LIMIT_SHARE = 0.1;
-/** Also the most rows that stay, with a warning, when their list has become empty. With more, the run stops. */
+// Tombstones and rows outside a window stay, so after some years a tenth of all rows is more than the whole list.
+const DELETE_LIMIT_LIST_SHARE = 0.5;
+/** So many rows a run may always delete, and so many stay, with a warning, when their list has become empty. With more, the run stops. */
 export const DELETE_LIMIT_ROWS = 20;
 
-/** Whether a number of deletes exceeds what a run may apply without permission. @param rows live rows that the list should show */
-export function exceedsDeleteLimit(deletes: number, rows: number): boolean {
-  return deletes > DELETE_LIMIT_ROWS && deletes > DELETE_LIMIT_SHARE * rows;
+/** Which limit a number of deletes exceeds, as `30 of 40 rows, more than 10%,`; `null` if a run may apply them without permission. */
+export function exceededDeleteLimit(
+  deletes: number,
+  { rows, expected }: { readonly rows: number; readonly expected: number },
+): string | null {
+  if (deletes <= DELETE_LIMIT_ROWS) return null;
+  if (deletes > DELETE_LIMIT_SHARE * rows) return `${deletes} of ${rows} rows, more than 10%,`;
+  if (deletes <= DELETE_LIMIT_LIST_SHARE * expected) return null;
+  return `${deletes} of ${expected} rows that the list should show, more than half,`;
 }
 
 /**

@@ -31,6 +31,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'runs that a manifest lists': ['PREVIOUS_RUNS'],
   'grace period of a replaced': ['READER_GRACE_MS', 'src/lake'],
   'share of rows': ['DELETE_LIMIT_SHARE'],
+  'share of the rows that the list should show': ['DELETE_LIMIT_LIST_SHARE'],
   'rows that a run may always delete': ['DELETE_LIMIT_ROWS'],
   'distance from the edge': ['EDGE_MS', 'src/lake/merge'],
   'earlier runs that `verify`': ['MAX_EXTRA_BYTES'],

@@ -12,7 +12,11 @@ import { readConnection } from '../shared/each-connection.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
 import { jsonWithRows, writeAll } from '../shared/output.js';
 
-type CatOptions = GlobalOptions & { readonly limit: string; readonly dt?: string; readonly run?: string };
+interface CatOptions extends GlobalOptions {
+  readonly limit: string;
+  readonly dt?: string;
+  readonly run?: string;
+}
 
 /** `worktrack cat`: the first rows of a published snapshot, as CSV or as JSON. */
 export async function runCat(resource: string, options: CatOptions): Promise<ExitCode> {

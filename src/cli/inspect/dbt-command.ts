@@ -22,7 +22,10 @@ import { withLake } from '../shared/open-lake.js';
 import { counted, output } from '../shared/output.js';
 import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 
-type DbtOptions = GlobalOptions & { readonly adapter?: DbtAdapterName; readonly dir: string };
+interface DbtOptions extends GlobalOptions {
+  readonly adapter?: DbtAdapterName;
+  readonly dir: string;
+}
 
 /** `worktrack dbt`: writes a dbt project for the lake, or updates the generated files of one. */
 export async function runDbt(options: DbtOptions): Promise<ExitCode> {

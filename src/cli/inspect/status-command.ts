@@ -29,7 +29,10 @@ import {
 import { openStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
 
-type StatusOptions = SeveralOptions & { readonly check?: boolean; readonly maxAge: string };
+interface StatusOptions extends SeveralOptions {
+  readonly check?: boolean;
+  readonly maxAge: string;
+}
 
 /** With more connections, the tables of all do not fit on one screen. */
 const MAX_TABLES = 3;

@@ -8,7 +8,10 @@ import type { SeveralOptions } from '../shared/command-options.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 
-type NotifyOptions = SeveralOptions & { readonly test?: boolean; readonly event: AlertEvent };
+interface NotifyOptions extends SeveralOptions {
+  readonly test?: boolean;
+  readonly event: AlertEvent;
+}
 
 interface Answer {
   readonly connection: string;

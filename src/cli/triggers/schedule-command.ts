@@ -21,7 +21,9 @@ import { chooseConnections, eachConnection, printEnded, readSettings } from '../
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
-type ScheduleOptions = SeveralOptions & { readonly note?: string };
+interface ScheduleOptions extends SeveralOptions {
+  readonly note?: string;
+}
 
 export type ScheduleAction = 'apply' | 'describe' | 'trigger' | 'pause' | 'resume' | 'delete';
 

@@ -21,7 +21,10 @@ import { stopOnSignal } from '../shared/interrupt.js';
 import { textLine } from '../shared/log-line.js';
 import { logNotes, output, terminalWidth } from '../shared/output.js';
 
-type WebhookOptions = GlobalOptions & { readonly listen?: string; readonly logFormat: 'text' | 'json' };
+interface WebhookOptions extends GlobalOptions {
+  readonly listen?: string;
+  readonly logFormat: 'text' | 'json';
+}
 
 /** The receiver's log, which contains everything that the command writes to stderr. */
 const LOG: WebhookLog = {

@@ -1,13 +1,7 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import { inFolder, MANIFEST } from '../../src/lake/documents/lake-layout.js';
 import { folderIn, type RunPlace } from '../../src/lake/documents/run-file.js';
-import {
-  ALL_REMOVED,
-  addRemovals,
-  collected,
-  type ObjectStore,
-  type Removal,
-} from '../../src/lake/store/index.js';
+import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 
 /** Objects that one request removes at most. */
 const REMOVED_AT_ONCE = 1000;
@@ -26,10 +20,17 @@ export async function removeKeys(
   return refused;
 }
 
-/** Removes every object below a prefix. @returns as `removeKeys` */
+/** Removes every object below a prefix, page by page of the listing. @returns as `removeKeys` */
 export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Removal> {
-  const keys = (await collected(store.list(prefix))).map(({ key }) => key);
-  return removeKeys(store, keys, signal);
+  let refused = ALL_REMOVED;
+  let keys: ObjectKey[] = [];
+  for await (const { key } of store.list(prefix)) {
+    keys.push(key);
+    if (keys.length < REMOVED_AT_ONCE) continue;
+    refused = addRemovals(refused, await removeKeys(store, keys, signal));
+    keys = [];
+  }
+  return addRemovals(refused, await removeKeys(store, keys, signal));
 }
 
 /**
@@ -46,7 +47,8 @@ export async function removeFolder(
   signal.throwIfAborted();
   const first = await store.remove([inFolder(folder, MANIFEST)]);
   if (first.refused === 0) return removeAll(store, `${folder}/`, signal);
-  const refused = (await collected(store.list(`${folder}/`))).length;
+  let refused = 0;
+  for await (const _ of store.list(`${folder}/`)) refused++;
   // The manifest may not be there.
   return refused === 0 ? ALL_REMOVED : { ...first, refused };
 }

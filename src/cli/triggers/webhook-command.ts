@@ -23,6 +23,7 @@ import { logNotes, output, terminalWidth } from '../shared/output.js';
 
 interface WebhookOptions extends GlobalOptions {
   readonly listen?: string;
+  /** `json` counts as soon as it is parsed. */
   readonly logFormat: 'text' | 'json';
 }
 

@@ -174,25 +174,28 @@ export class Turn {
   readonly claim: number | null;
   /** The object that ends the turn; `null` if no row is sent. */
   readonly fence: ObjectKey | null;
-  readonly #file: TurnFile | null;
+  readonly #chunks: ReadonlySet<number> | null;
+  readonly #verdicts: readonly TurnVerdict[];
   readonly #rows: Buffer;
 
   /** @param file `null` for a batch whose rows are not looked up: all rows are sent */
   constructor(resource: WritableResource, file: TurnFile | null) {
     this.claim = file?.claim ?? null;
     this.fence = this.claim === null ? null : fenceKey(resource, this.claim);
-    this.#file = file;
+    this.#chunks = file && new Set(file.chunks);
+    this.#verdicts = file?.verdicts ?? [];
+    // The text is not kept: it is larger than the bytes, and there are two of them for each row of the batch.
     this.#rows = Buffer.from(file?.rows ?? '', 'base64');
   }
 
   /** Why a row is not sent; `null` if it may be. @param row its number in the input, from 1 */
   verdictOf(row: number): TurnVerdict | null {
     const number = this.#rows.length === 0 ? 0 : this.#rows.readUInt16LE(2 * (row - 1));
-    return number === 0 ? null : this.#file!.verdicts[number - 1]!;
+    return number === 0 ? null : this.#verdicts[number - 1]!;
   }
 
   /** Whether a chunk of the plan has rows to send. */
   sends(chunk: number): boolean {
-    return this.#file === null || this.#file.chunks.includes(chunk);
+    return this.#chunks === null || this.#chunks.has(chunk);
   }
 }

@@ -37,6 +37,8 @@ export class SendAttempt {
   #settled = 0;
   /** Rows without an outcome in this attempt. */
   #unsettled = 0;
+  /** The status of the last response that left a row without an outcome; `null` if there was none. */
+  #lastStatus: number | null = null;
   /** Rows that got an outcome in this attempt, by outcome. */
   readonly settled = new Map<RowOutcome, number>();
   /** Rows with an outcome, over all attempts. */
@@ -75,7 +77,11 @@ export class SendAttempt {
     return { rows: this.#rows, waitingUntil: this.#waitingUntil, limitedSince };
   }
 
-  /** Starts no further row. Requests in flight get a short time to finish. Only the first reason counts. */
+  /**
+   * Starts no further row. Requests in flight get a short time to finish. Only the first reason counts.
+   *
+   * @param error `null`: too many rows have no outcome, or the time is over
+   */
   halt(error: unknown): void {
     if (this.#halted !== null) return;
     this.#halted = { error };
@@ -115,11 +121,12 @@ export class SendAttempt {
       await Promise.all([...this.#open.keys()].map((chunk) => this.#close(chunk)));
       await Promise.all(this.#closing);
     }
-    if (this.#halted !== null) throw stopFailure(this.#halted.error, input.resource);
-    if (!this.#isDone()) return false;
-    if (this.#unsettled === 0) return true;
+    const unsettled = unsettledFailure(input.resource, this.#unsettled, this.#lastStatus);
+    if (this.#halted !== null) throw stopFailure(this.#halted.error ?? unsettled, input.resource);
+    if (this.#unsettled === 0) return this.#isDone();
+    // Another call has all the time again. Without an outcome, it must not be made, or the batch never gives up.
     if (this.#settled > 0) return false;
-    throw unsettledFailure(input.resource, this.#unsettled);
+    throw unsettled;
   }
 
   #mustEnd(): boolean {
@@ -134,7 +141,7 @@ export class SendAttempt {
 
   #endSoon(): void {
     const { giveUpAfterMs } = this.#options.connection.settings.retries;
-    this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 4));
+    this.#grace ??= setTimeout(() => this.#abort.abort(), Math.min(GRACE_MS, giveUpAfterMs / 8));
   }
 
   /** The next row to send; `null` if there is none, or if the attempt must end. */
@@ -225,6 +232,7 @@ export class SendAttempt {
         this.#failed(task, sent.stop);
         return;
       case 'in-doubt':
+        this.#lastStatus = sent.status ?? this.#lastStatus;
         chunk.note(index, 'tried', sent);
         this.#failed(task, sent.stop);
     }
@@ -234,8 +242,7 @@ export class SendAttempt {
     this.#unsettled++;
     this.#failures++;
     if (stop !== null) this.halt(stop);
-    else if (this.#failures >= MAX_CONSECUTIVE_FAILURES)
-      this.halt(unsettledFailure(this.#options.input.resource, this.#unsettled));
+    else if (this.#failures >= MAX_CONSECUTIVE_FAILURES) this.halt(null);
     this.#finished(task);
   }
 

@@ -21,11 +21,30 @@ function describeCause(error: ServiceError): string {
     : 'the service could not be reached, or closed the connection';
 }
 
-/** The failure of an attempt with rows that have no outcome, after all rows were tried. */
-export function unsettledFailure(resource: string, rows: number): ApplicationFailure {
-  return transientFailure(
-    `${resource}: ${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome; see results.csv`,
-  );
+/**
+ * The failure of an attempt with rows that were tried and have no outcome.
+ *
+ * @param lastStatus of the last response that left a row without an outcome; `null` if there was none
+ */
+export function unsettledFailure(
+  resource: string,
+  rows: number,
+  lastStatus: number | null,
+): ApplicationFailure {
+  return transientFailure(`${resource}: ${describeUnsettled(rows, lastStatus)}; see results.csv`);
+}
+
+/** The failure of the last attempt. It asks for a wait after which there is no further one. @param leftMs until Temporal ends all */
+export function givenUpFailure({ message }: ApplicationFailure, leftMs: number): ApplicationFailure {
+  return transientFailure(`gave up: ${message}`, leftMs);
+}
+
+function describeUnsettled(rows: number, lastStatus: number | null): string {
+  if (rows === 0) return 'not all rows have an outcome';
+  const which = `${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome`;
+  if (lastStatus === null) return which;
+  const redirect = lastStatus >= 300 && lastStatus < 400 ? ', a redirect, which a write does not follow' : '';
+  return `${which}, and the service last answered ${lastStatus}${redirect}`;
 }
 
 export function endpointMissing(resource: string, path: string, rows: number): ApplicationFailure {

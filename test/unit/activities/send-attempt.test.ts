@@ -162,12 +162,60 @@ describe('an attempt at sending rows', () => {
     const all = { ...deps, meter, draining: () => false, connection: () => connection } as ActivityDeps;
     // The call began while the batch waited for a limit. Since then, the limit has ended.
     const heartbeat = { rows: 0, waitingUntil: null, limitedSince: null } satisfies SendHeartbeat;
-    const env = new MockActivityEnvironment({ attempt: 2, heartbeatDetails: heartbeat });
+    const env = new MockActivityEnvironment({
+      ...{ attempt: 2, heartbeatDetails: heartbeat, scheduleToCloseTimeoutMs: HOUR_MS },
+    });
     const limitedSince = Date.now() - WORDS_BUDGET_MS;
     const given = { ...input, plan: PLAN, turn: null, limitedSince };
     const sent = await env.run(() => sendRows(all, given));
     expect(sent).toEqual({ done: true, rows: 1, limitedSince: null });
     expect(await outcomes()).toEqual(['created']);
+  });
+
+  it('closes its logs before Temporal ends it, so that rows that it has not sent do not count as sent', async () => {
+    await plan(40, 10);
+    service.respond = ({ number }) =>
+      number <= 3 ? { status: 500, body: '{"message":"It is broken."}' } : new Promise(() => {});
+    const { connection, deps, input } = await optionsOf(store);
+    const settings = { ...connection.settings, retries: { giveUpAfterMs: 3_000 } };
+    const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
+    const own = { ...connection, settings } as typeof connection;
+    const all = { ...deps, meter, draining: () => false, connection: () => own } as ActivityDeps;
+    const env = new MockActivityEnvironment({ attempt: 2, scheduleToCloseTimeoutMs: 1_500 });
+    const given = { ...input, plan: PLAN, turn: null, limitedSince: null };
+    const sending = env.run(() => sendRows(all, given));
+    // Temporal does not try again after a wait that is longer than what is left.
+    await expect(sending).rejects.toMatchObject({
+      message: expect.stringMatching(/^gave up: time-entries: \d+ rows have no known outcome/),
+      nextRetryDelay: 1_500,
+    });
+    const tried = new Set(service.writes.map(({ body }) => body.n));
+    expect(tried.size).toBeGreaterThan(0);
+    expect(tried.size).toBeLessThan(40);
+    for (const [index, outcome] of (await outcomes()).entries())
+      expect(outcome, `row ${index + 1}`).toBe(tried.has(index + 1) ? 'unknown' : undefined);
+  });
+
+  it('fails if its time ends and no row has an outcome, so that a batch without responses gives up', async () => {
+    await plan(40, 10);
+    service.respond = () => new Promise(() => {});
+    const options = await optionsOf(store);
+    const settings = { ...options.connection.settings, retries: { giveUpAfterMs: 800 } };
+    const connection = { ...options.connection, settings } as typeof options.connection;
+    const deps = { now: Date.now, draining: () => false } as ActivityDeps;
+    const hanging = new SendAttempt({ ...options, deps, connection, endBefore: Date.now() + 300 });
+    await expect(hanging.sendAll()).rejects.toThrow(/have no known outcome; see results.csv/);
+    expect(service.writes.length).toBeLessThan(40);
+  });
+
+  it('says what the service last answered if rows have no outcome', async () => {
+    await plan(3, 10);
+    const moved = { status: 308, headers: { location: '/elsewhere' } };
+    expect(await attempt(({ body }) => (body.n === 1 ? null : moved))).toBe(false);
+    expect(await attempt(() => moved, Date.now, 't2')).toBe(
+      'time-entries: 2 rows have no known outcome, and the service last answered 308, a redirect, which a write does not ' +
+        'follow; see results.csv',
+    );
   });
 
   it('takes no row twice, whatever opens its chunk first', async () => {

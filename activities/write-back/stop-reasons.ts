@@ -51,6 +51,7 @@ export function endpointMissing(resource: string, path: string, rows: number): A
   return finalFailure(
     'Configuration',
     `${resource}: the service has no endpoint for writes at "${path}": it answered 404 or 405 to ${rows === 1 ? 'the first row' : `each of the first ${rows} rows`} and ` +
-      `accepted none. Correct writeBack.${resource} (path, style) in the configuration, and run the same command again.`,
+      `accepted none. Correct writeBack.${resource} (path, style) in the configuration, and run the same command again. ` +
+      'If the service does not find what these rows name, correct the rows.',
   );
 }

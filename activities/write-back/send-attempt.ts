@@ -80,7 +80,7 @@ export class SendAttempt {
   /**
    * Starts no further row. Requests in flight get a short time to finish. Only the first reason counts.
    *
-   * @param error `null`: too many rows have no outcome, or the time is over
+   * @param error `null`: too many rows have no outcome, or the time has ended
    */
   halt(error: unknown): void {
     if (this.#halted !== null) return;

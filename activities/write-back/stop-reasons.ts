@@ -34,7 +34,7 @@ export function unsettledFailure(
   return transientFailure(`${resource}: ${describeUnsettled(rows, lastStatus)}; see results.csv`);
 }
 
-/** The failure of the last attempt. It asks for a wait after which there is no further one. @param leftMs until Temporal ends all */
+/** The failure of the last attempt. It asks for a wait that leaves no time for another one. @param leftMs until Temporal ends all */
 export function givenUpFailure({ message }: ApplicationFailure, leftMs: number): ApplicationFailure {
   return transientFailure(`gave up: ${message}`, leftMs);
 }

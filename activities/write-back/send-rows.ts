@@ -24,7 +24,7 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
   let run: SendAttempt | null = null;
   const timer = setInterval(() => context.heartbeat(run?.progress), HEARTBEAT_MS);
   const time = new TimeLeft(info);
-  const ending = setTimeout(() => run?.halt(null), Math.min(time.untilReserve(), 2 ** 31 - 1));
+  const ending = setTimeout(() => run?.halt(null), Math.max(0, Math.min(time.untilReserve(), 2 ** 31 - 1)));
   try {
     const plan = await readPlan(connection.store, input.plan);
     const turn = await readTurn(connection.store, input);
@@ -36,6 +36,8 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
       // From the last heartbeat of the attempt that this one replaces, even if the limit had ended.
       limitedSince: limitedSince === undefined ? input.limitedSince : limitedSince,
     });
+    // While the plan and the logs were read, there was nothing to halt.
+    if (time.untilReserve() <= 0) run.halt(null);
     const stop = (): void => run?.halt(cancellationSignal.reason);
     if (cancellationSignal.aborted) stop();
     else cancellationSignal.addEventListener('abort', stop, { once: true });

@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/parse-url.js';
 import type { HttpRequest } from './exchange.js';
 
 /** The longest chain of redirects that is followed. */
@@ -20,9 +21,8 @@ export function redirectPath(
   const { method, origin, path } = request;
   if (method !== 'GET' || location === null || !FOLLOWED.includes(status)) return null;
   const base = origin + path;
-  if (!URL.canParse(location, base)) return null;
-  const target = new URL(location, base);
-  if (target.origin !== new URL(base).origin) return null;
+  const target = parseUrl(location, base);
+  if (target === null || target.origin !== new URL(base).origin) return null;
   const given = parametersOf(target.search);
   const names = new Set(given.map(nameOf));
   const kept = parametersOf(path.slice(path.indexOf('?') + 1 || path.length)).filter(

@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
+import { parseUrl } from '../core/parse-url.js';
 import type { ErrorMapping } from '../core/settings.js';
 import { systemCode } from '../core/system-error.js';
 import { cutText } from '../core/text-budget.js';
@@ -144,7 +145,7 @@ function roughly(ms: number): string {
 /** Names only the host: the rest of a Location may contain tokens. */
 function redirectText(location: string | null, request: FailedRequest): string {
   const url = request.url();
-  const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : null;
+  const target = location === null ? null : parseUrl(location, url);
   if (target === null) return `a redirect to an unknown host. ${REDIRECT_REMEDY}`;
   if (request.method === 'GET' && target.origin === new URL(url).origin)
     return `a redirect to itself or the last of more than ${MAX_REDIRECTS} redirects. Check baseUrl and the resource's \`path\`.`;

@@ -1,7 +1,9 @@
+import { parseUrl } from './parse-url.js';
+
 /** Why a URL is not allowed for notifications; `null` if it is. The text does not repeat the URL, which may be a secret. */
 export function notifyUrlProblem(text: string): string | null {
-  if (!URL.canParse(text)) return 'is not a URL';
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === null) return 'is not a URL';
   if (url.username !== '' || url.password !== '') return 'contains credentials; use `headers` for them';
   if (url.protocol === 'https:') return null;
   if (url.protocol !== 'http:') return 'is not an http or https URL';

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { ConfigurationError } from './errors.js';
+import { parseUrl } from './parse-url.js';
 import type { LakeSettings } from './settings.js';
 
 /** A proxy, and the variable that names it. */
@@ -49,7 +50,7 @@ function variableOf(env: Environment, name: string): { variable: string; value: 
 
 function readProxy({ variable, value }: { variable: string; value: string }): ProxyServer {
   const address = value.includes('://') ? value : `http://${value}`;
-  const url = URL.canParse(address) ? new URL(address) : null;
+  const url = parseUrl(address);
   if (url !== null && url.host !== '' && (url.protocol === 'http:' || url.protocol === 'https:'))
     return { url: address, host: url.host, variable };
   // Not quoted: it may contain a password.

@@ -1,6 +1,7 @@
 import { NO_ERROR, type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
 import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
+import { parseUrl } from '../core/parse-url.js';
 import type { SuccessRule, WriteBackSettings } from '../core/settings.js';
 import { JsonScanner } from '../json/scanner.js';
 import { type JsonValue, readValue, valueAtPointer } from '../json/value.js';
@@ -208,8 +209,10 @@ function hasPair(level: JsonValue, pair: readonly string[]): boolean {
 
 /** The last segment of a Location; `null` if it names no record, such as the endpoint itself. */
 function idOfLocation({ location, url }: ResponseFacts): string | null {
-  if (location === null || location.trim() === '' || !URL.canParse(location, url)) return null;
-  const path = withoutSlash(new URL(location, url).pathname);
+  if (location === null || location.trim() === '') return null;
+  const named = parseUrl(location, url);
+  if (named === null) return null;
+  const path = withoutSlash(named.pathname);
   if (path === withoutSlash(new URL(url).pathname)) return null;
   const last = path.slice(path.lastIndexOf('/') + 1);
   if (last === '') return null;

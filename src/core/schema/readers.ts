@@ -1,4 +1,5 @@
 import { isLoopback } from '../notify-url.js';
+import { parseUrl } from '../parse-url.js';
 import { hasControls } from './building-blocks.js';
 import { describeFound, invalidValue } from './values.js';
 
@@ -74,7 +75,7 @@ export function isLoopbackAddress(host: string): boolean {
 }
 
 function readHttpUrl(text: string, allowed: string, credentialsHint: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url?.username || url?.password)
     throw new RangeError(
       `found credentials in the URL (not repeated here); ${credentialsHint}. Allowed: ${allowed}`,

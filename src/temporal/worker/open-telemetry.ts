@@ -3,6 +3,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { WorkerOptions } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError, errorMessage } from '../../core/errors.js';
+import { parseUrl } from '../../core/parse-url.js';
 import { withTimeout } from '../../core/reachability.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
@@ -158,7 +159,7 @@ function checkOtlpEnvironment(env: Environment): void {
   }
   const endpoint = ENDPOINTS.find((name) => env[name]);
   const url = endpoint === undefined ? null : env[endpoint]!;
-  if (url !== null && !(/^https?:\/\//i.test(url) && URL.canParse(url))) {
+  if (url !== null && !(/^https?:\/\//i.test(url) && parseUrl(url) !== null)) {
     // The message does not repeat the value, which may contain a password.
     throw new ConfigurationError(`${endpoint} is not an http:// or https:// URL`, {
       remedy: 'Set it to the URL of a collector, such as http://127.0.0.1:4318.',

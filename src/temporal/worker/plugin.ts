@@ -44,6 +44,7 @@ export interface WorktrackPluginOptions {
  * await worker.run();
  */
 export class WorktrackPlugin extends SimplePlugin {
+  readonly #source: WorktrackPluginOptions;
   readonly #running = new Set<Worker>();
   readonly #retries = new RetryWatch(runtimeMeter());
   #connections: Connections | null = null;
@@ -53,8 +54,9 @@ export class WorktrackPlugin extends SimplePlugin {
   #around: ActivityInterceptorsFactory | null = null;
   readonly #published = new Map<Worker, PublishedConfig>();
 
-  constructor(private readonly source: WorktrackPluginOptions = {}) {
+  constructor(source: WorktrackPluginOptions = {}) {
     super({ name: 'temporal-worktrack' });
+    this.#source = source;
   }
 
   /** @throws ConfigurationError for an invalid configuration; Error if another activity has the name of one of this package */
@@ -131,7 +133,7 @@ export class WorktrackPlugin extends SimplePlugin {
   }
 
   #settings(): Settings {
-    const { settings, configFile } = this.source;
+    const { settings, configFile } = this.#source;
     return (
       this.#replaced ?? settings ?? loadSettings({ file: configFile, env: process.env, cwd: process.cwd() })
     );

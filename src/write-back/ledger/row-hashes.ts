@@ -38,9 +38,9 @@ function cellOf(json: ByteString): string | null {
     ? toByteString(JSON.parse(fromByteString(json)) as string)
     : (json.slice(1, -1) as ByteString);
   if (text.length <= 5 && /^(?:true|false)$/i.test(text)) return text.toLowerCase();
+  const lines = text.includes('\r') ? (text.replace(/\r\n?/g, '\n') as ByteString) : text;
   // A column of text can hold what a column of JSON holds.
-  if (isNested(text)) return sortedText(text);
-  return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
+  return isNested(lines) ? sortedText(lines) : lines;
 }
 
 function isNested(json: ByteString): boolean {
@@ -64,9 +64,12 @@ function sortedText(text: ByteString): string {
 function sorted(scanner: JsonScanner): string {
   switch (scanner.peek()) {
     case 0x7b: {
-      const members: string[] = [];
-      for (const [name] of scanner.members()) members.push(`${JSON.stringify(name)}:${sorted(scanner)}`);
-      return `{${members.sort().join()}}`;
+      const members: { readonly name: string; readonly value: string }[] = [];
+      for (const [name] of scanner.members())
+        members.push({ name: JSON.stringify(name), value: sorted(scanner) });
+      // Members with the same name stay in their order: the last one counts.
+      members.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+      return `{${members.map(({ name, value }) => `${name}:${value}`).join()}}`;
     }
     case 0x5b:
       return `[${Array.from(scanner.items(), () => sorted(scanner)).join()}]`;

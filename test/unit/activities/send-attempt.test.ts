@@ -185,22 +185,39 @@ describe('an attempt at sending rows', () => {
     expect(await attempt(() => null, Date.now, 't2')).toBe(true);
   });
 
-  it('closes its logs before Temporal ends it, so that rows that it has not sent do not count as sent', async () => {
-    await plan(40, 10);
-    service.respond = ({ number }) =>
-      number <= 3 ? { status: 500, body: '{"message":"It is broken."}' } : new Promise(() => {});
+  /** A second attempt of the activity, with the times that Temporal gives it. */
+  async function attemptWithin(
+    info: ConstructorParameters<typeof MockActivityEnvironment>[0],
+  ): Promise<unknown> {
     const { connection, deps, input } = await optionsOf(store);
     const settings = { ...connection.settings, retries: { giveUpAfterMs: 3_000 } };
     const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
     const own = { ...connection, settings } as typeof connection;
     const all = { ...deps, meter, draining: () => false, connection: () => own } as ActivityDeps;
-    const env = new MockActivityEnvironment({ attempt: 2, scheduleToCloseTimeoutMs: 1_500 });
-    const given = { ...input, plan: PLAN, turn: null, limitedSince: null };
-    const sending = env.run(() => sendRows(all, given));
+    const env = new MockActivityEnvironment({ attempt: 2, ...info });
+    return env.run(() => sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }));
+  }
+
+  it('sends nothing if it begins after its time, as after the end of a worker', async () => {
+    await plan(40, 10);
+    const now = Date.now();
+    const times = { scheduledTimestampMs: now - 39_000, currentAttemptScheduledTimestampMs: now };
+    await expect(attemptWithin({ scheduleToCloseTimeoutMs: 40_000, ...times })).rejects.toMatchObject({
+      message: 'gave up: time-entries: not all rows have an outcome; see results.csv',
+      nextRetryDelay: 1_000,
+    });
+    expect(service.writes).toEqual([]);
+    expect(await outcomes()).toEqual(new Array(40).fill(undefined));
+  });
+
+  it('closes its logs before Temporal ends it, so that rows that it has not sent do not count as sent', async () => {
+    await plan(40, 10);
+    service.respond = ({ number }) =>
+      number <= 3 ? { status: 500, body: '{"message":"It is broken."}' } : new Promise(() => {});
     // Temporal does not try again after a wait that is longer than what is left.
-    await expect(sending).rejects.toMatchObject({
+    await expect(attemptWithin({ scheduleToCloseTimeoutMs: 4_000 })).rejects.toMatchObject({
       message: expect.stringMatching(/^gave up: time-entries: \d+ rows have no known outcome/),
-      nextRetryDelay: 1_500,
+      nextRetryDelay: 4_000,
     });
     const tried = new Set(service.writes.map(({ body }) => body.n));
     expect(tried.size).toBeGreaterThan(0);

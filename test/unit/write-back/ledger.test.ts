@@ -441,6 +441,10 @@ describe('the hash of the cells', () => {
     for (const text of others) expect(await hashes(text, 'ndjson'), text).not.toEqual([row]);
     const texts = await hashes('p\n[A-1] x\n"[A-1]  x"\n{\n"[1,2]"\n"[2,1]"\n');
     expect(new Set(texts).size).toBe(5);
+    const [lf, crlf] = await hashes('p\n"[A-1] x\ny"\n"[A-1] x\r\ny"\n');
+    expect(crlf).toBe(lf);
+    const [first, last] = await hashes('p:json\n"{""a"":1,""a"":2}"\n"{""a"":2,""a"":1}"\n');
+    expect(last).not.toBe(first);
   });
 
   it.each([999, 5_000, 100_000])('keeps texts with %i brackets apart', async (count) => {

@@ -36,11 +36,11 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
       // From the last heartbeat of the attempt that this one replaces, even if the limit had ended.
       limitedSince: limitedSince === undefined ? input.limitedSince : limitedSince,
     });
-    // While the plan and the logs were read, there was nothing to halt.
-    if (time.untilReserve() <= 0) run.halt(null);
     const stop = (): void => run?.halt(cancellationSignal.reason);
     if (cancellationSignal.aborted) stop();
     else cancellationSignal.addEventListener('abort', stop, { once: true });
+    // While the plan and the logs were read, there was nothing to halt.
+    if (time.untilReserve() <= 0) run.halt(null);
     const done = await run.sendAll();
     const { progress } = run;
     return { done, rows: progress.rows, limitedSince: progress.limitedSince };

@@ -39,11 +39,11 @@ export const DUCKDB_OLDEST = duckdbWithExtensions('1.2.2');
 
 /** No wheel has an extension for this version, so it reads S3 with s3fs, and Delta tables with delta-rs. */
 export const DUCKDB_NEWEST: Engine = {
-  title: 'DuckDB 2.0.0',
+  title: 'DuckDB 2.0.1',
   reader: 'duckdb',
   dialect: 'duckdb',
   reads: ['csv', 'delta'],
-  packages: ['duckdb==2.0.0', 'pytz==2026.6', 's3fs==2026.9.0', ...ARROW],
+  packages: ['duckdb==2.0.1', 'pytz==2026.6', 's3fs==2026.9.0', ...ARROW],
   throughDeltaRs: true,
 };
 

@@ -13,7 +13,7 @@ const DBT_CORE = 'dbt-core==1.11.16';
 
 /** The newest adapters, with the newest DuckDB, and a parser of Athena's SQL. */
 const PACKAGES = {
-  duckdb: { version: '1.11.1', requirements: ['dbt-duckdb==1.11.1', 'duckdb==2.0.0', DBT_CORE] },
+  duckdb: { version: '1.11.1', requirements: ['dbt-duckdb==1.11.1', 'duckdb==2.0.1', DBT_CORE] },
   athena: { version: '1.11.1', requirements: ['dbt-athena==1.11.1', 'sqlglot==30.30.0', DBT_CORE] },
 } as const;
 

@@ -263,9 +263,9 @@ export class SendAttempt {
     }
     const { path } = connection.settings.writeBack[input.resource];
     this.halt(endpointMissing(input.resource, path, rows.length));
-    for (const { task, receipt } of rows) {
-      // A 404 or 405 says that the service did not write the row. Its text says whether it was about the row.
-      task.chunk.note(task.index, 'held', receipt);
+    for (const { task } of rows) {
+      // A 404 or 405 says that the service did not write the row.
+      task.chunk.unsent(task.index);
       this.#finished(task);
     }
   }

@@ -17,7 +17,7 @@ import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
-import type { LoggedRow, RowState } from '../../../src/write-back/plan-file.js';
+import type { LoggedRow } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { type Respond, RowService } from '../../support/row-service.js';
@@ -170,19 +170,6 @@ describe('an attempt at sending rows', () => {
     const sent = await env.run(() => sendRows(all, given));
     expect(sent).toEqual({ done: true, rows: 1, limitedSince: null });
     expect(await outcomes()).toEqual(['created']);
-  });
-
-  it('keeps what the service says about rows that it does not find, if it accepted none', async () => {
-    await plan(1, 10);
-    const missing = { status: 404, body: '{"message":"No such project."}' };
-    expect(await attempt(() => missing)).toContain('it answered 404 or 405 to the first row');
-    const [[, { held, sentAt }]] = [
-      ...(await loadChunk(store, await readPlan(store, PLAN), 0, await readLogIndex(store, PLAN))).states,
-    ] as [[number, RowState]];
-    expect(held).toEqual({ run: 'run', status: 404, message: 'No such project.' });
-    expect(sentAt).toBeNull();
-    expect(await outcomes()).toEqual([undefined]);
-    expect(await attempt(() => null, Date.now, 't2')).toBe(true);
   });
 
   /** A second attempt of the activity, with the times that Temporal gives it. */

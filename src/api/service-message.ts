@@ -60,7 +60,6 @@ export class ReportedError extends WorktrackError {
   readonly code = 'SERVICE_BROKEN_PROMISE';
 }
 
-/** Members that hold an error, if they hold anything. */
 const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
 /** Members that say whether the request succeeded. */
 const RESULTS: readonly string[] = ['success', 'ok', 'status'];
@@ -70,14 +69,19 @@ const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
 /** Texts next to `"data": null` that report no error. */
 const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
 
+/** Whether a member of a response's body holds an error, if it holds anything. */
+export function holdsError(name: string): boolean {
+  return ERRORS.includes(name);
+}
+
 /** Whether a member of a response's body can say that the request failed. */
 export function mayReport(name: string): boolean {
-  return ERRORS.includes(name) || RESULTS.includes(name);
+  return holdsError(name) || RESULTS.includes(name);
 }
 
 /** Whether a member says that the request failed. @param value its JSON text */
 export function reportsFailure(name: string, value: string): boolean {
-  return ERRORS.includes(name) ? !isNothing(value) : FAILURE.test(value);
+  return holdsError(name) ? !isNothing(value) : FAILURE.test(value);
 }
 
 /** Whether a member holds no error. Some services send an object with a code of 0 and no text next to every list. */

@@ -1,4 +1,4 @@
-import { NO_ERROR, type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
+import { holdsError, NO_ERROR, type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
 import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { parseUrl } from '../core/parse-url.js';
@@ -127,12 +127,9 @@ function levelsOf(value: JsonValue): JsonValue[] {
 function reportedErrors(level: JsonValue): Member[] {
   if (level.kind !== 'object') return [];
   return [...level.members].filter(([name, value]) => {
-    switch (name.toLowerCase()) {
-      case 'error':
-      case 'errors':
-      case 'fault':
-      case 'exception':
-        return !isEmpty(value);
+    const member = name.toLowerCase();
+    if (holdsError(member)) return !isEmpty(value);
+    switch (member) {
       case 'success':
       case 'ok':
         return isFalse(value);

@@ -21,7 +21,7 @@ export interface RunFolder extends Listed {
 }
 
 /** A folder under `_staging/<resource>/`. */
-export interface StagedFolder extends Listed {
+interface StagedFolder extends Listed {
   /** A run id, unless something else wrote it. */
   readonly name: string;
 }

@@ -13,7 +13,7 @@ import { type LogObject, type TablePlace, tableKeys, versionOfDataFile } from '.
 import type { Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 
-export interface MaintenanceInput extends TablePlace {
+interface MaintenanceInput extends TablePlace {
   /** How long replaced versions stay readable, ms. */
   readonly retentionMs: number;
   /** Milliseconds since 1970, by Temporal's clock. */

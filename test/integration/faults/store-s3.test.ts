@@ -23,6 +23,7 @@ import {
 import { S3Connection } from '../../../src/lake/store/s3/connection.js';
 import { copyObject } from '../../../src/lake/store/s3/copy.js';
 import { PART_BYTES } from '../../../src/lake/store/s3/multipart.js';
+import { startFaultyS3 } from '../../support/faulty-s3.js';
 import { describeStoreContract } from '../../support/store-contract.js';
 import { startTestS3, type TestS3 } from '../../support/versitygw.js';
 
@@ -285,6 +286,45 @@ describe('The S3 store', () => {
     await expect(writing).rejects.toMatchObject({ kind: 'access-denied', key: 'failing/part.csv.gz' });
     await expect(writer.finish()).rejects.toMatchObject({ kind: 'access-denied' });
     expect(await openUploads()).toBe(0);
+  });
+});
+
+describe('The search for the checksums that a store accepts', () => {
+  const status = (code: number, name: string) => ({ kind: 'status', status: code, code: name }) as const;
+  const PROBE = /_probe-[^?]*\?.*uploadId=/;
+  it.each([
+    ['an upload that is gone', { fault: status(404, 'NoSuchUpload'), remaining: 1 }],
+    ['a folder in the way', { fault: status(409, 'ExistingObjectIsDirectory'), remaining: 1 }],
+    ['a missing object', { fault: status(404, 'NoSuchKey'), remaining: 1 }],
+    ['credentials that are not yet known', { fault: status(403, 'InvalidAccessKeyId'), remaining: 1 }],
+    ['an outage', { fault: status(500, 'InternalError'), remaining: 6 }],
+    ['connections that are reset', { fault: { kind: 'reset', afterBytes: 0 }, remaining: 6 }],
+  ] as const)('is repeated by the next attempt after %s', async (_, rule) => {
+    const faulty = await startFaultyS3({ ...s3, region: 'us-east-1' });
+    try {
+      const refused = { path: /[?&]uploadId=/, body: /<ChecksumCRC32>/, fault: status(400, 'InvalidPart') };
+      faulty.add({ method: 'POST', ...refused });
+      const during = faulty.add({ method: 'POST', path: PROBE, ...rule });
+      const uploads = opened({ endpoint: faulty.url });
+      const write = async (): Promise<unknown> => {
+        const writer = uploads.openWriter(toObjectKey('searched/part.csv.gz'));
+        for (let n = 0; n < 9; n++) await writer.write(Buffer.alloc(MIB, n));
+        return writer.finish();
+      };
+      expect(await failureOf(write())).toMatchObject({
+        retryable: true,
+        message: expect.stringMatching(/the search/),
+      });
+      expect(during.hits).toBe(rule.remaining);
+      expect(await failureOf(write())).toMatchObject({
+        retryable: true,
+        message: expect.stringMatching(/The next attempt sends/),
+      });
+      expect(await write()).toMatchObject({ bytes: 9 * MIB });
+      expect(await openUploads()).toBe(0);
+    } finally {
+      await faulty.close();
+    }
   });
 });
 

@@ -1,7 +1,8 @@
 import type { CompletedPart, CompleteMultipartUploadCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
+import { errorMessage } from '../../../core/errors.js';
 import { crc32, crc32ToBase64, crc32ToHex } from '../crc32.js';
-import { StoreError } from '../errors.js';
+import { StoreError, type StoreErrorDetails } from '../errors.js';
 import { contentTypeOf } from '../key.js';
 import type { WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
@@ -69,7 +70,7 @@ export class MultipartUpload {
     operation: string,
     options: UploadOptions,
   ): Promise<MultipartUpload> {
-    const { checksums, learn } = options;
+    const { checksums } = options;
     const command = new (sdk().CreateMultipartUploadCommand)({
       ...s3.target(key),
       ContentType: contentTypeOf(key),
@@ -83,9 +84,7 @@ export class MultipartUpload {
       const target = { ...s3.target(key), UploadId: answer.UploadId };
       return new MultipartUpload(s3, target, key, operation, options);
     } catch (error) {
-      if (learn === null || !mayBeChecksums(error)) throw error;
-      const accepted = await learn(error);
-      if (accepted === checksums) throw error;
+      const accepted = await acceptedInstead(s3, key, operation, options, error);
       return MultipartUpload.create(s3, key, operation, { ...options, checksums: accepted, learn: null });
     }
   }
@@ -117,7 +116,7 @@ export class MultipartUpload {
       this.#parts.push({ PartNumber: partNumber, ETag: answer.ETag, ...checksum });
       return answer.$metadata.attempts === 1;
     } catch (error) {
-      throw await this.#explained(error);
+      return await this.#refused(error);
     }
   }
 
@@ -144,7 +143,7 @@ export class MultipartUpload {
       });
       await this.#verify(answer, whole, signal);
     } catch (error) {
-      throw await this.#explained(error);
+      return await this.#refused(error);
     }
   }
 
@@ -191,19 +190,56 @@ export class MultipartUpload {
     return `${crc32ToBase64(crc32ToHex(crc32(Buffer.concat(all))))}-${this.#parts.length}`;
   }
 
-  /** If the store does not accept these checksums, the error says that the next attempt sends others. */
-  async #explained(error: unknown): Promise<unknown> {
-    if (this.options.learn === null || !mayBeChecksums(error)) return error;
-    const accepted = await this.options.learn(error).catch(() => this.options.checksums);
-    if (accepted === this.options.checksums) return error;
-    return this.s3.failure(this.operation, this.key, {
-      kind: 'checksum',
-      problem: `the store does not accept the checksums of a large upload (${error.said})`,
+  /** Throws the error, or, if the store accepts other checksums, one that says that the next attempt sends those. */
+  async #refused(error: unknown): Promise<never> {
+    await acceptedInstead(this.s3, this.key, this.operation, this.options, error);
+    throw refusedChecksums(this.s3, this.key, this.operation, error as StoreError, {
+      problem: 'the store does not accept the checksums of a large upload',
       remedy: 'The next attempt sends the checksums that it accepts.',
-      ...(error.said === null ? {} : { said: error.said }),
-      cause: error.cause,
     });
   }
+}
+
+/**
+ * The checksums that the store accepts instead of those of an upload that failed.
+ *
+ * @throws the error, if it is about something else or the store accepts no upload at all; a retryable StoreError, if the search for
+ *   the checksums failed, for example because of a short outage
+ */
+async function acceptedInstead(
+  s3: S3Connection,
+  key: ObjectKey,
+  operation: string,
+  { checksums, learn }: UploadOptions,
+  error: unknown,
+): Promise<UploadChecksums> {
+  if (learn === null || !mayBeChecksums(error)) throw error;
+  const accepted = await learn(error).catch((failure: unknown) => {
+    if (isRefusal(failure)) throw error;
+    const said = errorMessage(failure);
+    throw refusedChecksums(s3, key, operation, error, {
+      problem: `the store does not accept a large upload, and the search for the checksums that it accepts failed: ${said}`,
+      remedy: 'The next attempt searches again.',
+    });
+  });
+  if (accepted === checksums) throw error;
+  return accepted;
+}
+
+function refusedChecksums(
+  s3: S3Connection,
+  key: ObjectKey,
+  operation: string,
+  { said, cause }: StoreError,
+  { problem, remedy }: Pick<StoreErrorDetails, 'problem' | 'remedy'>,
+): StoreError {
+  return s3.failure(operation, key, {
+    kind: 'checksum',
+    problem: said === null ? problem : `${problem} (${said})`,
+    remedy,
+    ...(said === null ? {} : { said }),
+    cause,
+  });
 }
 
 /**

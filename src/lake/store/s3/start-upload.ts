@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32 } from '../crc32.js';
 import { RunningDigest } from '../digest.js';
+import type { StoreError } from '../errors.js';
 import { toObjectKey } from '../key.js';
 import { PROBES } from '../probe-conditions.js';
 import type { S3Connection } from './connection.js';
@@ -9,6 +10,7 @@ import { MultipartUpload, mayBeChecksums, PART_BYTES } from './multipart.js';
 import { headObject } from './read.js';
 import { abortUploads, removeObjects } from './remove.js';
 import type { UploadChecksums } from './s3-client.js';
+import { isRefusal } from './s3-errors.js';
 
 /** From the safest to the one that every store accepts. */
 const KINDS: readonly UploadChecksums[] = ['whole', 'parts', 'none'];
@@ -53,17 +55,18 @@ function learnUploadChecksums(s3: S3Connection, refusal: unknown): Promise<Uploa
 }
 
 async function search(s3: S3Connection): Promise<UploadChecksums> {
-  let first: unknown = null;
+  const failures: StoreError[] = [];
   for (const checksums of KINDS) {
     try {
       await uploadProbe(s3, checksums);
       return checksums;
     } catch (error) {
       if (!mayBeChecksums(error)) throw error;
-      first ??= error;
+      failures.push(error);
     }
   }
-  throw first;
+  // An answer such as 500 to the last request is no word about its checksums, which it does not have.
+  throw failures.find((failure) => !isRefusal(failure)) ?? failures[0];
 }
 
 /** Uploads an object of two parts, as a run uploads an object over 8 MiB, and removes it. */

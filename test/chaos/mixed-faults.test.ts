@@ -33,7 +33,7 @@ describe(`faults of the service, the store and the operator, mixed (seed ${SEED}
           world.calm();
           const results = await world.settle();
           if (await world.check(results)) warned++;
-          await world.checkChangeLogs('of attempts');
+          await world.checkChangeLogs('late');
           world.checkWrites();
         } catch (cause) {
           throw new Error(`seed ${SEED}, round ${round}: ${scenario.name}`, { cause });

@@ -148,7 +148,7 @@ export const SCENARIOS: readonly Scenario[] = [
       world.late.reconnect();
       await exporting;
       if (random.share() < 0.5) await world.export();
-      await held?.deliver();
+      if (held !== null) await world.deliver(held);
     },
   },
 ];

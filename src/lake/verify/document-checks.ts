@@ -45,7 +45,7 @@ export interface NamedManifest {
 }
 
 /**
- * Checks `latest.json` strictly: its fields, and that it is of its own resource. Every problem begins with `at`.
+ * Checks all fields of `latest.json`, and that it is of its own resource. Every problem begins with `at`.
  *
  * @throws LakeLayoutError if the layout of the lake is of another version
  */
@@ -86,7 +86,7 @@ function isManifestOf(key: ObjectKey, resource: string, tree: Tree, run: RunId):
 }
 
 /**
- * Checks a `_datapackage.json` strictly: its fields, that resource, tree and run match its key, and that its Frictionless
+ * Checks all fields of a `_datapackage.json`, that resource, tree and run match its key, and that its Frictionless
  * fields match our own. A manifest whose only problems are such mismatches still has a value.
  */
 export function checkManifest(

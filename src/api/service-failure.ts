@@ -4,7 +4,7 @@ import { parseUrl } from '../core/parse-url.js';
 import type { ErrorMapping } from '../core/settings.js';
 import { systemCode } from '../core/system-error.js';
 import { cutText } from '../core/text-budget.js';
-import { AT_THE_END } from '../json/scanner.js';
+import { JsonError } from '../json/json-error.js';
 import { BodyError, type BodyFault, headerOf } from './body.js';
 import { classifyResponse, isChallenge, refusalScope } from './classify-response.js';
 import {
@@ -212,7 +212,7 @@ export function parseError(error: unknown, request: FailedRequest, status: numbe
   }
   return new TransientError(
     `${subject(request)} answered ${status} with incomplete or invalid JSON: ${cause.message}`,
-    { ...options, reason: error.message.endsWith(AT_THE_END) ? 'cut' : 'body' },
+    { ...options, reason: error instanceof JsonError && error.isCut ? 'cut' : 'body' },
   );
 }
 

@@ -85,13 +85,17 @@ export function readDocument(text: string): ConfigDocument {
   try {
     return { tree: doc.toJS({ maxAliasCount: MAX_ALIASES }), problems: listed, locate };
   } catch (error) {
-    // yaml throws a ReferenceError for an alias without its anchor, and for too many aliases.
-    const many = error instanceof Error && error.message.startsWith('Excessive alias count');
+    // Besides aliases without an anchor, yaml throws a ReferenceError for too many aliases, and an Error for the value of `<<`.
+    const place = unresolvedAlias(doc, placeOf);
+    if (place !== null)
+      return unreadable(
+        'an alias (a value that starts with *) has no anchor (&name) before it; quote strings that start with *',
+        place,
+      );
     return unreadable(
-      many
+      error instanceof ReferenceError
         ? `aliases (*name) expand to more than ${MAX_ALIASES} copies; write out the values`
-        : 'an alias (a value that starts with *) has no anchor (&name) before it; quote strings that start with *',
-      unresolvedAlias(doc, placeOf),
+        : 'the value of a merge key (<<) is not a map; write a map, or an alias (*name) of one',
     );
   }
 }

@@ -1,5 +1,5 @@
 import type { RunId } from './brands.js';
-import { parseIsoTime } from './utc-time.js';
+import { parseIsoTime, toTimeStamp } from './utc-time.js';
 
 const RUN_ID = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/;
 
@@ -77,8 +77,7 @@ export function untilOwnSecond(now: number, before: readonly (RunId | null | und
 export function newRunId(startedAt: number, after: RunId | null, random: string): RunId {
   const second = Math.floor(startedAt / 1000) * 1000;
   const time = after === null ? second : Math.max(second, parseRunDate(after) + 1000);
-  const stamp = new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
-  return `${stamp}-${random.slice(0, 8)}` as RunId;
+  return `${toTimeStamp(time)}-${random.slice(0, 8)}` as RunId;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Numbers and texts in few characters, the same on the command line and in the report. */
+/** Numbers, times and texts in few characters, the same on the command line, in the report and in alerts. */
 
 /** `1,234,567`. Without `toLocaleString`, whose first call in a process takes 20 ms to load the locale. */
 export function count(value: number): string {
@@ -12,6 +12,16 @@ export function age(ms: number): string {
   if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`;
   if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** `2026-11-21 02:00`, in UTC. @param ms milliseconds since 1970 */
+export function minute(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
+export function time(ms: number): string {
+  return `${minute(ms)} UTC`;
 }
 
 /** At most `width` characters of a line, with the spaces that align columns. */

@@ -127,6 +127,11 @@ export function toUtcSeconds(ms: number): UtcSeconds {
   return `${new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)}Z` as UtcSeconds;
 }
 
+/** `20261121T020000Z`, for names. Rounds down to whole seconds. @param ms milliseconds since 1970 */
+export function toTimeStamp(ms: number): string {
+  return toUtcSeconds(ms).replace(/[-:]/g, '');
+}
+
 /** Parses a date (midnight UTC) or a time with its zone; `null` for anything else. */
 export function parseSince(text: string): UtcSeconds | null {
   const at = parseIsoTime(text);

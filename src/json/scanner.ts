@@ -1,20 +1,17 @@
 import type { ByteString } from '../core/brands.js';
+import { JsonError } from './json-error.js';
 import { checkEscape, controlInString, countControls, decodeString } from './string.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MAX_DEPTH = 1000;
 
-/** How the message of a SyntaxError ends if the text ends too early. */
-export const AT_THE_END = 'at the end of the body';
-
 /**
  * Scans JSON text (RFC 8259) without building values, so that no value changes: a number keeps its literal and a nested
  * value keeps its text (docs/explanation/guarantees.md#values). One instance reads one body.
  *
  * Every method expects `pos` at the first character of the value and leaves it after the last one. Malformed or truncated
- * text throws `SyntaxError` with the offset. If the text ends too early, `pos` is then at its end: more text could
- * complete the value.
+ * text throws `JsonError`. If the text ends too early, `pos` is then at its end.
  */
 export class JsonScanner {
   readonly text: ByteString;
@@ -34,8 +31,7 @@ export class JsonScanner {
   }
 
   fail(what: string): never {
-    const where = this.pos >= this.text.length ? AT_THE_END : `at byte ${this.pos}`;
-    throw new SyntaxError(`${what} ${where}`);
+    throw new JsonError(what, this.pos >= this.text.length ? null : this.pos);
   }
 
   /** Skips white space and returns the code of the next character; -1 at the end. */

@@ -1,4 +1,5 @@
 import type { ByteString } from '../core/brands.js';
+import { JsonError } from './json-error.js';
 
 const SHORT: Readonly<Record<string, string>> = {
   '"': '"',
@@ -50,13 +51,12 @@ export function decodeString(raw: ByteString): { readonly value: ByteString; rea
   return { value: (out + raw.slice(from)) as ByteString, replaced };
 }
 
-/** Checks the escape that begins with the backslash at `at`. @throws SyntaxError if it is not a JSON escape */
+/** Checks the escape that begins with the backslash at `at`. @throws JsonError if it is not a JSON escape */
 export function checkEscape(text: ByteString, at: number): void {
   const kind = text.charAt(at + 1);
   if (kind === 'u' && !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6)))
-    throw new SyntaxError(`\\u without four hexadecimal digits at byte ${at + 2}`);
-  if (kind !== 'u' && SHORT[kind] === undefined)
-    throw new SyntaxError(`unknown escape in a string at byte ${at}`);
+    throw new JsonError('\\u without four hexadecimal digits', at + 2);
+  if (kind !== 'u' && SHORT[kind] === undefined) throw new JsonError('unknown escape in a string', at);
 }
 
 function hex4(raw: string, at: number): number {

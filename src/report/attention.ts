@@ -1,7 +1,6 @@
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
-import { age, count } from '../core/short-text.js';
+import { age, count, time } from '../core/short-text.js';
 import { type ConnectionReport, type ResourceReport, warningsOf } from './model.js';
-import { time } from './number-text.js';
 
 /** How the page shows a state. */
 type Tone = 'bad' | 'warn' | 'ok';

@@ -1,7 +1,7 @@
-import { count, cut } from '../core/short-text.js';
+import { count, cut, time } from '../core/short-text.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import { changesOf, type FigureGroup, type ReportedRun, restatedText, type Slot } from './model.js';
-import { day, length, short, time } from './number-text.js';
+import { day, length, short } from './number-text.js';
 
 /** The smallest part of the largest value that two bars can differ by and still look different. */
 const VISIBLE = 0.02;

@@ -1,9 +1,8 @@
-import { count } from '../core/short-text.js';
+import { count, time } from '../core/short-text.js';
 import { type Listed, listResources, needsAttention } from './attention.js';
 import { figureSection } from './charts.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import type { Coverage, Report } from './model.js';
-import { time } from './number-text.js';
 import { overview, summary } from './overview.js';
 import { resourceSection } from './resource.js';
 

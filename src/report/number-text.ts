@@ -6,16 +6,6 @@ export function short(value: number): string {
   return Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 4 }).format(value);
 }
 
-/** `2026-11-21 02:00`, in UTC. @param ms milliseconds since 1970 */
-export function minute(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
-}
-
-/** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
-export function time(ms: number): string {
-  return `${minute(ms)} UTC`;
-}
-
 /** Cached, because creating one takes a millisecond. */
 let dayFormat: Intl.DateTimeFormat | null = null;
 

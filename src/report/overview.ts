@@ -1,10 +1,10 @@
 import { groupBy } from '../core/group-by.js';
 import { STATE_NAMES } from '../core/resource-state.js';
-import { age, count, cut } from '../core/short-text.js';
+import { age, count, cut, minute } from '../core/short-text.js';
 import { countsByState, type Listed, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun, restatedText, type Slot, timeline } from './model.js';
-import { minute, short } from './number-text.js';
+import { short } from './number-text.js';
 
 const LONGEST_CAUSE = 500;
 const COLUMNS = ['Resource', 'State', 'Rows', 'Published (UTC)', 'Changes', 'Changes in the last 30 runs'];

@@ -1,11 +1,11 @@
 import type { CheckOutcome } from '../core/contract/index.js';
 import { deletesNote } from '../core/delete-detection.js';
-import { count, cut } from '../core/short-text.js';
+import { count, cut, minute, time } from '../core/short-text.js';
 import type { Listed } from './attention.js';
 import { charts, duration, missedText } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { type ReportedRun, restatedText, type Slot, timeline, warningsOf } from './model.js';
-import { length, minute, time } from './number-text.js';
+import { length } from './number-text.js';
 
 /** Maximum number of listed warnings or schema changes. The manifest has all of them. */
 const MAX_LISTED = 50;

@@ -1,4 +1,5 @@
 import type { ByteString } from '../core/brands.js';
+import { JsonError } from '../json/json-error.js';
 import { JsonScanner } from '../json/scanner.js';
 import { MAX_RECORD_BYTES } from './csv-parser.js';
 import type { Field } from './fields.js';
@@ -51,9 +52,9 @@ abstract class JsonText {
       scanner.checkControls(start, breaks);
       if (isUtf8Text(scanner.text.slice(start, scanner.pos))) return { line, fields };
     } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
+      if (!(error instanceof JsonError)) throw error;
       if (scanner.pos >= scanner.text.length) return null;
-      throw this.error(error.message.replace(/ at byte \d+$/, ''), from + scanner.pos);
+      throw this.error(error.problem, from + scanner.pos);
     }
     throw this.error('the text is not UTF-8', from + start);
   }

@@ -2,6 +2,7 @@ import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
 import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
 import type { RunError } from '../contract/run-reports.js';
 import { behindSince, isStale } from '../data-age.js';
+import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
 
 type EndedRun = ReportAlertsInput['runs'][number];
@@ -81,11 +82,6 @@ export function observeWriteBack(ended: WriteBackAlert): Observation {
   return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text }] };
 }
 
-/** A time in texts of alerts, such as `2026-11-21 02:00 UTC`. @param at milliseconds since 1970 */
-export function alertTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
 /** The checkpoint of the published data, and how old it may be for each target; milliseconds. */
 interface Ages {
   readonly now: number;
@@ -102,7 +98,7 @@ export function observeAge(
   const isTooOld = (maxAgeMs: number): boolean => isStale(dataFrom, { maxAgeMs, at: now });
   const only = [...maxAges].filter(([, maxAgeMs]) => isTooOld(maxAgeMs)).map(([id]) => id);
   const later = [...maxAges.values()].filter((maxAgeMs) => !isTooOld(maxAgeMs));
-  const text = `nothing newer than ${alertTime(dataFrom)} is published`;
+  const text = `nothing newer than ${time(dataFrom)} is published`;
   const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
   return {
     observation: { resource, covers: ['stale'], problems },
@@ -127,7 +123,7 @@ export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['
 export function observeSchedule(dueAt: number | null, startedAt: number | null, now: number): Observation {
   const missing = behindSince(dueAt, startedAt, now);
   if (missing === null) return HAS_STARTED;
-  const text = `no run has started since ${alertTime(missing)}, when one was due`;
+  const text = `no run has started since ${time(missing)}, when one was due`;
   return { ...HAS_STARTED, problems: [{ kind: 'behind', mark: 'behind', text, dueAt: missing }] };
 }
 

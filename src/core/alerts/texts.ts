@@ -2,7 +2,7 @@
 import type { AlertEvent } from '../alert-events.js';
 import type { AlertGroup, AlertGroups, AlertMessage } from '../contract/alerts.js';
 import { HOUR_MS } from '../duration.js';
-import { alertTime } from './find-problems.js';
+import { time } from '../short-text.js';
 import { NO_GROUPS } from './groups.js';
 
 /** What is said of an event: what has happened to what, after what it is well again, and an example. */
@@ -98,7 +98,7 @@ export function titleOf(message: AlertMessage): string {
   if (kind === 'reminder')
     return single === null
       ? `Reminder: ${problems(still)} not over yet`
-      : `Reminder: ${headline(single)}, since ${alertTime(single.since)}`;
+      : `Reminder: ${headline(single)}, since ${time(single.since)}`;
   const [first] = news.groups;
   if (first !== undefined && message.event !== 'recovery')
     return news.groups.length === 1 ? headline(first) : `${problems(news)}, such as ${headline(first)}`;
@@ -139,7 +139,7 @@ function linesOf(groups: AlertGroups, form: LineForm): string[] {
 
 /** A group that is alone has its headline in the title of the message. */
 function groupLines(group: AlertGroup, form: LineForm, isSeveral: boolean): string[] {
-  const since = `since ${alertTime(group.since)}`;
+  const since = `since ${time(group.since)}`;
   if (form === 'over')
     return [`${group.connection}: ${subjectOf(group)}, after ${EVENTS[group.event].after} ${since}`];
   if (form === 'still' || (form === 'since' && isSeveral)) return [`${headline(group)}, ${since}`];

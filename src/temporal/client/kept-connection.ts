@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { OutOfReachError, withTimeout } from '../../core/reachability.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
 import type { TemporalConfig } from './connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing } from './grpc.js';
 
@@ -182,7 +183,7 @@ export class KeptConnection<C> {
 
   #failed(error: unknown): void {
     const { holder, giveUpAfterMs, onGiveUp } = this.#options;
-    const since = new Date(this.#failingSince ?? this.#options.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const since = toUtcSeconds(this.#failingSince ?? this.#options.now());
     const what = `Temporal at ${this.address} has not accepted ${holder} since ${since}: ${this.#causeOf(error)}`;
     // The first failure is always logged.
     if (!this.#isLogged) this.#loggedAt = Number.NEGATIVE_INFINITY;

@@ -25,7 +25,7 @@ import { InvalidArgumentError } from '../../core/errors.js';
 import { newMirror } from '../../core/mirror-requests.js';
 import { isRunId } from '../../core/run-id.js';
 import { cutText, MAX_SUMMARY_BYTES } from '../../core/text-budget.js';
-import { parseSince } from '../../core/utc-time.js';
+import { parseSince, toTimeStamp } from '../../core/utc-time.js';
 import type { TemporalClient } from './connect.js';
 
 export interface StartOptions {
@@ -46,8 +46,7 @@ type ManualRun = 'export' | 'backfill' | 'rollback' | 'purge';
  * await startExport(temporal, { connection: 'acme' }, { workflowId });
  */
 export function manualId(connection: string, what: ManualRun, now: number = Date.now()): string {
-  const stamp = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
-  return `worktrack/${connection}/${what}/${stamp}-${randomBytes(4).toString('hex')}`;
+  return `worktrack/${connection}/${what}/${toTimeStamp(now)}-${randomBytes(4).toString('hex')}`;
 }
 
 /**

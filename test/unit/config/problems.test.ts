@@ -257,6 +257,8 @@ const WHOLE: readonly (readonly [text: string, path: string, fragment: string])[
   ['connections: { __proto__: {} }', 'connections.__proto__', 'which is not allowed'],
   ['connections: { Acme: {} }', 'connections.Acme', 'as the name of a connection'],
   ['connections: *nowhere', '', 'has no anchor'],
+  ['connections:\n  <<: 5', '', 'the value of a merge key (<<) is not a map'],
+  ['a: &a x\nconnections:\n  <<: *a', '', 'the value of a merge key (<<) is not a map'],
   ['- '.repeat(20_000), '', 'nested too deeply'],
   ['x'.repeat(2 ** 21), '', 'more than 1 MiB'],
 ];

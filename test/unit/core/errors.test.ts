@@ -147,7 +147,12 @@ describe('the errors', () => {
         readFileSync(join(ROOT, name), 'utf8'),
       ),
     );
-    expect(found.sort()).toEqual(['src/core/errors.ts', 'src/simulator/http/reply.ts']);
+    // The errors of JSON text are SyntaxErrors, as those of JSON.parse. The callers give them a place.
+    expect(found.sort()).toEqual([
+      'src/core/errors.ts',
+      'src/json/json-error.ts',
+      'src/simulator/http/reply.ts',
+    ]);
   });
 
   it('show their name once, in the stack trace', () => {

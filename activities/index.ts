@@ -13,7 +13,7 @@ import { readPages } from './read/read-pages.js';
 import { wholeRun } from './run/whole-run.js';
 import { confirmDeletes } from './settle/confirm-deletes.js';
 import { findAbsentRecords } from './settle/find-absent.js';
-import { Progress, temporalClock, withHeartbeat } from './shared/activity-context.js';
+import { AttemptProgress, temporalClock, withHeartbeat } from './shared/activity-context.js';
 import type { ActivityDeps } from './shared/deps.js';
 import { toFailure, withFailures } from './shared/failures.js';
 import { LakeStaging } from './shared/lake-staging.js';
@@ -42,7 +42,7 @@ export function createActivities(deps: ActivityDeps): Activities {
       try {
         const connection = deps.connection(input.connection);
         const staging = new LakeStaging(connection.store, input, attempt);
-        const progress = new Progress();
+        const progress = new AttemptProgress();
         const at = { deps, connection, staging, clock, progress };
         if (beats === 'phase') return await phase(at, input);
         return await withHeartbeat(() => phase(at, input), progress);

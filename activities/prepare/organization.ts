@@ -11,7 +11,7 @@ import { readPartRows } from '../../src/lake/part/part-rows.js';
 import { readPartIndex } from '../../src/lake/part/read-index.js';
 import { BlockReader } from '../../src/lake/part/reader.js';
 import { ColumnSet } from '../../src/lake/rows/data-columns.js';
-import { hasId, idOf } from '../../src/lake/rows/profile.js';
+import { idOf, keyIsId } from '../../src/lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { askById, isWebPage, seemsRefused } from '../shared/ask-by-id.js';
@@ -42,7 +42,7 @@ export async function checkOrganization(
 ): Promise<string[]> {
   const { settings, client } = connection;
   const { info, cancellationSignal: signal } = Context.current();
-  const projects = settings.resources.find((resource) => resource.fetchById && hasId(resource));
+  const projects = settings.resources.find((resource) => resource.fetchById && keyIsId(resource));
   if (projects === undefined) return [];
   const known = await knownIds(connection, projects);
   if (known.length < MIN_UNKNOWN) return [];

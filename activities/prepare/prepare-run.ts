@@ -6,7 +6,7 @@ import type { FoundPointer } from '../../src/lake/documents/pointer.js';
 import type { BaseSnapshot, RollbackTarget, RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
 import { ColumnSet } from '../../src/lake/rows/data-columns.js';
-import { hasId, keyFingerprint } from '../../src/lake/rows/profile.js';
+import { keyFingerprint, keyIsId } from '../../src/lake/rows/profile.js';
 import { canDetectDeletes } from '../../src/lake/run/delete-rules.js';
 import { isFullReadDue } from '../../src/lake/run/full-read.js';
 import { type StoredStage, toReadResult } from '../../src/lake/run/read-stage.js';
@@ -34,7 +34,7 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
     base: run.before?.runId ?? null,
     mode: run.mode,
     reconcile: run.reconcile,
-    proof: run.resource.fetchById && hasId(run.resource) ? 'by-id' : 'second-pass',
+    proof: run.resource.fetchById && keyIsId(run.resource) ? 'by-id' : 'second-pass',
     hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,

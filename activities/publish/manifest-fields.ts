@@ -19,7 +19,7 @@ import { profileFingerprint } from '../../src/lake/rows/profile.js';
 import { detectionOf } from '../../src/lake/run/delete-rules.js';
 import { nextFullRead } from '../../src/lake/run/full-read.js';
 import { nextCheckpoint, nextReadUpTo, windowGap } from '../../src/lake/run/watermark.js';
-import { type Findings, warningsOf } from './warnings.js';
+import { type RunFindings, warningsOf } from './warnings.js';
 
 /** Snapshots that rollbacks keep at most. */
 const MAX_KEPT = 20;
@@ -27,7 +27,7 @@ const MAX_KEPT = 20;
 /** What the manifests of the snapshot and of the change log have in common. */
 export function manifestFields(
   run: RunFile,
-  found: Findings,
+  found: RunFindings,
   { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
 ): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
   const { stage, list, deletesProblems, plan, sum, checkedTypes, checked } = found;
@@ -106,7 +106,7 @@ function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdenti
 }
 
 /** A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body. */
-export function isIncompleteRead({ shifted, stage, list }: Findings): boolean {
+export function isIncompleteRead({ shifted, stage, list }: RunFindings): boolean {
   return shifted || (stage.isBlank && list.updatedSince === null);
 }
 

@@ -38,7 +38,7 @@ import { checkCandidate } from './check-candidate.js';
 import { findPublished, publishedRun } from './find-published.js';
 import { isIncompleteRead, manifestFields } from './manifest-fields.js';
 import { countStillDropped } from './still-dropped.js';
-import type { Findings } from './warnings.js';
+import type { RunFindings } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
 
@@ -91,7 +91,7 @@ export interface Publication {
 async function publish(
   { staging, clock, progress }: RunAt,
   run: RunFile,
-  found: Findings,
+  found: RunFindings,
 ): Promise<Publication> {
   const { store } = staging;
   const { resource, runId, connection, baseUrl } = run;
@@ -138,7 +138,7 @@ async function publish(
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: Findings) {
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: RunFindings) {
   const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
@@ -158,7 +158,7 @@ async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked
 async function notListedSince(
   store: ObjectStore,
   run: RunFile,
-  found: Findings,
+  found: RunFindings,
   parts: readonly PublishedPart[],
 ): Promise<number | null> {
   const rolledBack = returningFrom(run);

@@ -12,7 +12,7 @@ import type { FixedTypes } from '../../src/table/index.js';
 import type { CheckedCandidate } from './check-candidate.js';
 
 /** What a run has read and merged, as far as its manifests say it. */
-export interface Findings extends Pick<PublishInput, 'shifted' | 'unproven'> {
+export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'> {
   /** `null`: the run did not look for deletes. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
   /** The last stage. */
@@ -35,7 +35,7 @@ export interface Findings extends Pick<PublishInput, 'shifted' | 'unproven'> {
  */
 export function warningsOf(
   run: RunFile,
-  { stage, list: { updatedSince: asked }, shifted, unproven, deletesProblems, sum: { counts } }: Findings,
+  { stage, list: { updatedSince: asked }, shifted, unproven, deletesProblems, sum: { counts } }: RunFindings,
   gap: ReturnType<typeof windowGap>,
   notListed: number | null,
 ): string[] {

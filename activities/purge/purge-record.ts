@@ -19,7 +19,7 @@ import {
   type FoundPointer,
   type Pointer,
 } from '../../src/lake/documents/pointer.js';
-import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
+import { type ListedRun, readKnownRuns } from '../../src/lake/published/chain.js';
 import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
 import { listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
@@ -138,7 +138,7 @@ async function checkManifests(store: ObjectStore, pointer: Pointer): Promise<voi
   const folders = await listFolders(store, resource);
   const keysOf = (runId: RunId): ObjectKey[] =>
     (['changes', 'snapshots'] as const).flatMap((tree) => folders[tree].get(runId) ?? []);
-  const read = (runId: RunId): Promise<Listed | null> => readListed(store, keysOf(runId));
+  const read = (runId: RunId): Promise<ListedRun | null> => readListed(store, keysOf(runId));
   const head = await read(pointer.runId);
   const published = new Set<RunId>([pointer.runId]);
   if (head !== null)

@@ -34,7 +34,7 @@ export function cursorHash(cursor: Cursor): string {
 }
 
 /** The same hash of a record's key. */
-export function keyHash(key: SortKey): string {
+export function recordKeyHash(key: SortKey): string {
   return createHash('sha256').update(key, 'latin1').digest('base64url').slice(0, 10);
 }
 

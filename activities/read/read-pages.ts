@@ -23,7 +23,7 @@ import type { RunAt } from '../shared/staging.js';
 import { withLongerRuns } from './compact-chunks.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
-import { cursorHash, findPosition, keyHash } from './position.js';
+import { cursorHash, findPosition, recordKeyHash } from './position.js';
 import { Stager } from './stager.js';
 
 const MAX_CALL_MS = 20 * MINUTE_MS;
@@ -238,7 +238,7 @@ async function hasShifted(
     try {
       const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
       const [key] = value.rows.keys;
-      if (key === undefined || keyHash(key) !== first) return true;
+      if (key === undefined || recordKeyHash(key) !== first) return true;
     } catch (error) {
       // A service may accept each cursor only once. The check is optional, so its errors do not fail the run.
       if (error instanceof ServiceError) return false;

@@ -16,7 +16,7 @@ import { finalFailure } from '../shared/failures.js';
 import type { Staging } from '../shared/staging.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
-import { keyHash, stageName } from './position.js';
+import { recordKeyHash, stageName } from './position.js';
 import { RepeatedRows } from './repeated-rows.js';
 
 /**
@@ -193,7 +193,7 @@ export class Stager {
     const [key] = rows.keys;
     if (chainChanged) return [];
     if (cursor === null || key === undefined) return marks;
-    return withMark(marks, { page: readPages, cursor, first: keyHash(key) });
+    return withMark(marks, { page: readPages, cursor, first: recordKeyHash(key) });
   }
 
   /** Buffers the rows of a page. Returns how many of its records were buffered. */

@@ -22,7 +22,7 @@ import { publishRun } from '../publish/publish-run.js';
 import { readPages } from '../read/read-pages.js';
 import { confirmDeletes } from '../settle/confirm-deletes.js';
 import { findAbsentRecords } from '../settle/find-absent.js';
-import { logPhase, Progress, temporalClock, withHeartbeat } from '../shared/activity-context.js';
+import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from '../shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { toFailure } from '../shared/failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
@@ -83,7 +83,15 @@ async function attemptRun(
   const staging = new MemoryStaging(store, run, input.runId);
   logPhase('prepare', run.runId);
   try {
-    return await runInMemory({ deps, connection, input, run, staging, clock, progress: new Progress() });
+    return await runInMemory({
+      deps,
+      connection,
+      input,
+      run,
+      staging,
+      clock,
+      progress: new AttemptProgress(),
+    });
   } finally {
     staging.close();
   }

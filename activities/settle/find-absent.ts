@@ -20,7 +20,8 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
   const keys: SortKey[] = [];
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
-  if (before === null || parts.length === 0) return { ...(await write(staging, name, keys)), expected: 0 };
+  if (before === null || parts.length === 0)
+    return { ...(await writeKeys(staging, name, keys)), expected: 0 };
   const { columns } = stages.at(-1)!;
   const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceTime(run, stages));
   let expected = 0;
@@ -47,8 +48,8 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
     });
   }
   const problem = judge.problem();
-  if (problem !== null) return { ...(await write(staging, name, [])), problem, expected };
-  const found = { ...(await write(staging, name, keys)), expected };
+  if (problem !== null) return { ...(await writeKeys(staging, name, [])), problem, expected };
+  const found = { ...(await writeKeys(staging, name, keys)), expected };
   if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
   return { ...found, listIsEmpty: true };
@@ -87,6 +88,6 @@ function emptyListFailure({ resource: { name }, before }: RunFile, rows: number)
   );
 }
 
-async function write(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
+async function writeKeys(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
   return { keys: await staging.write(name, keys), count: keys.length };
 }

@@ -20,7 +20,7 @@ export function temporalClock(measure: () => number = () => performance.now()): 
 }
 
 /** What an attempt has done so far of a run. */
-export class Progress {
+export class AttemptProgress {
   mergedRows = 0;
   /** Whether the merge may have written parts. */
   hasParts = false;
@@ -36,7 +36,7 @@ export class Progress {
  */
 export async function withHeartbeat<T>(
   work: () => Promise<T>,
-  progress?: Pick<Progress, 'mergedRows'>,
+  progress?: Pick<AttemptProgress, 'mergedRows'>,
 ): Promise<T> {
   const context = Context.current();
   const timer = setInterval(() => {

@@ -7,7 +7,12 @@ import { type FoundPointer, type Pointer, readPointerVersion } from '../../src/l
 import type { BaseSnapshot, RollbackTarget } from '../../src/lake/documents/run-file.js';
 import { findRun } from '../../src/lake/published/chain.js';
 import { findNewestRun, listRuns } from '../../src/lake/published/run-folders.js';
-import { type Claim, checkFence, descendsFromPublished, isSameWriter } from '../../src/lake/run/fence.js';
+import {
+  checkFence,
+  descendsFromPublished,
+  isSameWriter,
+  type WriterClaim,
+} from '../../src/lake/run/fence.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { finalFailure } from './failures.js';
 
@@ -30,7 +35,7 @@ export interface PassedFence {
  * @throws a final failure: `Displaced` when this mirror may not write, `Lake` when `latest.json` is not a valid pointer;
  *   LakeLayoutError when the lake has another layout
  */
-export async function passFence(store: ObjectStore, claim: Claim): Promise<PassedFence> {
+export async function passFence(store: ObjectStore, claim: WriterClaim): Promise<PassedFence> {
   const found = await readFoundPointer(store, claim.resource);
   const descends = found === null ? false : await descendsFromPublished(store, found.pointer, claim);
   const fence = checkFence(found?.pointer ?? null, claim, descends);
@@ -44,7 +49,7 @@ export async function passFence(store: ObjectStore, claim: Claim): Promise<Passe
  * The run that this mirror published last, if it is in this lake: after a move to another lake it is not, and a chain that
  * no mirror can read would stop every sweep.
  */
-async function leftIn(store: ObjectStore, { resource, publishedRunId }: Claim): Promise<RunId | null> {
+async function leftIn(store: ObjectStore, { resource, publishedRunId }: WriterClaim): Promise<RunId | null> {
   if (publishedRunId === null) return null;
   if ((await findRun(store, resource, publishedRunId)) !== null) return publishedRunId;
   // The manifest of its change log may be lost.
@@ -88,7 +93,7 @@ export function checkIsNewId(
  */
 export async function checkIsEmpty(
   store: ObjectStore,
-  { resource, writer, adopt }: Pick<Claim, 'resource' | 'writer' | 'adopt'>,
+  { resource, writer, adopt }: Pick<WriterClaim, 'resource' | 'writer' | 'adopt'>,
 ): Promise<RunId | null> {
   const newest = await findNewestRun(
     store,

@@ -2,7 +2,7 @@ import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunFile } from '../../src/lake/documents/run-file.js';
 import type { Stage } from '../../src/lake/documents/stage-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import type { Progress } from './activity-context.js';
+import type { AttemptProgress } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 
 /** Thrown when the run leaves the memory. It is no error: nothing has failed. */
@@ -54,7 +54,7 @@ export interface RunAt {
    * the phases of one activity.
    */
   readonly clock: () => number;
-  readonly progress: Progress;
+  readonly progress: AttemptProgress;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   treePrefix,
 } from '../../src/lake/documents/lake-layout.js';
 import { type Manifest, readIntact } from '../../src/lake/documents/manifest.js';
-import { type Listed, readKnownRuns } from '../../src/lake/published/chain.js';
+import { type ListedRun, readKnownRuns } from '../../src/lake/published/chain.js';
 import {
   needsMore,
   planSweep,
@@ -69,7 +69,7 @@ export async function findGarbage(
   const rest = { head: head.runId, keep, replaced, before, settings, now: Math.min(now, newest) };
   let input: Omit<SweepFacts, 'recorded'> | null = null;
   // In the order of the listing, change logs come first.
-  const read = (runId: RunId): Promise<Listed | null> => {
+  const read = (runId: RunId): Promise<ListedRun | null> => {
     const own = folders.filter((one) => one.runId === runId);
     const keys = own.map(({ tree, date }) => manifestKey(resource, tree, date, runId));
     return readListed(store, keys);
@@ -96,13 +96,13 @@ async function listTrees(store: ObjectStore, resource: string): Promise<ListedOb
 }
 
 /** What a manifest says about its run and the runs before it. */
-function toListed(manifest: Omit<SweepTask['head'], 'rolledBack'>): Listed {
+function toListed(manifest: Omit<SweepTask['head'], 'rolledBack'>): ListedRun {
   const { runId, publishedAt, previousRuns, leftBehind } = manifest;
   return { runId, publishedAt: Date.parse(publishedAt), previousRuns, leftBehind };
 }
 
 /** What the first intact manifest of a run says; `null` if all are lost. @param keys of its change log first */
-export async function readListed(store: ObjectStore, keys: readonly ObjectKey[]): Promise<Listed | null> {
+export async function readListed(store: ObjectStore, keys: readonly ObjectKey[]): Promise<ListedRun | null> {
   for (const key of keys) {
     const manifest = await readIntact(store, key);
     if (manifest !== null) return toListed(manifest);

@@ -9,9 +9,10 @@ import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-f
 import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
-import { readRows } from '../../src/write-back/input-rows.js';
+import { readInputRows } from '../../src/write-back/input-rows.js';
 import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import {
+  batchKind,
   CHUNK_BYTES,
   type ChunkRow,
   chunkRows,
@@ -19,7 +20,6 @@ import {
   encodeChunkRow,
   isPending,
   isWritten,
-  kindOf,
   type PlanFile,
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
@@ -49,7 +49,7 @@ export async function planWriteBack(
   const begun = await readBatch(store, input.batchId);
   const { baseUrl } = settings;
   if (begun !== null)
-    checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: kindOf(input.format) });
+    checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: batchKind(input.format) });
   const named = { ...input, baseUrl, connection: begun?.file.connection ?? input.connection };
   const plan = last?.file.input === input.input ? last : await makePlan(store, named, plans);
   return {
@@ -126,7 +126,7 @@ async function eachRow(
     columns = found;
   };
   const options = { format, types, reading, keyColumn, onColumns };
-  for await (const rows of readRows(unchanged(store, input, signal), options)) {
+  for await (const rows of readInputRows(unchanged(store, input, signal), options)) {
     for (const row of rows) {
       const visited = visit(row);
       if (visited !== undefined) await visited;

@@ -9,10 +9,10 @@ import type { CellTypes } from '../../src/write-back/input-columns.js';
 import { Turn, type TurnFile } from '../../src/write-back/ledger/turn.js';
 import {
   type BatchFile,
+  batchKind,
   type ChunkLog,
   type ChunkRow,
   decodeChunk,
-  kindOf,
   mergeLogs,
   type PlanFile,
   type RowState,
@@ -75,7 +75,7 @@ const MAX_SWAPS = 5;
  */
 export async function writeBatchFile(store: ObjectStore, input: NamedBatch, types: CellTypes): Promise<void> {
   const { connection, baseUrl, resource, batchId, keyColumn } = input;
-  const fixed = { connection, baseUrl, resource, keyColumn, kind: kindOf(input.format) };
+  const fixed = { connection, baseUrl, resource, keyColumn, kind: batchKind(input.format) };
   for (let swap = 1; swap <= MAX_SWAPS; swap++) {
     const found = await readBatch(store, batchId);
     if (found !== null) checkBatch(batchId, found.file, fixed);

@@ -4,7 +4,7 @@ import { baseUrl, errors, lake, overlap } from '../core/schema/config-schema.js'
 import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from '../core/schema/readers.js';
 import { DEFAULT_RESOURCES, type OwnResource, resource } from '../core/schema/schema-resource.js';
 import { listen } from '../core/schema/schema-webhook.js';
-import { get, isMap, nameOf } from '../core/schema/values.js';
+import { get, isMap, itemName } from '../core/schema/values.js';
 import { formatPath, type RawProblem } from './problems.js';
 
 type Path = RawProblem['path'];
@@ -71,7 +71,7 @@ function checkResources(raw: unknown, connection: Path): RawProblem[] {
   const list = get(raw, 'resources');
   if (!Array.isArray(list)) return [];
   const overlapMs = overlap.safeParse(get(raw, 'sync', 'overlap') ?? '5m').data;
-  const names = list.map(nameOf);
+  const names = list.map(itemName);
   const firstAt = new Map(names.map((name, i) => [name, i] as const).reverse());
   return list.flatMap((item, i): RawProblem[] => {
     const path = [...connection, 'resources', i];
@@ -92,7 +92,7 @@ function checkResources(raw: unknown, connection: Path): RawProblem[] {
 /** The names of a connection's resources, as they are written; `null` for another value than a list. */
 function resourceNames(raw: unknown): readonly unknown[] | null {
   const list = get(raw, 'resources') ?? DEFAULT_RESOURCES;
-  return Array.isArray(list) ? list.map(nameOf) : null;
+  return Array.isArray(list) ? list.map(itemName) : null;
 }
 
 function unknownInTypes(raw: unknown, path: Path): RawProblem[] {

@@ -23,7 +23,7 @@ const MAX_ALIASES = 100;
 const MAX_SYNTAX_PROBLEMS = 10;
 
 /** A position in the text; line and column start at 1. */
-export interface Position {
+export interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
@@ -32,9 +32,9 @@ export interface Position {
 interface ConfigDocument {
   /** `undefined` if the text is not one valid document. */
   readonly tree: unknown;
-  readonly problems: readonly (RawProblem & { readonly place: Position | null })[];
+  readonly problems: readonly (RawProblem & { readonly place: TextPosition | null })[];
   /** The position of a path, or of its nearest parent in the text. */
-  locate(path: readonly PathPart[], at: 'key' | 'value'): Position | null;
+  locate(path: readonly PathPart[], at: 'key' | 'value'): TextPosition | null;
 }
 
 /**
@@ -53,7 +53,7 @@ export function readDocument(text: string): ConfigDocument {
     stringKeys: true,
     logLevel: 'error',
   });
-  const placeOf = (offset: number): Position => {
+  const placeOf = (offset: number): TextPosition => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
@@ -74,7 +74,7 @@ export function readDocument(text: string): ConfigDocument {
       place: placeOf(offset),
     })),
   );
-  const locate = (path: readonly PathPart[], at: 'key' | 'value'): Position | null => {
+  const locate = (path: readonly PathPart[], at: 'key' | 'value'): TextPosition | null => {
     const offset = offsetOf(doc, path, at);
     return offset === null ? null : placeOf(offset);
   };
@@ -100,12 +100,15 @@ export function readDocument(text: string): ConfigDocument {
   }
 }
 
-function unreadable(message: string, place: Position | null = null): ConfigDocument {
+function unreadable(message: string, place: TextPosition | null = null): ConfigDocument {
   return { tree: undefined, problems: [{ path: [], message, place }], locate: () => null };
 }
 
-function unresolvedAlias(doc: Document.Parsed, placeOf: (offset: number) => Position): Position | null {
-  let place: Position | null = null;
+function unresolvedAlias(
+  doc: Document.Parsed,
+  placeOf: (offset: number) => TextPosition,
+): TextPosition | null {
+  let place: TextPosition | null = null;
   visit(doc, {
     Alias(_, alias) {
       if (alias.resolve(doc) !== undefined) return undefined;

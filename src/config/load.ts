@@ -6,7 +6,7 @@ import type { Settings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
 import { crossCheck } from './cross-checks.js';
 import { applyDefaults } from './defaults.js';
-import { type Position, readDocument } from './document.js';
+import { readDocument, type TextPosition } from './document.js';
 import { formatPath, problemsOf, type RawProblem, SettingsError, type SettingsProblem } from './problems.js';
 
 /** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
@@ -102,7 +102,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-function located({ path, message }: RawProblem, place: Position | null): SettingsProblem {
+function located({ path, message }: RawProblem, place: TextPosition | null): SettingsProblem {
   return { path: formatPath(path), line: place?.line ?? null, column: place?.column ?? null, message };
 }
 

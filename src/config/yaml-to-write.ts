@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { DEFAULT_RESOURCES } from '../core/schema/schema-resource.js';
-import { get, isMap, nameOf } from '../core/schema/values.js';
+import { get, isMap, itemName } from '../core/schema/values.js';
 import { applyDefaults } from './defaults.js';
 import { readDocument } from './document.js';
 
@@ -100,7 +100,7 @@ export function settingsToPaste(text: string, connection: string, added: Setting
 }
 
 function withAdded(item: unknown, added: SettingsToPaste['resources']): unknown {
-  const name = nameOf(item);
+  const name = itemName(item);
   const more = typeof name === 'string' && Object.hasOwn(added, name) ? added[name] : undefined;
   if (more === undefined) return item;
   return isMap(item) ? { ...item, ...more } : { name, ...more };

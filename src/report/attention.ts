@@ -1,6 +1,6 @@
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
 import { age, count, time } from '../core/short-text.js';
-import { type ConnectionReport, type ResourceReport, warningsOf } from './model.js';
+import { type ConnectionReport, type ResourceReport, shownWarnings } from './model.js';
 
 /** How the page shows a state. */
 type Tone = 'bad' | 'warn' | 'ok';
@@ -8,7 +8,7 @@ type Tone = 'bad' | 'warn' | 'ok';
 const WARN: readonly ResourceState[] = ['rolled-back', 'never-run', 'cancelled'];
 
 /** A resource in the order of the page, with what a person should know about it first. */
-export interface Listed {
+export interface ListedResource {
   readonly connection: ConnectionReport;
   readonly report: ResourceReport;
   readonly tone: Tone;
@@ -21,24 +21,24 @@ export interface Listed {
 }
 
 /** All resources: those that need attention first, the others in the order of the configuration. */
-export function listResources(connections: readonly ConnectionReport[]): readonly Listed[] {
+export function listResources(connections: readonly ConnectionReport[]): readonly ListedResource[] {
   const all = connections.flatMap((connection) =>
     connection.resources.map((report) => listed(connection, report)),
   );
   return all.sort((a, b) => rank(a) - rank(b));
 }
 
-export function needsAttention({ tone }: Pick<Listed, 'tone'>): boolean {
+export function needsAttention({ tone }: Pick<ListedResource, 'tone'>): boolean {
   return tone !== 'ok';
 }
 
-function rank(listed: Listed): number {
+function rank(listed: ListedResource): number {
   return needsAttention(listed)
     ? RESOURCE_STATES.indexOf(listed.report.verdict.state)
     : RESOURCE_STATES.length;
 }
 
-function listed(connection: ConnectionReport, report: ResourceReport): Listed {
+function listed(connection: ConnectionReport, report: ResourceReport): ListedResource {
   const { runs, unpublished, verdict } = report;
   const { state, isProblem, cause, since } = verdict;
   const failed = endedAfter(runs[0] ?? null, unpublished);
@@ -65,14 +65,14 @@ function sentence(state: ResourceState, cause: string, connection: string): stri
 }
 
 function warningText({ runs: [last] }: ResourceReport): string | null {
-  const [warning, ...more] = last === undefined ? [] : warningsOf(last);
+  const [warning, ...more] = last === undefined ? [] : shownWarnings(last);
   if (warning === undefined) return null;
   return more.length === 0 ? warning : `${warning} (and ${count(more.length)} more)`;
 }
 
 /** The times of resources with the same cause: `5 failed runs since 2026-11-17 02:00 UTC`; empty if there are none. */
-export function when(group: readonly Listed[]): string {
-  const [{ report, failures }] = group as [Listed];
+export function when(group: readonly ListedResource[]): string {
+  const [{ report, failures }] = group as [ListedResource];
   const since = Math.min(...group.map((one) => one.since ?? Number.POSITIVE_INFINITY));
   if (!Number.isFinite(since)) return '';
   const most = Math.max(failures, ...group.map((one) => one.failures));
@@ -95,7 +95,7 @@ export function when(group: readonly Listed[]): string {
 
 /** How many resources are in each state, the worst first, and how many are published with warnings. */
 export function countsByState(
-  all: readonly Listed[],
+  all: readonly ListedResource[],
 ): { readonly text: string; readonly count: number; readonly tone: Tone }[] {
   return RESOURCE_STATES.flatMap((state) => {
     const found = all.filter(({ report }) => report.verdict.state === state);

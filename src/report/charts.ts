@@ -57,13 +57,15 @@ function rowsChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup
 }
 
 function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Markup {
-  const bars = slots.map((slot) => barOf(slot, (run) => [length(duration(run)), [['time', duration(run)]]]));
-  const chart = barChart(`Duration: ${length(duration(runs.at(-1)!))} in the last run`, bars);
+  const bars = slots.map((slot) =>
+    barOf(slot, (run) => [length(runLength(run)), [['time', runLength(run)]]]),
+  );
+  const chart = barChart(`Duration: ${length(runLength(runs.at(-1)!))} in the last run`, bars);
   return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))) });
 }
 
 /** From the start of the run to its publication, ms. */
-export function duration(run: ReportedRun): number {
+export function runLength(run: ReportedRun): number {
   return Math.max(0, run.publishedAt - run.startedAt);
 }
 

@@ -1,5 +1,5 @@
 import { count, time } from '../core/short-text.js';
-import { type Listed, listResources, needsAttention } from './attention.js';
+import { type ListedResource, listResources, needsAttention } from './attention.js';
 import { figureSection } from './charts.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import type { Coverage, Report } from './model.js';
@@ -32,7 +32,7 @@ export function renderReport({ madeAt, maxAgeMs, connections, figures = null }: 
       open: all.length < MANY_SECTIONS || needsAttention(one),
     }),
   );
-  const anchorOf = (one: Listed): string | null => anchors.get(one) ?? null;
+  const anchorOf = (one: ListedResource): string | null => anchors.get(one) ?? null;
   const rest =
     all.length > detailed.length
       ? html`<p class="dim">Details of the first ${count(detailed.length)} resources. For the others, run worktrack report --connection NAME</p>`

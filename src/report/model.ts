@@ -151,7 +151,7 @@ export function restatedText({ counts: { restated } }: ReportedRun): readonly st
 }
 
 /** The gap, warnings and schema changes of a run, as one list. */
-export function warningsOf({ gap, warnings, schemaChanges: schema }: ReportedRun): readonly string[] {
+export function shownWarnings({ gap, warnings, schemaChanges: schema }: ReportedRun): readonly string[] {
   return [...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]), ...warnings, ...schema];
 }
 

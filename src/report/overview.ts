@@ -1,7 +1,7 @@
 import { groupBy } from '../core/group-by.js';
 import { STATE_NAMES } from '../core/resource-state.js';
 import { age, count, cut, minute } from '../core/short-text.js';
-import { countsByState, type Listed, needsAttention, when } from './attention.js';
+import { countsByState, type ListedResource, needsAttention, when } from './attention.js';
 import { html, type Markup, NOTHING } from './markup.js';
 import { changesOf, type ReportedRun, restatedText, type Slot, timeline } from './model.js';
 import { short } from './number-text.js';
@@ -14,11 +14,11 @@ interface OverviewOptions {
   /** Whether the page has several connections, so that names include them. */
   readonly many: boolean;
   /** The link target of a resource's section; `null` if it has none. */
-  anchorOf(listed: Listed): string | null;
+  anchorOf(listed: ListedResource): string | null;
 }
 
 /** How many resources are in each state, the ones that need attention first. */
-export function summary(all: readonly Listed[]): Markup {
+export function summary(all: readonly ListedResource[]): Markup {
   const items = countsByState(all).map(
     ({ text, count: found, tone }) => html`<li class="${tone}"><b>${count(found)}</b> ${text}</li>`,
   );
@@ -29,7 +29,7 @@ export function summary(all: readonly Listed[]): Markup {
  * The table of all resources. Neighbours with the same cause share one line below them that gives it. The roles keep the
  * table's meaning where the style of narrow screens lays its rows out as grids.
  */
-export function overview(all: readonly Listed[], options: OverviewOptions): Markup {
+export function overview(all: readonly ListedResource[], options: OverviewOptions): Markup {
   const bodies = grouped(all).map((group) => {
     const rows = group.map((one) => row(one, options));
     return html`<tbody role="rowgroup" class="${group[0]!.tone}">${rows}${causeRow(group)}</tbody>`;
@@ -40,7 +40,7 @@ export function overview(all: readonly Listed[], options: OverviewOptions): Mark
 }
 
 /** Adjacent resources of one connection with the same state and cause; all healthy ones are one group. */
-function grouped(all: readonly Listed[]): Listed[][] {
+function grouped(all: readonly ListedResource[]): ListedResource[][] {
   const groups = groupBy(all, (one) => {
     const { connection, report, cause } = one;
     return needsAttention(one) ? JSON.stringify([connection.connection, report.verdict.state, cause]) : '';
@@ -48,7 +48,7 @@ function grouped(all: readonly Listed[]): Listed[][] {
   return [...groups.values()];
 }
 
-function row(listed: Listed, { maxAgeMs, many, anchorOf }: OverviewOptions): Markup {
+function row(listed: ListedResource, { maxAgeMs, many, anchorOf }: OverviewOptions): Markup {
   const { connection, report, tone } = listed;
   const [last] = report.runs;
   const name = html`${many ? html`<bdi class="dim">${connection.connection}</bdi> ` : NOTHING}<bdi>${report.resource}</bdi>`;
@@ -72,8 +72,8 @@ function changes(run: ReportedRun): string {
   return [...texts, ...restatedText(run)].join(', ') || 'none';
 }
 
-function causeRow(group: readonly Listed[]): Markup {
-  const [{ cause }] = group as [Listed];
+function causeRow(group: readonly ListedResource[]): Markup {
+  const [{ cause }] = group as [ListedResource];
   if (cause === null) return NOTHING;
   const times = when(group);
   const prefix = group.length > 1 ? `These ${count(group.length)} resources. ` : '';

@@ -1,10 +1,10 @@
 import type { CheckOutcome } from '../core/contract/index.js';
 import { deletesNote } from '../core/delete-detection.js';
 import { count, cut, minute, time } from '../core/short-text.js';
-import type { Listed } from './attention.js';
-import { charts, duration, missedText } from './charts.js';
+import type { ListedResource } from './attention.js';
+import { charts, missedText, runLength } from './charts.js';
 import { html, type Markup, NOTHING } from './markup.js';
-import { type ReportedRun, restatedText, type Slot, timeline, warningsOf } from './model.js';
+import { type ReportedRun, restatedText, type Slot, shownWarnings, timeline } from './model.js';
 import { length } from './number-text.js';
 
 /** Maximum number of listed warnings or schema changes. The manifest has all of them. */
@@ -22,7 +22,10 @@ interface SectionOptions {
  * The section of one resource: figures and warnings of the last published run, charts, and a table of runs. The id is
  * inside the folded part, because browsers unfold it when a link leads there.
  */
-export function resourceSection(listed: Listed, { id, maxAgeMs, many, open }: SectionOptions): Markup {
+export function resourceSection(
+  listed: ListedResource,
+  { id, maxAgeMs, many, open }: SectionOptions,
+): Markup {
   const { report, connection } = listed;
   const [last] = report.runs;
   const slots = timeline(report, maxAgeMs);
@@ -44,7 +47,7 @@ function figures(run: ReportedRun): Markup {
     ...{ Unchanged: unchanged, Fetched: fetched, ...(restated > 0 ? { Restated: restated } : {}) },
   };
   const texts = {
-    Duration: length(duration(run)),
+    Duration: length(runLength(run)),
     Read: run.updatedSince === null ? 'everything' : `changes since ${run.updatedSince}`,
     'Next checkpoint': run.checkpoint,
     Pages: count(run.pages),
@@ -82,7 +85,7 @@ function listOf(name: string, texts: readonly string[]): Markup {
 /** Warnings and schema changes of the runs before the last one. */
 function earlier([, ...runs]: readonly ReportedRun[]): Markup {
   const items = runs.flatMap((run) =>
-    warningsOf(run).map(
+    shownWarnings(run).map(
       (text) => html`<li><span class="dim">${time(run.publishedAt)}</span> <bdi>${text}</bdi></li>`,
     ),
   );
@@ -170,6 +173,6 @@ function runRow(slot: Slot): Markup {
 function publishedRow(run: ReportedRun): Markup {
   const { rows, inserted, updated, deleted, unchanged } = run.counts;
   const numbers = [rows, inserted, updated, deleted, unchanged].map((n) => html`<td>${count(n)}</td>`);
-  const warnings = warningsOf(run).length;
-  return html`<tr><td title="${run.runId}">${minute(run.startedAt)}</td><td>${[run.mode === 'full' ? 'published (full)' : 'published', ...restatedText(run)].join(', ')}</td>${numbers}<td>${length(duration(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
+  const warnings = shownWarnings(run).length;
+  return html`<tr><td title="${run.runId}">${minute(run.startedAt)}</td><td>${[run.mode === 'full' ? 'published (full)' : 'published', ...restatedText(run)].join(', ')}</td>${numbers}<td>${length(runLength(run))}</td><td>${warnings === 0 ? '' : count(warnings)}</td></tr>`;
 }

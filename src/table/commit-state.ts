@@ -14,7 +14,7 @@ import {
   type MetaData,
   PART_TAG,
   PROTOCOL,
-  rowsOf,
+  rowsOfFile,
 } from './log/actions.js';
 import { type TablePlace, tableKeys } from './log/paths.js';
 import { shownParameters, type TableState, txnVersion } from './log/table-state.js';
@@ -188,7 +188,8 @@ function keptFiles({ state, sizes }: FilesInput): Map<string, AddFile> {
   const kept = new Map<string, AddFile>();
   for (const add of state.files.values()) {
     const part = add.tags?.[PART_TAG];
-    if (part !== undefined && sizes.get(add.path) === add.size && rowsOf(add) !== null) kept.set(part, add);
+    if (part !== undefined && sizes.get(add.path) === add.size && rowsOfFile(add) !== null)
+      kept.set(part, add);
   }
   return kept;
 }

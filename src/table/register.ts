@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../core/settings.js';
 import { s3Address } from '../lake/ddl/clickhouse.js';
-import { renamed } from '../lake/ddl/column-kinds.js';
+import { aliasComments } from '../lake/ddl/column-kinds.js';
 import { duckdbSetup } from '../lake/ddl/duckdb-views.js';
 import { type Statement, statement } from '../lake/ddl/engine-views.js';
 import {
@@ -202,7 +202,7 @@ export function registerStatements(input: RegisterInput): Statement[] {
   const { sql, query = `SELECT * FROM ${registered.name}` } = register(registered);
   const about = [
     `${resource}: the Delta table, registered once. Query it with: ${query}`,
-    ...renamed(columns),
+    ...aliasComments(columns),
   ];
   return [...(setup?.(registered) ?? []), statement('define', about, sql)];
 }

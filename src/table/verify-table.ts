@@ -5,7 +5,7 @@ import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { VerifyOptions } from '../lake/verify/read-runs.js';
 import { type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
-import { isUpgraded, rowsOf, upgradedText } from './log/actions.js';
+import { isUpgraded, rowsOfFile, upgradedText } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
 import { tableKeys } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
@@ -88,7 +88,7 @@ async function problemsOf(
       },
     ];
   const wanted = snapshot?.manifest.counts.rows;
-  const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOf(file) ?? 0), 0);
+  const rows = [...state.files.values()].reduce((sum, file) => sum + (rowsOfFile(file) ?? 0), 0);
   return [
     ...(wanted === undefined || wanted === rows
       ? []

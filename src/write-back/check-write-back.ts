@@ -21,11 +21,11 @@ import {
 } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
-import { readRows } from './input-rows.js';
+import { readInputRows } from './input-rows.js';
 import { type InputSource, openSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
-import { kindOf } from './plan-file.js';
-import { rowKey } from './planner.js';
+import { batchKind } from './plan-file.js';
+import { inputRowKey } from './planner.js';
 import { checkForms, checkMasks, PublishedIds } from './published-checks.js';
 import { InputFacts } from './reading.js';
 import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
@@ -119,7 +119,7 @@ async function checkSource(
   const batchId = given ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);
   const { name, baseUrl } = connection;
-  const identity = { connection: name, baseUrl, resource, kind: kindOf(format), keyColumn };
+  const identity = { connection: name, baseUrl, resource, kind: batchKind(format), keyColumn };
   if (existing !== null) checkBatch(batchId, existing.file, identity);
   const types = { ...known, fixed: existing?.file.types ?? {} };
   const facts = new InputFacts();
@@ -137,9 +137,9 @@ async function checkSource(
   // Upserts are not looked up: to repeat one does no harm.
   const fileRows = resource === 'time-entries' ? new FileRows(keyColumn) : null;
   const keyField = keyColumn === null ? null : toByteString(keyColumn);
-  for await (const some of readRows(source.open(), options)) {
+  for await (const some of readInputRows(source.open(), options)) {
     rows += some.length;
-    for (const row of some) fileRows?.add(row.fields, keyField === null ? null : rowKey(row, keyField));
+    for (const row of some) fileRows?.add(row.fields, keyField === null ? null : inputRowKey(row, keyField));
     ids?.add(some);
     if (published !== null) await checkForms(store, published, facts, waived);
   }
@@ -164,7 +164,7 @@ async function checkSource(
     sha256,
     settings,
     source,
-    eachRow: () => readRows(source.open(), { format, types, reading, keyColumn }),
+    eachRow: () => readInputRows(source.open(), { format, types, reading, keyColumn }),
   };
 }
 

@@ -4,7 +4,13 @@ import { readIsoTime } from '../core/utc-time.js';
 import { Format } from '../core/value-facts.js';
 import { type Manifest, readManifest } from '../lake/documents/manifest.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import { type Column, columnName, fieldName, META_COLUMNS, typeNames } from '../lake/rows/data-columns.js';
+import {
+  type Column,
+  columnName,
+  fieldOfColumn,
+  META_COLUMNS,
+  typeNames,
+} from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';
@@ -73,7 +79,7 @@ export function inputColumns(
       };
     const isName = published.has(text) || Object.hasOwn(sources.fixed, text);
     const { column, suffix } = headerCell(text, at, line, isName);
-    const field = fieldName(column);
+    const field = fieldOfColumn(column);
     const name = toByteString(field);
     const role = reading.drop.includes(field) || reading.drop.includes(column) ? 'dropped' : 'field';
     const known = published.get(columnName(field));
@@ -113,7 +119,7 @@ function typeOf(
     });
   if (sources.text.includes(field)) return { type: 'string', from: 'pair', form: null };
   if (given !== null) return { type: given, from: 'header', form: null };
-  const form = known === undefined ? null : formOf(known);
+  const form = known === undefined ? null : publishedForm(known);
   if (fixed !== undefined) return { type: fixed, from: 'batch', form };
   const seen = publishedType(known?.types ?? 0);
   return seen === null
@@ -228,7 +234,7 @@ export const FORM_NAMES: Readonly<Record<PublishedForm, string>> = {
 };
 
 /** The form of a column; `null` if its published values do not have one. */
-export function formOf({ types, values }: Column): PublishedForm | null {
+export function publishedForm({ types, values }: Column): PublishedForm | null {
   const names = typeNames(types).filter((name) => name !== 'null');
   if (names.length === 0) return null;
   if (names.every((name) => name === 'integer' || name === 'number')) return 'number';

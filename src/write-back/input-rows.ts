@@ -26,7 +26,7 @@ interface ReadRowsOptions {
  *
  * @throws InputError for an input that does not match its format, with line and column
  */
-export async function* readRows(
+export async function* readInputRows(
   chunks: AsyncIterable<Uint8Array>,
   options: ReadRowsOptions,
 ): AsyncGenerator<readonly InputRow[]> {

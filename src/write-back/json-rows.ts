@@ -1,14 +1,14 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import { fieldName, META_COLUMNS } from '../lake/rows/data-columns.js';
+import { fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { CellsReader, type RowContext } from './csv-rows.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import {
   FORM_NAMES,
-  formOf,
   type InputColumn,
   inputColumns,
   isIso,
   type PublishedForm,
+  publishedForm,
 } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
@@ -31,8 +31,8 @@ export class JsonRows {
     this.#drop = new Set(reading.drop.map(toByteString));
     this.#forms = new Map(
       (context.compares ? types.published : []).flatMap((column) => {
-        const form = formOf(column);
-        const field = fieldName(column.name);
+        const form = publishedForm(column);
+        const field = fieldOfColumn(column.name);
         const isText = reading.text.includes(field) || types.text.includes(field);
         return form === null || isText ? [] : [[toByteString(field), form] as const];
       }),
@@ -89,7 +89,7 @@ export class JsonRows {
         this.#check(field, line);
         sent.push(
           name.charCodeAt(0) === UNDERSCORE
-            ? { ...field, name: toByteString(fieldName(fromByteString(name))) }
+            ? { ...field, name: toByteString(fieldOfColumn(fromByteString(name))) }
             : field,
         );
       }

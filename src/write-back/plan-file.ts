@@ -18,7 +18,7 @@ export interface BatchFile {
   readonly types: CellTypes;
 }
 
-export function kindOf(format: InputFormat): BatchFile['kind'] {
+export function batchKind(format: InputFormat): BatchFile['kind'] {
   return format === 'csv' ? 'csv' : 'json';
 }
 

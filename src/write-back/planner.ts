@@ -73,7 +73,7 @@ export class BatchPlanner {
       this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
     } else {
       this.#rows++;
-      if (this.#keyField !== null) rowKey(row, this.#keyField);
+      if (this.#keyField !== null) inputRowKey(row, this.#keyField);
     }
   }
 
@@ -104,7 +104,7 @@ export class BatchPlanner {
     this.#rows++;
     const content = contentHash(row.fields);
     if (this.#keyField !== null) {
-      const key = rowKey(row, this.#keyField);
+      const key = inputRowKey(row, this.#keyField);
       return { key, content, verdict: this.#repeated(key, content) };
     }
     const entry = this.#seen.entry(content);
@@ -136,7 +136,7 @@ export class BatchPlanner {
 }
 
 /** The key of a row. @throws InputError for a row without it */
-export function rowKey(row: InputRow, column: ByteString): string {
+export function inputRowKey(row: InputRow, column: ByteString): string {
   const field = row.key ?? row.fields.find((one) => one.name === column);
   // A number's literal is a key, too. Null, true, false, lists and objects are not.
   const literal = field !== undefined && /^[-\d]/.test(field.json) ? field.json : null;

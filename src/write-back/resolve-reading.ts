@@ -2,10 +2,10 @@ import { fromByteString } from '../core/brands.js';
 import type { InputFormat, InputReading } from '../core/contract/write-back.js';
 import type { CsvSettings } from '../core/settings.js';
 import { META_COLUMNS } from '../lake/rows/data-columns.js';
-import { formOf, type InputColumn, isIsoForm, type TypeSources } from './input-columns.js';
+import { type InputColumn, isIsoForm, publishedForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { decodeInput, delimiterOf, encodingOf, findDelimiter } from './input-format.js';
-import { readRows } from './input-rows.js';
+import { readInputRows } from './input-rows.js';
 import type { InputSource } from './input-source.js';
 import { InputFacts, PLAIN_READING } from './reading.js';
 
@@ -144,7 +144,9 @@ const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 
 function datesOf({ dateFormats = [], timezone }: ReadingOptions, types: TypeSources): InputReading['dates'] {
   if (dateFormats.length === 0) return null;
-  const columns = types.published.filter((column) => isIsoForm(formOf(column))).map(({ name }) => name);
+  const columns = types.published
+    .filter((column) => isIsoForm(publishedForm(column)))
+    .map(({ name }) => name);
   return { formats: dateFormats, timezone: timezone ?? null, columns };
 }
 
@@ -163,7 +165,7 @@ async function survey(
       columns = found;
     };
     const options = { format, types, reading, keyColumn, facts, onColumns };
-    for await (const some of readRows(source.open(), options)) rows += some.length;
+    for await (const some of readInputRows(source.open(), options)) rows += some.length;
   }
   return { facts, rows, columns: new Set(columns.map(({ name }) => fromByteString(name))) };
 }

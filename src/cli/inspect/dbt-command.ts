@@ -126,7 +126,7 @@ export async function writeProject(
     const at = join(dir, file.path);
     const outcome = planFile(file, owner, await read(at));
     written.push({ path: file.path, outcome });
-    if (outcome === 'create' || outcome === 'update') await write(at, renderFile(file, owner));
+    if (outcome === 'create' || outcome === 'update') await writeProjectFile(at, renderFile(file, owner));
   }
   const current = new Set(files.map(({ path }) => path));
   for (const folder of GENERATED_FOLDERS) {
@@ -156,7 +156,7 @@ async function read(path: string): Promise<string | null> {
   );
 }
 
-async function write(path: string, text: string): Promise<void> {
+async function writeProjectFile(path: string, text: string): Promise<void> {
   const created = mkdir(dirname(path), { recursive: true });
   await created.then(() => writeFile(path, text)).catch((cause) => fail(path, cause));
 }

@@ -18,7 +18,7 @@ import {
   csvStatements,
   type DdlCommandOptions,
   type DdlScope,
-  viewOf,
+  prefixedView,
 } from './ddl-csv.js';
 
 /** `worktrack ddl`: prints only statements and comments on stdout. */
@@ -46,7 +46,7 @@ async function ddlOfSeveral(
     chosen.flatMap((connection) =>
       connection.resources
         .filter(({ name }) => options.resource === undefined || options.resource.includes(name))
-        .map(({ name }) => viewOf(connection.name, name)),
+        .map(({ name }) => prefixedView(connection.name, name)),
     ),
     options,
   );

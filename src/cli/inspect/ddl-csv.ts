@@ -39,7 +39,7 @@ export async function csvStatements(
       dt === undefined ? { views: ['current', 'changes', 'newest'] } : { views: ['days'], days: [snapshot] };
     const input = {
       ...{ dialect, numbers, lake: connection.lake, ...publishedResource(resource, snapshot), ...views },
-      ...(isPrefixed ? { view: viewOf(connection.name, resource.name) } : {}),
+      ...(isPrefixed ? { view: prefixedView(connection.name, resource.name) } : {}),
     };
     return withReadableViews(incomplete.has(resource.name) ? withoutNewest(input) : input);
   });
@@ -100,6 +100,6 @@ export interface ConnectionDdl {
 }
 
 /** Name of the views or table of a resource, before it is made plain. */
-export function viewOf(connection: string, resource: string): string {
+export function prefixedView(connection: string, resource: string): string {
   return `${connection}_${resource}`;
 }

@@ -4,7 +4,7 @@ import { readTableColumns, registerStatements } from '../../table/index.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, viewOf } from './ddl-csv.js';
+import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, prefixedView } from './ddl-csv.js';
 
 /**
  * The statements of `worktrack ddl --delta`, which register the Delta table of each resource. If no resource is named,
@@ -40,7 +40,7 @@ export async function tableStatements(
   const { dialect } = options;
   const statements = found.flatMap(({ resource, columns }) => {
     if (columns === null) return [];
-    const table = isPrefixed ? { table: viewOf(name, resource) } : {};
+    const table = isPrefixed ? { table: prefixedView(name, resource) } : {};
     return orUsageError(() => registerStatements({ dialect, lake, resource, columns, ...table }));
   });
   return { resources: found.length - missing.length, statements };

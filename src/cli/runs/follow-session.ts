@@ -15,7 +15,7 @@ import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
 import { hasWorker } from '../../temporal/status/workers.js';
 import { workerLine } from '../progress/screen.js';
 import { DetachedError, UsageError } from '../shared/choose-exit-code.js';
-import { duration, reachTimeoutMs } from '../shared/command-options.js';
+import { reachTimeoutMs, readDurationOption } from '../shared/command-options.js';
 import { listenForInterrupts } from '../shared/interrupt.js';
 import { output } from '../shared/output.js';
 
@@ -152,7 +152,7 @@ export interface WaitOptions {
 export function readWait({ timeout, wait }: WaitOptions): number | null {
   if (timeout === undefined) return null;
   if (wait === false) throw new UsageError('--timeout and --no-wait exclude each other');
-  const ms = duration('--timeout', timeout, '30m or 2h');
+  const ms = readDurationOption('--timeout', timeout, '30m or 2h');
   if (ms > MAX_WAIT_MS) throw new UsageError('--timeout must be at most 24d');
   return ms;
 }

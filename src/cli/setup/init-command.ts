@@ -47,7 +47,11 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
     : requireAnswers(given);
   const windowFields = await findInService(answered);
   const answers = { ...answered, windowFields };
-  await write(file, starterConfig(answers, `./${SCHEMA_FILE}`), options.force === true ? 'replace' : 'keep');
+  await writeConfiguration(
+    file,
+    starterConfig(answers, `./${SCHEMA_FILE}`),
+    options.force === true ? 'replace' : 'keep',
+  );
   output.out(`Wrote ${file}, and ${SCHEMA_FILE} next to it for editors.`);
   for (const [name, field] of Object.entries(windowFields))
     output.note(
@@ -174,7 +178,7 @@ function firstProblem(answers: StarterAnswers, source: string): string | null {
 }
 
 /** @throws ConfigurationError if the file exists and `existing` is `keep`, or if it cannot be written */
-async function write(file: string, text: string, existing: 'keep' | 'replace'): Promise<void> {
+async function writeConfiguration(file: string, text: string, existing: 'keep' | 'replace'): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text, { flag: existing === 'keep' ? 'wx' : 'w' });

@@ -156,14 +156,14 @@ export async function writeAll(
     batch.push(buffer);
     bytes += buffer.length;
     if (bytes < BATCH_BYTES) continue;
-    if ((await write(Buffer.concat(batch))) === 'closed') return;
+    if ((await writeToStdout(Buffer.concat(batch))) === 'closed') return;
     batch = [];
     bytes = 0;
   }
-  await write(Buffer.concat(batch));
+  await writeToStdout(Buffer.concat(batch));
 }
 
-function write(chunk: Buffer): Promise<'written' | 'closed'> {
+function writeToStdout(chunk: Buffer): Promise<'written' | 'closed'> {
   return new Promise((resolve, reject) => {
     process.stdout.write(chunk, (error) => {
       if (!error) return resolve('written');

@@ -44,13 +44,13 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
     const ended = await eachConnection(chosen, ({ name }) => replayed(ofConnection(temporal, name)));
     if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
     const summary = (done: readonly ReplayedHistory[]) => {
-      const { code, problem, outcome, diverged } = judge(done);
+      const { code, problem, outcome, diverged } = judgeHistories(done);
       const state = done.length === 0 ? 'no workflows' : outcome;
       const detail = `${count(done.length)} checked, ${count(diverged.length)} diverged`;
       return { code, problem, state, detail, lines: diverged.flatMap(linesOf) };
     };
     return printEnded(ended, options, summary, (histories) => {
-      return { outcome: judge(histories).outcome, histories };
+      return { outcome: judgeHistories(histories).outcome, histories };
     });
   });
 }
@@ -90,14 +90,14 @@ async function replay(histories: Histories, options: ReplayCommandOptions): Prom
   });
   // Replaying nothing must not look like success.
   if (done.length === 0) throw nothingFound();
-  const { code, outcome, diverged } = judge(done);
+  const { code, outcome, diverged } = judgeHistories(done);
   if (options.json === true) printJson({ outcome, histories: done });
   output.note(`Histories checked: ${done.length}; diverged: ${diverged.length}.`);
   if (diverged.length > 0) output.note(ADVICE);
   return code;
 }
 
-function judge(done: readonly ReplayedHistory[]) {
+function judgeHistories(done: readonly ReplayedHistory[]) {
   const diverged = done.filter(({ outcome }) => outcome === 'diverged');
   const problem = diverged.length > 0;
   const code: ExitCode = problem ? EXIT.failed : EXIT.done;

@@ -19,7 +19,13 @@ import {
 } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
-import { duration, type GlobalOptions, parsed, positive, reachTimeoutMs } from '../shared/command-options.js';
+import {
+  type GlobalOptions,
+  parsed,
+  positive,
+  reachTimeoutMs,
+  readDurationOption,
+} from '../shared/command-options.js';
 import { readDataConverter, readTraces, temporalTarget, toUserError } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { stopOnSignal } from '../shared/interrupt.js';
@@ -54,7 +60,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       parsed('--max-activity-memory', text, parseBytes),
     ),
     maxCachedWorkflows: given(maxCachedWorkflows, (text) => positive('--max-cached-workflows', text)),
-    giveUpAfterMs: given(giveUpAfter, (text) => duration('--give-up-after', text, '10m or 1h')),
+    giveUpAfterMs: given(giveUpAfter, (text) => readDurationOption('--give-up-after', text, '10m or 1h')),
   };
   const listen = given(at, readHealth);
   const metrics = given(options.metrics, (text) => parsed('--metrics', text, metricsAddress));

@@ -5,8 +5,8 @@ import { InputError } from '../../write-back/input-error.js';
 import { lookUpRows } from '../../write-back/ledger/look-up.js';
 import {
   FindingCounter,
-  type Findings,
   foundText,
+  type LedgerFindings,
   policyOf,
   problemOf,
   Turn,
@@ -18,7 +18,7 @@ import { age, counted, output } from '../shared/output.js';
 
 /** Rows of a file that earlier batches have written, or may have written. */
 interface EarlierRows {
-  readonly findings: Findings;
+  readonly findings: LedgerFindings;
   /** The verdicts about these rows. */
   readonly turn: Turn;
 }

@@ -27,7 +27,7 @@ export function groupsOf(listed: readonly Listed[]): AlertGroups {
 }
 
 /** The most important event. */
-export function worstOf(events: readonly AlertEvent[]): AlertEvent {
+export function mostImportant(events: readonly AlertEvent[]): AlertEvent {
   return ALERT_EVENTS.find((event) => events.includes(event)) ?? 'recovery';
 }
 

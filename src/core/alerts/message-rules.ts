@@ -16,7 +16,7 @@ import type {
   Observation,
 } from '../contract/alerts.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../duration.js';
-import { groupsOf, NO_GROUPS, worstOf } from './groups.js';
+import { groupsOf, mostImportant, NO_GROUPS } from './groups.js';
 import { type View, viewOf, viewsOf } from './views.js';
 
 /** After a message, further news for the same target are collected for this long. */
@@ -254,7 +254,7 @@ function nextDigest(state: AlertsState, entries: Entries, id: string, now: numbe
     message: {
       target: id,
       kind: isNew ? 'alert' : 'reminder',
-      event: worstOf([
+      event: mostImportant([
         ...(isNew ? news : still).map(({ event }) => event),
         ...(over.length > 0 ? (['recovery'] as const) : []),
       ]),

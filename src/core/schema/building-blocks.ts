@@ -90,7 +90,7 @@ function converted<Found, T>(value: Found, read: (value: Found) => T, context: z
  * A problem that a refinement found, at a path within its value. Unlike a text alone, it does not keep zod from checking
  * the rest: all problems are reported together.
  */
-export function problem(message: string, ...path: (string | number)[]) {
+export function refinementProblem(message: string, ...path: (string | number)[]) {
   return { code: 'custom', message, path } as const;
 }
 
@@ -168,7 +168,7 @@ export function flag() {
 }
 
 /** A whole number within bounds. */
-export function count(min: number, max: number) {
+export function wholeNumber(min: number, max: number) {
   const error = ({ input }: { readonly input?: unknown }) =>
     invalidValue(input, `a whole number from ${min} to ${max}`) +
     (typeof input === 'string' && /^\d+$/.test(input) ? '. Remove the quotes.' : '');

@@ -3,7 +3,6 @@ import { DAY_MS, HOUR_MS } from '../duration.js';
 import {
   byteSize,
   choice,
-  count,
   duration,
   durationOr,
   flag,
@@ -12,6 +11,7 @@ import {
   renamed,
   section,
   singleLine,
+  wholeNumber,
 } from './building-blocks.js';
 import { readCron, readTimezone } from './cron.js';
 import { readBaseUrl, readEndpoint, readLakeUrl } from './readers.js';
@@ -73,7 +73,7 @@ const timeout = duration({ unit: 's', min: 1, max: HOUR_MS });
 
 const http = renamed(
   section({
-    concurrency: count(1, 256)
+    concurrency: wholeNumber(1, 256)
       .prefault(8)
       .describe('Maximum concurrent requests to the service per worker process.'),
     requestsPerSecond: z
@@ -109,7 +109,7 @@ export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 
 const sync = renamed(
   section({
-    pageSize: count(1, 100_000)
+    pageSize: wholeNumber(1, 100_000)
       .prefault(1000)
       .describe(
         'Records per page. The size is halved if the service rejects it or fails at it several times.',

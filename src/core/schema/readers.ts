@@ -28,14 +28,14 @@ export function readPath(text: string): string {
 }
 
 /** Checks a JSON pointer (RFC 6901). @throws RangeError with a message for the user. */
-export function readPointer(text: string): string {
+export function readJsonPointer(text: string): string {
   if (/^(\/([^~/]|~[01])*)*$/.test(text)) return text;
   throw new RangeError(invalidValue(text, 'a JSON pointer such as /resource or /data/type (RFC 6901)'));
 }
 
 /** Checks the name of a field, or a JSON pointer if it begins with a slash. @throws RangeError with a message for the user. */
 export function readIdField(text: string): string {
-  if (text.startsWith('/')) return readPointer(text);
+  if (text.startsWith('/')) return readJsonPointer(text);
   if (text !== '') return text;
   throw new RangeError(
     invalidValue(text, 'the name of a field, or a JSON pointer such as /data/id (RFC 6901)'),

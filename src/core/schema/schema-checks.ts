@@ -3,13 +3,13 @@ import { compareWith, decimalLimit, isDecimal } from '../decimal.js';
 import { DAY_MS } from '../duration.js';
 import {
   choice,
-  count,
   duration,
   fieldName,
   fieldNames,
   parsedValue,
-  problem,
+  refinementProblem,
   section,
+  wholeNumber,
 } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
@@ -55,7 +55,7 @@ const fields = z.union([fieldName.transform((one) => [one]), fieldNames], {
   error: ({ input }) => invalidValue(input, 'a field name, or a list of field names'),
 });
 
-const wholeRows = count(0, Number.MAX_SAFE_INTEGER);
+const wholeRows = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 const rows = bounds(wholeRows, 'Least rows.', 'Most rows.');
 
@@ -63,12 +63,12 @@ const change = section({
   max: percent.describe('Largest distance of the number of rows from the median of the last days.'),
   new: percent.describe('Most rows that a run may add, as a share of that median.'),
   gone: percent.describe('Most rows that a run may delete, as a share of that median.'),
-  over: count(DAYS.least, DAYS.most).describe(`Number of days. Default: \`${DAYS.usual}\`.`),
+  over: wholeNumber(DAYS.least, DAYS.most).describe(`Number of days. Default: \`${DAYS.usual}\`.`),
 })
   .partial()
   .superRefine((limits, context) => {
     if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
-      context.addIssue(problem('has no limit; allowed: at least one of max, new, gone'));
+      context.addIssue(refinementProblem('has no limit; allowed: at least one of max, new, gone'));
   });
 
 const value = z
@@ -88,7 +88,9 @@ const oneOf = perField(
     .superRefine((values, context) => {
       for (const [at, one] of values.entries())
         if (typeof one === 'number' && Number.isInteger(one) && !Number.isSafeInteger(one))
-          context.addIssue(problem('found a number with more digits than are exact; put it in quotes', at));
+          context.addIssue(
+            refinementProblem('found a number with more digits than are exact; put it in quotes', at),
+          );
     }),
   'a map from field names to lists of values, such as { status: [open, closed] }',
 );
@@ -128,11 +130,15 @@ const check = section({
     if (found.length === 1) {
       const { change: limits, of } = parsed;
       if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
-        context.addIssue(problem('found new or gone with `of: run`; allowed with `of: run`: max and over'));
+        context.addIssue(
+          refinementProblem('found new or gone with `of: run`; allowed with `of: run`: max and over'),
+        );
       return;
     }
     const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
-    context.addIssue(problem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`));
+    context.addIssue(
+      refinementProblem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`),
+    );
   });
 
 /** `checks` of a resource: a flat list, one check for each field. */
@@ -144,14 +150,16 @@ export const checks = z
   .superRefine((all, context) => {
     if (all.length > MAX_CHECKS)
       context.addIssue(
-        problem(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`),
+        refinementProblem(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`),
       );
     const seen = new Set<string>();
     for (const one of all) {
       const name = `${one.kind}${'field' in one ? `(${one.field})` : ''}`;
       if (seen.has(`${one.of} ${name}`))
         context.addIssue(
-          problem(`found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`),
+          refinementProblem(
+            `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`,
+          ),
         );
       seen.add(`${one.of} ${name}`);
     }
@@ -197,10 +205,10 @@ function bounds<Bound extends z.ZodType<number | string>>(bound: Bound, least: s
     max: bound.optional().describe(most),
   }).superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined)
-      context.addIssue(problem('has neither min nor max; allowed: at least one'));
+      context.addIssue(refinementProblem('has neither min nor max; allowed: at least one'));
     if (min !== undefined && max !== undefined && compareWith(`${min}`, decimalLimit(`${max}`))! > 0)
       context.addIssue(
-        problem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
+        refinementProblem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
       );
   });
 }
@@ -211,6 +219,6 @@ function perField<Value extends z.ZodType>(each: Value, allowed: string) {
     .record(z.string(), each, { error: ({ input }) => invalidValue(input, allowed) })
     .superRefine((found, context) => {
       if (Object.keys(found).length === 0)
-        context.addIssue(problem(`found an empty map; allowed: ${allowed}`));
+        context.addIssue(refinementProblem(`found an empty map; allowed: ${allowed}`));
     });
 }

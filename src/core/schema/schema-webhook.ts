@@ -9,7 +9,7 @@ import {
   section,
   withoutPrototype,
 } from './building-blocks.js';
-import { readName, readPointer } from './readers.js';
+import { readJsonPointer, readName } from './readers.js';
 import { secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
 
@@ -111,7 +111,7 @@ export const webhook = section({
     .describe(
       'How the service checks the URL when you register it: `secret` returns the header `X-Hook-Secret`, `challenge` a JSON `challenge`, `token` the query parameter `validationToken`; `probe` answers a GET.',
     ),
-  resource: parsedString('a JSON pointer such as /resource', readPointer)
+  resource: parsedString('a JSON pointer such as /resource', readJsonPointer)
     .prefault('/resource')
     .describe(
       'JSON pointer to the resource name or event kind in a notice. `*` stands for every element of a list: `/events/*/type`.',

@@ -33,7 +33,7 @@ export function get(value: unknown, ...path: readonly string[]): unknown {
 }
 
 /** The name of an item of `resources` in the raw tree, which may be the name alone. */
-export function nameOf(item: unknown): unknown {
+export function itemName(item: unknown): unknown {
   return typeof item === 'string' ? item : get(item, 'name');
 }
 

@@ -1,7 +1,7 @@
 import { dateSpan } from '../../core/date-span.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
-import { hasId } from '../../lake/rows/profile.js';
+import { keyIsId } from '../../lake/rows/profile.js';
 import { type Finding, ok, problem, warning } from '../finding.js';
 import type { ProbedPage, ResourceProbe } from './service-probe.js';
 
@@ -254,7 +254,7 @@ export async function tryById(
 
 /** Requests up to three listed records, because each may just have been deleted, and one that cannot exist. */
 async function whatByIdProves(probe: ResourceProbe): Promise<ById> {
-  if (!hasId(probe.resource)) return 'untested';
+  if (!keyIsId(probe.resource)) return 'untested';
   const page = await probe.page({ limit: 3 });
   if (page.kind !== 'page') return 'untested';
   const ids = page.rows.flatMap((row) => row.get(probe.resource.key[0]!) ?? []).slice(0, 3);

@@ -60,8 +60,8 @@ export function judgeChecks(
   const names = checkNames(checks);
   return checks.map((check, at): CheckResult => {
     const name = names[at]!;
-    const { state, found, rows } = judge(check, name, plan, candidate);
-    const outcome = outcomeOf(check, state, options);
+    const { state, found, rows } = judgeCheck(check, name, plan, candidate);
+    const outcome = checkOutcome(check, state, options);
     return {
       name,
       outcome,
@@ -73,7 +73,7 @@ export function judgeChecks(
   });
 }
 
-function outcomeOf(
+function checkOutcome(
   { onFail }: CheckSettings,
   state: Verdict['state'],
   { acceptedBy, mayStop }: JudgeOptions,
@@ -83,7 +83,7 @@ function outcomeOf(
   return acceptedBy === null ? 'failed' : 'accepted';
 }
 
-function judge(check: CheckSettings, name: string, plan: CheckPlan, candidate: Candidate): Verdict {
+function judgeCheck(check: CheckSettings, name: string, plan: CheckPlan, candidate: Candidate): Verdict {
   const figureOf = (rule: MeasureRule) => candidate.figures[check.of]?.[measureId(plan, rule)] ?? null;
   const figure = (kind: MeasureRule['kind']) => figureOf(rulesOf(check).find((rule) => rule.kind === kind)!);
   const live = figureOf(LIVE) ?? 0;

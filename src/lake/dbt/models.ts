@@ -1,6 +1,6 @@
 import type { CheckSettings } from '../../core/settings.js';
 import { columnOf } from '../checks/row-meter.js';
-import { renamed, type TableColumn } from '../ddl/column-kinds.js';
+import { aliasComments, type ViewColumn } from '../ddl/column-kinds.js';
 import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/engine-views.js';
 import { columnAliases, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
@@ -10,7 +10,7 @@ import { jinja } from './file.js';
 export const HISTORY_COLUMNS = ['valid_from', 'valid_to', 'is_current', 'is_deleted'] as const;
 
 /** A column of the change logs, and its name in the models. */
-export interface ModelColumn extends TableColumn {
+export interface ModelColumn extends ViewColumn {
   readonly model: string;
 }
 
@@ -65,7 +65,7 @@ export function historyModel(
     `${next} IS NULL AS ${name('is_current')}`,
     `${typed(engine, source, deletedAt)} IS NOT NULL AS ${name('is_deleted')}`,
   ];
-  const comments = renamed(columns.map(({ model, ...column }) => ({ ...column, alias: model })));
+  const comments = aliasComments(columns.map(({ model, ...column }) => ({ ...column, alias: model })));
   return [
     ...comments.map((text) => `-- ${jinja(text.replace(/[\p{Cc}\u2028\u2029]/gu, ' '))}\n`),
     jinja(`SELECT\n  ${list.join(',\n  ')}\nFROM (\n  SELECT\n    *,\n`),
@@ -123,7 +123,7 @@ export function checkTests(engine: Engine, { checks, columns, key }: DbtResource
 function columnTest(
   check: Extract<CheckSettings, { field: string }>,
   column: ModelColumn,
-  key: readonly TableColumn[],
+  key: readonly ViewColumn[],
   config: object,
 ): object | null {
   const { type } = column.kind;

@@ -1,4 +1,4 @@
-import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { TypedKind, ViewColumn } from './column-kinds.js';
 import {
   type Engine,
   type ExactCast,
@@ -50,7 +50,7 @@ interface TableStyle {
  *
  * @throws RangeError if the lake is not in S3
  */
-function hiveText(source: TableSource, columns: readonly TableColumn[], style: TableStyle): Statement[] {
+function hiveText(source: TableSource, columns: readonly ViewColumn[], style: TableStyle): Statement[] {
   const { lake, folder, name, shape, csv, pointer, resource } = source;
   const { engine } = style;
   if (!lake.url.startsWith('s3://')) {

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
-import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { TypedKind, ViewColumn } from './column-kinds.js';
 import { type Engine, type TableSource, textView } from './engine-views.js';
-import { chName, chString, printable } from './names-and-quotes.js';
+import { chName, chString, withoutControls } from './names-and-quotes.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
 export const clickhouse: Engine = {
-  aliases: { toName: printable, reserved: [] },
+  aliases: { toName: withoutControls, reserved: [] },
   name: chName,
   string: chString,
   createView: 'CREATE OR REPLACE VIEW',
@@ -24,7 +24,7 @@ export const clickhouse: Engine = {
   },
 };
 
-function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
+function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
   const parts = shape === 'log' ? '/dt=*/run=*/part-*.csv*' : `/part-*${framingOf(csv).extension}`;
   const structure = columns.map(({ alias }) => `${chName(alias)} Nullable(String)`).join(', ');
   return files(lake, `${escapeGlob(folder)}${parts}`, 'CSVWithNames', structure);

@@ -30,7 +30,7 @@ export const TEXT: Kind = { type: 'text' };
  * Kind of a data column, from the JSON types and formats of all values seen so far. It is text for a mixture, except
  * integers with other numbers.
  */
-export function kindOf({ types, values }: Pick<Column, 'types' | 'values'>, numbers: Numbers): Kind {
+export function columnKind({ types, values }: Pick<Column, 'types' | 'values'>, numbers: Numbers): Kind {
   const seen = typeNames(types).filter((name) => name !== 'null');
   if (seen.length === 0) return TEXT;
   const { formats, whole, fraction } = values;
@@ -62,7 +62,7 @@ export function metaKind(name: string): Kind {
 }
 
 /** A header column as it appears in a statement. */
-export interface TableColumn {
+export interface ViewColumn {
   /** Name in the header. */
   readonly name: string;
   readonly alias: string;
@@ -70,7 +70,7 @@ export interface TableColumn {
 }
 
 /** Comment lines for columns whose alias differs from their name. */
-export function renamed(columns: readonly Pick<TableColumn, 'name' | 'alias'>[]): string[] {
+export function aliasComments(columns: readonly Pick<ViewColumn, 'name' | 'alias'>[]): string[] {
   return columns
     .filter(({ name, alias }) => name !== alias)
     .map(({ name, alias }) => `Column ${JSON.stringify(name)} has the name ${alias} here.`);

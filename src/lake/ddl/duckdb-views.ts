@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../part/framing.js';
-import type { TableColumn, TypedKind } from './column-kinds.js';
+import type { TypedKind, ViewColumn } from './column-kinds.js';
 import {
   type Engine,
   failingCase,
@@ -13,14 +13,14 @@ import {
   textView,
   tryCast,
 } from './engine-views.js';
-import { printable, sqlName, sqlString } from './names-and-quotes.js';
+import { sqlName, sqlString, withoutControls } from './names-and-quotes.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** Statements for DuckDB 1.2 or later. Format detection is off, because delimiter, columns and nulls are known. */
 export const duckdb: Engine = {
-  aliases: { toName: printable, reserved: [] },
+  aliases: { toName: withoutControls, reserved: [] },
   name: sqlName,
   string: sqlString,
   createView: 'CREATE OR REPLACE VIEW',
@@ -75,11 +75,11 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
 }
 
 /** A query for the rows of a run's folder or of the published change logs, every column as text. */
-export function selectText(source: TableSource, columns: readonly TableColumn[]): string {
+export function selectText(source: TableSource, columns: readonly ViewColumn[]): string {
   return `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`;
 }
 
-function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly TableColumn[]): string {
+function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
   // Runs of the change log may differ in their compression, which is visible in the names of their files.
   const parts =
     shape === 'log'

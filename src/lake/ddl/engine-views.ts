@@ -2,13 +2,13 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { CsvSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
 import { type Column, columnName, META_COLUMNS } from '../rows/data-columns.js';
 import {
-  kindOf,
+  aliasComments,
+  columnKind,
   metaKind,
   type Numbers,
-  renamed,
-  type TableColumn,
   TEXT,
   type TypedKind,
+  type ViewColumn,
 } from './column-kinds.js';
 import { type AliasRules, columnAliases } from './names-and-quotes.js';
 
@@ -84,13 +84,13 @@ export interface Engine {
   /** `all`: the types hold all years and microseconds. `seen`: they are as narrow as the values seen. */
   readonly times: 'all' | 'seen';
   /** Statements that define the text view of a run's folder or of the change logs. */
-  readonly text: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
+  readonly text: (source: TableSource, columns: readonly ViewColumn[]) => Statement[];
   /** Columns of the text view of change logs that come from the path of a file. */
   readonly partitions?: readonly string[];
   /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
   readonly splitsAtLineBreaks?: string;
   /** Prints a query that counts values which do not fit their type. */
-  readonly check?: (source: TableSource, columns: readonly TableColumn[]) => Statement[];
+  readonly check?: (source: TableSource, columns: readonly ViewColumn[]) => Statement[];
 }
 
 /**
@@ -165,7 +165,7 @@ const ROW_NUMBER = '_worktrack_row';
 export const NEXT_RUN = '_worktrack_next_run';
 
 /** The text view and the typed view of a source, in this order. */
-export function viewsOf(engine: Engine, source: TableSource): Statement[] {
+export function viewStatements(engine: Engine, source: TableSource): Statement[] {
   const columns = columnsOf(engine, source);
   const text =
     source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
@@ -173,12 +173,12 @@ export function viewsOf(engine: Engine, source: TableSource): Statement[] {
 }
 
 /** The columns of a source, with the names that they have in its views. */
-export function columnsOf({ aliases }: Engine, { columns, masked, numbers }: TableSource): TableColumn[] {
+export function columnsOf({ aliases }: Engine, { columns, masked, numbers }: TableSource): ViewColumn[] {
   const all = [
     ...META_COLUMNS.map((name) => ({ name, kind: metaKind(name) })),
     ...columns.map((column) => ({
       name: column.name,
-      kind: masked.has(column.name) ? TEXT : kindOf(column, numbers),
+      kind: masked.has(column.name) ? TEXT : columnKind(column, numbers),
     })),
   ];
   const reserved = [...aliases.reserved, ROW_NUMBER, NEXT_RUN];
@@ -190,7 +190,7 @@ export function columnsOf({ aliases }: Engine, { columns, masked, numbers }: Tab
 }
 
 /** The key columns, in the order of the key. */
-export function keyColumns({ key }: TableSource, columns: readonly TableColumn[]): TableColumn[] {
+export function keyColumns({ key }: TableSource, columns: readonly ViewColumn[]): ViewColumn[] {
   return key.map((field) => columns.find(({ name }) => name === columnName(field))!);
 }
 
@@ -198,7 +198,7 @@ export function keyColumns({ key }: TableSource, columns: readonly TableColumn[]
 export function textView(
   engine: Engine,
   source: TableSource,
-  columns: readonly TableColumn[],
+  columns: readonly ViewColumn[],
   query: string,
 ): Statement {
   return view(engine, `${source.name}_text`, textAbout(source, engine, columns), query);
@@ -208,17 +208,17 @@ export function textView(
 export function textAbout(
   { about }: TableSource,
   { nulls }: Engine,
-  columns: readonly TableColumn[],
+  columns: readonly ViewColumn[],
 ): string[] {
   const distinct = nulls === 'kept' ? " A null is NULL, an empty string is ''." : '';
-  return [`${about}, every column as text.${distinct}`, ...renamed(columns)];
+  return [`${about}, every column as text.${distinct}`, ...aliasComments(columns)];
 }
 
 /**
  * The newest row of each key in the change logs, which is its row in the snapshot. With `deletes: drop`, deleted rows are
  * not in the snapshot (docs/explanation/guarantees.md#deletes).
  */
-function newestText(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
+function newestText(engine: Engine, source: TableSource, columns: readonly ViewColumn[]): Statement {
   const { name } = engine;
   const keys = keyColumns(source, columns).map(({ alias }) => name(alias));
   const list = columns.map(({ alias }) => `  ${name(alias)}`).join(',\n');
@@ -241,7 +241,7 @@ function isEmpty(engine: Engine, name: string): string {
   return engine.nulls === 'kept' ? `${name} IS NULL` : `coalesce(${name}, '') = ''`;
 }
 
-function typedView(engine: Engine, source: TableSource, columns: readonly TableColumn[]): Statement {
+function typedView(engine: Engine, source: TableSource, columns: readonly ViewColumn[]): Statement {
   const { name } = engine;
   const partitions = source.shape === 'log' ? (engine.partitions ?? []) : [];
   const casts = [
@@ -254,7 +254,7 @@ function typedView(engine: Engine, source: TableSource, columns: readonly TableC
 }
 
 /** The expression of a column in the typed view. */
-export function typed(engine: Engine, source: TableSource, column: TableColumn): string {
+export function typed(engine: Engine, source: TableSource, column: ViewColumn): string {
   const cast = castOf(engine, source, column);
   // The connector writes metadata in one form only.
   if (cast !== null)
@@ -268,7 +268,7 @@ export function typed(engine: Engine, source: TableSource, column: TableColumn):
  *
  * @returns `null` for a column that is text, or that the engine has no type for
  */
-function castOf(engine: Engine, { csv }: TableSource, { alias, kind }: TableColumn): ExactCast | null {
+function castOf(engine: Engine, { csv }: TableSource, { alias, kind }: ViewColumn): ExactCast | null {
   if (kind.type === 'text') return null;
   const cell = nonEmpty(engine.name(alias));
   const isNumber = ['int64', 'int128', 'decimal', 'double'].includes(kind.type);
@@ -291,7 +291,7 @@ function nonEmpty(name: string): string {
 export function misfitCounts(
   engine: Engine,
   source: TableSource,
-  columns: readonly TableColumn[],
+  columns: readonly ViewColumn[],
 ): { readonly name: string; readonly count: string }[] {
   return columns.flatMap((column) => {
     const cast = castOf(engine, source, column);

@@ -72,7 +72,7 @@ export function columnAliases(names: readonly string[], { toName, reserved }: Al
 }
 
 /** Replaces control characters, which end comments and statements in some clients. */
-export function printable(name: string): string {
+export function withoutControls(name: string): string {
   return name.replace(/\p{Cc}/gu, '_');
 }
 

@@ -1,5 +1,5 @@
 import type { LakeSettings } from '../../core/settings.js';
-import type { TableColumn } from './column-kinds.js';
+import type { ViewColumn } from './column-kinds.js';
 import {
   type Engine,
   failingCase,
@@ -11,7 +11,7 @@ import {
   textView,
   tryCast,
 } from './engine-views.js';
-import { hiveName, hiveString, printable } from './names-and-quotes.js';
+import { hiveName, hiveString, withoutControls } from './names-and-quotes.js';
 
 /** The text that Spark reads as null. With Spark's default, '', a quoted empty string would also become null. */
 const NULL_TEXT = '\u0001worktrack-null\u0001';
@@ -20,7 +20,7 @@ const PARTITIONS = ['dt', 'run'];
 
 /** Statements for Spark 3.2 or later. The views are temporary: they last for one session. */
 export const spark: Engine = {
-  aliases: { toName: printable, reserved: PARTITIONS },
+  aliases: { toName: withoutControls, reserved: PARTITIONS },
   name: hiveName,
   string: hiveString,
   createView: 'CREATE OR REPLACE TEMPORARY VIEW',
@@ -56,7 +56,7 @@ export function sparkSetup({ url, region, endpoint, forcePathStyle }: LakeSettin
   );
 }
 
-function text(source: TableSource, columns: readonly TableColumn[]): ReturnType<Engine['text']> {
+function text(source: TableSource, columns: readonly ViewColumn[]): ReturnType<Engine['text']> {
   const { name, csv, shape, lake, folder } = source;
   const partitions = shape === 'log' ? PARTITIONS : [];
   const options: [string, string][] = [

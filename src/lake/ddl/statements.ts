@@ -4,7 +4,7 @@ import { addLineBreaks, type Manifest } from '../documents/manifest.js';
 import { athena, trino } from './athena-and-trino.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb-views.js';
-import { type Engine, type Statement, type TableSource, viewsOf } from './engine-views.js';
+import { type Engine, type Statement, type TableSource, viewStatements } from './engine-views.js';
 import { viewName } from './names-and-quotes.js';
 import {
   baseName,
@@ -76,7 +76,7 @@ export function ddlStatements(input: DdlInput): Statement[] {
     ...(input.views ?? DDL_VIEWS)
       .flatMap((view) => sources[view]())
       .flatMap((source) => {
-        const statements = viewsOf(engine, source);
+        const statements = viewStatements(engine, source);
         // After the views: a lake that the engine cannot read is the more important reason.
         checkLineBreaks(engine, source);
         return statements;

@@ -204,7 +204,7 @@ export async function readHistory(
 }
 
 /** What a manifest says about its run and the runs before it. */
-export interface Listed extends PreviousRun, ListedRuns {}
+export interface ListedRun extends PreviousRun, ListedRuns {}
 
 /**
  * Reads the published runs, as far as the caller needs them: the runs that the head's manifest lists, then the chains that
@@ -215,16 +215,16 @@ export interface Listed extends PreviousRun, ListedRuns {}
  * @param most the length of a list that may not show the beginning of its chain
  */
 export async function* readKnownRuns(
-  head: Listed,
-  read: (runId: RunId) => Promise<Listed | null>,
+  head: ListedRun,
+  read: (runId: RunId) => Promise<ListedRun | null>,
   most: number,
 ): AsyncGenerator<KnownRuns> {
   const published = new Map<RunId, number>();
   const heads = new Set<RunId>();
   const waiting: RunId[] = [];
-  const open: Listed[] = [];
+  const open: ListedRun[] = [];
   let isBroken = false;
-  const take = (listed: Listed): void => {
+  const take = (listed: ListedRun): void => {
     const before = published.size;
     for (const { runId, publishedAt } of [listed, ...listed.previousRuns]) published.set(runId, publishedAt);
     for (const left of listed.leftBehind) {
@@ -262,7 +262,7 @@ export async function* readKnownRuns(
  * @param read the manifest of a run; `null` if it is lost
  */
 export async function oldestOf<T>(
-  { previousRuns }: Pick<Listed, 'previousRuns'>,
+  { previousRuns }: Pick<ListedRun, 'previousRuns'>,
   read: (runId: RunId) => Promise<T | null>,
 ): Promise<T | null> {
   for (const { runId } of [...previousRuns].reverse()) {

@@ -40,7 +40,7 @@ export function columnName(field: string): string {
 }
 
 /** The field of a column: the reverse of `columnName`. */
-export function fieldName(column: string): string {
+export function fieldOfColumn(column: string): string {
   return /^_(?:run_id|synced_at|deleted_at)(?:__field)+$/.test(column)
     ? column.slice(0, -'__field'.length)
     : column;

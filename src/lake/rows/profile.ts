@@ -49,7 +49,7 @@ export function keyFingerprint({ key, csv, columns }: Profile): string {
 }
 
 /** Whether the sort key tells the record's id, so that the record can be requested by it. */
-export function hasId({ key, csv, columns }: Profile): boolean {
+export function keyIsId({ key, csv, columns }: Profile): boolean {
   const [field, ...others] = key;
   if (field === undefined || others.length > 0) return false;
   return maskOf(columns, nameAndAncestors(csv, columnName(field))) === undefined;

@@ -1,6 +1,6 @@
 import type { DeleteDetection, DeletesProblem } from '../../core/contract/index.js';
 import type { ResourceSettings } from '../../core/settings.js';
-import { hasId } from '../rows/profile.js';
+import { keyIsId } from '../rows/profile.js';
 
 /** The delete limits (docs/explanation/guarantees.md#deletes): a share of the rows of the base snapshot, and one of those that the list should show. */
 const DELETE_LIMIT_SHARE = 0.1;
@@ -36,7 +36,7 @@ function configuredDetection(resource: ResourceSettings): Omit<DeleteDetection, 
   const windowField = (resource.windowMs === null ? null : resource.windowField)?.slice(0, MAX_NAME) ?? null;
   if (resource.deletes === 'keep') return { basis: 'none', windowField, reason: 'kept' };
   if (!canDetectDeletes(resource)) return { basis: 'none', windowField, reason: 'no-window-field' };
-  if (!hasId(resource)) return { basis: 'two-readings', windowField, reason: 'no-id' };
+  if (!keyIsId(resource)) return { basis: 'two-readings', windowField, reason: 'no-id' };
   return { basis: resource.fetchById ? 'by-id' : 'two-readings', windowField, reason: null };
 }
 

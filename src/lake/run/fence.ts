@@ -7,7 +7,7 @@ import type { ObjectStore } from '../store/index.js';
 /** The connection that a lake belongs to. */
 type Owner = Pick<Pointer, 'connection' | 'baseUrl'>;
 
-export interface Claim extends Owner {
+export interface WriterClaim extends Owner {
   readonly resource: string;
   /** This mirror. */
   readonly writer: Writer;
@@ -43,7 +43,7 @@ export function isSameWriter(a: Writer, b: Writer): boolean {
  *
  * @param descends whether the pointer's run descends from `publishedRunId`, as `descendsFrom` says
  */
-export function checkFence(pointer: Pointer | null, claim: Claim, descends: boolean): Fence {
+export function checkFence(pointer: Pointer | null, claim: WriterClaim, descends: boolean): Fence {
   const { resource, publishedRunId, adopt } = claim;
   if (pointer === null) {
     if (publishedRunId === null || adopt) return { outcome: 'empty' };
@@ -97,7 +97,7 @@ export function checkFence(pointer: Pointer | null, claim: Claim, descends: bool
 export function descendsFromPublished(
   store: ObjectStore,
   pointer: Pointer,
-  { publishedRunId, writer, adopt }: Claim,
+  { publishedRunId, writer, adopt }: WriterClaim,
 ): Promise<boolean> | boolean {
   if (publishedRunId === null || pointer.runId === publishedRunId) return true;
   // Otherwise the mirror stops, whatever the chain says.

@@ -14,7 +14,7 @@ import { crc32, crc32ToHex } from '../store/crc32.js';
 import { checkObject } from '../store/digest.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
 import { ObjectProblems, type Problem } from './problem-list.js';
-import { isOutage, readBody } from './read-body.js';
+import { isOutage, readEvenIfDamaged } from './read-body.js';
 import { RowCheck, type RowLayout } from './row-check.js';
 
 export interface PartRules {
@@ -157,7 +157,7 @@ async function readIndex(
   findings: ObjectProblems,
 ): Promise<PartIndex | null> {
   const key = indexKey(part.key);
-  const found = await readBody(store, key);
+  const found = await readEvenIfDamaged(store, key);
   if (found === null) {
     findings.add('no index', `${key} is missing`);
     return null;

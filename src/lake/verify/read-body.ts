@@ -16,7 +16,7 @@ export function isOutage(error: StoreError): boolean {
 }
 
 /** Reads a document, even if the store reports it as damaged; `null` if it does not exist. @throws StoreError if the store is unavailable */
-export async function readBody(store: ObjectStore, key: ObjectKey): Promise<FoundBody | null> {
+export async function readEvenIfDamaged(store: ObjectStore, key: ObjectKey): Promise<FoundBody | null> {
   try {
     const found = await store.readIfExists(key);
     return found === null ? null : { body: found.body, damaged: null };

@@ -12,7 +12,7 @@ import { type ObjectStore, StoreError } from '../store/index.js';
 import { type CheckedManifest, checkManifest, type Decoded, type NamedManifest } from './document-checks.js';
 import { type PartRules, type ReadPart, verifyPart } from './part.js';
 import type { Findings, Problem } from './problem-list.js';
-import { isOutage, readBody } from './read-body.js';
+import { isOutage, readEvenIfDamaged } from './read-body.js';
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
@@ -45,14 +45,14 @@ async function readTwice<T extends { readonly problems: readonly Problem[] } | n
 }
 
 /** Reads and checks a document. `null`: it cannot be read; `undefined`: it does not exist. */
-export async function readDocument<T>(
+export async function readCheckedDocument<T>(
   store: ObjectStore,
   key: ObjectKey,
   check: (body: Buffer) => Decoded<T>,
   findings: Findings,
 ): Promise<T | null | undefined> {
   const read = await readTwice(key, findings, async () => {
-    const found = await readBody(store, key);
+    const found = await readEvenIfDamaged(store, key);
     if (found === null) return null;
     const { value = null, problems } = check(found.body);
     const texts = [...(found.damaged === null ? [] : [found.damaged]), ...problems];
@@ -68,7 +68,7 @@ export async function readNamedManifest(
   findings: Findings,
 ): Promise<CheckedManifest | null> {
   const { key } = named;
-  const manifest = await readDocument(store, key, (body) => checkManifest(body, named), findings);
+  const manifest = await readCheckedDocument(store, key, (body) => checkManifest(body, named), findings);
   if (manifest !== undefined) return manifest;
   findings.problems.push({ key, text: `${key} is missing, and ${pointerKey(named.resource)} names it` });
   return null;

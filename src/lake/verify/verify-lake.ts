@@ -10,7 +10,7 @@ import { type CheckedManifest, checkPointer } from './document-checks.js';
 import type { Findings, Problem } from './problem-list.js';
 import {
   type EarlierRuns,
-  readDocument,
+  readCheckedDocument,
   readNamedManifest,
   readParts,
   type VerifyOptions,
@@ -59,13 +59,13 @@ export async function verifySnapshot(
   const at = pointerKey(resource);
   const findings: Findings = { problems: [], notes: [] };
   const { problems } = findings;
-  const pointer = await readDocument(store, at, (body) => checkPointer(body, resource, at), findings);
+  const pointer = await readCheckedDocument(store, at, (body) => checkPointer(body, resource, at), findings);
   const nothing = { resource, runId: null, ok: false, parts: 0, rows: 0, bytes: 0, checks: null };
   if (pointer === undefined) {
     const missing = [`${at} is missing: nothing is published`];
     return { ...nothing, problems: missing, damaged: [], notes: [], earlier: null, recovery: [] };
   }
-  if (pointer === null) return { ...nothing, ...outcomeOf(resource, findings, null) };
+  if (pointer === null) return { ...nothing, ...reportOf(resource, findings, null) };
   const { runId, manifests } = pointer;
   const manifestAt = async (tree: 'snapshot' | 'changes'): Promise<CheckedManifest | null> => {
     const key = pointer[tree];
@@ -87,11 +87,11 @@ export async function verifySnapshot(
   return {
     ...{ resource, runId, ok: problems.length === 0, parts: snapshot?.parts.length ?? 0, rows, bytes },
     checks: snapshot?.checks ?? null,
-    ...outcomeOf(resource, findings, earlier),
+    ...reportOf(resource, findings, earlier),
   };
 }
 
-function outcomeOf(
+function reportOf(
   resource: string,
   { problems, notes }: Findings,
   earlier: EarlierRuns | null,

@@ -37,10 +37,10 @@ function route(service: Service, call: Call, body: Buffer, fault: Fault | null):
     if (call.segments.length === 0) return servePage(service, call, data, fault);
     return fetchById(call, data, call.segments);
   }
-  return write(service, call, body, data, call.segments);
+  return routeWrite(service, call, body, data, call.segments);
 }
 
-function write(
+function routeWrite(
   service: Service,
   call: Call,
   body: Buffer,

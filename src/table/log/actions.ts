@@ -74,7 +74,7 @@ export function decodeCommit(body: Buffer): Action[] {
   return lines.filter((line) => line.trim() !== '').map((line) => parseStored(line) as Action);
 }
 
-export function rowsOf({ stats }: AddFile): number | null {
+export function rowsOfFile({ stats }: AddFile): number | null {
   if (stats === undefined) return null;
   const { numRecords } = parseStored(stats) as { readonly numRecords?: number };
   return numRecords ?? null;

@@ -180,10 +180,10 @@ async function scheduledRun(
 ): Promise<ScheduledRun> {
   const { workflowId, firstExecutionRunId } = action.workflow;
   const handle = temporal.client.workflow.getHandle(workflowId, firstExecutionRunId);
-  return { workflowId, scheduledAt, startedAt: takenAt, outcome: await outcomeOf(handle) };
+  return { workflowId, scheduledAt, startedAt: takenAt, outcome: await scheduledOutcome(handle) };
 }
 
-async function outcomeOf(handle: WorkflowHandle): Promise<ScheduledRun['outcome']> {
+async function scheduledOutcome(handle: WorkflowHandle): Promise<ScheduledRun['outcome']> {
   try {
     const { status } = await handle.describe();
     if (status.name === 'RUNNING') return 'running';

@@ -13,7 +13,7 @@ import {
   encodeSections,
   recordBytes,
   type Section,
-  withChecksum,
+  withCrc,
 } from './rows-object.js';
 
 /** The intent of a batch to send rows. It is in the ledger before the first of them is sent. */
@@ -108,7 +108,7 @@ export async function addClaim(
   records: ClaimRecords,
 ): Promise<number | null> {
   const key = claimKey(resource, next);
-  const body = withChecksum([encodeHeader(info), records.bytes()]);
+  const body = withCrc([encodeHeader(info), records.bytes()]);
   if ((await writeIfUnchanged(store, key, body, 'absent')) === 'conflict') return null;
   // The number may have been used and merged since the ledger was listed. Then the claim does not count.
   const { entries } = await listLedger(store, resource);
@@ -157,19 +157,19 @@ export async function closeClaim(
     const begin = end;
     for (let index = 0; index < records.rows; index++) {
       const { row, wasDoubtful } = records.rowAt(index);
-      if (changeOf(stateOf(row), wasDoubtful) !== change) continue;
+      if (countChange(stateOf(row), wasDoubtful) !== change) continue;
       body.set(records.hashesAt(index), end);
       end += size;
     }
     const rows = (end - begin) / size;
     return rows === 0 ? [] : [{ number, batchId, at, isKeyed, change, rows }];
   });
-  const object = withChecksum([encodeSections(sections), body.subarray(0, end)]);
+  const object = withCrc([encodeSections(sections), body.subarray(0, end)]);
   await writeIfUnchanged(store, rowsKey(resource, number, 1), object, 'absent');
 }
 
 /** How the counts of the ledger change; `null`: they do not. */
-export function changeOf(state: ClaimedState, wasDoubtful: boolean): Change | null {
+export function countChange(state: ClaimedState, wasDoubtful: boolean): Change | null {
   if (state === 'written') return wasDoubtful ? 'confirmed' : 'created';
   if (state === 'doubtful') return wasDoubtful ? null : 'doubtful';
   return wasDoubtful ? 'cleared' : null;

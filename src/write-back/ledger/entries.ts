@@ -4,7 +4,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
-import { checksum, encodeSections, readRows, readSections } from './rows-object.js';
+import { checksum, encodeSections, readLedgerRows, readSections } from './rows-object.js';
 
 /**
  * The objects of the ledger, which records the rows that batches write (docs/reference/lake.md). Its entries are numbered
@@ -109,7 +109,7 @@ export async function listLedger(store: ObjectStore, resource: WritableResource)
 const BLOCK = 4;
 
 /** Selects the objects of a block that has no open claim, to merge them; `null` if there is none. */
-export function planMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry[] | null {
+export function planEntryMerge(entries: readonly LedgerEntry[]): readonly LedgerEntry[] | null {
   for (const [at, { first, last }] of entries.entries()) {
     const size = last - first + 1;
     const block = entries.slice(at, at + BLOCK);
@@ -130,7 +130,7 @@ const WIDTH = 16;
  */
 export async function tidyLedger(store: ObjectStore, resource: WritableResource): Promise<void> {
   const { entries, replaced } = await listLedger(store, resource);
-  const merged = planMerge(entries) ?? [];
+  const merged = planEntryMerge(entries) ?? [];
   try {
     if (merged.length > 0) await merge(store, resource, merged);
   } catch (error) {
@@ -156,7 +156,7 @@ async function merge(
     let crc = crc32(header);
     await writer.write(header);
     for (const entry of entries) {
-      for await (const { records } of readRows(store, entry.key)) {
+      for await (const { records } of readLedgerRows(store, entry.key)) {
         crc = crc32(records, crc);
         await writer.write(records);
       }

@@ -2,14 +2,14 @@ import type { WritableResource } from '../../core/contract/write-back.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
 import { HashTable } from '../hash-table.js';
-import { type Claim, type ClaimedState, changeOf, readClaim } from './claim.js';
+import { type Claim, type ClaimedState, countChange, readClaim } from './claim.js';
 import { type LedgerListing, listLedger } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
 import {
   type Change,
-  HASH_BYTES,
   type LedgerBatch,
-  readRows,
+  ROW_HASH_BYTES,
+  readLedgerRows,
   recordBytes,
   type Section,
   timeOf,
@@ -69,7 +69,7 @@ async function countAll(
     if (kind === 'claim') return countClaim(await readClaim(store, options.resource, last), tally, options);
     let counted: Section | null = null;
     let count: CountRecord = () => {};
-    for await (const { section, records } of readRows(store, key)) {
+    for await (const { section, records } of readLedgerRows(store, key)) {
       if (section !== counted) count = tally.counter(section);
       counted = section;
       const size = recordBytes(section.isKeyed);
@@ -91,7 +91,7 @@ async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOpti
     state ??= await stateOf(claim);
     if (state === null) return false;
     const { row, wasDoubtful } = records.rowAt(index);
-    const change = changeOf(state(row), wasDoubtful);
+    const change = countChange(state(row), wasDoubtful);
     if (change !== null) count(change, hashes, 0);
   }
   return true;
@@ -188,7 +188,7 @@ class RowTally {
       if (change === 'doubtful') doubtful.add(first, 1);
       else if (change !== 'created') doubtful.add(first, -1);
       if (isOwn) return;
-      if (isWritten && this.#isKeyed && this.#hasSameCells(first, bytes, at + HASH_BYTES))
+      if (isWritten && this.#isKeyed && this.#hasSameCells(first, bytes, at + ROW_HASH_BYTES))
         this.#same[first] = 1;
       if (change === 'cleared') return;
       const newest = this.#batches[this.#by[first]! - 1];
@@ -252,7 +252,7 @@ class RowTally {
 
   /** The first row with the identity of a record; -1 without one. */
   #find(bytes: Buffer, at: number, isKeyed: boolean): number {
-    const identity = this.#isKeyed || !isKeyed ? at : at + HASH_BYTES;
+    const identity = this.#isKeyed || !isKeyed ? at : at + ROW_HASH_BYTES;
     const entry = this.#first.find(bytes, identity);
     return entry === -1 ? -1 : this.#first.get(entry) - 1;
   }
@@ -268,7 +268,9 @@ class RowTally {
 
   #hasSameCells(row: number, bytes: Buffer, at: number): boolean {
     const cells = this.#rows.cellsAt(row);
-    return bytes.compare(this.#rows.blockOf(row), cells, cells + HASH_BYTES, at, at + HASH_BYTES) === 0;
+    return (
+      bytes.compare(this.#rows.blockOf(row), cells, cells + ROW_HASH_BYTES, at, at + ROW_HASH_BYTES) === 0
+    );
   }
 }
 

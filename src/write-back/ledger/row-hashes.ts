@@ -5,7 +5,7 @@ import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { Field } from '../fields.js';
 import { HashTable } from '../hash-table.js';
-import { checksum, HASH_BYTES, recordBytes } from './rows-object.js';
+import { checksum, ROW_HASH_BYTES, recordBytes } from './rows-object.js';
 
 /**
  * The hash of what a row sends. Two rows have the same hash if the same cells reach the service: whatever the format of
@@ -27,7 +27,7 @@ export function keyHash(column: string, key: string): Buffer {
 }
 
 function shortHash(bytes: Buffer): Buffer {
-  return hash('sha256', bytes, 'buffer').subarray(0, HASH_BYTES);
+  return hash('sha256', bytes, 'buffer').subarray(0, ROW_HASH_BYTES);
 }
 
 /** The value as one character per byte, the same for `"60"` and `60`; `null` for a value that counts as an empty cell. */
@@ -128,8 +128,8 @@ export class RowHashes {
     const row = this.#rows++;
     const [block, at] = [this.blockOf(row), this.#offset(row)];
     this.setState(row, state);
-    key?.copy(block, at + 1, 0, HASH_BYTES);
-    cells.copy(block, at + 1 + (this.isKeyed ? HASH_BYTES : 0), 0, HASH_BYTES);
+    key?.copy(block, at + 1, 0, ROW_HASH_BYTES);
+    cells.copy(block, at + 1 + (this.isKeyed ? ROW_HASH_BYTES : 0), 0, ROW_HASH_BYTES);
   }
 
   /** @param row from 0 */
@@ -153,7 +153,7 @@ export class RowHashes {
 
   /** Where the hash of the row's cells begins. */
   cellsAt(row: number): number {
-    return this.#offset(row) + 1 + (this.isKeyed ? HASH_BYTES : 0);
+    return this.#offset(row) + 1 + (this.isKeyed ? ROW_HASH_BYTES : 0);
   }
 
   /** The bytes for `decode`: all rows, and a CRC32. */

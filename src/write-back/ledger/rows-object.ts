@@ -46,10 +46,10 @@ interface RowsHeader {
 }
 
 /** Bytes of a hash: half of a SHA-256. A collision among 10^9 rows has a probability of about 10^-21. */
-export const HASH_BYTES = 16;
+export const ROW_HASH_BYTES = 16;
 
 export function recordBytes(isKeyed: boolean): number {
-  return (isKeyed ? 2 : 1) * HASH_BYTES;
+  return (isKeyed ? 2 : 1) * ROW_HASH_BYTES;
 }
 
 /** Encodes the header of an object. */
@@ -62,7 +62,7 @@ export function encodeHeader(header: object): Buffer {
 }
 
 /** Adds the checksum to the pieces of an object. */
-export function withChecksum(pieces: readonly Buffer[]): Buffer {
+export function withCrc(pieces: readonly Buffer[]): Buffer {
   return Buffer.concat([...pieces, checksum(pieces.reduce((crc, piece) => crc32(piece, crc), 0))]);
 }
 
@@ -92,7 +92,7 @@ export function decodeObject<Header>(key: ObjectKey, body: Buffer): { header: He
  * @throws DamagedError after all records if the object is damaged; LakeLayoutError before the first one; ObjectNotFoundError
  *   if others have replaced it
  */
-export async function* readRows(
+export async function* readLedgerRows(
   store: ObjectStore,
   key: ObjectKey,
 ): AsyncGenerator<{ readonly section: Section; readonly records: Buffer }> {

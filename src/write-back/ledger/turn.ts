@@ -10,7 +10,7 @@ import type { FoundRow } from './look-up.js';
 import { type LedgerBatch, timeOf } from './rows-object.js';
 
 /** How many rows of a file earlier batches have written, or may have written. */
-export interface Findings {
+export interface LedgerFindings {
   readonly isKeyed: boolean;
   readonly rows: number;
   readonly written: Found;
@@ -42,7 +42,7 @@ export class FindingCounter {
     if (found.by === null || timeOf(by) > timeOf(found.by)) found.by = by;
   }
 
-  result(isKeyed: boolean, rows: number): Findings {
+  result(isKeyed: boolean, rows: number): LedgerFindings {
     return { isKeyed, rows, ...this.#found };
   }
 }
@@ -58,7 +58,7 @@ export function policyOf(policy: WrittenPolicy | undefined, isKeyed: boolean): W
 
 /** Why a batch must stop before a row is sent, and what to do; `null` if it may continue. Names counts, row numbers and batches, and no values. */
 export function problemOf(
-  findings: Findings,
+  findings: LedgerFindings,
   policy: WrittenPolicy,
   when: (at: number) => string,
 ): { readonly problem: string; readonly remedy: string } | null {
@@ -81,7 +81,7 @@ export function problemOf(
 
 /** `497 of 500 keys were already written by batch 3b860e3713d2 (3 min ago)`; `null` if there are none. */
 export function foundText(
-  findings: Findings,
+  findings: LedgerFindings,
   kind: 'written' | 'doubtful',
   when: (at: number) => string,
 ): string | null {
@@ -94,7 +94,7 @@ export function foundText(
     : `${what} may have been written by ${writer}, and the outcome is not known`;
 }
 
-function shareOf(count: number, { rows }: Findings, noun: string): string {
+function shareOf(count: number, { rows }: LedgerFindings, noun: string): string {
   const number = (value: number): string => value.toLocaleString('en-US');
   return `${number(count)} of ${number(rows)} ${noun}s`;
 }

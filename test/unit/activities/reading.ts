@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { readPages } from '../../../activities/read/read-pages.js';
-import { Progress, temporalClock } from '../../../activities/shared/activity-context.js';
+import { AttemptProgress, temporalClock } from '../../../activities/shared/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../activities/shared/deps.js';
 import { withFailures } from '../../../activities/shared/failures.js';
 import { fixRun, LakeStaging, stagedKey } from '../../../activities/shared/lake-staging.js';
@@ -133,7 +133,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   const extract = withFailures((input: ReadInput) => {
     const staging = new LakeStaging(store, ref, Context.current().info.attempt);
     return readPages(
-      { deps, connection, staging, clock: temporalClock(() => deps.now()), progress: new Progress() },
+      { deps, connection, staging, clock: temporalClock(() => deps.now()), progress: new AttemptProgress() },
       input,
     );
   });

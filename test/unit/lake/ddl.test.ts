@@ -12,7 +12,7 @@ import {
   type AliasRules,
   columnAliases,
   plainLower,
-  printable,
+  withoutControls,
 } from '../../../src/lake/ddl/names-and-quotes.js';
 import {
   clashingResources,
@@ -561,7 +561,7 @@ describe('Aliases of columns', () => {
   it('are never equal, and never change when columns are added', () => {
     const rules = fc.constantFrom<AliasRules[]>(
       { toName: plainLower, reserved: ['dt', 'run'] },
-      { toName: printable, reserved: [] },
+      { toName: withoutControls, reserved: [] },
     );
     const names = fc.uniqueArray(
       fc.oneof(fc.string(), fc.constantFrom('id', 'ID', 'Id', 'id_2', 'dt', 'DT', '', 'ä', 'ö')),

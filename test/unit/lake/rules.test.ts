@@ -15,7 +15,7 @@ import {
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
-import { type Claim, checkFence } from '../../../src/lake/run/fence.js';
+import { checkFence, type WriterClaim } from '../../../src/lake/run/fence.js';
 import { nextCheckpoint, windowGap } from '../../../src/lake/run/watermark.js';
 import { WRITER } from '../../support/writer.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, profileOf, rowText } from './data-plane.js';
@@ -158,7 +158,9 @@ describe('The fence', () => {
   const theirs = { ...pointer, writer: { ...WRITER, workflow: 'another' } };
   const namesake = { ...pointer, writer: { ...WRITER, namespace: 'another' } };
 
-  it.each<[string, Pointer | null, Omit<Claim, 'publishedRunId' | 'adopt'>, RunId | null, boolean, string]>([
+  it.each<
+    [string, Pointer | null, Omit<WriterClaim, 'publishedRunId' | 'adopt'>, RunId | null, boolean, string]
+  >([
     ['an empty mirror before an empty lake starts', null, mine, null, false, 'empty'],
     ['an empty mirror with --adopt starts in an empty lake', null, mine, null, true, 'empty'],
     ['a mirror whose pointer is gone stops', null, mine, OLD_RUN, false, 'vanished'],

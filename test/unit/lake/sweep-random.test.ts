@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { type Listed, readKnownRuns } from '../../../src/lake/published/chain.js';
+import { type ListedRun, readKnownRuns } from '../../../src/lake/published/chain.js';
 import {
   needsMore,
   planSweep,
@@ -21,7 +21,7 @@ const SNAPSHOTS_MS = 72 * HOUR;
 interface Run {
   readonly id: RunId;
   readonly date: string;
-  readonly listed: Listed;
+  readonly listed: ListedRun;
   /** The version of the pointer that it read. */
   readonly base: number;
   readonly writer: number;
@@ -242,7 +242,7 @@ class World {
     return this.runs.find((run) => run.id === id)!;
   }
 
-  read(id: RunId): Listed | null {
+  read(id: RunId): ListedRun | null {
     const run = this.run(id);
     const has = (['changes', 'snapshots'] as const).some((tree) =>
       this.objects.has(`${this.folder(run, tree)}/_datapackage.json`),

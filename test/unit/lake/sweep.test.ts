@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { type Listed, readKnownRuns } from '../../../src/lake/published/chain.js';
+import { type ListedRun, readKnownRuns } from '../../../src/lake/published/chain.js';
 import {
   type KnownRuns,
   needsMore,
@@ -310,7 +310,7 @@ describe('the published runs', () => {
     length: number,
     { lost = [], left = {} }: { lost?: readonly number[]; left?: Record<number, RunId[]> } = {},
   ) {
-    const listed = Array.from({ length }, (_, n): Listed => {
+    const listed = Array.from({ length }, (_, n): ListedRun => {
       const previous = Array.from({ length: Math.min(n, LISTED) }, (__, back) => n - 1 - back);
       return {
         ...{ runId: name(n), publishedAt: n, leftBehind: left[n] ?? [] },
@@ -318,7 +318,7 @@ describe('the published runs', () => {
       };
     });
     const reads: RunId[] = [];
-    const read = async (run: RunId): Promise<Listed | null> => {
+    const read = async (run: RunId): Promise<ListedRun | null> => {
       reads.push(run);
       const n = listed.findIndex(({ runId }) => runId === run);
       return n < 0 || lost.includes(n) ? null : listed[n]!;
@@ -352,7 +352,7 @@ describe('the published runs', () => {
     const old = chain(5);
     const middle = { runId: id(3), publishedAt: 90, previousRuns: [], leftBehind: [name(4)] };
     const head = { runId: id(1), publishedAt: 99, previousRuns: [], leftBehind: [middle.runId] };
-    const read = async (run: RunId): Promise<Listed | null> =>
+    const read = async (run: RunId): Promise<ListedRun | null> =>
       run === middle.runId ? middle : old.read(run);
     const { published, isWhole } = await all({ head, read });
     expect([published.size, isWhole]).toEqual([7, true]);

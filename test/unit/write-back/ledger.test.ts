@@ -16,14 +16,14 @@ import {
   type LedgerEntry,
   listLedger,
   parseEntry,
-  planMerge,
+  planEntryMerge,
   rowsKey,
   selectEntries,
   tidyLedger,
 } from '../../../src/write-back/ledger/entries.js';
 import { type FoundRow, lookUpRows } from '../../../src/write-back/ledger/look-up.js';
 import { cellsHash, keyHash, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
-import { encodeHeader, recordBytes, withChecksum } from '../../../src/write-back/ledger/rows-object.js';
+import { encodeHeader, recordBytes, withCrc } from '../../../src/write-back/ledger/rows-object.js';
 import { seededRandom } from '../../support/random.js';
 import { rowsOf } from './support.js';
 
@@ -244,7 +244,7 @@ describe('the ledger of written rows', () => {
       [3, 'Upgrade worktrack.'],
     ] as const) {
       const header = encodeHeader({ layout, sections: [section] });
-      await store.write(rowsKey(RESOURCE, 1, 1), withChecksum([header, records]));
+      await store.write(rowsKey(RESOURCE, 1, 1), withCrc([header, records]));
       const refused = expect.objectContaining({
         code: 'LAKE_LAYOUT',
         remedy: expect.stringContaining(remedy),
@@ -363,7 +363,7 @@ describe('the objects of the ledger', () => {
     let copied = 0;
     for (let n = 1; n <= 5000; n++) {
       entries.push(entry(n, n));
-      const merged = planMerge(entries);
+      const merged = planEntryMerge(entries);
       if (merged === null) continue;
       const [first, last] = [merged[0]!.first, merged.at(-1)!.last];
       copied += last - first + 1;
@@ -383,7 +383,7 @@ describe('the objects of the ledger', () => {
     const entries = Array.from({ length: 64 }, (_, at) =>
       entry(at + 1, at + 1, at + 1 === open ? 'claim' : 'rows'),
     );
-    for (let merged = planMerge(entries); merged !== null; merged = planMerge(entries))
+    for (let merged = planEntryMerge(entries); merged !== null; merged = planEntryMerge(entries))
       entries.splice(
         entries.indexOf(merged[0]!),
         merged.length,

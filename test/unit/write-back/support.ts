@@ -2,7 +2,7 @@ import { fromByteString } from '../../../src/core/brands.js';
 import type { InputFormat } from '../../../src/core/contract/write-back.js';
 import type { InputRow } from '../../../src/write-back/fields.js';
 import type { TypeSources } from '../../../src/write-back/input-columns.js';
-import { readRows } from '../../../src/write-back/input-rows.js';
+import { readInputRows } from '../../../src/write-back/input-rows.js';
 
 const NO_TYPES: TypeSources = { published: [], fixed: {}, text: [] };
 
@@ -18,7 +18,7 @@ export async function rowsOf(
     for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
   }
   const rows: InputRow[] = [];
-  for await (const some of readRows(chunks(), { format, types: { ...NO_TYPES, ...types } }))
+  for await (const some of readInputRows(chunks(), { format, types: { ...NO_TYPES, ...types } }))
     rows.push(...some);
   return rows;
 }

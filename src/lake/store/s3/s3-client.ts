@@ -7,7 +7,7 @@ import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { kindOf, readAnswer, wordsOf } from './s3-errors.js';
+import { errorKind, readAnswer, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /**
@@ -295,7 +295,7 @@ function reportLimits(client: S3Client): void {
         const answer = readAnswer(error);
         const { $response } = error as { $response?: { statusCode?: number } };
         const status = answer.status ?? $response?.statusCode ?? null;
-        if (storeLimits.hasSubscribers && kindOf({ ...answer, status }) === 'throttled')
+        if (storeLimits.hasSubscribers && errorKind({ ...answer, status }) === 'throttled')
           storeLimits.publish({ said: wordsOf({ ...answer, status }) } satisfies StoreLimit);
         throw error;
       }

@@ -47,7 +47,7 @@ export function toStoreError(error: unknown, context: S3Context): StoreError {
   };
   if (isMissingObject(answer) && context.key !== null)
     return new ObjectNotFoundError({ ...where, key: context.key });
-  return new StoreError({ ...where, ...judge(answer, context) });
+  return new StoreError({ ...where, ...judgeAnswer(answer, context) });
 }
 
 /** Whether the object does not exist: `NoSuchKey` from requests with a body, `NotFound` from HEAD. */
@@ -78,8 +78,8 @@ const VERDICTS: Readonly<Partial<Record<StoreErrorKind, readonly [problem: strin
   ],
 };
 
-function judge(answer: S3Answer, { endpoint, operation }: S3Context): Verdict {
-  const kind = kindOf(answer);
+function judgeAnswer(answer: S3Answer, { endpoint, operation }: S3Context): Verdict {
+  const kind = errorKind(answer);
   const said = wordsOf(answer);
   const verdict = (problem: string, remedy: string): Verdict => ({
     kind,
@@ -151,7 +151,7 @@ const ALL_PERMISSIONS =
   'Allow s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload, s3:ListBucket and s3:ListBucketMultipartUploads';
 
 /** The kind of a failure. `throttled`: the store limits requests. */
-export function kindOf(answer: S3Answer): StoreErrorKind {
+export function errorKind(answer: S3Answer): StoreErrorKind {
   const known = NAMES.find(([, names]) => names.includes(answer.name));
   if (known !== undefined) return known[0];
   if (/^Checksum mismatch/.test(answer.message)) return 'checksum';

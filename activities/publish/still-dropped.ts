@@ -5,7 +5,7 @@ import { payloadAt, rowKey, type SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 
 /** A published tree, as far as its keys can be read. */
-type Tree = Pick<Manifest, 'parts' | 'key' | 'csv'>;
+type PublishedRows = Pick<Manifest, 'parts' | 'key' | 'csv'>;
 
 /**
  * Counts the records that rollbacks dropped (`deletes: drop`) and that no run has listed since: they are in a rollback's
@@ -17,7 +17,7 @@ type Tree = Pick<Manifest, 'parts' | 'key' | 'csv'>;
 export async function countStillDropped(
   store: ObjectStore,
   { rollbacks }: RolledBack,
-  snapshot: Tree,
+  snapshot: PublishedRows,
   signal: AbortSignal,
 ): Promise<number> {
   const logs: AsyncGenerator<SortKey>[] = [];
@@ -64,7 +64,7 @@ async function* inOrder(lists: readonly AsyncGenerator<SortKey>[]): AsyncGenerat
 
 async function* keysOf(
   store: ObjectStore,
-  { key, csv }: Tree,
+  { key, csv }: PublishedRows,
   parts: readonly PublishedPart[],
   signal: AbortSignal,
 ): AsyncGenerator<SortKey> {

@@ -49,14 +49,14 @@ export function applyDefaults(tree: unknown): WithDefaults {
   };
 }
 
-type Tree = Readonly<Record<string, unknown>>;
+type Section = Readonly<Record<string, unknown>>;
 
 /** Maps that are one value: a part of one and a part of another would be neither. */
-function isWhole(key: string, value: Tree): boolean {
+function isWhole(key: string, value: Section): boolean {
   return key === 'notify' || Object.hasOwn(value, 'env') || Object.hasOwn(value, 'file');
 }
 
-function merge(defaults: Tree, own: Tree): Tree {
+function merge(defaults: Section, own: Section): Section {
   const merged: Record<string, unknown> = { ...defaults };
   for (const [key, value] of Object.entries(own)) {
     const standard = Object.hasOwn(defaults, key) ? defaults[key] : undefined;

@@ -27,7 +27,7 @@ export interface FlatField extends Field {
   readonly path: readonly ByteString[];
 }
 
-type Tree = Map<ByteString, Field | Tree>;
+type FieldTree = Map<ByteString, Field | FieldTree>;
 
 /**
  * The path of a flattened column: `project.id` is the field `id` of the object `project`
@@ -41,7 +41,7 @@ export function pathOf(name: ByteString, separator: string | null): readonly Byt
 
 /** Makes objects of flattened fields again. @throws InputError if a field is both a value and an object */
 export function nestedFields(flat: readonly FlatField[], line: number): Field[] {
-  const root: Tree = new Map();
+  const root: FieldTree = new Map();
   for (const field of flat) {
     let tree = root;
     for (const part of field.path.slice(0, -1)) {
@@ -60,14 +60,14 @@ export function nestedFields(flat: readonly FlatField[], line: number): Field[] 
   });
 }
 
-function jsonOf(tree: Tree): ByteString {
+function jsonOf(tree: FieldTree): ByteString {
   const members = [...tree].map(
     ([name, value]) => `${JSON.stringify(name)}:${value instanceof Map ? jsonOf(value) : value.json}`,
   );
   return `{${members.join(',')}}` as ByteString;
 }
 
-function conflict(field: Field, before: Field | Tree, line: number): InputError {
+function conflict(field: Field, before: Field | FieldTree, line: number): InputError {
   const other =
     before instanceof Map ? 'fields of the same object' : JSON.stringify(fromByteString(before.name));
   return new InputError(

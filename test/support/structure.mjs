@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['src', 'workflows', 'activities'];
+const LAZY_IMPORT = /import\('([^']+)'\)/g;
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(?:type\s)?[^;'"]*?from\s+'([^']+)'|import\('([^']+)'\)/g;
 
 /** The TypeScript source, as path and text: of the working tree, or of a git revision. */
@@ -24,7 +25,7 @@ export function importEdges(sources) {
     const targets = new Set([...text.matchAll(IMPORT)].map(([, to, dynamic]) => to ?? dynamic));
     return [...targets]
       .filter((to) => to.startsWith('.'))
-      .map((to) => ({ from, to: path.posix.join(path.posix.dirname(from), to).replace(/\.js$/, '.ts') }))
+      .map((to) => ({ from, to: resolveImport(from, to) }))
       .filter(({ to }) => sources.has(to));
   });
 }
@@ -70,6 +71,20 @@ export function findFolderCycles(edges) {
     .filter((group) => group.some((neighbour) => !neighbour.endsWith('.ts')));
 }
 
+/**
+ * Files that one other file imports. `lines` are those of both together. `isLazy`: the importer loads the file when it
+ * needs it.
+ */
+export function singleImporters(sources) {
+  const importers = groupBy(importEdges(sources), ({ to }) => to);
+  return [...importers].flatMap(([file, [{ from }, ...others]]) => {
+    if (others.length > 0) return [];
+    const loaded = [...sources.get(from).matchAll(LAZY_IMPORT)].map(([, to]) => resolveImport(from, to));
+    const lines = lineCount(sources.get(file)) + lineCount(sources.get(from));
+    return [{ file, importer: from, lines, isLazy: loaded.includes(file) }];
+  });
+}
+
 /** File names that several files have, each with these files. */
 export function repeatedNames(sources) {
   const byName = groupBy([...sources.keys()], (file) => path.posix.basename(file));
@@ -81,8 +96,7 @@ export function measure(sources) {
   const edges = importEdges(sources);
   const sizes = new Map([...sources].map(([file, text]) => [file, lineCount(text)]));
   const lines = sum([...sizes.values()]);
-  const importers = groupBy(edges, ({ to }) => to);
-  const single = [...importers.keys()].filter((file) => importers.get(file).length === 1);
+  const single = singleImporters(sources);
   const cycles = findCycles(edges);
   const repeated = repeatedNames(sources);
   return {
@@ -92,13 +106,17 @@ export function measure(sources) {
     medianLineFileSize: medianLineFileSize([...sizes.values()], lines),
     edgesPerThousandLines: Math.round((edges.length / lines) * 1000),
     singleImporterFiles: single.length,
-    singleImporterLines: sum(single.map((file) => sizes.get(file))),
+    singleImporterLines: sum(single.map(({ file }) => sizes.get(file))),
     cycles: cycles.length,
     filesInCycles: sum(cycles.map((group) => group.length)),
     folderCycles: findFolderCycles(edges).length,
     repeatedNames: repeated.size,
     filesWithRepeatedNames: sum([...repeated.values()].map((files) => files.length)),
   };
+}
+
+function resolveImport(from, to) {
+  return path.posix.join(path.posix.dirname(from), to).replace(/\.js$/, '.ts');
 }
 
 function listTree() {

@@ -131,6 +131,11 @@ function problemText(problem: DeletesProblem, { name, windowField, windowMs }: R
           ? 'deletes were concluded from a second reading instead; set `fetchById: false`'
           : 'no deletes were concluded. Set `fetchById: false` to conclude them from the dates')
       );
+    case 'keyless':
+      return (
+        `${count(problem.records, 'record')} without a key may be rows that seem to be gone, so no deletes were concluded; to ` +
+        `conclude them, run \`worktrack export --resource ${name} --allow-deletes\``
+      );
     case 'empty-list':
       return (
         `the list is empty, but ${count(problem.rows, 'row')} of the snapshot should be in it; the rows are kept. If they have ` +

@@ -165,7 +165,7 @@ interface DetectedDeletes {
  * record that is absent after that is read by id, or must be absent from a second pass too. The second pass runs only if
  * the first one found absent records.
  *
- * @param allowDeletes whether to conclude deletes from an empty list, too
+ * @param allowDeletes whether to conclude deletes from an empty list, too, or from one with records without a key
  */
 async function detectDeletes(
   reading: Reading,
@@ -202,9 +202,10 @@ async function detectDeletes(
   }
   if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
   if (isEmpty) return nothing;
+  if (hasKeyless()) return nothing;
   const sinceRead = await reading.read('list');
   await reading.read('catch-up');
-  if (reading.last.isBlank) return nothing;
+  if (reading.last.isBlank || hasKeyless()) return nothing;
   const { stage } = reading.last;
   const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
   const gone = await steps.settle(second, `${absent.count} absent records again`);
@@ -213,6 +214,14 @@ async function detectDeletes(
     return nothing;
   }
   return { gone: gone.count === 0 ? null : gone.keys, expected, unproven: 0, problems };
+
+  /** Whether a record that seems to be absent may be one of those that were listed without a key. */
+  function hasKeyless(): boolean {
+    const { quarantined: records } = reading.last;
+    if (records === 0 || allowDeletes) return false;
+    problems.push({ kind: 'keyless', records });
+    return true;
+  }
 }
 
 /** Concurrent merge activities of one run, over all workers. Each keeps two cores busy and uses about 50 MiB. */

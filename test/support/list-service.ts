@@ -8,6 +8,8 @@ export interface ServiceRecord {
   updatedAt: number;
   /** Whether the API key may not see it, although it exists. */
   hidden: boolean;
+  /** Whether the service has lost its id: it lists the record without one. */
+  keyless?: boolean;
 }
 
 /** How the service answers GET by id. */
@@ -82,8 +84,9 @@ export class ListService {
   }
 
   textOf(record: ServiceRecord): string {
-    const { id, updatedAt } = record;
-    return `{"id":"${id}","day":${this.rules.dateText(record)},"updatedAt":"${new Date(updatedAt).toISOString()}"}`;
+    const { updatedAt } = record;
+    const id = record.keyless === true ? 'null' : `"${record.id}"`;
+    return `{"id":${id},"day":${this.rules.dateText(record)},"updatedAt":"${new Date(updatedAt).toISOString()}"}`;
   }
 
   #list(query: URLSearchParams, response: ServerResponse): void {

@@ -84,6 +84,8 @@ export interface ReadResult {
   /** Totals over all calls of this run. */
   readonly pages: number;
   readonly rows: number;
+  /** Records without a key, in `rows` too. */
+  readonly quarantined: number;
   readonly pageSize: number;
   /** Whether the list shifted during this read (docs/explanation/guarantees.md#full-reads). */
   readonly shifted: boolean;

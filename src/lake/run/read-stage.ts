@@ -59,6 +59,6 @@ export interface StoredStage {
 
 /** The result of a call that ends with this stage. */
 export function toReadResult({ key, stage }: StoredStage): ReadResult {
-  const { done, pages, fetched, pageSize, shifted, isBlank } = stage;
-  return { stage: key, done, pages, rows: fetched, pageSize, shifted, isBlank };
+  const { done, pages, fetched, quarantined, pageSize, shifted, isBlank } = stage;
+  return { stage: key, done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
 }

@@ -32,10 +32,10 @@ export interface Mark {
   readonly first: string;
 }
 
-/** The pages in a row, up to the last one, that had no new key. */
+/** The pages in a row, up to the last one, that had hardly a new key. */
 export interface Repetition {
   readonly pages: number;
-  /** Records on these pages. */
+  /** Records on these pages, less those that new keys make up for. */
   readonly records: number;
   /** Pages without a record: in all, and the last ones in a row. */
   readonly empty: number;

@@ -3,8 +3,13 @@ import type { FullRead } from '../documents/document-schemas.js';
 import type { ChainProgress, Mark, Repetition } from '../documents/stage-file.js';
 import type { SortKey } from '../rows/row.js';
 
-/** After this many pages in a row without a new key, a list counts as endless. */
+/** After this many pages in a row with hardly a new key, a list counts as endless. */
 const MAX_PAGES = 500;
+/**
+ * A new key makes up for so many repeated records. A list that repeats itself may have new records, because someone creates
+ * them meanwhile; and the pages of a list that ends may overlap.
+ */
+const RECORDS_PER_NEW_KEY = 100;
 /** Below this chance, records that changed nothing in the sketch are taken for known ones. */
 const DOUBT = 1e-9;
 
@@ -44,7 +49,7 @@ export function readBounds(
   return { pages: Math.max(MAX_PAGES, Math.ceil(2 * full.pages * factor)), ms: giveUpAfterMs };
 }
 
-/** Follows whether a chain of pages still returns new keys. */
+/** Follows whether a chain of pages still returns new keys, and enough of them. */
 export class ReadProgress {
   readonly #sketch: KeySketch;
   #state: Omit<ChainProgress, 'sketch'>;
@@ -62,32 +67,34 @@ export class ReadProgress {
    * @param now milliseconds since 1970, by the workflows' clock
    */
   add(keys: readonly SortKey[], now: number): boolean {
-    let isNew = false;
+    let found = 0;
     let page = keys.length;
     for (const key of keys) {
       const hash = hashOfKey(key);
-      if (this.#sketch.add(hash)) isNew = true;
+      if (this.#sketch.add(hash)) found += this.#sketch.keysPerChange;
       page = (Math.imul(page, 31) + hash) | 0;
     }
     const { first, last } = this.#state;
-    const { pages, records, empty, lastEmpty, likeFirst, likeBefore, since } = this.#state.repetition;
+    const { pages, records: before, empty, lastEmpty, likeFirst, likeBefore, since } = this.#state.repetition;
+    const records = before + keys.length - RECORDS_PER_NEW_KEY * found;
     const isEmpty = keys.length === 0;
-    const repetition = isNew
-      ? NO_REPETITION
-      : {
-          pages: pages + 1,
-          records: records + keys.length,
-          empty: empty + (isEmpty ? 1 : 0),
-          lastEmpty: isEmpty ? lastEmpty + 1 : 0,
-          likeFirst: likeFirst + (!isEmpty && page === first ? 1 : 0),
-          likeBefore: likeBefore + (!isEmpty && page === last ? 1 : 0),
-          since: since ?? now,
-        };
+    const repetition =
+      found > 0 && records <= 0
+        ? NO_REPETITION
+        : {
+            pages: pages + 1,
+            records: Math.ceil(records),
+            empty: empty + (isEmpty ? 1 : 0),
+            lastEmpty: isEmpty ? lastEmpty + 1 : 0,
+            likeFirst: likeFirst + (!isEmpty && page === first ? 1 : 0),
+            likeBefore: likeBefore + (!isEmpty && page === last ? 1 : 0),
+            since: since ?? now,
+          };
     this.#state = isEmpty ? { repetition, first, last } : { repetition, first: first ?? page, last: page };
-    return isNew;
+    return found > 0;
   }
 
-  /** The pages without a new key, if they exceed the bounds; otherwise `null`. */
+  /** The pages with hardly a new key, if they exceed the bounds; otherwise `null`. */
   endless(bounds: ReadBounds, now: number): Repetition | null {
     const { repetition } = this.#state;
     const { pages, records, lastEmpty, empty, since } = repetition;
@@ -114,7 +121,7 @@ export function describeRepetition({ pages, empty, likeFirst, likeBefore }: Repe
     return `the service seems to ignore \`cursor\`: the last ${row} were the first page again${without}`;
   if (likeBefore >= full - 1)
     return `the service repeats the same page: the last ${row} had the same records${without}`;
-  return `the service repeats records: the last ${row} had only records that this reading had already returned${without}`;
+  return `the service repeats records: the last ${row} had almost only records that this reading had already returned${without}`;
 }
 
 /** The first bits of a hash select the register. */
@@ -155,6 +162,11 @@ export class KeySketch {
     this.#registers[at] = rank;
     this.#sum += weight(rank) - weight(known);
     return true;
+  }
+
+  /** How many new keys there are, on average, for each one that changes a register. */
+  get keysPerChange(): number {
+    return REGISTERS / this.#sum;
   }
 
   /** The chance that so many new keys would have changed nothing. */

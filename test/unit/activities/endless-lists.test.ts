@@ -61,6 +61,15 @@ const ENDLESS = [
     says: 'the service repeats records',
   },
   {
+    service: 'ignores the cursor, while a record is created now and then',
+    answer: (asked: Asked): Answer => ({
+      ids: [...ids(0), ...(asked.count % 40 === 0 ? [name(1e5 + asked.count)] : [])],
+      // Without a bound, the test would not end.
+      next: asked.count > 2000 ? null : `${pageOf(asked) + 1}`,
+    }),
+    says: 'the service repeats records',
+  },
+  {
     service: 'mixes empty pages and known records',
     answer: thenEndless((page) => (page % 3 === 0 ? ids(1) : [])),
     says: 'of them had no record)',

@@ -97,7 +97,7 @@ export const CLAIMS: Readonly<Record<string, readonly Claim[]>> = {
       'A run may continue the pages of a failed run, for a day',
       'reads the changes since then, keeps the checkpoint of that read, and adds a warning',
     ],
-    ['After 500 pages in a row without a new key', 'is tried for every odd service'],
+    ['After 500 pages in a row', 'is tried for every odd service'],
     [
       'its literal text: `9007199254740993`, `12.50`, `1e21`',
       'has every value of the snapshots of all resources, awkward ones included',

@@ -40,5 +40,5 @@ export type {
   ServiceEvent,
 } from './service-client.js';
 export { REFUSAL_REMEDY } from './service-failure.js';
-export { holdsError, NO_ERROR } from './service-message.js';
+export { reportsFailure } from './service-message.js';
 export { apiRoot, recordSegments, type Segment } from './url.js';

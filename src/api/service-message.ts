@@ -1,4 +1,5 @@
 import { WorktrackError } from '../core/errors.js';
+import type { JsonValue } from '../json/value.js';
 import { boundMessage, type Redactor } from './redact.js';
 
 /**
@@ -11,16 +12,20 @@ export function serviceMessage(text: string, redact: Redactor): { raw: string; s
   return shown === '' ? null : { raw, shown };
 }
 
-/** Members with the text of an error, the most telling first. */
+/** Services write the same name as `errorMessage`, `ErrorMessage` and `error_message`. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '');
+}
+
+/** Members with the text of an error by their plain names, the most telling first. */
 const ERROR_NAMES = [
   'message',
   'error',
   'errors',
-  'error_description',
-  'errorMessage',
+  'errordescription',
+  'errormessage',
   'detail',
   'msg',
-  'Message',
   'fault',
   'faultstring',
   'exception',
@@ -47,7 +52,8 @@ function messageIn(text: string, names: readonly string[] = ALL_NAMES): string |
 function find(value: unknown, names: readonly string[], depth: number): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value;
   if (depth === 0 || typeof value !== 'object' || value === null) return null;
-  const inner = Array.isArray(value) ? value : names.map((name) => (value as Record<string, unknown>)[name]);
+  const members = new Map(Object.entries(value).map(([name, one]) => [plain(name), one as unknown]));
+  const inner = Array.isArray(value) ? value : names.map((name) => members.get(name));
   for (const one of inner) {
     const found = find(one, ALL_NAMES, depth - 1);
     if (found !== null) return found;
@@ -60,43 +66,52 @@ export class ReportedError extends WorktrackError {
   readonly code = 'SERVICE_BROKEN_PROMISE';
 }
 
-const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception'];
-/** Members that say whether the request succeeded. */
-const RESULTS: readonly string[] = ['success', 'ok', 'status'];
-/** A text in the place of an error that stands for none. */
-export const NO_ERROR = /^\s*(?:0|null|none|ok|success)?\s*$/i;
-const FAILURE = /^(?:false|"(?:error|errors|fail|failed|failure)"|[45]\d\d)$/i;
+/** Members that hold an error, if they hold anything, by their plain names. */
+const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception', 'errormessage', 'errorcode'];
+/** Members that say whether the request succeeded: yes or no, or a word or a number. */
+const FLAGS: readonly string[] = ['success', 'ok', 'succeeded', 'issuccess'];
+const STATUSES: readonly string[] = ['status', 'statuscode'];
 /** Texts next to `"data": null` that report no error. */
 const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
 
-/** Whether a member of a response's body holds an error, if it holds anything. */
-export function holdsError(name: string): boolean {
-  return ERRORS.includes(name);
-}
-
 /** Whether a member of a response's body can say that the request failed. */
 export function mayReport(name: string): boolean {
-  return holdsError(name) || RESULTS.includes(name);
+  return [ERRORS, FLAGS, STATUSES].some((names) => names.includes(plain(name)));
 }
 
-/** Whether a member says that the request failed. @param value its JSON text */
-export function reportsFailure(name: string, value: string): boolean {
-  return holdsError(name) ? !isNothing(value) : FAILURE.test(value);
+/** Whether a member of the body of a 2xx says that the request failed. */
+export function reportsFailure(name: string, value: JsonValue): boolean {
+  const member = plain(name);
+  if (ERRORS.includes(member)) return !isEmpty(value);
+  if (FLAGS.includes(member)) return isFalse(value) || isFailure(value);
+  return STATUSES.includes(member) && isFailure(value);
 }
 
-/** Whether a member holds no error. Some services send an object with a code of 0 and no text next to every list. */
-function isNothing(json: string): boolean {
-  try {
-    return holdsNothing(JSON.parse(json));
-  } catch {
-    return false;
+/** Some services send an object with a code of 0 and no text next to every list and record. */
+function isEmpty(value: JsonValue): boolean {
+  switch (value.kind) {
+    case 'object':
+      return [...value.members.values()].every(isEmpty);
+    case 'array':
+      return value.items.every(isEmpty);
+    case 'string':
+      return /^\s*(?:0*|null|none|ok|success)\s*$/i.test(value.text);
+    default:
+      return value.kind === 'null' || isFalse(value);
   }
 }
 
-function holdsNothing(value: unknown): boolean {
-  if (typeof value === 'string') return NO_ERROR.test(value);
-  if (typeof value === 'object' && value !== null) return Object.values(value).every(holdsNothing);
-  return value === null || value === false || value === 0;
+/** Whether a `status` is that of a failed request, and not that of a record. */
+function isFailure(value: JsonValue): boolean {
+  if (value.kind === 'number') return /^[45]\d\d$/.test(value.literal);
+  if (value.kind !== 'string') return value.kind === 'false';
+  return /^\s*(?:errors?|fail(?:ed|ure)?|[45]\d\d)\s*$/i.test(value.text);
+}
+
+function isFalse(value: JsonValue): boolean {
+  if (value.kind === 'string') return /^\s*(?:false|0|no)\s*$/i.test(value.text);
+  if (value.kind === 'number') return Number(value.literal) === 0;
+  return value.kind === 'false';
 }
 
 /**

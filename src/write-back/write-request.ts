@@ -1,4 +1,4 @@
-import { holdsError, NO_ERROR, type ResponseFacts, recordSegments, type SendRequest } from '../api/index.js';
+import { type ResponseFacts, recordSegments, reportsFailure, type SendRequest } from '../api/index.js';
 import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { parseUrl } from '../core/parse-url.js';
@@ -69,12 +69,12 @@ export function judgeResponse(
       message: `the service answered ${status}${what}${says === null ? '' : `: ${says}`}`,
     };
   };
+  const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
   const named = status === 201 ? idOfLocation(facts) : null;
   if (!/[^ \t\r\n]/.test(body)) {
     if (named !== null) return { kind: 'record', id: named };
     const isEnough = rule.success === 'empty' || (pair !== null && EMPTY_UPSERT.includes(status));
     if (isEnough) return { kind: 'record', id: null };
-    const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
     return unclear(` with an empty body, which shows no record. ${remedy}`);
   }
   const value = parse(body, named !== null);
@@ -84,9 +84,13 @@ export function judgeResponse(
   // A record has the values that were sent, whatever the names of their fields are.
   if (!errors.every((error) => wasSent(row, error))) return unclear(' and reports an error');
   const id = idIn(levels, rule.idField);
-  if (id !== null) return { kind: 'record', id };
+  // With 202, it may be the id of a job, which may fail. Only the record shows a value of the row.
+  const mayBeJob =
+    status === 202 && rule.success !== 'empty' && !levels.some((level) => showsRow(level, row));
+  if (id !== null && !mayBeJob) return { kind: 'record', id };
   if (pair !== null && levels.some((level) => hasPair(level, pair))) return { kind: 'record', id: named };
   if (named !== null) return { kind: 'record', id: named };
+  if (id !== null) return unclear(` without a value of the row, so it may still be at work on it. ${remedy}`);
   if (value.kind !== 'object') return unclear(' without a record');
   return unclear(` without a record: it has no id (writeBack.${resource}.idField is ${rule.idField})`);
 }
@@ -120,61 +124,24 @@ function levelsOf(value: JsonValue): JsonValue[] {
   return levels;
 }
 
-/**
- * The members of an object that say that the request failed: a non-empty `error`, `errors`, `fault` or `exception`, `success`
- * or `ok` that is false, or a `status` of failure.
- */
+/** The members of an object that say that the request failed. */
 function reportedErrors(level: JsonValue): Member[] {
-  if (level.kind !== 'object') return [];
-  return [...level.members].filter(([name, value]) => {
-    const member = name.toLowerCase();
-    if (holdsError(member)) return !isEmpty(value);
-    switch (member) {
-      case 'success':
-      case 'ok':
-        return isFalse(value);
-      case 'status':
-        return isFailure(value);
-      default:
-        return false;
-    }
-  });
+  return level.kind === 'object' ? [...level.members].filter((member) => reportsFailure(...member)) : [];
 }
 
 type Member = readonly [name: string, value: JsonValue];
+
+/** Whether an object has a value of the row. A status is no sign: a job has one, too. */
+function showsRow(level: JsonValue, row: Pick<PlannedRow, 'body'>): boolean {
+  if (level.kind !== 'object') return false;
+  return [...level.members].some((member) => member[0] !== 'status' && wasSent(row, member));
+}
 
 /** Whether a row has this field with this text, number or word. */
 function wasSent({ body }: Pick<PlannedRow, 'body'>, [name, value]: Member): boolean {
   const sent = (JSON.parse(body) as Record<string, unknown>)[name];
   if (value.kind === 'string') return sent === value.text;
   return value.kind === 'number' ? sent === Number(value.literal) : String(sent) === value.kind;
-}
-
-/** Some services send an object with a code of 0 and no text next to every record. */
-function isEmpty(value: JsonValue): boolean {
-  switch (value.kind) {
-    case 'object':
-      return [...value.members.values()].every(isEmpty);
-    case 'array':
-      return value.items.every(isEmpty);
-    case 'string':
-      return NO_ERROR.test(value.text);
-    default:
-      return value.kind === 'null' || isFalse(value);
-  }
-}
-
-/** Whether a `status` is that of a failed request, and not that of a record. */
-function isFailure(value: JsonValue): boolean {
-  if (value.kind === 'number') return /^[45]\d\d$/.test(value.literal);
-  if (value.kind !== 'string') return value.kind === 'false';
-  return /^\s*(?:errors?|fail(?:ed|ure)?|[45]\d\d)\s*$/i.test(value.text);
-}
-
-function isFalse(value: JsonValue): boolean {
-  if (value.kind === 'string') return /^\s*(?:false|0|no)\s*$/i.test(value.text);
-  if (value.kind === 'number') return Number(value.literal) === 0;
-  return value.kind === 'false';
 }
 
 /** The id of the innermost level that has one: an envelope can have another id, such as that of the request. */

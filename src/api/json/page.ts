@@ -1,5 +1,6 @@
 import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
 import { JsonScanner } from '../../json/scanner.js';
+import { readValue } from '../../json/value.js';
 import { BrokenPromiseError } from '../errors.js';
 import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
 import { type FieldColumns, RecordReader } from './record.js';
@@ -74,7 +75,7 @@ export function* scanListPage(
       if (data === 'null') scanner.word('null');
       else yield* readData(scanner, records, options);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner);
-    else if (mayReport(name)) hasFailed = reportsFailure(name, scanner.nested()) || hasFailed;
+    else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
     else scanner.skip();
   }
   scanner.end();

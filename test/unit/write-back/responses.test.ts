@@ -109,7 +109,7 @@ const CREATES: readonly Entry[] = [
     ['created', 'r1'],
   ],
   [
-    [202, JSON_TYPE, '{"id":"r1"}'],
+    [202, JSON_TYPE, '{"id":"r1","note":"n"}'],
     ['created', 'r1'],
   ],
   [
@@ -261,6 +261,18 @@ const CREATES: readonly Entry[] = [
     ['unknown', 'The week is locked.'],
   ],
   [
+    [200, JSON_TYPE, '{"id":"request-1","errorMessage":"The week is locked."}'],
+    ['unknown', 'The week is locked.'],
+  ],
+  [
+    [200, JSON_TYPE, '{"id":"request-1","status_code":422}'],
+    ['unknown', 'reports an error'],
+  ],
+  [
+    [200, JSON_TYPE, '{"id":"request-1","IsSuccess":false}'],
+    ['unknown', 'reports an error'],
+  ],
+  [
     [200, JSON_TYPE, '{"success":"false","id":"r1"}'],
     ['unknown', 'reports an error'],
   ],
@@ -332,6 +344,15 @@ const CREATES: readonly Entry[] = [
   [
     [202, JSON_TYPE, '{"status":"queued"}'],
     ['unknown', 'queued'],
+  ],
+  // The id may be that of a job, which may fail.
+  [
+    [202, JSON_TYPE, '{"id":"job-1"}'],
+    ['unknown', 'may still be at work'],
+  ],
+  [
+    [202, JSON_TYPE, '{"data":{"id":"job-1","status":"open","note":"m"}}'],
+    ['unknown', 'may still be at work'],
   ],
   [
     [200, JSON_TYPE, '{"status":"error","message":"Locked."}'],
@@ -479,6 +500,10 @@ const CREATES: readonly Entry[] = [
 ];
 
 const EMPTY: readonly Entry[] = [
+  [
+    [202, JSON_TYPE, '{"id":"r1"}'],
+    ['created', 'r1'],
+  ],
   [
     [200, JSON_TYPE, ''],
     ['created', null],

@@ -347,6 +347,13 @@ describe('The list envelope', () => {
       ['{"data":[],"page":{"nextCursor":null},"error":{"code":0,"message":"No access"}}', 'No access'],
       ['{"data":[],"page":{"nextCursor":null},"error":{"code":17,"message":""}}', ''],
       ['{"data":[],"page":{"nextCursor":null},"errors":{"count":1}}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"Errors":["shard lost"]}', 'shard lost'],
+      ['{"data":[],"page":{"nextCursor":null},"error_message":"Budget exhausted"}', 'Budget exhausted'],
+      ['{"data":[],"page":{"nextCursor":null},"ErrorCode":"E17","Message":"No access"}', 'No access'],
+      ['{"data":[],"page":{"nextCursor":null},"status_code":429}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"IsSuccess":false}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"success":0}', ''],
+      ['{"data":[],"page":{"nextCursor":null},"ok":"false"}', ''],
       ['"Internal error"', 'Internal error'],
     ])('throws the text of the service: %s', (text, message) => {
       expect(() => readText(text)).toThrow(new ReportedError(message));
@@ -368,6 +375,7 @@ describe('The list envelope', () => {
       '"ok":true,"message":"all right"',
       '"status":"ok"',
       '"status":200',
+      '"Success":true,"StatusCode":200,"errorCode":"00000","error_message":null',
       '"message":"OK","detail":"1 record"',
     ])('is not %s', (member) => {
       expect(readText(`{"data":[],${member},"page":{"nextCursor":null}}`).rows).toEqual([]);

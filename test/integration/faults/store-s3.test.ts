@@ -272,6 +272,29 @@ describe('The S3 store', () => {
     expect((await store.readIfExists(key))?.body.toString()).toBe('{}');
   });
 
+  const RACE = { kind: 'status', status: 409, code: 'ExistingObjectIsDirectory' } as const;
+  const raced: readonly [what: string, method: string, write: (to: ObjectStore) => Promise<unknown>][] = [
+    ['a write', 'PUT', (to) => to.write(toObjectKey('raced/write'), Buffer.from('x'))],
+    ['a conditional write', 'PUT', (to) => to.swap(toObjectKey('raced/swap'), Buffer.from('x'), 'absent')],
+    ['a copy', 'PUT', (to) => to.copy(toObjectKey('raced/from'), toObjectKey('raced/copy'))],
+  ];
+  it.each(raced)('repeats %s that lost a race with the removal of its folder', async (_, method, write) => {
+    await store.write(toObjectKey('raced/from'), Buffer.from('x'));
+    const faulty = await startFaultyS3({ ...s3, region: 'us-east-1' });
+    try {
+      const race = faulty.add({ method, path: /raced/, remaining: 3, fault: RACE });
+      await write(opened({ endpoint: faulty.url }));
+      expect(race.hits).toBe(3);
+      // A folder that is really in the way stays there.
+      const clash = faulty.add({ method, path: /raced/, fault: RACE });
+      const error = await failureOf(write(opened({ endpoint: faulty.url })));
+      expect(error).toMatchObject({ kind: 'invalid-key', retryable: false });
+      expect(clash.hits).toBe(5);
+    } finally {
+      await faulty.close();
+    }
+  });
+
   it('removes the upload of a writer when a part fails permanently', async () => {
     const endpoint = await proxy((incoming, outgoing) => {
       if (!incoming.url?.includes('partNumber=2')) return forward(incoming, outgoing, {});
@@ -294,7 +317,7 @@ describe('The search for the checksums that a store accepts', () => {
   const PROBE = /_probe-[^?]*\?.*uploadId=/;
   it.each([
     ['an upload that is gone', { fault: status(404, 'NoSuchUpload'), remaining: 1 }],
-    ['a folder in the way', { fault: status(409, 'ExistingObjectIsDirectory'), remaining: 1 }],
+    ['a folder in the way', { fault: status(409, 'ExistingObjectIsDirectory'), remaining: 5 }],
     ['a missing object', { fault: status(404, 'NoSuchKey'), remaining: 1 }],
     ['credentials that are not yet known', { fault: status(403, 'InvalidAccessKeyId'), remaining: 1 }],
     ['an outage', { fault: status(500, 'InternalError'), remaining: 6 }],
@@ -379,7 +402,8 @@ function forward(
 ): void {
   const { hostname, port } = new URL(s3.endpoint);
   const { method, url: path, headers } = incoming;
-  const upstream = request({ hostname, port, method, path, headers }, (answer) => {
+  // A connection of an earlier request may be closed when it is used again.
+  const upstream = request({ hostname, port, method, path, headers, agent: false }, (answer) => {
     if (spoil.replace !== undefined) {
       answer.resume();
       answer.on('end', () => {

@@ -3,6 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
@@ -87,6 +88,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     // This middleware prepares log entries, and there is no logger.
     one.middlewareStack.remove('loggerMiddleware');
     addAccountParameters(one, lake);
+    repeatRaces(one);
     reportLimits(one);
     return one;
   };
@@ -284,6 +286,31 @@ export interface StoreLimit {
  * request again, so the caller itself only notices that it takes longer.
  */
 export const storeLimits = channel('temporal-worktrack:store-limits');
+
+/** A folder that is really in the way ends a write after half a second. */
+const RACE_TRIES = 5;
+const RACE_WAIT_MS = 50;
+
+/**
+ * Repeats a write to which the store answers that a folder has the object's name. versitygw answers this also if it lost a race:
+ * it removes a folder with the last object in it, while another request creates the object's folder there. It has written
+ * nothing then, so a conditional write can be repeated too.
+ */
+function repeatRaces(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await next(args);
+        } catch (error) {
+          if (tries === RACE_TRIES || readAnswer(error).name !== 'ExistingObjectIsDirectory') throw error;
+          await sleep(tries * RACE_WAIT_MS);
+        }
+      }
+    },
+    { step: 'finalizeRequest', priority: 'low', name: 'worktrackRaces' },
+  );
+}
 
 /** Publishes the limits that a client meets. The middleware is inside of the SDK's retries, so it sees every attempt. */
 function reportLimits(client: S3Client): void {

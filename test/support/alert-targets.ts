@@ -178,18 +178,21 @@ export async function startAlertTargets(): Promise<AlertTargets> {
     pagerduty: [],
   };
   const server: Server = createServer((request, response) => {
-    void bodyOf(request).then((body) => {
+    const answer = (body: string): void => {
       const { url: path = '' } = request;
       const vendor = path.split('/')[1] as Vendor;
       const isJson = request.headers['content-type'] === 'application/json' && request.method === 'POST';
-      const answer =
+      const found =
         next[vendor].shift() ??
         (isJson ? answerOf(vendor, body) : { status: 415, body: 'invalid content type' });
-      const shown = isJson && answer.status < 300 ? shownText(vendor, body) : '';
-      if (answer.status < 300) delivered.push({ vendor, path, body, shown });
-      else refused.push({ vendor, path, body, shown, answer });
-      response.writeHead(answer.status, answer.headers).end(answer.body);
-    });
+      const { status, headers, body: text } = found;
+      const shown = isJson && status < 300 ? shownText(vendor, body) : '';
+      if (status < 300) delivered.push({ vendor, path, body, shown });
+      else refused.push({ vendor, path, body, shown, answer: found });
+      response.writeHead(status, headers).end(text);
+    };
+    // A sender that was stopped leaves a part of a request.
+    bodyOf(request).then(answer, () => response.destroy());
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;

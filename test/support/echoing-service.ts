@@ -21,7 +21,11 @@ export interface EchoingService {
 export async function startEchoingService(behind: () => string): Promise<EchoingService> {
   let rule: (method: string, path: string) => Spoil = () => null;
   let spoilt = 0;
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
+    // A client that waits no longer closes its connection.
+    answer(request, response).catch(() => response.destroy());
+  });
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await bodyOf(request);
     const { method = 'GET', url = '/' } = request;
     const spoil = rule(method, url);
@@ -33,7 +37,7 @@ export async function startEchoingService(behind: () => string): Promise<Echoing
     const type = spoil === 'html' ? 'text/html' : 'application/json';
     response.writeHead(spoil === 'html' ? 200 : spoil, { 'content-type': type });
     response.end(spoil === 'html' ? `<html>${message}</html>` : JSON.stringify({ message }));
-  });
+  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -151,6 +151,7 @@ export async function startPolicyProxy(endpoint: string): Promise<PolicyProxy> {
       path: url,
       headers: incoming.rawHeaders.filter((_, at, all) => !isHopByHop(all[at - (at % 2)]!)),
       setHost: false,
+      agent: false,
     });
     upstream.on('error', () => outgoing.destroy());
     upstream.on('response', (response) => {

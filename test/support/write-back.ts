@@ -100,7 +100,8 @@ export function timeEntriesCsv(count: number, from = 0): string {
 export function startWriteBackStack({ simulator, ...more }: StackOptions = {}): Promise<Stack> {
   const counts = { projects: 1, tasks: 0, 'time-entries': 0, 'calendar-entries': 0 };
   return startStack({
-    simulator: { awkward: false, counts, ...simulator },
+    // The times in the rows are fixed, and must not leave the window one day.
+    simulator: { awkward: false, counts, windowDays: 36_500, ...simulator },
     resources: '[time-entries]',
     ...more,
   });

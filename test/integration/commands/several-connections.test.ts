@@ -68,8 +68,11 @@ describe('commands on several connections', () => {
       0,
       ['a1  ok  2 resources, 8 rows', 'b2  ok  2 resources, 8 rows'],
     ]);
-    const history = await run('history --all --failing');
-    expect(linesOf(history.stdout)[0]).toMatch(/^c3 +failed/);
+    // The server lists an ended workflow a moment later.
+    await until(async () => {
+      const [first = ''] = linesOf((await run('history --all --failing')).stdout);
+      return /^c3 +failed/.test(first);
+    }, 'the failed run is listed');
     const ddl = await run('ddl --connection a1 --connection b2');
     expect(ddl.stdout).toMatch(/^-- a1 +printed +2 resources\n-- b2/);
     expect(ddl.stdout).toContain('a1_tasks');

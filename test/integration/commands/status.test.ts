@@ -60,12 +60,18 @@ describe('worktrack status', () => {
       taskQueue: stack.taskQueue,
       args: [{ connection: stack.connection, resources: ['tasks'] }],
     });
-    await until(async () => (await status()).tasks?.state === 'retrying', 'the status shows the retries');
-    const retrying = (await status()).tasks?.active?.retrying;
+    let tasks: Resource | undefined;
+    await until(async () => {
+      ({ tasks } = await status());
+      return tasks?.state === 'retrying';
+    }, 'the status shows the retries');
+    const retrying = tasks?.active?.retrying;
     expect(retrying?.error).toContain('503');
     expect(retrying?.attempt).toBeGreaterThan(0);
     expect(Date.parse(retrying!.since)).toBeGreaterThan(Date.now() - 300_000);
-    expect((await run('status')).stdout).toMatch(/tasks: retrying since .*; attempt \d+ failed, /);
+    const isShown = async () =>
+      /tasks: retrying since .*; attempt \d+ failed, /.test((await run('status')).stdout);
+    await until(isShown, 'the text shows them');
     stack.simulator.admin.faults.remove(fault);
     await stack.temporal.client.workflow.getHandle(workflowId).result();
   });

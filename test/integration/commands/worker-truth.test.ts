@@ -24,7 +24,8 @@ describe('what commands say about a worker', () => {
     await start();
     const worker = await startWorkerProcess(stack);
     const doctor = async () => (await run('doctor')).stdout;
-    expect(await doctor()).toContain('the same as in this file');
+    // A worker publishes its configuration when it polls already.
+    await until(async () => (await doctor()).includes('the same as in this file'), 'it is published');
     expect((await run('export')).code).toBe(0);
     const { status, taskQueue } = await recordOf(worker).describe();
     expect([status.name, taskQueue]).toEqual(['RUNNING', stack.taskQueue]);

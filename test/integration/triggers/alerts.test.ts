@@ -134,6 +134,8 @@ describe('alerts of runs', () => {
     await stack.export();
     await until(() => targets.delivered.length === 2, 'the recovery');
     expect(shown()[1]).toContain(`${stack.connection}: all is well again`);
+    // One for each export. The server lists an export a moment later.
+    await until(async () => (await activities('worktrack.reportAlerts')) >= 2, 'both exports are listed');
     expect(await activities('worktrack.reportAlerts')).toBe(2);
   });
 

@@ -64,10 +64,14 @@ describe('`worktrack write-back`', () => {
       resource: 'time-entries',
       batchId: printed.batchId,
     });
-    let runs = 0;
-    for await (const _ of stack.temporal.client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
-      runs++;
-    expect(runs).toBe(1);
+    const runs: string[] = [];
+    // The server lists a workflow a moment later.
+    await until(async () => {
+      const query = `WorkflowId = '${workflowId}'`;
+      for await (const { runId } of stack.temporal.client.workflow.list({ query })) runs.push(runId);
+      return runs.length > 0;
+    }, 'the batch is listed');
+    expect(runs).toHaveLength(1);
     expect((await readReceipts(stack, printed.batchId)).length).toBe(600);
     const again = await run('time-entries', file, '--json');
     expect([again.code, again.stdout]).toEqual([0, one!.stdout]);

@@ -44,7 +44,7 @@ describe('`worktrack write-back` of rows that an earlier batch has written', () 
     const { code, stdout, stderr } = await run(file, '--key-column', 'ref', '--json');
     expect(code, stderr).toBe(0);
     expect(stderr).toMatch(
-      /49 of 50 keys were already written by batch [0-9a-f]{12} \(\d+ s ago\); they are skipped\n/,
+      /49 of 50 keys were already written by batch [0-9a-f]{12} \(\d+ (?:s|min) ago\); they are skipped\n/,
     );
     expect(JSON.parse(stdout)).toMatchObject({ outcome: 'written', counts: { created: 1, skipped: 49 } });
     // The same command again reports the same.
@@ -67,7 +67,7 @@ describe('`worktrack write-back` of rows that an earlier batch has written', () 
     const { code, stderr, stdout } = await run(changed, '--key-column', 'ref', '--json');
     expect([code, stdout], stderr).toEqual([2, '']);
     expect(stderr).toMatch(
-      /2 of 30 rows have keys that batch [0-9a-f]{12} \(\d+ s ago\) wrote with other cells \(the first is row 5\)/,
+      /2 of 30 rows have keys that batch [0-9a-f]{12} \(\d+ (?:s|min) ago\) wrote with other cells \(the first is row 5\)/,
     );
     expect(stderr).toContain('--again');
     expect(stderr).not.toContain('k1004');
@@ -87,7 +87,9 @@ describe('`worktrack write-back` of rows that an earlier batch has written', () 
     for (const args of [[longer], [longer, '--batch-id', 'named'], [longer, '--json']]) {
       const { code, stderr } = await run(...args);
       expect(code, stderr).toBe(2);
-      expect(stderr).toMatch(/10 of 12 rows were already written by batch [0-9a-f]{12} \(\d+ s ago\)/);
+      expect(stderr).toMatch(
+        /10 of 12 rows were already written by batch [0-9a-f]{12} \(\d+ (?:s|min) ago\)/,
+      );
       expect(stderr).toContain('Use --skip-written to send only the other rows, or --again');
     }
     expect(records()).toBe(before);

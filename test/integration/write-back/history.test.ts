@@ -13,6 +13,7 @@ import { connectTemporal, type TemporalClient } from '../../../src/temporal/clie
 import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
+import { historiesOf } from '../../support/histories.js';
 
 /** The workflows alone, with activities that do nothing, so that a batch of days takes seconds. */
 describe('the histories of batches', () => {
@@ -84,12 +85,7 @@ describe('the histories of batches', () => {
 
   /** Events of each run of a workflow. */
   async function events(workflowId: string): Promise<number[]> {
-    const lengths: number[] = [];
-    for await (const { runId } of temporal.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-      const { events: found } = await temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
-      lengths.push(found!.length);
-    }
-    return lengths;
+    return (await historiesOf(temporal.client, workflowId)).map(({ events: found }) => found!.length);
   }
 
   it('stay under 2,000 events however long a batch takes, and it keeps its lock', async () => {

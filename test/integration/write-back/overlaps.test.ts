@@ -10,6 +10,8 @@ import { fileIn, stage, startWriteBackStack, stopWriteBackStack } from '../../su
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? 1);
 const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 8);
+/** The lock looks at a terminated batch after a minute, and a killed worker is noticed after some seconds. */
+const STOPPED_WITHIN_MS = 180_000;
 /** Number of different keys in all files. */
 const KEYS = 900;
 
@@ -84,7 +86,8 @@ describe('files that overlap at random', () => {
     /** Waits for some more records, or until no batch runs. */
     async function someLater(): Promise<void> {
       const enough = service.records.length + random.below(200);
-      await until(async () => service.records.length >= enough || (await isIdle()), 'some rows are written');
+      const isEnough = async () => service.records.length >= enough || (await isIdle());
+      await until(isEnough, 'some rows are written', STOPPED_WITHIN_MS);
     }
 
     /**
@@ -94,7 +97,7 @@ describe('files that overlap at random', () => {
     async function refuseKey(): Promise<void> {
       service.respond = () => ({ status: 401, body: '{"message":"no"}' });
       service.isReadable = () => false;
-      await until(isIdle, 'every batch has ended');
+      await until(isIdle, 'every batch has ended', STOPPED_WITHIN_MS);
       service.isReadable = () => true;
     }
 

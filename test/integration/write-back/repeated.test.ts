@@ -92,11 +92,13 @@ describe('a batch that is repeated immediately', () => {
   });
 
   it('writes each row once after two cancellations in a row', async () => {
-    service.respond = () => new Promise((resolve) => setTimeout(() => resolve(null), 50));
     const batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(1000)) };
     for (let stop = 1; stop <= 2; stop++) {
       const enough = service.records.length + 60;
       const count = (): number => service.records.length;
+      // From then on so slowly that the batch cannot end before the cancellation reaches it.
+      const pauseMs = (): number => (count() < enough ? 5 : 1_000);
+      service.respond = () => new Promise((resolve) => setTimeout(() => resolve(null), pauseMs()));
       const cancelled = await cancelWriteBack(stack, batch, () => count() >= enough, 'rows are written');
       expect(cancelled.outcome).toBe('cancelled');
       expect((await readReceipts(stack, cancelled.batchId)).length).toBe(

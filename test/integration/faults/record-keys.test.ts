@@ -119,7 +119,8 @@ describe('ids and keys of records', () => {
     for (const [name, text] of texts)
       for (const form of names.flatMap(formsOf))
         expect(text.includes(form), `${name} shows a record's key as ${form}`).toBe(false);
-  });
+    // Some twenty commands one after the other.
+  }, 600_000);
 });
 
 function formsOf(name: string): string[] {

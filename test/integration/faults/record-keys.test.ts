@@ -119,7 +119,7 @@ describe('ids and keys of records', () => {
     for (const [name, text] of texts)
       for (const form of names.flatMap(formsOf))
         expect(text.includes(form), `${name} shows a record's key as ${form}`).toBe(false);
-    // Some twenty commands one after the other.
+    // About twenty commands in turn.
   }, 600_000);
 });
 

@@ -292,9 +292,9 @@ const RACE_TRIES = 5;
 const RACE_WAIT_MS = 50;
 
 /**
- * Repeats a write to which the store answers that a folder has the object's name. versitygw answers this also if it lost a race:
- * it removes a folder with the last object in it, while another request creates the object's folder there. It has written
- * nothing then, so a conditional write can be repeated too.
+ * Repeats a write if the store answers that a folder has the object's name. versitygw gives this answer to a lost race too: it
+ * removes a folder with the last object in it, while another request creates the object's folder there. It has written
+ * nothing then, so a conditional write can be repeated as well.
  */
 function repeatRaces(client: S3Client): void {
   client.middlewareStack.add(

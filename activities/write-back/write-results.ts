@@ -2,8 +2,11 @@ import { Context, log } from '@temporalio/activity';
 import { noRows, type WriteResultsInput, type WrittenResults } from '../../src/core/contract/write-back.js';
 import { errorMessage } from '../../src/core/errors.js';
 import { batchKeys } from '../../src/write-back/batch-layout.js';
+import { HashTable } from '../../src/write-back/hash-table.js';
+import { textHash } from '../../src/write-back/idempotency-key.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import { tidyLedger } from '../../src/write-back/ledger/entries.js';
+import { isWritten } from '../../src/write-back/plan-file.js';
 import {
   RefusalTexts,
   resultLines,
@@ -36,6 +39,8 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const writer = store.openWriter(key, { signal });
   const counts = noRows();
   const refused = new RefusalTexts();
+  const ids = new HashTable();
+  let sameId = 0;
   let unsent = 0;
   let skipped = 0;
   try {
@@ -51,7 +56,13 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
         if (state?.held?.run === input.run) refused.add(row.row, state.held);
         return [];
       });
-      for (const { result } of results) counts[result.outcome]++;
+      for (const { result } of results) {
+        counts[result.outcome]++;
+        if (!isWritten(result) || result.id === null) continue;
+        const known = ids.size;
+        ids.entry(textHash(result.id));
+        if (ids.size === known) sameId++;
+      }
       unsent += rows.length - results.length;
       await writer.write(Buffer.from(resultLines(results, lineOptions), 'latin1'));
     }
@@ -73,7 +84,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const { texts } = refused;
   const refusals = texts.length === 0 ? null : batchKeys(input.batchId).refusals;
   if (refusals !== null) await store.write(refusals, encodeSealed(texts));
-  const written = { results: key, counts, unsent, refusals };
+  const written = { results: key, counts, unsent, refusals, sameId };
   const complete = unsent === 0 && counts.unknown === 0;
   const summary: Summary = { plan: input.plan, complete, found: skipped, written };
   const body = encodeSealed(summary);

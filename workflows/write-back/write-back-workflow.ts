@@ -211,13 +211,22 @@ class WriteBackBatch {
       ...{ counts: noRows(), results: null, unsent: rows, refusals: null },
     };
     this.#done = rows - unsent;
-    const { batchId } = this.#ref;
-    this.#result = { batchId, outcome, counts, results, rows, unsent, refusals, warnings, error };
+    const { batchId, resource } = this.#ref;
+    const all = [...warnings, ...sameIdWarnings(resource, written?.sameId ?? 0)];
+    this.#result = { batchId, outcome, counts, results, rows, unsent, refusals, warnings: all, error };
     const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
     if (error === null) log.info('write-back ended', ended);
     else log.warn('write-back ended', { ...ended, errorType: error.type, error: error.message });
     return this.#result;
   }
+}
+
+function sameIdWarnings(resource: string, rows: number): string[] {
+  if (rows === 0) return [];
+  return [
+    `the service gave ${rows} ${rows === 1 ? 'row' : 'rows'} the id of another row of the batch, so it may have merged them into one ` +
+      `record. Look for these ids in results.csv and in the service, or correct writeBack.${resource}.idField`,
+  ];
 }
 
 function notInLake(resource: string, why: string): string {

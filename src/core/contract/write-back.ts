@@ -167,6 +167,8 @@ export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
 
 export interface WrittenResults extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'> {
   readonly results: ObjectKey;
+  /** Written rows whose id an earlier row of the input has, too. */
+  readonly sameId: number;
 }
 
 /** Activities of the write-back, by name. */

@@ -78,4 +78,21 @@ describe(`a service that writes a row and then fails (WORKTRACK_SEED=${SEED})`, 
     expect(skipped).toMatchObject({ counts: { created: 0, skipped: ROWS }, unsent: 0 });
     expect(service.records).toHaveLength(rows);
   });
+
+  it('warns of rows that the service has merged into one record, also when the batch is repeated', async () => {
+    const twice = timeEntriesCsv(TWICE, 50_000);
+    const file = await fileIn(stack, `${twice}${twice.split('\n').slice(1).join('\n')}`);
+    const ids = new Map<string, string>();
+    service.respond = ({ body }) => {
+      const text = JSON.stringify(body);
+      const id = ids.get(text) ?? `merged-${ids.size}`;
+      ids.set(text, id);
+      return { status: 200, body: JSON.stringify({ id, ...body }) };
+    };
+    for (let time = 1; time <= 2; time++) {
+      const { counts, warnings } = await writeBack(stack, { resource: 'time-entries', file });
+      expect(counts).toMatchObject({ created: 2 * TWICE });
+      expect(warnings.join()).toContain(`the service gave ${TWICE} rows the id of another row of the batch`);
+    }
+  });
 });

@@ -48,6 +48,7 @@ describe('the histories of batches', () => {
       counts: { ...noRows(), created: 1 },
       unsent: 0,
       refusals: null,
+      sameId: 0,
     }),
   };
   const input = (batchId: string): WriteBackInput => ({

@@ -8,7 +8,7 @@ const HEAP_MIB = 48;
 
 const SCRIPT = `
 const { BatchPlanner } = await import(process.argv[1] + 'planner.js');
-const { readRows } = await import(process.argv[1] + 'input-rows.js');
+const { readInputRows } = await import(process.argv[1] + 'input-rows.js');
 const types = { published: [], fixed: {}, text: ['source', 'sourceKey'] };
 async function* chunks() {
   yield Buffer.from('source,sourceKey,title,startsAt\\n');
@@ -18,9 +18,9 @@ async function* chunks() {
   }
 }
 const planner = new BatchPlanner({ connection: 'c', resource: 'calendar-entries', batchId: 'b', keyColumn: null });
-for await (const rows of readRows(chunks(), { format: 'csv', types })) for (const row of rows) planner.survey(row);
+for await (const rows of readInputRows(chunks(), { format: 'csv', types })) for (const row of rows) planner.survey(row);
 const outcomes = { sent: 0, superseded: 0 };
-for await (const rows of readRows(chunks(), { format: 'csv', types })) {
+for await (const rows of readInputRows(chunks(), { format: 'csv', types })) {
   for (const row of rows) outcomes[planner.plan(row).verdict?.outcome ?? 'sent']++;
 }
 console.log(JSON.stringify(outcomes));

@@ -79,7 +79,7 @@ describe(`a service that writes a row and then fails (WORKTRACK_SEED=${SEED})`, 
     expect(service.records).toHaveLength(rows);
   });
 
-  it('warns of rows that the service has merged into one record, also when the batch is repeated', async () => {
+  it('warns of rows that the service has merged into one record, even if the batch is repeated', async () => {
     const twice = timeEntriesCsv(TWICE, 50_000);
     const file = await fileIn(stack, `${twice}${twice.split('\n').slice(1).join('\n')}`);
     const ids = new Map<string, string>();

@@ -87,7 +87,7 @@ export function reportsFailure(name: string, value: JsonValue): boolean {
   return STATUSES.includes(member) && isFailure(value);
 }
 
-/** Some services send an object with a code of 0 and no text next to every list and record. */
+/** Some services send an object with a code of 0 or 200 and no text next to every list and record. */
 function isEmpty(value: JsonValue): boolean {
   switch (value.kind) {
     case 'object':
@@ -95,9 +95,11 @@ function isEmpty(value: JsonValue): boolean {
     case 'array':
       return value.items.every(isEmpty);
     case 'string':
-      return /^\s*(?:0*|null|none|ok|success)\s*$/i.test(value.text);
+      return /^\s*(?:0*|2\d\d|null|none|ok|success)\s*$/i.test(value.text);
+    case 'number':
+      return Number(value.literal) === 0 || /^2\d\d$/.test(value.literal);
     default:
-      return value.kind === 'null' || isFalse(value);
+      return value.kind === 'null' || value.kind === 'false';
   }
 }
 

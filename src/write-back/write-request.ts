@@ -69,12 +69,12 @@ export function judgeResponse(
       message: `the service answered ${status}${what}${says === null ? '' : `: ${says}`}`,
     };
   };
-  const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
   const named = status === 201 ? idOfLocation(facts) : null;
   if (!/[^ \t\r\n]/.test(body)) {
     if (named !== null) return { kind: 'record', id: named };
     const isEnough = rule.success === 'empty' || (pair !== null && EMPTY_UPSERT.includes(status));
     if (isEnough) return { kind: 'record', id: null };
+    const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
     return unclear(` with an empty body, which shows no record. ${remedy}`);
   }
   const value = parse(body, named !== null);
@@ -84,13 +84,9 @@ export function judgeResponse(
   // A record has the values that were sent, whatever the names of their fields are.
   if (!errors.every((error) => wasSent(row, error))) return unclear(' and reports an error');
   const id = idIn(levels, rule.idField);
-  // With 202, it may be the id of a job, which may fail. Only the record shows a value of the row.
-  const mayBeJob =
-    status === 202 && rule.success !== 'empty' && !levels.some((level) => showsRow(level, row));
-  if (id !== null && !mayBeJob) return { kind: 'record', id };
+  if (id !== null) return { kind: 'record', id };
   if (pair !== null && levels.some((level) => hasPair(level, pair))) return { kind: 'record', id: named };
   if (named !== null) return { kind: 'record', id: named };
-  if (id !== null) return unclear(` without a value of the row, so it may still be at work on it. ${remedy}`);
   if (value.kind !== 'object') return unclear(' without a record');
   return unclear(` without a record: it has no id (writeBack.${resource}.idField is ${rule.idField})`);
 }
@@ -130,12 +126,6 @@ function reportedErrors(level: JsonValue): Member[] {
 }
 
 type Member = readonly [name: string, value: JsonValue];
-
-/** Whether an object has a value of the row. A status is no sign: a job has one, too. */
-function showsRow(level: JsonValue, row: Pick<PlannedRow, 'body'>): boolean {
-  if (level.kind !== 'object') return false;
-  return [...level.members].some((member) => member[0] !== 'status' && wasSent(row, member));
-}
 
 /** Whether a row has this field with this text, number or word. */
 function wasSent({ body }: Pick<PlannedRow, 'body'>, [name, value]: Member): boolean {

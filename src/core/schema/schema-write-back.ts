@@ -17,7 +17,7 @@ const write = {
   success: choice(['record', 'empty'])
     .prefault('record')
     .describe(
-      'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response, or a 202 with any id, as well (`empty`).',
+      'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
     ),
 };
 

@@ -109,7 +109,7 @@ const CREATES: readonly Entry[] = [
     ['created', 'r1'],
   ],
   [
-    [202, JSON_TYPE, '{"id":"r1","note":"n"}'],
+    [202, JSON_TYPE, '{"id":"r1"}'],
     ['created', 'r1'],
   ],
   [
@@ -345,15 +345,6 @@ const CREATES: readonly Entry[] = [
     [202, JSON_TYPE, '{"status":"queued"}'],
     ['unknown', 'queued'],
   ],
-  // The id may be that of a job, which may fail.
-  [
-    [202, JSON_TYPE, '{"id":"job-1"}'],
-    ['unknown', 'may still be at work'],
-  ],
-  [
-    [202, JSON_TYPE, '{"data":{"id":"job-1","status":"open","note":"m"}}'],
-    ['unknown', 'may still be at work'],
-  ],
   [
     [200, JSON_TYPE, '{"status":"error","message":"Locked."}'],
     ['unknown', 'Locked.'],
@@ -500,10 +491,6 @@ const CREATES: readonly Entry[] = [
 ];
 
 const EMPTY: readonly Entry[] = [
-  [
-    [202, JSON_TYPE, '{"id":"r1"}'],
-    ['created', 'r1'],
-  ],
   [
     [200, JSON_TYPE, ''],
     ['created', null],

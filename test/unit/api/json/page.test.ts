@@ -376,6 +376,8 @@ describe('The list envelope', () => {
       '"status":"ok"',
       '"status":200',
       '"Success":true,"StatusCode":200,"errorCode":"00000","error_message":null',
+      '"errorCode":200',
+      '"error":{"code":"200","message":"OK"}',
       '"message":"OK","detail":"1 record"',
     ])('is not %s', (member) => {
       expect(readText(`{"data":[],${member},"page":{"nextCursor":null}}`).rows).toEqual([]);

@@ -27,7 +27,7 @@ import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import { toFailure } from '../shared/failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from '../shared/lake-staging.js';
 import { MemoryStaging } from '../shared/memory-staging.js';
-import { removeRun } from '../shared/remove-folders.js';
+import { removeAll, removeRun } from '../shared/remove-folders.js';
 import { finalIfLate, orDisplaced } from '../shared/run-failures.js';
 import { type RunAt, Spill } from '../shared/staging.js';
 import { sweepResource } from '../sweep/sweep-resource.js';
@@ -159,16 +159,19 @@ async function afterFailure(
   { connection: { store }, run, staging, progress }: InMemory,
   error: unknown,
 ): Promise<void> {
-  const isCancelled = Context.current().cancellationSignal.aborted;
+  const { aborted: isCancelled, reason } = Context.current().cancellationSignal;
   const failure = toFailure(error);
   const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
   const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
   try {
     if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.save());
-    // If its swap may still arrive, the sweep of the next published run removes what is left.
-    if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
+    // It has spilled while a page was awaited. No other attempt continues a run that someone has cancelled.
+    if (staging.isSpilled && isCancelled && errorMessage(reason) === 'CANCELLED')
+      await removeAll(store, staging.key(''), signal);
+    // If its swap may still arrive, the sweep of the next published run removes what is left.
+    if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;
     await removeRun(store, run, signal);
   } catch (problem) {
     Context.current().log.warn('what the failed attempt held could not be saved or removed', {

@@ -111,23 +111,36 @@ describe('a run that leaves the memory', () => {
     return { id, pages };
   }
 
-  it('saves what it has read although a page hangs, so that a killed worker costs no page before it', async () => {
-    const { id, pages } = await startWithHangingPage();
+  /** Begins a run, and cancels its activity once it has saved what it has read. */
+  async function cancelledOnceSaved(id: RunId, reason: 'CANCELLED' | 'WORKER_SHUTDOWN'): Promise<void> {
     let environment: MockActivityEnvironment | undefined;
     const onStart = (started: MockActivityEnvironment): void => {
       environment = started;
     };
-    const killed = mirror!.run({ onStart });
-    killed.catch(() => {});
+    const ended = mirror!.run({ onStart });
+    ended.catch(() => {});
     await saved(id);
-    environment!.cancel('WORKER_SHUTDOWN');
-    await expect(killed).rejects.toThrow();
+    environment!.cancel(reason);
+    await expect(ended).rejects.toThrow();
+  }
+
+  it('saves what it has read although a page hangs, so that a killed worker costs no page before it', async () => {
+    const { id, pages } = await startWithHangingPage();
+    await cancelledOnceSaved(id, 'WORKER_SHUTDOWN');
     mirror!.nextId = id;
     const { runId, inMemory, counts } = await mirror!.run({ attempt: 2 });
     expect({ runId, inMemory, rows: counts.rows }).toEqual({ runId: id, inMemory: false, rows: 10 });
     await expectService(mirror!);
     // Only the page that hung was requested twice.
     expect(pages()).toEqual([0, 1, 2, 2, 3]);
+  });
+
+  it('removes what it has saved if someone cancels it while a page hangs', async () => {
+    const { id } = await startWithHangingPage();
+    await cancelledOnceSaved(id, 'CANCELLED');
+    const left: string[] = [];
+    for await (const { key } of mirror!.store.list('')) left.push(key);
+    expect(left).toEqual([]);
   });
 
   it('leaves a page that hangs to another worker if its own one stops', async () => {

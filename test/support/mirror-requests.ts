@@ -28,10 +28,12 @@ export async function requestRun(
   const before = (await mirrorStatus(stack, resource)).lastRun?.runId;
   await mirrorOf(stack, resource).signal('requestRun', runRequest(changes));
   let last: RunReport | null = null;
-  await until(async () => {
+  // If its worker is killed, a run waits for ten seconds without a heartbeat and for the start of the next worker.
+  const isOver = async (): Promise<boolean> => {
     // A worker that is down, or was just killed, answers later.
     ({ lastRun: last } = await mirrorStatus(stack, resource).catch(() => ({ lastRun: null })));
     return last !== null && last.runId !== before;
-  }, 'the run has ended');
+  };
+  await until(isOver, 'the run has ended', 120_000);
   return last!;
 }

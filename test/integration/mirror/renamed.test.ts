@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.js';
+import { type HeldAnswer, holdAnswer } from '../../support/hold.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
@@ -16,6 +17,8 @@ import {
 } from '../../support/write-back.js';
 
 const RESOURCES = '[projects, tasks]';
+/** The default of `http.concurrency`. */
+const IN_FLIGHT = 8;
 const COUNTS = { projects: 12, tasks: 40, 'time-entries': 0, 'calendar-entries': 0 };
 
 describe('a connection that was renamed', () => {
@@ -93,13 +96,17 @@ describe('a connection that was renamed', () => {
     const { admin } = before.simulator;
     admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 50 } });
     const source = { resource: 'time-entries', file, batchId: 'november' } as const;
-    const cancelled = await cancelWriteBack(
-      before,
-      source,
-      () => recordsOf(before, 'time-entries').length >= 5,
-      'some rows are written',
-    );
-    expect(cancelled.outcome).not.toBe('completed');
+    // Once some rows are written, the answers to all rows in flight are held until the batch has ended.
+    let held: HeldAnswer | null = null;
+    const isDue = (): boolean => {
+      if (recordsOf(before, 'time-entries').length >= 5)
+        held ??= holdAnswer(before.simulator, { method: 'POST' }, IN_FLIGHT);
+      return held?.isThere() === true;
+    };
+    const cancelled = await cancelWriteBack(before, source, isDue, 'some rows are written');
+    held!.release();
+    expect(cancelled).toMatchObject({ outcome: 'cancelled', counts: { unknown: IN_FLIGHT } });
+    expect(cancelled.counts.created).toBeLessThan(ROWS - IN_FLIGHT);
     await endLocks(before);
     await worker.stop();
     admin.faults.clear();

@@ -20,9 +20,9 @@ import {
   type Pointer,
 } from '../../src/lake/documents/pointer.js';
 import { type ListedRun, readKnownRuns } from '../../src/lake/published/chain.js';
-import { rewrite, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { purgedRows, recountRows } from '../../src/lake/published/purge-rules.js';
 import { listRuns, type RunFolders } from '../../src/lake/published/run-folders.js';
+import { rewrite, writeIfUnchanged } from '../../src/lake/published/swap.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../src/lake/store/index.js';
 import { followPointerAndForget } from '../../src/table/index.js';
 import { temporalClock } from '../shared/activity-context.js';

@@ -14,7 +14,6 @@ import {
   readManifest,
 } from '../../src/lake/documents/manifest.js';
 import { copyPart } from '../../src/lake/part/copy-part.js';
-import { type Version, writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
 import { containsKey } from '../../src/lake/published/find-record.js';
 import {
   isOfLaterPurge,
@@ -24,6 +23,7 @@ import {
   replaceParts,
   storedKey,
 } from '../../src/lake/published/purge-rules.js';
+import { type Version, writeIfUnchanged } from '../../src/lake/published/swap.js';
 import { columnName } from '../../src/lake/rows/data-columns.js';
 import { maskedColumns, type Profile } from '../../src/lake/rows/profile.js';
 import type { SortKey } from '../../src/lake/rows/row.js';

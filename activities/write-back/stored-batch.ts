@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
-import { writeIfUnchanged } from '../../src/lake/published/conditional-write.js';
+import { writeIfUnchanged } from '../../src/lake/published/swap.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
 import { batchKeys, parseLogKey, planKey, planKeys } from '../../src/write-back/batch-layout.js';

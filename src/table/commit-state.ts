@@ -3,7 +3,7 @@ import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
-import { writeIfUnchanged } from '../lake/published/conditional-write.js';
+import { writeIfUnchanged } from '../lake/published/swap.js';
 import { type FilesInput, type NewFile, writeFile } from './data-file.js';
 import { TableError, type Unfit, unfitMessage, unfitWarning } from './errors.js';
 import {

@@ -84,6 +84,7 @@ const TYPES = [
   ['.gz', 'application/gzip'],
   ['.csv', 'text/csv'],
   ['.json', 'application/json'],
+  ['/_last_checkpoint', 'application/json'],
   ['.ndjson', 'application/x-ndjson'],
   ['.parquet', 'application/vnd.apache.parquet'],
 ] as const;

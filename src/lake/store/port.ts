@@ -120,7 +120,7 @@ export interface ObjectStore {
   /** Starts a write of unknown length. It overwrites an existing object at `finish`. */
   openWriter(key: ObjectKey, options?: WriteOptions): ObjectWriter;
   /**
-   * Writes an object (as application/json) only if it still has the expected version. Of concurrent calls that expect the
+   * Writes an object only if it still has the expected version. Of concurrent calls that expect the
    * same version, one succeeds. Throws StoreUnclearError if the request was sent and its outcome is unknown.
    */
   swap(key: ObjectKey, body: Uint8Array, expected: Expected): Promise<SwapResult>;

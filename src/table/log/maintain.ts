@@ -1,5 +1,5 @@
-import { rewrite, writeIfUnchanged } from '../../lake/published/conditional-write.js';
 import { keptSince } from '../../lake/published/retention.js';
+import { rewrite, writeIfUnchanged } from '../../lake/published/swap.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
 import {
   CHECKPOINT_EVERY,

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
-import { writeIfUnchanged } from '../../lake/published/conditional-write.js';
+import { writeIfUnchanged } from '../../lake/published/swap.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type ChunkRow, isWritten, knownOf, type RowState } from '../plan-file.js';
 import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
-import { swapPointer } from '../../../src/lake/published/conditional-write.js';
+import { swapPointer } from '../../../src/lake/published/swap.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import { checkObject } from '../../../src/lake/store/digest.js';
 import {

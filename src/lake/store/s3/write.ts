@@ -164,7 +164,7 @@ export async function swapObject(
     ...s3.target(key),
     Body: body,
     ContentLength: body.length,
-    ContentType: 'application/json',
+    ContentType: contentTypeOf(key),
     ChecksumCRC32: crc32ToBase64(crc32ToHex(crc32(body))),
     ...(expected === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: expected.etag }),
   });

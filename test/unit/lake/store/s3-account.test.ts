@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { CopyObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LakeSettings } from '../../../../src/core/settings.js';
+import { openStore, toObjectKey } from '../../../../src/lake/store/index.js';
 import { accountParameters, createS3Clients } from '../../../../src/lake/store/s3/s3-client.js';
 
 const LAKE: LakeSettings = { url: 's3://lake/acme' };
@@ -145,6 +146,28 @@ describe('a client for an account', () => {
       });
     expect(store.seen[1]!.headers).toMatchObject({ 'x-amz-source-expected-bucket-owner': '111122223333' });
     expect(store.seen[3]!.headers).not.toHaveProperty('x-amz-server-side-encryption');
+  });
+
+  it.each([
+    ['tasks/latest.json', 'application/json'],
+    ['tasks/snapshots/dt=2026-11-21/run=1/part-00000.csv.gz', 'application/gzip'],
+    ['tables/tasks/_delta_log/_last_checkpoint', 'application/json'],
+    ['_write-back/ledger/000001.rows', 'application/octet-stream'],
+  ])('sends the media type of %s however it writes it', async (name, type) => {
+    const recorder = await startRecorder();
+    ends.push(recorder.close);
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AK');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'SK');
+    const place = { endpoint: recorder.url, region: 'eu-central-1', forcePathStyle: true };
+    const store = openStore({ ...LAKE, ...place });
+    const key = toObjectKey(name);
+    await store.write(key, Buffer.from('x'));
+    await store.swap(key, Buffer.from('x'), 'absent');
+    const writer = store.openWriter(key);
+    await writer.write(Buffer.from('x'));
+    await writer.finish();
+    store.close();
+    expect(recorder.seen.map(({ headers }) => headers['content-type'])).toEqual([type, type, type]);
   });
 
   it('assumes its role with the external id, and again before the credentials expire', async () => {

@@ -1,3 +1,5 @@
+import { NamespaceNotFoundError } from '@temporalio/common';
+
 /** The gRPC status codes that this package distinguishes (https://grpc.io/docs/guides/status-codes/). */
 const code = {
   deadlineExceeded: 4,
@@ -33,8 +35,14 @@ export function isRefusedPoll(error: unknown): boolean {
   return grpcCause(error)?.code === code.notFound || isDenied(error);
 }
 
+/** Whether the server has no such namespace: the client's own error, or the type in the details of a status. */
 export function isNamespaceMissing(error: unknown): boolean {
-  return messages(error).some((text) => /namespace .*(not found|does not exist)/i.test(text));
+  return [...chain(error)].some((one) => {
+    if (one instanceof NamespaceNotFoundError) return true;
+    const { metadata } = one as { metadata?: { get(name: string): readonly (string | Buffer)[] } };
+    const details = metadata?.get('grpc-status-details-bin') ?? [];
+    return details.some((detail) => detail.includes('errordetails.v1.NamespaceNotFoundFailure'));
+  });
 }
 
 /** The innermost message of the cause chain: that of the server or the network. */

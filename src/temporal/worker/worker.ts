@@ -6,6 +6,7 @@ import type { OutOfReachError } from '../../core/reachability.js';
 import type { Settings } from '../../core/settings.js';
 import {
   type ConnectOptions,
+  probeNamespace,
   probeWorker,
   type TemporalConfig,
   temporalConfig,
@@ -104,6 +105,8 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     onGiveUp: (error) => giveUp(error),
   });
   try {
+    // Otherwise the SDK would say only in words that the namespace is missing.
+    await probeNamespace(kept.current, namespace);
     const { plugins = [], ...more } = options.worker ?? {};
     // The bundle contains the workflow modules. Passing them again would only cause a warning.
     const { workflowModules: _, ...interceptors } = more.interceptors ?? {};

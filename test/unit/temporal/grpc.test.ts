@@ -1,5 +1,11 @@
+import { NamespaceNotFoundError } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
-import { grpcMessage, isDenied, isRefusedPoll } from '../../../src/temporal/client/grpc.js';
+import {
+  grpcMessage,
+  isDenied,
+  isNamespaceMissing,
+  isRefusedPoll,
+} from '../../../src/temporal/client/grpc.js';
 
 /** What the SDK's native client throws, and what it means. Recorded from SDK 1.24. */
 const NATIVE: readonly (readonly [string, string])[] = [
@@ -49,6 +55,21 @@ const NATIVE: readonly (readonly [string, string])[] = [
 describe('errors of gRPC', () => {
   it.each(NATIVE)('%s', (message, words) => {
     expect(grpcMessage(new Error(message))).toBe(words);
+  });
+
+  it('say that the server has no such namespace by what they are, and not by their text', () => {
+    const status = (type: string): Error => {
+      const details = Buffer.from(
+        `\u0008\u0005Itype.googleapis.com/temporal.api.errordetails.v1.${type}\u0012`,
+      );
+      const metadata = { get: (name: string) => (name === 'grpc-status-details-bin' ? [details] : []) };
+      return Object.assign(new Error('x'), { code: 5, details: 'x', metadata });
+    };
+    expect(isNamespaceMissing(status('NamespaceNotFoundFailure'))).toBe(true);
+    expect(isNamespaceMissing(new Error('no', { cause: status('NamespaceNotFoundFailure') }))).toBe(true);
+    expect(isNamespaceMissing(new NamespaceNotFoundError('team'))).toBe(true);
+    expect(isNamespaceMissing(status('NotFoundFailure'))).toBe(false);
+    expect(isNamespaceMissing(new Error('the namespace of this workflow was not found'))).toBe(false);
   });
 
   it('say that the server rejects the credentials, also as the native client puts it', () => {

@@ -75,6 +75,26 @@ describe('An endpoint by id that answers oddly', () => {
     expect(marked).toEqual([]);
   });
 
+  it('proves nothing about a record whose id has a slash, because a proxy may answer instead', async () => {
+    service = await ListService.start({
+      ...{ now: NOW, windowMs: 90 * DAY, endpoint: 'exact', mayList: true, pageSize: 1000 },
+      dateText: ({ date }) => JSON.stringify(new Date(date).toISOString()),
+      refusesSlashes: true,
+    });
+    for (const id of ['a', 'b/1', 'c', 'd'])
+      service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
+    mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
+    await mirror.run();
+    service.rules.now += DAY;
+    // It is moved out of the window.
+    service.records.get('b/1')!.date = NOW - 200 * DAY;
+    service.records.delete('c');
+    const { warnings } = await mirror.run({ reconcile: true });
+    const { rows } = await readSnapshot(mirror.store, 'entries');
+    expect(rows.filter((row) => row._deleted_at !== null).map((row) => row.id)).toEqual(['c']);
+    expect(warnings.join()).toContain('1 record no longer listed');
+  });
+
   it.each([1, 2])(
     'proves nothing if it does not find a listed record any more (after %i requests)',
     async (byIdUntil) => {

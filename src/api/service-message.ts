@@ -13,7 +13,7 @@ export function serviceMessage(text: string, redact: Redactor): { raw: string; s
 }
 
 /** Services write the same name as `errorMessage`, `ErrorMessage` and `error_message`. */
-function plain(name: string): string {
+export function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, '');
 }
 
@@ -52,7 +52,7 @@ function messageIn(text: string, names: readonly string[] = ALL_NAMES): string |
 function find(value: unknown, names: readonly string[], depth: number): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value;
   if (depth === 0 || typeof value !== 'object' || value === null) return null;
-  const members = new Map(Object.entries(value).map(([name, one]) => [plain(name), one as unknown]));
+  const members = new Map(Object.entries(value).map(([name, one]) => [plainName(name), one as unknown]));
   const inner = Array.isArray(value) ? value : names.map((name) => members.get(name));
   for (const one of inner) {
     const found = find(one, ALL_NAMES, depth - 1);
@@ -76,12 +76,12 @@ const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|c
 
 /** Whether a member of a response's body can say that the request failed. */
 export function mayReport(name: string): boolean {
-  return [ERRORS, FLAGS, STATUSES].some((names) => names.includes(plain(name)));
+  return [ERRORS, FLAGS, STATUSES].some((names) => names.includes(plainName(name)));
 }
 
 /** Whether a member of the body of a 2xx says that the request failed. */
 export function reportsFailure(name: string, value: JsonValue): boolean {
-  const member = plain(name);
+  const member = plainName(name);
   if (ERRORS.includes(member)) return !isEmpty(value);
   if (FLAGS.includes(member)) return isFalse(value) || isFailure(value);
   return STATUSES.includes(member) && isFailure(value);

@@ -2,7 +2,7 @@ import { type ByteString, type Cells, type Cursor, fromByteString } from '../../
 import { JsonScanner } from '../../json/scanner.js';
 import { readValue } from '../../json/value.js';
 import { BrokenPromiseError } from '../errors.js';
-import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
+import { mayReport, plainName, ReportedError, reportedError, reportsFailure } from '../service-message.js';
 import { type FieldColumns, RecordReader } from './record.js';
 
 /** One page of a list (docs/service-api.md#the-list-envelope). */
@@ -66,6 +66,7 @@ export function* scanListPage(
   let data: 'none' | 'null' | 'array' = 'none';
   let page: PageFields | null = null;
   let hasFailed = false;
+  let isMore = false;
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
   for (const [name] of scanner.members()) {
@@ -75,6 +76,7 @@ export function* scanListPage(
       if (data === 'null') scanner.word('null');
       else yield* readData(scanner, records, options);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner);
+    else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
     else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
     else scanner.skip();
   }
@@ -83,8 +85,10 @@ export function* scanListPage(
   if (hasFailed || data !== 'array') checkReport(body, hasFailed);
   if (data === 'none') rejectEnvelope(body, 'the envelope has no "data"');
   if (data === 'null' && options.nullData !== 'empty') rejectEnvelope(body, '"data" is null');
-  if (data === 'null') page ??= { limit: null, nextCursor: null };
-  const { limit, nextCursor } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
+  if (data === 'null') page ??= { limit: null, nextCursor: null, isMore };
+  const { limit, nextCursor, ...rest } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
+  if (nextCursor === null && (isMore || rest.isMore))
+    rejectEnvelope(body, 'it says that the list continues, but has no "nextCursor"');
   return { limit, nextCursor, replaced: scanner.replaced };
 }
 
@@ -101,7 +105,16 @@ const OPEN_ARRAY = 0x5b;
 /** The first character of `null`. */
 const NULL = 0x6e;
 
-type PageFields = Pick<ListEnvelope, 'limit' | 'nextCursor'>;
+interface PageFields extends Pick<ListEnvelope, 'limit' | 'nextCursor'> {
+  readonly isMore: boolean;
+}
+
+/** Members that tell whether a list continues. Without a cursor, the rest of it cannot be read. */
+const MORE: readonly string[] = ['hasmore', 'hasnext', 'hasnextpage', 'truncated', 'istruncated'];
+
+function saysMore(name: ByteString): boolean {
+  return MORE.includes(plainName(name));
+}
 
 function* readData(
   scanner: JsonScanner,
@@ -124,14 +137,16 @@ function* readData(
 function readPageFields(scanner: JsonScanner): PageFields {
   let limit: number | null = null;
   let nextCursor: Cursor | null = null;
+  let isMore = false;
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
   for (const [name] of scanner.members()) {
     const code = scanner.peek();
     if (name === 'nextCursor') nextCursor = readCursor(scanner, code);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) limit = Number(scanner.number());
+    else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
     else scanner.skip();
   }
-  return { limit, nextCursor };
+  return { limit, nextCursor, isMore };
 }
 
 function readCursor(scanner: JsonScanner, code: number): Cursor | null {

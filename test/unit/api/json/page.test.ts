@@ -320,6 +320,10 @@ describe('The list envelope', () => {
     ['{"data":[],"page":{"nextCursor":true}}', '"page.nextCursor"'],
     ['{"data":[],"page":{"nextCursor":{}}}', '"page.nextCursor"'],
     ['{"data":[],"page":{"nextCursor":["c"]}}', '"page.nextCursor"'],
+    ['{"data":[],"page":{"nextCursor":null,"hasMore":true}}', 'the list continues'],
+    ['{"data":[],"page":{"has_next_page":true,"nextCursor":""}}', 'the list continues'],
+    ['{"data":[],"page":{},"HasMore":true}', 'the list continues'],
+    ['{"isTruncated":true,"data":[],"page":{}}', 'the list continues'],
     ['[]', 'not an object'],
     ['null', 'not an object'],
     ['42', 'not an object'],
@@ -327,6 +331,10 @@ describe('The list envelope', () => {
   ])('is rejected as contradicting docs/service-api.md: %s', (text, what) => {
     expect(() => readText(text)).toThrow(BrokenPromiseError);
     expect(() => readText(` ${text}\n`)).toThrow(what);
+  });
+
+  it('may say that the list continues if it has a cursor', () => {
+    expect(readText('{"data":[],"page":{"nextCursor":"c","hasMore":true}}').nextCursor).toBe('c');
   });
 
   describe('an error with status 2xx', () => {
@@ -379,6 +387,7 @@ describe('The list envelope', () => {
       '"errorCode":200',
       '"error":{"code":"200","message":"OK"}',
       '"message":"OK","detail":"1 record"',
+      '"hasMore":false,"truncated":null',
     ])('is not %s', (member) => {
       expect(readText(`{"data":[],${member},"page":{"nextCursor":null}}`).rows).toEqual([]);
     });

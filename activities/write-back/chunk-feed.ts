@@ -16,6 +16,12 @@ interface FeedEvents {
 /** What an attempt does with a row of a chunk. */
 type Selected = 'settled' | 'unclear' | 'skipped' | Omit<RowTask, 'chunk'>;
 
+/** `new`: only rows that were never sent. */
+type Which = 'any' | 'new';
+
+/** Chunks with rows that wait until no other chunk is opened. */
+const MAX_OPEN_CHUNKS = 16;
+
 /** Provides the rows that an attempt sends, chunk by chunk. The rows of a chunk follow only after its open log is durable. */
 export class ChunkFeed {
   readonly #options: SendAttemptOptions;
@@ -26,7 +32,7 @@ export class ChunkFeed {
   readonly #later: number[];
   #opening: Promise<RowTask[]> | null = null;
   /** The rows of open chunks that are left. */
-  #tasks: RowTask[] = [];
+  readonly #tasks: RowTask[] = [];
   #advancing: Promise<boolean> | null = null;
 
   constructor(options: SendAttemptOptions, events: FeedEvents) {
@@ -45,9 +51,9 @@ export class ChunkFeed {
   }
 
   /** Takes the next row of the open chunks; `null` if there is none, or if the attempt must end. */
-  take(): RowTask | null {
-    if (this.#tasks.length === 0 || this.#events.mustEnd()) return null;
-    return this.#tasks.shift()!;
+  take(which: Which): RowTask | null {
+    const at = this.#find(which);
+    return at === -1 || this.#events.mustEnd() ? null : this.#tasks.splice(at, 1)[0]!;
   }
 
   /**
@@ -56,15 +62,21 @@ export class ChunkFeed {
    * @returns whether there are rows to take; otherwise `reachedEnd` tells whether all were taken
    * @throws StoreError
    */
-  advance(): Promise<boolean> {
-    this.#advancing ??= this.#advance().finally(() => {
+  advance(which: Which): Promise<boolean> {
+    this.#advancing ??= this.#advance(which).finally(() => {
       this.#advancing = null;
     });
     return this.#advancing;
   }
 
+  /** Waits for a chunk that is being opened when the attempt ends: its log must be closed too. */
+  async end(): Promise<void> {
+    await Promise.allSettled([this.#advancing, this.#opening]);
+  }
+
   /**
-   * Takes a row that is this share of the rest away from its beginning, to find out whether the service accepts any.
+   * Takes a row that is this share of the rest away from its beginning, to find out whether the service accepts any. Rows that
+   * were never sent come first: their answers show more, and those of rows in doubt may be the same as before.
    *
    * @param share from 0 to 1
    * @returns `null` if none is left, or if the attempt must end
@@ -79,39 +91,55 @@ export class ChunkFeed {
     this.#tasks.push(...next);
     while (!this.#events.mustEnd()) {
       const rowsOf = (number: number): number => this.#options.plan.file.chunks[number]!;
-      const rest = this.#tasks.length + this.#later.reduce((sum, number) => sum + rowsOf(number), 0);
+      const later = this.#isFull() ? [] : this.#later;
+      const rest = this.#tasks.length + later.reduce((sum, number) => sum + rowsOf(number), 0);
       let at = Math.min(rest - 1, Math.floor(share * rest));
-      if (at < this.#tasks.length) return this.#tasks.splice(at, 1)[0] ?? null;
+      if (at < this.#tasks.length) return this.#takeNear(at);
       at -= this.#tasks.length;
       // The other rows of this chunk follow after those of the chunks that are open.
-      const chunk = this.#later.findIndex((number) => {
+      const chunk = later.findIndex((number) => {
         at -= rowsOf(number);
         return at < 0;
       });
       const tasks = await this.#open(this.#later.splice(chunk, 1)[0]!);
-      const [task] = tasks.splice(Math.max(0, tasks.length + at), 1);
+      const near = this.#tasks.length + Math.max(0, tasks.length + at);
       this.#tasks.push(...tasks);
-      if (task !== undefined) return task;
+      if (tasks.length > 0 && !this.#events.mustEnd()) return this.#takeNear(near);
     }
     return null;
   }
 
-  async #advance(): Promise<boolean> {
-    while (this.#tasks.length === 0) {
-      const opening = this.#opening ?? this.#openNext();
+  /** Takes the row at this place, or the next one that was never sent. */
+  #takeNear(at: number): RowTask | null {
+    const after = this.#find('new', at);
+    const place = after === -1 ? this.#find('new') : after;
+    return this.#tasks.splice(place === -1 ? at : place, 1)[0] ?? null;
+  }
+
+  /** The place of the next row, or -1. @param from place where to begin */
+  #find(which: Which, from = 0): number {
+    return this.#tasks.findIndex(
+      ({ before }, place) => place >= from && (which === 'any' || before === 'never'),
+    );
+  }
+
+  #isFull(): boolean {
+    return new Set(this.#tasks.map(({ chunk }) => chunk)).size >= MAX_OPEN_CHUNKS;
+  }
+
+  async #advance(which: Which): Promise<boolean> {
+    while (this.#find(which) === -1) {
+      const opening = this.#isFull() ? null : (this.#opening ?? this.#openNext());
       if (opening === null) return false;
       // Kept if it fails, so that no later call passes this chunk over.
       this.#opening = opening;
-      this.#tasks = await opening;
+      this.#tasks.push(...(await opening));
       // The next chunk is opened while the current one is being sent.
       this.#opening = this.#openNext();
       // Awaited in the next iteration; until then a failure must not count as unhandled.
       this.#opening?.catch(() => {});
     }
-    if (!this.#events.mustEnd()) return true;
-    // A log must not be closed while it is being opened.
-    await this.#opening;
-    return false;
+    return !this.#events.mustEnd();
   }
 
   #openNext(): Promise<RowTask[]> | null {

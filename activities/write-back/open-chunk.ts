@@ -35,6 +35,8 @@ export interface SendAttemptOptions {
   readonly endBefore: number;
   /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
   readonly limitedSince: number | null;
+  /** Attempts in a row, just before this one, that gave no row an outcome. */
+  readonly fruitless: number;
 }
 
 /**

@@ -25,12 +25,15 @@ interface RefusalActions {
   readonly settle: (task: RowTask, receipt: RowReceipt) => void;
   /** Records that the outcome of a row stays unknown in this run. */
   readonly unclear: (task: RowTask, said: Said) => void;
+  /** Number of rows in a row that were sent and have no outcome. */
+  readonly failures: () => number;
+  /** Ends the attempt. @param error `null`: too many rows have no outcome */
   readonly halt: (error: unknown) => void;
 }
 
 /**
  * Decides what refused rows mean (docs/explanation/guarantees.md#write-back): rows that may not be written, an API key that
- * the service does not accept any more, or a limit.
+ * the service does not accept any more, or a limit. After too many refused or failed rows in a row, it tries others.
  */
 export class Refusals {
   readonly #options: SendAttemptOptions;
@@ -39,7 +42,7 @@ export class Refusals {
   readonly #held = new HeldRows<RefusedRow>();
   readonly limited: LimitedRows<RowTask>;
   #accepted = false;
-  /** The check whether the service refuses every row. Meanwhile, no other row is sent. */
+  /** The check whether the service refuses every row, or fails for every row. Meanwhile, no other row is sent. */
   probing: Promise<void> | null = null;
 
   constructor(options: SendAttemptOptions, feed: ChunkFeed, actions: RefusalActions) {
@@ -66,7 +69,7 @@ export class Refusals {
     for (const refused of this.#held.accepted(begun)) this.#reject(refused);
   }
 
-  /** Holds a refused row, and checks the service after too many of them. */
+  /** Holds a refused row. */
   hold(task: RowTask, refusal: Refusal): void {
     this.limited.forget(task);
     const { chunk, index } = task;
@@ -74,7 +77,12 @@ export class Refusals {
     // Without this entry, a killed worker would leave it in doubt whether the row was written.
     chunk.flush().catch(this.#actions.halt);
     this.#held.hold({ ...refusal, task });
-    if (this.#held.size < MAX_HELD || this.probing !== null) return;
+    this.check();
+  }
+
+  /** Tries other rows if too many in a row were refused or have failed. */
+  check(): void {
+    if (!this.#isStuck() || this.probing !== null) return;
     this.probing = this.#probe()
       .catch(this.#actions.halt)
       .finally(() => {
@@ -96,31 +104,41 @@ export class Refusals {
     if (last === null) return;
     const isAnyAccepted = this.#accepted || (await hasAcceptedRow(connection.store, logs, input.run));
     // No later row shows whether the key was revoked meanwhile. A read may.
-    const isAboutRows = isAnyAccepted && size < MAX_HELD;
+    const isAboutRows = isAnyAccepted && size < MAX_IN_A_ROW;
     if (!isAboutRows || (await isKeyRefused(connection, input.resource, last.error, this.#actions.signal)))
       this.#refuse();
     else for (const refused of this.#held.release()) this.#reject(refused);
   }
 
+  #isStuck(): boolean {
+    return Math.max(this.#held.size, this.#actions.failures()) >= MAX_IN_A_ROW;
+  }
+
   /**
-   * Tries rows from all over the rest of the input, one at a time. Stops the batch if the service refuses all of them. Ends
-   * early if they run into a limit: the check begins again with the next refusal.
+   * Tries rows from all over the rest of the input, one at a time, until the service answers for one of them. Stops the batch
+   * if it refuses all of them, and ends the attempt if all of them fail. Ends early if they run into a limit: the check
+   * begins again with the next refusal.
    */
   async #probe(): Promise<void> {
-    const { send, idle } = this.#actions;
-    const { deps } = this.#options;
+    const { send, idle, failures, halt } = this.#actions;
+    const { deps, fruitless } = this.#options;
     await idle();
-    let refused = 0;
-    for (let probe = 0; refused < MAX_PROBES && this.#held.size >= MAX_HELD; probe++) {
-      if (!this.limited.mayTakeNew(deps.now())) return;
-      const { size } = this.#held;
-      const task = await this.#feed.takeAt(((probe % MAX_PROBES) + 0.5) / MAX_PROBES);
+    // While the service is down, each of them is one more row in doubt.
+    const maxFailed = Math.max(1, Math.floor(MAX_PROBES / (1 + fruitless)));
+    const offset = failures() > 0 ? Math.random() : 0;
+    let [refused, failed] = [0, 0];
+    for (let probe = 0; refused < MAX_PROBES && failed < maxFailed && this.#isStuck(); probe++) {
+      if (!this.limited.mayTakeNew(deps.now())) break;
+      const [heldBefore, failedBefore] = [this.#held.size, failures()];
+      const task = await this.#feed.takeAt(((probe + 0.5) / MAX_PROBES + offset) % 1);
       if (task === null) return;
       this.limited.tookNew(deps.now());
       await send(task);
-      if (this.#held.size > size) refused++;
+      if (this.#held.size > heldBefore) refused++;
+      if (failures() > failedBefore) failed++;
     }
-    if (this.#held.size >= MAX_HELD) this.#refuse();
+    if (refused === MAX_PROBES) this.#refuse();
+    else if (failures() >= MAX_IN_A_ROW) halt(null);
   }
 
   #refuse(): void {
@@ -152,9 +170,9 @@ function refusedFailure(resource: string, { scope, status }: RefusedError, rows:
   );
 }
 
-/** After this many refused rows in a row, the attempt checks whether the service refuses every row. */
-const MAX_HELD = 8;
-/** Rows that are tried for this check, spread over the rest of the input. */
+/** After this many refused or failed rows in a row, the attempt tries others. */
+export const MAX_IN_A_ROW = 8;
+/** Rows that it tries then, spread over the rest of the input. */
 const MAX_PROBES = 12;
 
 /**

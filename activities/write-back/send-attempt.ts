@@ -3,12 +3,10 @@ import type { RowOutcome, SendHeartbeat } from '../../src/core/contract/write-ba
 import { isWritten, type RowReceipt, type Said } from '../../src/write-back/plan-file.js';
 import { ChunkFeed } from './chunk-feed.js';
 import type { OpenChunk, RowTask, SendAttemptOptions } from './open-chunk.js';
-import { Refusals } from './refusals.js';
+import { MAX_IN_A_ROW, Refusals } from './refusals.js';
 import { type RequestOutcome, sendRowRequest } from './row-request.js';
 import { endpointMissing, stopFailure, unsettledFailure } from './stop-reasons.js';
 
-/** After this many consecutive failed rows, the attempt ends, so that Temporal retries it after a pause. */
-const MAX_CONSECUTIVE_FAILURES = 16;
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
 const GRACE_MS = 5_000;
 const FLUSH_EVERY_MS = 2_000;
@@ -34,6 +32,9 @@ export class SendAttempt {
   #halted: { readonly error: unknown } | null = null;
   #grace: NodeJS.Timeout | undefined;
   #failures = 0;
+  /** Whether many rows in a row have failed, and another one has not. Then rows in doubt are sent one at a time. */
+  #isWary = false;
+  readonly #inDoubt = new Set<RowTask>();
   #settled = 0;
   /** Rows without an outcome in this attempt. */
   #unsettled = 0;
@@ -67,6 +68,7 @@ export class SendAttempt {
       idle: () => this.#idle(),
       settle: (task, receipt) => this.#settle(task, receipt),
       unclear: (task, said) => this.#unclear(task, said),
+      failures: () => this.#failures,
       halt: (error) => this.halt(error),
     });
     this.#rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
@@ -74,13 +76,14 @@ export class SendAttempt {
 
   get progress(): SendHeartbeat {
     const limitedSince = this.#refusals.limited.since;
-    return { rows: this.#rows, waitingUntil: this.#waitingUntil, limitedSince };
+    const fruitless = this.#settled > 0 ? 0 : this.#options.fruitless + 1;
+    return { rows: this.#rows, waitingUntil: this.#waitingUntil, limitedSince, fruitless };
   }
 
   /**
    * Starts no further row. Requests in flight get a short time to finish. Only the first reason counts.
    *
-   * @param error `null`: too many rows have no outcome, or the time has ended
+   * @param error `null`: too many rows have no outcome
    */
   halt(error: unknown): void {
     if (this.#halted !== null) return;
@@ -111,6 +114,8 @@ export class SendAttempt {
       await Promise.all(
         Array.from({ length: concurrency }, () => sendRows().catch((error) => this.halt(error))),
       );
+      await this.#refusals.probing;
+      await this.#feed.end();
       this.#judgeNotFound('end');
       if (this.#halted === null && this.#isDone() && this.#unsettled === 0)
         await this.#refusals.conclude().catch((error) => this.halt(error));
@@ -154,9 +159,13 @@ export class SendAttempt {
         await this.#refusals.probing;
         continue;
       }
-      const task = limited.takeDue(deps.now()) ?? this.#takeNew();
-      if (task !== null) return task;
-      if (limited.mayTakeNew(deps.now()) && (await this.#feed.advance())) continue;
+      const which = this.#isWary && this.#inDoubt.size > 0 ? 'new' : 'any';
+      const task = limited.takeDue(deps.now()) ?? this.#takeNew(which);
+      if (task !== null) {
+        if (task.before !== 'never') this.#inDoubt.add(task);
+        return task;
+      }
+      if (limited.mayTakeNew(deps.now()) && (await this.#feed.advance(which))) continue;
       const due = limited.nextDue;
       if (due !== null) {
         this.#waitingUntil = due;
@@ -167,11 +176,11 @@ export class SendAttempt {
     return null;
   }
 
-  #takeNew(): RowTask | null {
+  #takeNew(which: 'any' | 'new'): RowTask | null {
     const now = this.#options.deps.now();
     const { limited } = this.#refusals;
     if (!limited.mayTakeNew(now)) return null;
-    const task = this.#feed.take();
+    const task = this.#feed.take(which);
     if (task !== null) limited.tookNew(now);
     return task;
   }
@@ -195,13 +204,17 @@ export class SendAttempt {
       this.#record(task, sent, begun);
     } finally {
       this.#inFlight--;
+      this.#inDoubt.delete(task);
       this.#changed.notify();
     }
   }
 
   #record(task: RowTask, sent: RequestOutcome, begun: number): void {
     const { chunk, index } = task;
-    if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt') this.#failures = 0;
+    if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt') {
+      this.#isWary ||= this.#failures >= MAX_IN_A_ROW;
+      this.#failures = 0;
+    }
     switch (sent.kind) {
       case 'settled':
         this.#waitingUntil = null;
@@ -242,7 +255,7 @@ export class SendAttempt {
     this.#unsettled++;
     this.#failures++;
     if (stop !== null) this.halt(stop);
-    else if (this.#failures >= MAX_CONSECUTIVE_FAILURES) this.halt(null);
+    else this.#refusals.check();
     this.#finished(task);
   }
 

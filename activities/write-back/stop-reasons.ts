@@ -34,11 +34,6 @@ export function unsettledFailure(
   return transientFailure(`${resource}: ${describeUnsettled(rows, lastStatus)}; see results.csv`);
 }
 
-/** The failure of the last attempt. It asks for a wait that leaves no time for another one. @param leftMs until Temporal ends all */
-export function givenUpFailure({ message }: ApplicationFailure, leftMs: number): ApplicationFailure {
-  return transientFailure(`gave up: ${message}`, leftMs);
-}
-
 function describeUnsettled(rows: number, lastStatus: number | null): string {
   if (rows === 0) return 'not all rows have an outcome';
   const which = `${rows} ${rows === 1 ? 'row has' : 'rows have'} no known outcome`;

@@ -27,8 +27,11 @@ export interface ServiceRecord {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What a write gets instead of the usual response; `null`: the usual one; `drop`: written, but the connection breaks. */
-export type Respond = (write: Write) => Answer | 'drop' | null | Promise<Answer | 'drop' | null>;
+/** `drop`: written, but the connection breaks; `reset`: not written, and the connection breaks. */
+type Special = 'drop' | 'reset';
+
+/** What a write gets instead of the usual response; `null`: the usual one. */
+export type Respond = (write: Write) => Answer | Special | null | Promise<Answer | Special | null>;
 
 /**
  * A service for writes, independent of the simulator. It keeps its own records: each accepted write is one, unless its
@@ -82,6 +85,7 @@ export class RowService {
     };
     this.writes.push(write);
     const answer = await this.respond(write);
+    if (answer === 'reset') return void response.destroy();
     if (answer !== null && answer !== 'drop') {
       if (answer.writes === true) this.#write(write);
       send(response, answer);

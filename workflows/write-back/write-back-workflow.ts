@@ -23,7 +23,7 @@ import {
 } from '../../src/core/contract/write-back.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { activity, untilGivenUp } from '../shared/activity.js';
+import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
@@ -133,10 +133,9 @@ class WriteBackBatch {
    * Looks the rows up, sends them, and writes the receipts, while the batch holds the lock of its resource. So the next batch
    * finds the outcomes of this one.
    */
-  async #writeRows({ plan, giveUpAfterMs }: WriteBackPlanned): Promise<WrittenResults> {
+  async #writeRows({ plan }: WriteBackPlanned): Promise<WrittenResults> {
     const { connection, unknown = 'report', keyColumn, written } = this.#input;
     const send = activity('worktrack.sendRows', connection, 'manual', {
-      ...untilGivenUp('worktrack.sendRows', { giveUpAfterMs, startedAt: Date.now() }),
       // The receipts of a cancelled batch are written after its last response has arrived.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     });

@@ -125,7 +125,11 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   },
   'worktrack.planWriteBack': batchStep('first'),
   'worktrack.claimRows': batchStep('middle'),
-  'worktrack.sendRows': { ...batchStep('middle'), giveUp: 'time', limits: LAKE_WORK },
+  /** It gives up by itself as well (`sendRows`). */
+  'worktrack.sendRows': {
+    ...batchStep('middle'),
+    limits: { ...LAKE_WORK, scheduleToCloseTimeout: 30 * DAY_MS },
+  },
   'worktrack.writeResults': batchStep('last'),
   'worktrack.reportAlerts': {
     phase: 'notify',

@@ -160,6 +160,8 @@ export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
   readonly rows: number;
   /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
   readonly waitingUntil: number | null;
+  /** Attempts in a row, up to this one, that gave no row an outcome. */
+  readonly fruitless: number;
 }
 
 /** `turn` is `null` even if the batch ended before its turn came. */

@@ -113,4 +113,29 @@ describe('rows with an unknown outcome', () => {
     expect(resent).toMatchObject({ outcome: 'written', counts: { created: 3, skipped: 27, unknown: 0 } });
     expect(writesSeen(stack)).toBe(seen + 3);
   });
+
+  it('do not hold up the other rows if the service always fails for them, and are sent once it does not', async () => {
+    stack = await startWriteBackStack();
+    await stack.startWorker();
+    const rows = Array.from({ length: 120 }, (_, n) => `r${n + 1},60,2026-11-20T08:00:00Z\n`);
+    const file = await fileIn(stack, `ref,durationSeconds:integer,startedAt\n${rows.join('')}`);
+    batch = { resource: 'time-entries', file, batchId: 'broken', keyColumn: 'ref' };
+    const faults = [
+      { kind: 'status', status: 500 },
+      { kind: 'status', status: 503 },
+      { kind: 'reset' },
+    ] as const;
+    for (let row = 11; row <= 38; row++) {
+      const match = { idempotencyKey: idempotencyKey(stack.connection, 'broken', `r${row}`) };
+      stack.simulator.admin.faults.add({ match, fault: faults[row % 3]! });
+    }
+    const areWritten = () => recordsOf(stack, 'time-entries').length === 92;
+    const cancelled = await cancelWriteBack(stack, batch, areWritten, 'all other rows are written');
+    expect(cancelled).toMatchObject({ outcome: 'cancelled', counts: { created: 92, rejected: 0 } });
+    for (const { row, outcome } of await readReceipts(stack, 'broken'))
+      expect(outcome, `row ${row}`).toBe(Number(row) > 10 && Number(row) <= 38 ? 'unknown' : 'created');
+    stack.simulator.admin.faults.clear();
+    expect(await writeBack(stack, batch)).toMatchObject({ outcome: 'written', counts: { created: 120 } });
+    expect(recordsOf(stack, 'time-entries').length).toBe(120);
+  });
 });

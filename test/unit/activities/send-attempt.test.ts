@@ -80,6 +80,7 @@ describe('an attempt at sending rows', () => {
       token: 't',
       endBefore: Date.now() + HOUR_MS,
       limitedSince: null,
+      fruitless: 0,
     };
   }
 
@@ -161,7 +162,9 @@ describe('an attempt at sending rows', () => {
     const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
     const all = { ...deps, meter, draining: () => false, connection: () => connection } as ActivityDeps;
     // The call began while the batch waited for a limit. Since then, the limit has ended.
-    const heartbeat = { rows: 0, waitingUntil: null, limitedSince: null } satisfies SendHeartbeat;
+    const heartbeat = {
+      ...{ rows: 0, waitingUntil: null, limitedSince: null, fruitless: 1 },
+    } satisfies SendHeartbeat;
     const env = new MockActivityEnvironment({
       ...{ attempt: 2, heartbeatDetails: heartbeat, scheduleToCloseTimeoutMs: HOUR_MS },
     });
@@ -172,39 +175,34 @@ describe('an attempt at sending rows', () => {
     expect(await outcomes()).toEqual(['created']);
   });
 
-  /** A second attempt of the activity, with the times that Temporal gives it. */
-  async function attemptWithin(
-    info: ConstructorParameters<typeof MockActivityEnvironment>[0],
-  ): Promise<unknown> {
+  /** An attempt of the activity, whose first one was scheduled so long ago, ms. */
+  async function attemptAfter(ageMs: number, giveUpAfterMs: number): Promise<unknown> {
     const { connection, deps, input } = await optionsOf(store);
-    const settings = { ...connection.settings, retries: { giveUpAfterMs: 3_000 } };
+    const settings = { ...connection.settings, retries: { giveUpAfterMs } };
     const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
     const own = { ...connection, settings } as typeof connection;
     const all = { ...deps, meter, draining: () => false, connection: () => own } as ActivityDeps;
-    const env = new MockActivityEnvironment({ attempt: 2, ...info });
+    const now = Date.now();
+    const times = { scheduledTimestampMs: now - ageMs, currentAttemptScheduledTimestampMs: now };
+    const env = new MockActivityEnvironment({ attempt: ageMs === 0 ? 1 : 2, ...times });
     return env.run(() => sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }));
   }
 
-  it('sends nothing if it begins after its time, as after the end of a worker', async () => {
+  it('sends its rows however long it has waited for a worker', async () => {
     await plan(40, 10);
-    const now = Date.now();
-    const times = { scheduledTimestampMs: now - 39_000, currentAttemptScheduledTimestampMs: now };
-    await expect(attemptWithin({ scheduleToCloseTimeoutMs: 40_000, ...times })).rejects.toMatchObject({
-      message: 'gave up: time-entries: not all rows have an outcome; see results.csv',
-      nextRetryDelay: 1_000,
-    });
-    expect(service.writes).toEqual([]);
-    expect(await outcomes()).toEqual(new Array(40).fill(undefined));
+    expect(await attemptAfter(48 * HOUR_MS, MINUTE_MS)).toMatchObject({ done: true, rows: 40 });
   });
 
-  it('closes its logs before Temporal ends it, so that rows that it has not sent do not count as sent', async () => {
+  it('gives up after its time with closed logs, so that rows that it has not sent do not count as sent', async () => {
     await plan(40, 10);
-    service.respond = ({ number }) =>
-      number <= 3 ? { status: 500, body: '{"message":"It is broken."}' } : new Promise(() => {});
-    // Temporal does not try again after a wait that is longer than what is left.
-    await expect(attemptWithin({ scheduleToCloseTimeoutMs: 4_000 })).rejects.toMatchObject({
+    service.respond = () => ({ status: 500, body: '{"message":"It is broken."}' });
+    await expect(attemptAfter(0, HOUR_MS)).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: false },
+      message: expect.stringMatching(/^time-entries: \d+ rows have no known outcome/),
+    });
+    await expect(attemptAfter(HOUR_MS, HOUR_MS)).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: true },
       message: expect.stringMatching(/^gave up: time-entries: \d+ rows have no known outcome/),
-      nextRetryDelay: 4_000,
     });
     const tried = new Set(service.writes.map(({ body }) => body.n));
     expect(tried.size).toBeGreaterThan(0);
@@ -235,6 +233,32 @@ describe('an attempt at sending rows', () => {
     );
   });
 
+  it('closes the log of a chunk that is being opened when it ends, so that its rows do not count as sent', async () => {
+    await plan(20, 10);
+    const opening = planKeys(PLAN).log(1, 't', 'open');
+    let opened: Promise<unknown> = Promise.resolve();
+    const slow: ObjectStore = new Proxy(store, {
+      get:
+        (target, name: keyof ObjectStore) =>
+        async (key: ObjectKey, ...more: never[]) => {
+          const call = () => Reflect.apply(target[name] as () => unknown, target, [key, ...more]);
+          if (name !== 'swap' || key !== opening) return call();
+          const first = new Promise((resolve) => setTimeout(resolve, 100)).then(call);
+          opened = first;
+          return first;
+        },
+    });
+    const deps = { now: Date.now, draining: () => false } as ActivityDeps;
+    const run = new SendAttempt({ ...(await optionsOf(slow)), deps });
+    service.respond = () => {
+      run.halt(new Error('the batch was stopped'));
+      return null;
+    };
+    await expect(run.sendAll()).rejects.toThrow('the batch was stopped');
+    await opened;
+    expect((await outcomes()).slice(10)).toEqual(new Array(10).fill(undefined));
+  });
+
   it('takes no row twice, whatever opens its chunk first', async () => {
     await plan(12, 4);
     const tried = Array.from({ length: 4 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
@@ -252,9 +276,9 @@ describe('an attempt at sending rows', () => {
     });
     const options = await optionsOf(reordering);
     const feed = new ChunkFeed(options, { onOpen: () => {}, onSettled: () => {}, mustEnd: () => false });
-    const [, ahead] = await Promise.all([feed.advance(), feed.takeAt(0)]);
+    const [, ahead] = await Promise.all([feed.advance('any'), feed.takeAt(0)]);
     const taken = [ahead];
-    for (let task = feed.take(); task !== null; task = feed.take()) taken.push(task);
+    for (let task = feed.take('any'); task !== null; task = feed.take('any')) taken.push(task);
     expect(taken.map((task) => task?.row.row).sort()).toEqual([10, 11, 12, 9]);
   });
 

@@ -42,7 +42,8 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'published values that decide': ['ENOUGH_VALUES'],
   'rows of one chunk': ['MAX_CHUNK_ROWS'],
   'time between two writes of the receipts': ['FLUSH_EVERY_MS'],
-  'failed rows in a row': ['MAX_CONSECUTIVE_FAILURES'],
+  'failed or refused rows in a row': ['MAX_IN_A_ROW'],
+  'rows that are tried then': ['MAX_PROBES'],
   'least digits that name a batch': ['MIN_DIGITS', 'src/write-back'],
   'notices handled at the same time': ['MAX_NOTICES'],
   'bytes of notices held': ['MAX_HELD_BYTES', 'src/webhook'],
@@ -135,7 +136,8 @@ describe('The limits of the activities', () => {
     if (giveUp === 'attempts') expect(attempts).toMatch(/at least 3/);
     else expect(attempts).toMatch(maximumAttempts === undefined ? /^any number/ : `${maximumAttempts}`);
     const total = limits.scheduleToCloseTimeout;
-    if (activity === 'run' || isTime) expect(all).toMatch(/^G( from the start of the run)?/);
+    if (isTime || activity === 'run' || activity === 'sendRows')
+      expect(all).toMatch(/^G( from the start of the run)?/);
     else if (total === undefined) expect(all).toBe('');
     else expect(all).toBe(inWords(total));
     expect(mark === undefined).toBe(limits.heartbeatTimeout !== undefined);

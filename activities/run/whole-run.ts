@@ -159,7 +159,8 @@ async function afterFailure(
   { connection: { store }, run, staging, progress }: InMemory,
   error: unknown,
 ): Promise<void> {
-  const { aborted: isCancelled, reason } = Context.current().cancellationSignal;
+  const { cancellationSignal, cancellationDetails } = Context.current();
+  const isCancelled = cancellationSignal.aborted;
   const failure = toFailure(error);
   const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
   const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
@@ -168,7 +169,7 @@ async function afterFailure(
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
     // It has spilled while a page was awaited. No other attempt continues a run that someone has cancelled.
-    if (staging.isSpilled && isCancelled && errorMessage(reason) === 'CANCELLED')
+    if (staging.isSpilled && cancellationDetails?.cancelRequested === true)
       await removeAll(store, staging.key(''), signal);
     // If its swap may still arrive, the sweep of the next published run removes what is left.
     if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;

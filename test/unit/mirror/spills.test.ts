@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { ActivityCancellationDetails } from '@temporalio/common';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
@@ -112,7 +113,7 @@ describe('a run that leaves the memory', () => {
   }
 
   /** Begins a run, and cancels its activity once it has saved what it has read. */
-  async function cancelledOnceSaved(id: RunId, reason: 'CANCELLED' | 'WORKER_SHUTDOWN'): Promise<void> {
+  async function cancelledOnceSaved(id: RunId, by: 'cancelRequested' | 'workerShutdown'): Promise<void> {
     let environment: MockActivityEnvironment | undefined;
     const onStart = (started: MockActivityEnvironment): void => {
       environment = started;
@@ -120,13 +121,14 @@ describe('a run that leaves the memory', () => {
     const ended = mirror!.run({ onStart });
     ended.catch(() => {});
     await saved(id);
-    environment!.cancel(reason);
+    const reason = by === 'cancelRequested' ? 'CANCELLED' : 'WORKER_SHUTDOWN';
+    environment!.cancel(reason, new ActivityCancellationDetails({ [by]: true }));
     await expect(ended).rejects.toThrow();
   }
 
   it('saves what it has read although a page hangs, so that a killed worker costs no page before it', async () => {
     const { id, pages } = await startWithHangingPage();
-    await cancelledOnceSaved(id, 'WORKER_SHUTDOWN');
+    await cancelledOnceSaved(id, 'workerShutdown');
     mirror!.nextId = id;
     const { runId, inMemory, counts } = await mirror!.run({ attempt: 2 });
     expect({ runId, inMemory, rows: counts.rows }).toEqual({ runId: id, inMemory: false, rows: 10 });
@@ -137,7 +139,7 @@ describe('a run that leaves the memory', () => {
 
   it('removes what it has saved if someone cancels it while a page hangs', async () => {
     const { id } = await startWithHangingPage();
-    await cancelledOnceSaved(id, 'CANCELLED');
+    await cancelledOnceSaved(id, 'cancelRequested');
     const left: string[] = [];
     for await (const { key } of mirror!.store.list('')) left.push(key);
     expect(left).toEqual([]);

@@ -139,34 +139,34 @@ export class RowWriter {
     const ends: number[] = [];
     let text = '';
     for (const [at, cells] of records.entries()) {
+      // Before the rules: the hash of an empty key is not empty.
+      const hasKey = this.#hasKey(cells);
       this.#applyRules(cells);
-      const key = this.#keyOf(cells);
-      if (key === null) {
+      if (!hasKey) {
         keyless.push({ at, cells });
         continue;
       }
       // `writeRow` expects one cell for each column of the header.
       cells.length = names.length;
       text += this.prefix + writeRow(cells, delimiter);
-      keys.push(key);
+      keys.push(this.#keyOf(cells));
       ends.push(text.length);
     }
     into.add(detachAll(keys), text, ends, names.length);
     return keyless;
   }
 
-  #keyOf(cells: Cells): SortKey | null {
-    const { length } = this.profile.key;
-    const first = cells[0];
-    if (first === null || first === undefined || first === '') return null;
-    if (length === 1) return first as SortKey;
-    const values: string[] = [];
-    for (let at = 0; at < length; at++) {
+  #hasKey(cells: Cells): boolean {
+    for (let at = 0; at < this.profile.key.length; at++) {
       const value = cells[at];
-      if (value === null || value === undefined || value === '') return null;
-      values.push(value);
+      if (value === null || value === undefined || value === '') return false;
     }
-    return sortKey(values);
+    return true;
+  }
+
+  #keyOf(cells: Cells): SortKey {
+    const { length } = this.profile.key;
+    return length === 1 ? (cells[0] as SortKey) : sortKey(cells.slice(0, length) as ByteString[]);
   }
 
   #prepareRules(names: readonly string[]): void {

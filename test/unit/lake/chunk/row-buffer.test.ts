@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RowBuffer } from '../../../../src/lake/chunk/row-buffer.js';
+import { toByteString } from '../../../../src/core/brands.js';
+import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
+import { profileOf } from '../data-plane.js';
 
 interface Row {
   readonly key: string;
@@ -64,4 +66,26 @@ describe('A buffer of rows', () => {
     const other = [{ key: 'b', text: 'b\n', width: 1 }];
     expect(readBack(filled(other, buffer))).toEqual(other);
   });
+});
+
+describe('A writer of rows', () => {
+  it.each([{}, { columns: { mask: { source: 'hash', id: 'hash' } } }] as const)(
+    'writes no row of a record without a key, even if a mask would give it one: %j',
+    (more) => {
+      const writer = new RowWriter(profileOf({ ...more, key: ['source', 'id'] }), 'meta,');
+      const keys = [
+        ['a', 'b'],
+        ['', 'b'],
+        ['a', ''],
+        ['', ''],
+        ['a', null],
+        ['c', 'd'],
+      ];
+      const records = keys.map((cells) => cells.map((cell) => (cell === null ? null : toByteString(cell))));
+      const buffer = new RowBuffer();
+      const keyless = writer.write(records, ['source', 'id'], buffer);
+      expect(keyless.map(({ at }) => at)).toEqual([1, 2, 3, 4]);
+      expect(new Set(buffer.keys).size).toBe(2);
+    },
+  );
 });

@@ -1,7 +1,9 @@
+import { maskOf, nameAndAncestors } from '../core/column-selection.js';
 import { formatDuration } from '../core/duration.js';
 import { isLoopback } from '../core/notify-url.js';
 import { baseUrl, errors, lake, overlap } from '../core/schema/config-schema.js';
 import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from '../core/schema/readers.js';
+import { type CsvKeys, csvSection } from '../core/schema/schema-output.js';
 import { DEFAULT_RESOURCES, type OwnResource, resource } from '../core/schema/schema-resource.js';
 import { listen } from '../core/schema/schema-webhook.js';
 import { get, isMap, itemName } from '../core/schema/values.js';
@@ -71,6 +73,7 @@ function checkResources(raw: unknown, connection: Path): RawProblem[] {
   const list = get(raw, 'resources');
   if (!Array.isArray(list)) return [];
   const overlapMs = overlap.safeParse(get(raw, 'sync', 'overlap') ?? '5m').data;
+  const csv = csvSection.safeParse(get(raw, 'csv') ?? {}).data ?? csvSection.parse({});
   const names = list.map(itemName);
   const firstAt = new Map(names.map((name, i) => [name, i] as const).reverse());
   return list.flatMap((item, i): RawProblem[] => {
@@ -84,7 +87,7 @@ function checkResources(raw: unknown, connection: Path): RawProblem[] {
     }
     const parsed = resource.safeParse(item).data;
     return parsed
-      ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, path)]
+      ? [...problems, ...windowConflicts(parsed, overlapMs, path), ...columnConflicts(parsed, csv, path)]
       : problems;
   });
 }
@@ -126,15 +129,17 @@ function windowConflicts(
  * Checks a resource's `columns` for contradictions. The key identifies records, and `updatedAt` and `windowField` are
  * compared with the snapshot, so these fields must be mirrored and readable.
  */
-function columnConflicts(resource: OwnResource, path: Path): RawProblem[] {
+function columnConflicts(resource: OwnResource, ofConnection: CsvKeys, path: Path): RawProblem[] {
   const { include, exclude, mask } = resource.columns;
   const problems: RawProblem[] = [];
+  // Settings of an object apply to its flattened fields.
+  const namesOf = (field: string): string[] => nameAndAncestors({ ...ofConnection, ...resource.csv }, field);
   const add = (list: string, message: string) => problems.push({ path: [...path, 'columns', list], message });
 
   for (const field of resource.key) {
     if (exclude.includes(field))
       add('exclude', `found ${JSON.stringify(field)}, which is part of the key; the key cannot be excluded`);
-    if (Object.hasOwn(mask, field) && mask[field] === 'redact') {
+    if (maskOf({ mask }, namesOf(field)) === 'redact') {
       add(
         'mask',
         `found ${JSON.stringify(field)}: redact, which would make all keys equal; allowed for a key field: hash`,
@@ -145,11 +150,12 @@ function columnConflicts(resource: OwnResource, path: Path): RawProblem[] {
   for (const [option, field] of Object.entries(fields)) {
     if (field === null) continue;
     const needed = `the ${option} field, which later runs need`;
-    if (exclude.includes(field))
+    const names = namesOf(field);
+    if (names.some((one) => exclude.includes(one)))
       add('exclude', `found ${JSON.stringify(field)}, ${needed}; it cannot be excluded`);
-    if (include && !include.includes(field))
+    if (include && !names.some((one) => include.includes(one)))
       add('include', `${JSON.stringify(field)} is missing: it is ${needed}`);
-    if (Object.hasOwn(mask, field))
+    if (maskOf({ mask }, names) !== undefined)
       add('mask', `found ${JSON.stringify(field)}, ${needed}; it cannot be masked`);
   }
   for (const field of exclude) {

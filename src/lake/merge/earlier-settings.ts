@@ -1,9 +1,10 @@
 import { type ByteString, type RunId, toByteString } from '../../core/brands.js';
+import { nameAndAncestors } from '../../core/column-selection.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { type Cell, readRow, writeRows } from '../rows/csv.js';
 import { type Column, META_COLUMNS } from '../rows/data-columns.js';
 import { cellDecoder, cellEncoder } from '../rows/escaping.js';
-import { maskRule, nameAndAncestors, type Profile } from '../rows/profile.js';
+import { maskRule, type Profile } from '../rows/profile.js';
 import { isTombstone, syncedAtOf } from '../rows/row.js';
 import { type CellState, isSameShape, Reshaping, type Shape, shapeAt, shapeOf } from '../rows/shapes.js';
 

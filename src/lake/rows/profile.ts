@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import { type ByteString, fromByteString, toByteString } from '../../core/brands.js';
+import { maskOf, nameAndAncestors, selectionOf } from '../../core/column-selection.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { columnName } from './data-columns.js';
 import { cellDecoder, cellEncoder, type Escaping } from './escaping.js';
@@ -40,7 +41,7 @@ function sorted(record: object): [string, unknown][] {
  */
 export function keyFingerprint({ key, csv, columns }: Profile): string {
   const masks = key.map((field) => {
-    const mask = maskOf(columns, [columnName(field)]);
+    const mask = maskOf(columns, nameAndAncestors(csv, columnName(field)));
     return mask === 'hash' && columns.maskedWith !== undefined ? `hash:${columns.maskedWith}` : mask;
   });
   // A flattened field is a key only as long as objects are flattened in the same way.
@@ -66,32 +67,6 @@ export function isWanted(profile: Profile): (name: string) => boolean {
   const keys = new Set(profile.key.map(columnName));
   const isKept = selectionOf(profile.columns);
   return (name) => keys.has(name) || isKept(nameAndAncestors(profile.csv, name));
-}
-
-/** Returns a function that tests whether a column is kept. It takes the column's name and those of the enclosing fields. */
-export function selectionOf({ include, exclude }: ColumnSettings): (names: readonly string[]) => boolean {
-  const [included, excluded] = [include && new Set(include), new Set(exclude)];
-  return (names) =>
-    (included === null || names.some((one) => included.has(one))) && !names.some((one) => excluded.has(one));
-}
-
-/** A column's name and, if nested values are flattened, the names of the enclosing fields: `a.b` and `a`. */
-export function nameAndAncestors(csv: Pick<CsvSettings, 'nested' | 'separator'>, name: string): string[] {
-  const names = [name];
-  if (csv.nested !== 'flatten') return names;
-  for (let at = name.lastIndexOf(csv.separator); at > 0; at = name.lastIndexOf(csv.separator, at - 1)) {
-    names.push(name.slice(0, at));
-  }
-  return names;
-}
-
-/** The mask of the most specific name. `hasOwn` is needed because a field can be named `constructor`. */
-export function maskOf(
-  { mask }: Pick<ColumnSettings, 'mask'>,
-  names: readonly string[],
-): 'hash' | 'redact' | undefined {
-  const name = names.find((one) => Object.hasOwn(mask, one));
-  return name === undefined ? undefined : mask[name];
 }
 
 /** Whether any field's values are replaced by hashes. */

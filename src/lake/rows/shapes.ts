@@ -1,7 +1,8 @@
 import type { UtcSeconds } from '../../core/brands.js';
+import { maskOf, nameAndAncestors, selectionOf } from '../../core/column-selection.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { type Column, columnName, typeNames } from './data-columns.js';
-import { maskOf, nameAndAncestors, type Profile, selectionOf } from './profile.js';
+import type { Profile } from './profile.js';
 
 /**
  * Settings that shaped cells, from a time on. A row's `_synced_at` is the time of the run that fetched its cells, so it

@@ -45,6 +45,26 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
     'make all keys equal',
   ],
   [
+    'resources: [{ name: a, key: m.id, csv: { nested: flatten }, columns: { mask: { m: redact } } }]',
+    'resources[0].columns.mask',
+    'make all keys equal',
+  ],
+  [
+    'csv: { nested: flatten, separator: _ }\nresources: [{ name: a, key: m_id, columns: { mask: { m: redact } } }]',
+    'resources[0].columns.mask',
+    'make all keys equal',
+  ],
+  [
+    'resources: [{ name: a, updatedAt: m.at, csv: { nested: flatten }, columns: { exclude: [m] } }]',
+    'resources[0].columns.exclude',
+    'it cannot be excluded',
+  ],
+  [
+    'resources: [{ name: a, window: 9d, windowField: m.at, csv: { nested: flatten }, columns: { mask: { m: hash } } }]',
+    'resources[0].columns.mask',
+    'cannot be masked',
+  ],
+  [
     'resources: [{ name: a, columns: { mask: { b: drop } } }]',
     'resources[0].columns.mask.b',
     'allowed: hash, redact',

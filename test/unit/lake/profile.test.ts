@@ -226,6 +226,13 @@ describe('A formula', () => {
 describe('The fingerprint of a key', () => {
   const base = profileOf({ key: ['id'] });
 
+  it('changes with the mask of the object that a flattened key is in', () => {
+    const flat = (mask: Profile['columns']['mask']) =>
+      keyFingerprint(profileOf({ key: ['meta.id'], csv: { nested: 'flatten' }, columns: { mask } }));
+    expect(flat({ meta: 'hash' })).not.toBe(flat({}));
+    expect(flat({ meta: 'hash' })).toBe(flat({ 'meta.id': 'hash' }));
+  });
+
   it('changes with whatever changes the text of keys, and with nothing else', () => {
     for (const csv of [{ delimiter: ';' }, { lineBreaks: 'escape' }, { escapeFormulas: true }] as const)
       expect(keyFingerprint(profileOf({ key: ['id'], csv }))).toBe(keyFingerprint(base));

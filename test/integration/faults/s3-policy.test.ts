@@ -79,10 +79,8 @@ describe('the policies for S3', () => {
     await proxy?.close();
   });
 
-  const tryCommand = (...args: string[]) => {
-    const all = [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue];
-    return runCommand(stack, all, { WORKTRACK_REACH_TIMEOUT: '5s' });
-  };
+  const tryCommand = (...args: string[]) =>
+    runCommand(stack, [...args, '--config', stack.configFile, '--task-queue', stack.taskQueue]);
   const command = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await tryCommand(...args);
     expect(code, `${args.join(' ')}: ${stderr}`).toBe(0);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { get } from '../core/schema/values.js';
 import type { HandshakeKind } from '../core/settings.js';
-import { isObject, parseJson } from './notice.js';
+import { parseJson } from './notice.js';
 import type { Answer } from './receiver.js';
 
 /** Longest value that is sent back, in characters. Real ones have less than 1,000. */
@@ -74,7 +75,7 @@ const ANSWERS: Readonly<Record<HandshakeKind, Answering>> = {
 /** The `challenge` of a JSON object: a text or a number. */
 function challengeIn(body: Buffer): string | number | null {
   const parsed = parseJson(body);
-  const challenge = isObject(parsed) && Object.hasOwn(parsed, 'challenge') ? parsed.challenge : null;
+  const challenge = get(parsed, 'challenge') ?? null;
   return isEcho(challenge) || Number.isSafeInteger(challenge) ? (challenge as string | number) : null;
 }
 

@@ -1,3 +1,4 @@
+import { get, isMap } from '../core/schema/values.js';
 import type { WebhookSettings } from '../core/settings.js';
 
 /** The rules that map a notice to resources. */
@@ -58,19 +59,11 @@ export function valuesAt(document: unknown, pointer: string): unknown[] {
 }
 
 function step(at: unknown, part: string): unknown[] {
-  if (!Array.isArray(at)) return [field(at, part)];
+  if (!Array.isArray(at)) return [get(at, part)];
   if (at.length === 0) return [undefined];
   if (part === '*') return at;
-  if (!INDEX.test(part)) return at.map((element) => field(element, part));
-  return at.every(isObject) ? at : [at[Number(part)]];
+  if (!INDEX.test(part)) return at.map((element) => get(element, part));
+  return at.every(isMap) ? at : [at[Number(part)]];
 }
 
 const INDEX = /^(0|[1-9]\d*)$/;
-
-function field(at: unknown, name: string): unknown {
-  return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -25,6 +25,11 @@ export function contentHash(fields: readonly Field[]): Buffer {
   return hash('sha256', Buffer.from(text, 'latin1'), 'buffer');
 }
 
+/** SHA-256 of the values of a key: 32 bytes. */
+export function keyPartsHash(parts: readonly string[]): Buffer {
+  return textHash(JSON.stringify(parts));
+}
+
 /** SHA-256 of a text: 32 bytes. */
 export function textHash(text: string): Buffer {
   return hash('sha256', Buffer.from(text, 'utf8'), 'buffer');

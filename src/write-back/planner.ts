@@ -2,7 +2,7 @@ import { type ByteString, fromByteString, toByteString } from '../core/brands.js
 import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
-import { contentHash, idempotencyKey, textHash } from './idempotency-key.js';
+import { contentHash, idempotencyKey, keyPartsHash, textHash } from './idempotency-key.js';
 import { InputError } from './input-error.js';
 
 /** The fields that identify a calendar entry (docs/service-api.md#requests). */
@@ -69,7 +69,7 @@ export class BatchPlanner {
   survey(row: InputRow): void {
     if (this.#batch.resource === 'calendar-entries') {
       if (this.#identify(row).verdict !== null) return;
-      const pair = pairHash(pairOf(row));
+      const pair = keyPartsHash(pairOf(row));
       this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
     } else {
       this.#rows++;
@@ -129,7 +129,7 @@ export class BatchPlanner {
   }
 
   #superseded(pair: readonly [string, string]): Verdict | null {
-    const last = this.#lastOfPair.get(this.#lastOfPair.entry(pairHash(pair)));
+    const last = this.#lastOfPair.get(this.#lastOfPair.entry(keyPartsHash(pair)));
     if (last === this.#rows) return null;
     return { outcome: 'superseded', message: `row ${last} has the same source and sourceKey` };
   }
@@ -159,10 +159,6 @@ function pairOf(row: InputRow): [string, string] {
     });
   };
   return [part(PAIR[0]), part(PAIR[1])];
-}
-
-function pairHash(pair: readonly [string, string]): Buffer {
-  return textHash(JSON.stringify(pair));
 }
 
 function toBody(fields: readonly Field[]): string {

@@ -6,7 +6,7 @@ import { maskedColumns } from '../lake/rows/profile.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
-import { textHash } from './idempotency-key.js';
+import { keyPartsHash } from './idempotency-key.js';
 import { type InputColumn, isExport, sentNames } from './input-columns.js';
 import { InputError } from './input-error.js';
 import type { InputFacts } from './reading.js';
@@ -88,7 +88,7 @@ export class PublishedIds {
         parts.push(textOf(field) ?? fromByteString(field.json));
       }
       if (parts.length < this.#key.length) continue;
-      const entry = this.#lines.entry(idHash(parts));
+      const entry = this.#lines.entry(keyPartsHash(parts));
       if (this.#lines.get(entry) === 0) this.#lines.set(entry, 0, line);
     }
   }
@@ -102,7 +102,7 @@ export class PublishedIds {
     let found = 0;
     for await (const cells of readPublishedRows(this.#store, this.#published)) {
       const parts = indexes.map((index) => cells[META_COLUMNS.length + index] ?? '');
-      const entry = this.#lines.find(idHash(parts));
+      const entry = this.#lines.find(keyPartsHash(parts));
       if (entry === -1) continue;
       found++;
       first = Math.min(first, this.#lines.get(entry));
@@ -118,8 +118,4 @@ export class PublishedIds {
       },
     );
   }
-}
-
-function idHash(parts: readonly string[]): Buffer {
-  return textHash(JSON.stringify(parts));
 }

@@ -55,7 +55,8 @@ export class MirrorRequester {
   }
 
   /**
-   * Sends a request until its report arrives; the mirror recognizes a repeated request by its id. A failed run has a report, too. Send one request per resource at a time.
+   * Sends a request until its report arrives; the mirror recognizes a repeated request by its id. A failed run has a report,
+   * too. Send one request per resource at a time.
    *
    * @param name distinguishes the requests of one workflow; the same name is the same request
    * @param giveUpAfterMs the time limit of one run

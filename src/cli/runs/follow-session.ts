@@ -11,6 +11,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
+import { SILENT_MS } from '../../temporal/follow/follow-workflow.js';
 import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
 import { hasWorker } from '../../temporal/status/workers.js';
 import { workerLine } from '../progress/screen.js';
@@ -157,11 +158,8 @@ export function readWait({ timeout, wait }: WaitOptions): number | null {
   return ms;
 }
 
-/** A missing worker is reported after this time without an answer, in milliseconds. */
-const SILENT_MS = 10_000;
-
 /**
- * Reports after ten seconds without an answer that no worker polls, and later that one does.
+ * Reports after `SILENT_MS` without an answer that no worker polls, and later that one does.
  *
  * @returns `answered` records that a worker has answered
  */

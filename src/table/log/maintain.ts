@@ -97,8 +97,8 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
 }
 
 /**
- * Writes a checkpoint of the newest version, and the hint that names it. Two attempts write checkpoints of the same state. They differ at most in the removed files whose retention has ended,
- * so a late one does no harm.
+ * Writes a checkpoint of the newest version, and the hint that names it. Two attempts write checkpoints of the same state.
+ * They differ at most in the removed files whose retention has ended, so a late one does no harm.
  */
 export async function writeCheckpoint(at: TablePlace, state: TableState, since: number): Promise<void> {
   const actions = checkpointActions(state, since);

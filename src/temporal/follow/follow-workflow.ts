@@ -27,8 +27,8 @@ export interface FollowWorkflowOptions<View> extends AwaitOptions {
   readonly onView?: ((view: View) => void) | undefined;
 }
 
-/** A worker that has not answered a query for this long counts as absent. */
-const SILENT_MS = 10_000;
+/** A worker that has not answered for this long counts as absent, ms. */
+export const SILENT_MS = 10_000;
 
 /**
  * Waits for the end of a workflow, which it notices immediately, and reports the progress to `onView`. Aborting `signal` stops

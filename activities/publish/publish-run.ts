@@ -256,7 +256,7 @@ function namesOf(parts: readonly Pick<PublishedPart, 'key'>[]): string {
 }
 
 /** Writes the only part of a snapshot or change log without rows: a header, so that readers see the columns (docs/explanation/guarantees.md#header). */
-export async function headerOnlyPart(
+async function headerOnlyPart(
   store: ObjectStore,
   run: RunFile,
   plan: Pick<MergePlan, 'columns'>,

@@ -1,5 +1,23 @@
 import { readIsoTime } from './utc-time.js';
 
+/** JSON types, one bit each, so that the set of types of a column is one number. */
+export const JsonType = {
+  null: 1,
+  boolean: 2,
+  integer: 4,
+  number: 8,
+  string: 16,
+  object: 32,
+  array: 64,
+} as const;
+
+/** The names of the types in a set, in the order of their bits. */
+export function typeNames(bits: number): (keyof typeof JsonType)[] {
+  return TYPE_NAMES.filter((name) => (bits & JsonType[name]) !== 0);
+}
+
+const TYPE_NAMES = Object.keys(JsonType) as (keyof typeof JsonType)[];
+
 /**
  * What is known about all values of a column, in addition to their JSON types. A query engine can give a column an exact type only if
  * every value fits it (docs/reference/lake.md#manifests). Facts are only ever added, so merging two records keeps both.

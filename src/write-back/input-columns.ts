@@ -1,16 +1,10 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { InputReading } from '../core/contract/write-back.js';
 import { readIsoTime } from '../core/utc-time.js';
-import { Format } from '../core/value-facts.js';
+import { Format, typeNames } from '../core/value-facts.js';
 import { type Manifest, readManifest } from '../lake/documents/manifest.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import {
-  type Column,
-  columnName,
-  fieldOfColumn,
-  META_COLUMNS,
-  typeNames,
-} from '../lake/rows/data-columns.js';
+import { type Column, columnName, fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { InputError } from './input-error.js';

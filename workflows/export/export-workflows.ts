@@ -106,7 +106,7 @@ const MAX_SUMMARY_BYTES = 16_000;
  *
  * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
  */
-export async function requestRuns(
+async function requestRuns(
   { connection, resources: wanted, together }: Pick<ExportInput, 'connection' | 'resources' | 'together'>,
   spec: RequestSpec,
 ): Promise<ExportResult> {

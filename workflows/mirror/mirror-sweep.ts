@@ -21,7 +21,7 @@ const EVERY_MS = 20 * HOUR_MS;
  * How long after a purge a late request of a run from before the purge may still arrive at the store, ms. S3 rejects signatures
  * that are older than 15 minutes.
  */
-export const LATE_MS = HOUR_MS;
+const LATE_MS = HOUR_MS;
 
 /**
  * The sweep that the activity of a whole run makes; `null`: none is due. Plain increments sweep once a day, all other runs

@@ -1,19 +1,8 @@
 import { type ByteString, type Cells, fromByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { shownName } from '../../core/text-budget.js';
-import { type MutableFacts, noteNumber, noteString } from '../../core/value-facts.js';
+import { JsonType, type MutableFacts, noteNumber, noteString } from '../../core/value-facts.js';
 import type { JsonScanner } from '../../json/scanner.js';
-
-/** JSON types, one bit each, so that the set of types of a column is one number. */
-export const JsonType = {
-  null: 1,
-  boolean: 2,
-  integer: 4,
-  number: 8,
-  string: 16,
-  object: 32,
-  array: 64,
-} as const;
 
 /** The columns that records are read into. A new field name adds a column. */
 export interface FieldColumns {

@@ -26,7 +26,7 @@ export type UnknownPolicy = 'report' | 'resend' | 'skip';
  * nothing at all (`stop`). With `skip`, a key that was written with other cells stops the batch too. Default: `skip` with a
  * key column, otherwise `stop`.
  */
-export const WRITTEN_POLICIES = ['skip', 'again', 'stop'] as const;
+const WRITTEN_POLICIES = ['skip', 'again', 'stop'] as const;
 export type WrittenPolicy = (typeof WRITTEN_POLICIES)[number];
 
 /**

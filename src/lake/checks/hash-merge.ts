@@ -1,7 +1,8 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
-export const HASH_BYTES = 8;
+
+const HASH_BYTES = 8;
 
 /**
  * A growing list of 64-bit hashes of values. Two different values have the same hash with a probability of 1 in 2^64: among

@@ -7,7 +7,7 @@ import { logSource, type PublishedResource } from '../ddl/published-sources.js';
 import { jinja } from './file.js';
 
 /** Columns that the history model adds. A field of the same name gets an alias. */
-export const HISTORY_COLUMNS = ['valid_from', 'valid_to', 'is_current', 'is_deleted'] as const;
+const HISTORY_COLUMNS = ['valid_from', 'valid_to', 'is_current', 'is_deleted'] as const;
 
 /** A column of the change logs, and its name in the models. */
 export interface ModelColumn extends ViewColumn {

@@ -1,5 +1,5 @@
-import { Format } from '../../core/value-facts.js';
-import { type Column, typeNames } from '../rows/data-columns.js';
+import { Format, typeNames } from '../../core/value-facts.js';
+import type { Column } from '../rows/data-columns.js';
 
 /** The most specific type that holds all values of a column exactly. */
 export type Kind = { readonly type: 'text' } | TypedKind;

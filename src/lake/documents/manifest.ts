@@ -1,8 +1,9 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { parseStored } from '../../core/stored-json.js';
+import { typeNames } from '../../core/value-facts.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
-import { headerNames, META_COLUMNS, typeNames } from '../rows/data-columns.js';
+import { headerNames, META_COLUMNS } from '../rows/data-columns.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState, sha256Of } from './checksums.js';
 import type { PreviousRun, StoredManifest, StoredPart } from './document-schemas.js';

@@ -261,7 +261,7 @@ export async function* readKnownRuns(
  *
  * @param read the manifest of a run; `null` if it is lost
  */
-export async function oldestOf<T>(
+async function oldestOf<T>(
   { previousRuns }: Pick<ListedRun, 'previousRuns'>,
   read: (runId: RunId) => Promise<T | null>,
 ): Promise<T | null> {

@@ -2,16 +2,20 @@ import { type ByteString, fromByteString, toByteString } from '../../core/brands
 import { ConfigurationError } from '../../core/errors.js';
 import type { CsvSettings } from '../../core/settings.js';
 import { shownName } from '../../core/text-budget.js';
-import { addFacts, Format, type MutableFacts, noFacts, type ValueFacts } from '../../core/value-facts.js';
+import {
+  addFacts,
+  Format,
+  JsonType,
+  type MutableFacts,
+  noFacts,
+  typeNames,
+  type ValueFacts,
+} from '../../core/value-facts.js';
 import { writeRows } from './csv.js';
 import { escapeLineBreaks } from './escaping.js';
 
 /** The metadata columns at the start of every row, in order (docs/explanation/guarantees.md#header). */
 export const META_COLUMNS = ['_run_id', '_synced_at', '_deleted_at'] as const;
-
-/** JSON types, in the order of their bits in `Column.types`. */
-const TYPE_NAMES = ['null', 'boolean', 'integer', 'number', 'string', 'object', 'array'] as const;
-type TypeName = (typeof TYPE_NAMES)[number];
 
 /** A data column, as recorded in the manifest. */
 export interface Column {
@@ -21,14 +25,6 @@ export interface Column {
   readonly types: number;
   /** What is known about the values of all runs. */
   readonly values: ValueFacts;
-}
-
-export function typeNames(bits: number): TypeName[] {
-  return TYPE_NAMES.filter((_, bit) => (bits & (1 << bit)) !== 0);
-}
-
-export function typeBits(names: readonly string[]): number {
-  return TYPE_NAMES.reduce((bits, name, bit) => (names.includes(name) ? bits | (1 << bit) : bits), 0);
 }
 
 /**
@@ -162,8 +158,8 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
       continue;
     }
     // The first value after only nulls sets the type of a column. It does not change it.
-    const had = known.types & ~NULL_BIT;
-    const added = types & ~known.types & ~NULL_BIT;
+    const had = known.types & ~JsonType.null;
+    const added = types & ~known.types & ~JsonType.null;
     if (had !== 0 && added !== 0) {
       changes.push(
         `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
@@ -177,8 +173,6 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
 export function isSchemaChange(warning: string): boolean {
   return /^new column "|^".*" was .* and is now also /s.test(warning);
 }
-
-const NULL_BIT = 1;
 
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;
 

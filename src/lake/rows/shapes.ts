@@ -1,7 +1,8 @@
 import type { UtcSeconds } from '../../core/brands.js';
 import { maskOf, nameAndAncestors, selectionOf } from '../../core/column-selection.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
-import { type Column, columnName, typeNames } from './data-columns.js';
+import { typeNames } from '../../core/value-facts.js';
+import { type Column, columnName } from './data-columns.js';
 import type { Profile } from './profile.js';
 
 /**

@@ -1,4 +1,4 @@
-import { typeNames } from '../../lake/rows/data-columns.js';
+import { typeNames } from '../../core/value-facts.js';
 import { MAX_DIGITS, readDate, readNumber, readTimestamp } from './read-values.js';
 
 /** A type of Delta, by its name in the schema. `empty`: no value is known yet; the schema then says `string`. */

@@ -11,7 +11,7 @@ export type AppliedWatcher = CreatedOrUpdated['outcome'] | 'deleted' | 'none';
 const MAX_INTERVAL_MS = 30 * MINUTE_MS;
 
 /** How often the watcher of a connection looks, in ms; `null`: no target needs one (docs/how-to/alerts.md#the-watcher). */
-export function watchInterval({ notify }: Pick<ConnectionSettings, 'notify'>): number | null {
+function watchInterval({ notify }: Pick<ConnectionSettings, 'notify'>): number | null {
   const maxAges = notify.flatMap(({ maxAgeMs }) => maxAgeMs ?? []);
   if (maxAges.length === 0 && !notify.some(({ on }) => on.includes('behind'))) return null;
   return Math.max(MINUTE_MS, Math.min(MAX_INTERVAL_MS, Math.floor(Math.min(...maxAges) / 4)));

@@ -25,8 +25,9 @@ import {
 import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { encodePointer } from '../../../src/lake/documents/pointer.js';
-import { type Column, META_COLUMNS, typeBits } from '../../../src/lake/rows/data-columns.js';
+import { type Column, META_COLUMNS } from '../../../src/lake/rows/data-columns.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { typeBits } from '../../support/column-types.js';
 import { type PublishOptions, publishRun } from './published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;

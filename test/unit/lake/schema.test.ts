@@ -1,17 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Format, noFacts, noteString } from '../../../src/core/value-facts.js';
+import { Format, noFacts, noteString, typeNames } from '../../../src/core/value-facts.js';
 import {
   ColumnSet,
   columnName,
   headerCells,
   headerNames,
   headerRow,
-  typeBits,
-  typeNames,
   withText,
 } from '../../../src/lake/rows/data-columns.js';
 import { isWanted } from '../../../src/lake/rows/profile.js';
+import { typeBits } from '../../support/column-types.js';
 import { bytes, profileOf } from './data-plane.js';
 
 describe('A column set', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import type { ColumnSettings, CsvSettings } from '../../../src/core/settings.js';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
+import type { Column } from '../../../src/lake/rows/data-columns.js';
 import {
   columnsWithMasks,
   nextShapes,
@@ -12,6 +12,7 @@ import {
   shapeAt,
   shapeOf,
 } from '../../../src/lake/rows/shapes.js';
+import { typeBits } from '../../support/column-types.js';
 import { profileOf } from './data-plane.js';
 
 type Settings = Partial<ColumnSettings> & Partial<Pick<CsvSettings, 'nested' | 'separator'>>;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import {
   joinTypes,
   startType,
@@ -8,6 +7,7 @@ import {
   valueClass,
 } from '../../../src/table/rules/column-type.js';
 import { encoderOf } from '../../../src/table/rules/encode.js';
+import { typeBits } from '../../support/column-types.js';
 
 const typeOf = (kind: ValueClass, ...cells: string[]) => typeOfValues(kind, cells);
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../src/core/value-facts.js';
-import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import {
   decodeSchema,
   encodeSchema,
   nextColumns,
   sameTypes,
 } from '../../../src/table/rules/table-columns.js';
+import { typeBits } from '../../support/column-types.js';
 
 const column = (name: string, ...types: string[]) => ({ name, types: typeBits(types), values: noFacts() });
 const byName = (columns: ReturnType<typeof nextColumns>) =>

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import type { Manifest } from '../../../src/lake/documents/manifest.js';
-import { typeBits } from '../../../src/lake/rows/data-columns.js';
 import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
 import { dataFileName, tableKeys } from '../../../src/table/log/paths.js';
@@ -10,6 +9,7 @@ import { TableState } from '../../../src/table/log/table-state.js';
 import { parquetLibrary } from '../../../src/table/parquet/library.js';
 import { PartConverter } from '../../../src/table/parquet/part-converter.js';
 import { type FixedTypes, nextColumns } from '../../../src/table/rules/table-columns.js';
+import { typeBits } from '../../support/column-types.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 

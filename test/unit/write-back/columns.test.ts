@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toByteString } from '../../../src/core/brands.js';
-import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
+import type { Column } from '../../../src/lake/rows/data-columns.js';
 import { inputColumns, unpublishedColumns } from '../../../src/write-back/input-columns.js';
+import { typeBits } from '../../support/column-types.js';
 
 const column = (name: string): Column => ({ name, types: typeBits(['string']) }) as Column;
 const columnsOf = (header: string[], published: readonly Column[] = []) =>

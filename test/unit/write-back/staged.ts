@@ -6,7 +6,7 @@ import type { RunId } from '../../../src/core/brands.js';
 import type { WritableResource } from '../../../src/core/contract/write-back.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
 import { Format, noFacts } from '../../../src/core/value-facts.js';
-import { type Column, typeBits } from '../../../src/lake/rows/data-columns.js';
+import type { Column } from '../../../src/lake/rows/data-columns.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import {
   type CheckedInput,
@@ -15,6 +15,7 @@ import {
 } from '../../../src/write-back/check-write-back.js';
 import { InputError } from '../../../src/write-back/input-error.js';
 import { BatchPlanner, type PlannedRow } from '../../../src/write-back/planner.js';
+import { typeBits } from '../../support/column-types.js';
 import { publishRun } from '../lake/published.js';
 
 /** A lake in a folder, and the check of files against it as the command does it. */

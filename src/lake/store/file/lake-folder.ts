@@ -99,7 +99,7 @@ export function isTemporaryName(name: string): boolean {
 }
 
 /** Whether a name is reserved: no key may have it, and no listing includes it. */
-export function isReservedName(name: string): boolean {
+function isReservedName(name: string): boolean {
   return TEMPORARY.test(name) || LOCK.test(name);
 }
 

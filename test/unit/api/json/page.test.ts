@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BrokenPromiseError } from '../../../../src/api/errors.js';
 import { readListPage } from '../../../../src/api/json/page.js';
-import { JsonType } from '../../../../src/api/json/record.js';
 import { ReportedError } from '../../../../src/api/service-message.js';
 import { toByteString } from '../../../../src/core/brands.js';
+import { JsonType } from '../../../../src/core/value-facts.js';
 import {
   AllColumns,
   anyGaps,

@@ -4,7 +4,8 @@ import type { ObjectKey, RunId, UtcSeconds } from '../../../../src/core/brands.j
 import { type DbtProjectInput, dbtProject } from '../../../../src/lake/dbt/project.js';
 import type { PublishedResource } from '../../../../src/lake/ddl/published-sources.js';
 import type { Manifest } from '../../../../src/lake/documents/manifest.js';
-import { type Column, typeBits } from '../../../../src/lake/rows/data-columns.js';
+import type { Column } from '../../../../src/lake/rows/data-columns.js';
+import { typeBits } from '../../../support/column-types.js';
 import { WRITER } from '../../../support/writer.js';
 import { CSV } from '../published.js';
 

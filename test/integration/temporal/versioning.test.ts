@@ -33,6 +33,18 @@ describe('worker deployment versioning', () => {
     });
   }
 
+  /** A worker that is still starting would hold up a reading that is held, whose request ends after a minute. */
+  function hasPolled(buildId: string): Promise<void> {
+    const { client, namespace } = stack.temporal;
+    const deploymentVersion = { deploymentName: stack.connection, buildId };
+    const isKnown = () =>
+      client.workflowService.describeWorkerDeploymentVersion({ namespace, deploymentVersion }).then(
+        () => true,
+        () => false,
+      );
+    return until(isKnown, `build ${buildId} has polled`);
+  }
+
   async function versionOf(workflowId: string) {
     const { raw } = await stack.temporal.client.workflow.getHandle(workflowId).describe();
     const { behavior, deploymentVersion } = raw.workflowExecutionInfo?.versioningInfo ?? {};
@@ -61,6 +73,8 @@ describe('worker deployment versioning', () => {
     expect((await stack.export()).outcome).toBe('published');
     await expectVersion(mirrorId, { behavior: AUTO_UPGRADE, buildId: '1' });
 
+    const second = await build('2');
+    await hasPolled('2');
     // An export that is in the middle of its reading when build 2 becomes current.
     const held = holdAnswer(stack.simulator, { resource: 'projects', page: 1 });
     const workflowId = await startExport(
@@ -69,7 +83,6 @@ describe('worker deployment versioning', () => {
       { taskQueue: stack.taskQueue },
     );
     await until(held.isThere, 'the second export reads');
-    const second = await build('2');
     await makeCurrent('2');
     held.release();
     const result = await stack.temporal.client.workflow.getHandle(workflowId).result();

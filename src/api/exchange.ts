@@ -70,7 +70,9 @@ export async function exchange(
   if (body.bytes === 0 && !endIsMarked(head)) {
     throw new BodyError('truncated', 'The body is empty and its end is not marked.');
   }
-  return { kind: 'success', ...head, serviceDate, body };
+  // A response from a cache is as old as `Age` says, in seconds, and some caches give it a new `Date`.
+  const age = /^\d{1,9}$/.exec(headerOf(headers, 'age') ?? '0')?.[0] ?? '0';
+  return { kind: 'success', ...head, serviceDate: serviceDate && serviceDate - 1000 * Number(age), body };
 }
 
 /** Whether the end of a body is marked (RFC 9112 6.3). If not, a truncated body looks the same as a complete one. */

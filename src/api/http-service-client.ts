@@ -181,7 +181,7 @@ type Target = Pick<Operation, 'origin' | 'path' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
   const { resource, signal, onWait } = request;
-  return { ...target, method: 'GET', resource, signal, onWait };
+  return { ...target, method: 'GET', headers: { 'cache-control': 'no-cache' }, resource, signal, onWait };
 }
 
 function unsendableError({ resource }: { readonly resource: string }, cause: UnsendableError): RejectedError {

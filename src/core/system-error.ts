@@ -110,15 +110,21 @@ function meaningOf(error: unknown): readonly [string, string] | null {
   return Object.hasOwn(MEANINGS, code) ? MEANINGS[code]! : null;
 }
 
+const FOLDER_TRIES = 20;
+
 /**
- * Creates a folder and those above it. On a read-only file system, Node reports ENOENT instead of EROFS
- * (nodejs/node#47098); this throws the real error.
+ * Creates a folder and those above it, even if another call removes some of them at the same time: Node then reports ENOENT
+ * or ENOTDIR. On a read-only file system, Node reports ENOENT instead of EROFS (nodejs/node#47098); this throws the real error.
  */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) });
-  } catch (error) {
-    throw realCause(path, error);
+  for (let tries = 1; ; tries++) {
+    try {
+      await mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) });
+      return;
+    } catch (error) {
+      const mayBeRace = systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR';
+      if (!mayBeRace || tries === FOLDER_TRIES) throw realCause(path, error);
+    }
   }
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
-import { systemCause, toSystemError } from '../../../src/core/system-error.js';
+import { makeFolder, systemCause, toSystemError } from '../../../src/core/system-error.js';
 
 let folder: string;
 beforeAll(() => {
@@ -117,5 +117,27 @@ describe('an error of the system', () => {
     expect(toSystemError(null)).toBeNull();
     expect(failureOf(new TypeError('x'), {}).message).toContain('Unexpected error');
     expect(systemCause(new Error('as it is'))).toBe('as it is');
+  });
+});
+
+describe('a folder', () => {
+  it('is created although others remove it and those above it at the same time', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'worktrack-folder-'));
+    const folders = ['a/b/c', 'a/b', 'a'].map((path) => join(root, path));
+    let isDone = false;
+    const remove = async (): Promise<void> => {
+      while (!isDone) for (const folder of folders) await rmdir(folder).catch(() => {});
+    };
+    const create = async (): Promise<void> => {
+      for (let n = 0; n < 500; n++) await makeFolder(folders[0]!);
+    };
+    const removing = [remove(), remove()];
+    try {
+      await Promise.all([create(), create()]);
+    } finally {
+      isDone = true;
+      await Promise.all(removing);
+      rmSync(root, { recursive: true, force: true });
+    }
   });
 });

@@ -68,14 +68,14 @@ export const DELETE_CASES: readonly OddCase[] = [
     odd: ['lists-become-empty'],
     title: 'with 20 rows or fewer',
     simulator: { counts: { tasks: 15 } },
-    yaml: '    sync: { pageSize: 10, reconcileEvery: 1s }\n',
+    yaml: '    sync: { pageSize: 10, reconcileEvery: 1ms }\n',
     change: () => {},
     runs: [{}, { rows: 15, warns: /deletes: the list is empty, but 15 rows/ }, { rows: 15 }],
   },
   {
     odd: ['lists-become-empty'],
     title: 'with more than 20 rows',
-    yaml: '    sync: { pageSize: 10, reconcileEvery: 1s }\n',
+    yaml: '    sync: { pageSize: 10, reconcileEvery: 1ms }\n',
     change: () => {},
     runs: [
       {},

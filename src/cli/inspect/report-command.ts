@@ -19,7 +19,7 @@ import {
 } from '../../report/index.js';
 import { readTemporalRuns } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
-import { readDurationOption, runIdOption, type SeveralOptions } from '../shared/command-options.js';
+import { durationOption, runIdOption, type SeveralOptions } from '../shared/command-options.js';
 import { withOptionalTemporal } from '../shared/context.js';
 import { chooseConnections, eachConnection, readSettings } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
@@ -39,7 +39,7 @@ interface ReportOptions extends SeveralOptions {
  */
 export async function runReport(options: ReportOptions): Promise<ExitCode> {
   const runId = options.run === undefined ? null : runIdOption('--run', options.run);
-  const maxAgeMs = readDurationOption('--max-age', options.maxAge, '26h or 8d');
+  const maxAgeMs = durationOption('--max-age', options.maxAge, '26h or 8d');
   const settings = readSettings(options);
   // With the resources that are on the page.
   const chosen = chooseConnections(settings, options).map((connection): ConnectionSettings => {

@@ -4,7 +4,7 @@ import { STATE_NAMES, worstOf } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import { EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
-import { readDurationOption, type SeveralOptions } from '../shared/command-options.js';
+import { durationOption, type SeveralOptions } from '../shared/command-options.js';
 import { withOptionalTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
@@ -43,7 +43,7 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   const chosen = selectConnections(settings, options);
   // A wrong name fails before anything is read.
   for (const connection of chosen) selectResources(connection, options.resource);
-  const maxAgeMs = readDurationOption('--max-age', options.maxAge, '26h or 8d');
+  const maxAgeMs = durationOption('--max-age', options.maxAge, '26h or 8d');
   return withOptionalTemporal(options, 'Showing latest.json.', async (temporal) => {
     const readStatus = await openStatus(temporal, settings.source, maxAgeMs, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>

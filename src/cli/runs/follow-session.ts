@@ -16,7 +16,7 @@ import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
 import { hasWorker } from '../../temporal/status/workers.js';
 import { workerLine } from '../progress/screen.js';
 import { DetachedError, UsageError } from '../shared/choose-exit-code.js';
-import { reachTimeoutMs, readDurationOption } from '../shared/command-options.js';
+import { durationOption, reachTimeoutMs } from '../shared/command-options.js';
 import { listenForInterrupts } from '../shared/interrupt.js';
 import { output } from '../shared/output.js';
 
@@ -153,7 +153,7 @@ export interface WaitOptions {
 export function readWait({ timeout, wait }: WaitOptions): number | null {
   if (timeout === undefined) return null;
   if (wait === false) throw new UsageError('--timeout and --no-wait exclude each other');
-  const ms = readDurationOption('--timeout', timeout, '30m or 2h');
+  const ms = durationOption('--timeout', timeout, '30m or 2h');
   if (ms > MAX_WAIT_MS) throw new UsageError('--timeout must be at most 24d');
   return ms;
 }

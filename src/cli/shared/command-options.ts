@@ -57,7 +57,7 @@ export function parsed<T>(option: string, text: string, parse: (text: string) =>
 }
 
 /** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
-export function readDurationOption(option: string, text: string, example: string): number {
+export function durationOption(option: string, text: string, example: string): number {
   try {
     const ms = parseDuration(text);
     if (ms > 0) return ms;

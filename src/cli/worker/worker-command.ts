@@ -20,11 +20,11 @@ import {
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import {
+  durationOption,
   type GlobalOptions,
   parsed,
   positive,
   reachTimeoutMs,
-  readDurationOption,
 } from '../shared/command-options.js';
 import { readDataConverter, readTraces, temporalTarget, toUserError } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
@@ -60,7 +60,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       parsed('--max-activity-memory', text, parseBytes),
     ),
     maxCachedWorkflows: given(maxCachedWorkflows, (text) => positive('--max-cached-workflows', text)),
-    giveUpAfterMs: given(giveUpAfter, (text) => readDurationOption('--give-up-after', text, '10m or 1h')),
+    giveUpAfterMs: given(giveUpAfter, (text) => durationOption('--give-up-after', text, '10m or 1h')),
   };
   const listen = given(at, readHealth);
   const metrics = given(options.metrics, (text) => parsed('--metrics', text, metricsAddress));

@@ -90,7 +90,7 @@ function converted<Found, T>(value: Found, read: (value: Found) => T, context: z
  * A problem that a refinement found, at a path within its value. Unlike a text alone, it does not keep zod from checking
  * the rest: all problems are reported together.
  */
-export function refinementProblem(message: string, ...path: (string | number)[]) {
+export function issueAt(message: string, ...path: (string | number)[]) {
   return { code: 'custom', message, path } as const;
 }
 

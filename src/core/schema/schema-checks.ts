@@ -6,8 +6,8 @@ import {
   duration,
   fieldName,
   fieldNames,
+  issueAt,
   parsedValue,
-  refinementProblem,
   section,
   wholeNumber,
 } from './building-blocks.js';
@@ -68,7 +68,7 @@ const change = section({
   .partial()
   .superRefine((limits, context) => {
     if (limits.max === undefined && limits.new === undefined && limits.gone === undefined)
-      context.addIssue(refinementProblem('has no limit; allowed: at least one of max, new, gone'));
+      context.addIssue(issueAt('has no limit; allowed: at least one of max, new, gone'));
   });
 
 const value = z
@@ -88,9 +88,7 @@ const oneOf = perField(
     .superRefine((values, context) => {
       for (const [at, one] of values.entries())
         if (typeof one === 'number' && Number.isInteger(one) && !Number.isSafeInteger(one))
-          context.addIssue(
-            refinementProblem('found a number with more digits than are exact; put it in quotes', at),
-          );
+          context.addIssue(issueAt('found a number with more digits than are exact; put it in quotes', at));
     }),
   'a map from field names to lists of values, such as { status: [open, closed] }',
 );
@@ -130,15 +128,11 @@ const check = section({
     if (found.length === 1) {
       const { change: limits, of } = parsed;
       if (of === 'run' && (limits?.new !== undefined || limits?.gone !== undefined))
-        context.addIssue(
-          refinementProblem('found new or gone with `of: run`; allowed with `of: run`: max and over'),
-        );
+        context.addIssue(issueAt('found new or gone with `of: run`; allowed with `of: run`: max and over'));
       return;
     }
     const what = found.length === 0 ? 'has no check' : `has ${found.length} checks: ${found.join(', ')}`;
-    context.addIssue(
-      refinementProblem(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`),
-    );
+    context.addIssue(issueAt(`${what}; allowed: one of ${KINDS.join(', ')} in each item of the list`));
   });
 
 /** `checks` of a resource: a flat list, one check for each field. */
@@ -150,16 +144,14 @@ export const checks = z
   .superRefine((all, context) => {
     if (all.length > MAX_CHECKS)
       context.addIssue(
-        refinementProblem(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`),
+        issueAt(`found ${all.length} checks, one for each field; allowed: up to ${MAX_CHECKS}`),
       );
     const seen = new Set<string>();
     for (const one of all) {
       const name = `${one.kind}${'field' in one ? `(${one.field})` : ''}`;
       if (seen.has(`${one.of} ${name}`))
         context.addIssue(
-          refinementProblem(
-            `found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`,
-          ),
+          issueAt(`found ${name} twice for the same rows (\`of: ${one.of}\`); allowed: each check once`),
         );
       seen.add(`${one.of} ${name}`);
     }
@@ -205,10 +197,10 @@ function bounds<Bound extends z.ZodType<number | string>>(bound: Bound, least: s
     max: bound.optional().describe(most),
   }).superRefine(({ min, max }, context) => {
     if (min === undefined && max === undefined)
-      context.addIssue(refinementProblem('has neither min nor max; allowed: at least one'));
+      context.addIssue(issueAt('has neither min nor max; allowed: at least one'));
     if (min !== undefined && max !== undefined && compareWith(`${min}`, decimalLimit(`${max}`))! > 0)
       context.addIssue(
-        refinementProblem(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
+        issueAt(`found min ${min} and max ${max}; allowed: a min that is not greater than max`),
       );
   });
 }
@@ -219,6 +211,6 @@ function perField<Value extends z.ZodType>(each: Value, allowed: string) {
     .record(z.string(), each, { error: ({ input }) => invalidValue(input, allowed) })
     .superRefine((found, context) => {
       if (Object.keys(found).length === 0)
-        context.addIssue(refinementProblem(`found an empty map; allowed: ${allowed}`));
+        context.addIssue(issueAt(`found an empty map; allowed: ${allowed}`));
     });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, flag, formed, parsedValue, refinementProblem, section } from './building-blocks.js';
+import { choice, flag, formed, issueAt, parsedValue, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 /** Storage classes of S3 whose objects can be read immediately. */
@@ -52,7 +52,7 @@ const tags = z
   .superRefine((found, context) => {
     const entries = Object.entries(found);
     if (entries.length > MAX_TAGS)
-      context.addIssue(refinementProblem(`found ${entries.length} tags; allowed: at most ${MAX_TAGS}`));
+      context.addIssue(issueAt(`found ${entries.length} tags; allowed: at most ${MAX_TAGS}`));
     for (const [name, value] of entries) {
       const isValid =
         name !== '' &&
@@ -65,7 +65,7 @@ const tags = z
       const message =
         `is not a tag of S3; allowed: a name of 1 to ${MAX_TAG_NAME} characters that does not begin with aws:, and a value of ` +
         `at most ${MAX_TAG_VALUE}, each of letters, digits, spaces and _ . : / = + - @`;
-      context.addIssue(refinementProblem(message, name));
+      context.addIssue(issueAt(message, name));
     }
   });
 

@@ -3,14 +3,7 @@ import { z } from 'zod';
 import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from '../alerts/index.js';
 import { MINUTE_MS } from '../duration.js';
 import { notifyUrlProblem } from '../notify-url.js';
-import {
-  choice,
-  duration,
-  parsedValue,
-  refinementProblem,
-  section,
-  withoutPrototype,
-} from './building-blocks.js';
+import { choice, duration, issueAt, parsedValue, section, withoutPrototype } from './building-blocks.js';
 import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, type SecretRef, secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
 
@@ -44,7 +37,7 @@ const headers = z
       const valid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name);
       if (valid && !RESERVED.includes(name.toLowerCase())) continue;
       const message = `${invalidValue(name, 'HTTP header names')} such as Authorization, except ${RESERVED.join(', ')}`;
-      context.addIssue(refinementProblem(message, name));
+      context.addIssue(issueAt(message, name));
     }
   });
 
@@ -79,7 +72,7 @@ const keys = section({
       'For `stale`: largest age of a checkpoint. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none while the Schedule is paused or missing.',
     ),
 }).superRefine(({ format, url: address, key, on, maxAge }, context) => {
-  const add = (path: string, message: string): void => context.addIssue(refinementProblem(message, path));
+  const add = (path: string, message: string): void => context.addIssue(issueAt(message, path));
   if (format === 'pagerduty' && key === undefined) add('key', `is missing; allowed: ${SECRET_ALLOWED}`);
   if (format !== 'pagerduty' && key !== undefined)
     add('key', 'found a key, which only `format: pagerduty` has; allowed: `headers` for other secrets');

@@ -123,18 +123,19 @@ export class Refusals {
     const { send, idle, failures, halt } = this.#actions;
     const { deps, fruitless } = this.#options;
     await idle();
-    // While the service is down, each of them is one more row in doubt.
-    const maxFailed = Math.max(1, Math.floor(MAX_PROBES / (1 + fruitless)));
+    // While the service is down, each of them is one more row in doubt. A service that refuses rows is not down.
+    const maxFailed = (): number =>
+      this.#held.size >= MAX_IN_A_ROW ? MAX_PROBES : Math.max(1, Math.floor(MAX_PROBES / (1 + fruitless)));
     const offset = failures() > 0 ? Math.random() : 0;
     let [refused, failed] = [0, 0];
-    for (let probe = 0; refused < MAX_PROBES && failed < maxFailed && this.#isStuck(); probe++) {
+    for (let probe = 0; refused < MAX_PROBES && failed < maxFailed() && this.#isStuck(); probe++) {
       if (!this.limited.mayTakeNew(deps.now())) break;
       const [heldBefore, failedBefore] = [this.#held.size, failures()];
       const task = await this.#feed.takeAt(((probe + 0.5) / MAX_PROBES + offset) % 1);
       if (task === null) return;
       this.limited.tookNew(deps.now());
       await send(task);
-      if (this.#held.size > heldBefore) refused++;
+      if (this.#held.size > heldBefore) [refused, failed] = [refused + 1, 0];
       if (failures() > failedBefore) failed++;
     }
     if (refused === MAX_PROBES) this.#refuse();

@@ -1,14 +1,17 @@
 import { Context } from '@temporalio/activity';
+import { RETRY } from '../../src/core/contract/activity-table.js';
 import type { SendHeartbeat, SendRowsInput, SentRows } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { attemptToken, HEARTBEAT_MS, temporalClock } from '../shared/activity-context.js';
 import type { ActivityDeps } from '../shared/deps.js';
-import { toFailure } from '../shared/failures.js';
+import { finalFailure, toFailure } from '../shared/failures.js';
 import { finalIfLate } from '../shared/run-failures.js';
 import { SendAttempt } from './send-attempt.js';
 import { readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
+/** Attempts that a call has even if its time has ended: perhaps everything stood still. */
+const MIN_ATTEMPTS = 3;
 
 /**
  * Sends the rows of a plan that have no outcome yet. It reads the progress of earlier attempts from the lake and not from
@@ -24,8 +27,15 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
   // Of the attempt that this one replaces.
   const beat = info.heartbeatDetails as SendHeartbeat | undefined;
   let run: SendAttempt | null = null;
-  const timer = setInterval(() => context.heartbeat(run?.progress), HEARTBEAT_MS);
+  const timer = setInterval(() => context.heartbeat(run?.progress ?? beat), HEARTBEAT_MS);
   try {
+    // `finalIfLate` would have ended a failed attempt, so a worker was lost. This one's wait for a worker does not count.
+    const ageMs = info.currentAttemptScheduledTimestampMs - info.scheduledTimestampMs;
+    if (info.attempt > MIN_ATTEMPTS && ageMs > giveUpAfterMs + RETRY.maximumInterval)
+      throw finalFailure(
+        'Transient',
+        `gave up: ${input.resource}: workers that sent rows were lost again and again. See their logs for the cause, and run the same command again.`,
+      );
     const plan = await readPlan(connection.store, input.plan);
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);

@@ -119,8 +119,12 @@ describe('rows that always fail', () => {
       turn: new Turn('time-entries', null),
       ...{ token: `t${number}`, endBefore: now() + HOUR_MS, limitedSince: null, fruitless },
     });
-    const done = await run.sendAll().catch(() => false);
-    return { done: done && !isKilled(), fruitless: isKilled() ? fruitless : run.progress.fruitless };
+    let error: unknown = null;
+    const done = await run.sendAll().catch((thrown: unknown) => {
+      error = thrown;
+      return false;
+    });
+    return { done: done && !isKilled(), fruitless: isKilled() ? fruitless : run.progress.fruitless, error };
   }
 
   async function outcomes(): Promise<(string | undefined)[]> {
@@ -263,4 +267,24 @@ describe('rows that always fail', () => {
     expect((await outcomes()).every((outcome) => outcome === 'created')).toBe(true);
     expect(service.records.length).toBe(2_000);
   });
+
+  it.each([0, 5, 30])(
+    'do not hide that the service refuses every other row (%i attempts without an outcome before)',
+    async (fruitless) => {
+      await plan(400, 50);
+      const order: unknown[] = [];
+      service.respond = ({ body }) => {
+        if (!order.includes(body.n)) order.push(body.n);
+        const isBroken = order.indexOf(body.n) % 2 === 1;
+        return { status: isBroken ? 500 : 401, body: '{"message":"It is refused."}' };
+      };
+      const { error } = await attempt(1, fruitless);
+      expect(error).toMatchObject({ type: 'Refused', nonRetryable: true });
+      // Eight refused rows and twelve in the sample, as many broken ones, and those in flight.
+      expect(order.length).toBeLessThanOrEqual(2 * (8 + 12 + CONCURRENCY));
+      const refused = order.filter((_, place) => place % 2 === 0);
+      const found = await outcomes();
+      for (const n of refused) expect(found[(n as number) - 1], `row ${n}`).toBeUndefined();
+    },
+  );
 });

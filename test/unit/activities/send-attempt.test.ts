@@ -175,8 +175,12 @@ describe('an attempt at sending rows', () => {
     expect(await outcomes()).toEqual(['created']);
   });
 
-  /** An attempt of the activity, whose first one was scheduled so long ago, ms. */
-  async function attemptAfter(ageMs: number, giveUpAfterMs: number): Promise<unknown> {
+  /** An attempt of the activity, whose first one was scheduled so long ago, ms. @param number of the attempt, from 1 */
+  async function attemptAfter(
+    ageMs: number,
+    giveUpAfterMs: number,
+    number = ageMs === 0 ? 1 : 2,
+  ): Promise<unknown> {
     const { connection, deps, input } = await optionsOf(store);
     const settings = { ...connection.settings, retries: { giveUpAfterMs } };
     const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
@@ -184,9 +188,44 @@ describe('an attempt at sending rows', () => {
     const all = { ...deps, meter, draining: () => false, connection: () => own } as ActivityDeps;
     const now = Date.now();
     const times = { scheduledTimestampMs: now - ageMs, currentAttemptScheduledTimestampMs: now };
-    const env = new MockActivityEnvironment({ attempt: ageMs === 0 ? 1 : 2, ...times });
+    const env = new MockActivityEnvironment({ attempt: number, ...times });
     return env.run(() => sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }));
   }
+
+  it('gives up if workers are lost again and again for longer than its time, so that the lock is released', async () => {
+    await plan(40, 10);
+    const lost = attemptAfter(HOUR_MS + 2 * MINUTE_MS, HOUR_MS, 4);
+    await expect(lost).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: true },
+      message: expect.stringMatching(/^gave up: time-entries: workers that sent rows were lost/),
+    });
+    expect(service.writes).toEqual([]);
+    expect(await outcomes()).toEqual(new Array(40).fill(undefined));
+    // The last attempt that a failure may ask for begins up to a minute after that time.
+    expect(await attemptAfter(HOUR_MS + MINUTE_MS / 2, HOUR_MS, 90)).toMatchObject({ done: true, rows: 40 });
+  });
+
+  it('passes on what it knows of earlier attempts even if it cannot read its plan', async () => {
+    await plan(1, 10);
+    const { connection, deps, input } = await optionsOf(store);
+    const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
+    const slow = new Proxy(store, {
+      get: (target, name: keyof ObjectStore) =>
+        name === 'read'
+          ? () => beaten.then(() => Promise.reject(new Error('The store is not available.')))
+          : target[name],
+    });
+    const own = { ...connection, store: slow };
+    const all = { ...deps, meter, draining: () => false, connection: () => own } as ActivityDeps;
+    const before = {
+      ...{ rows: 7, waitingUntil: null, limitedSince: 5, fruitless: 3 },
+    } satisfies SendHeartbeat;
+    const env = new MockActivityEnvironment({ attempt: 2, heartbeatDetails: before });
+    const beaten = new Promise<unknown>((resolve) => env.on('heartbeat', resolve));
+    const given = { ...input, plan: PLAN, turn: null, limitedSince: null };
+    await expect(env.run(() => sendRows(all, given))).rejects.toThrow('The store is not available.');
+    expect(await beaten).toEqual(before);
+  });
 
   it('sends its rows however long it has waited for a worker', async () => {
     await plan(40, 10);

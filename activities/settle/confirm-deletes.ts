@@ -18,6 +18,9 @@ const MAX_ROUNDS = 3;
 /** Records of the list that are requested until one is found: each may have been deleted since it was listed. */
 const MAX_CONTROLS = 3;
 
+/** Servers and proxies answer 404 to a path with one of these signs, although it is encoded, or look for another record. */
+const SIGNS = /[/\\%]/g;
+
 /** The progress of an attempt that did not finish. The next attempt continues from it. */
 interface Progress {
   readonly gone: readonly SortKey[];
@@ -58,7 +61,10 @@ export async function confirmDeletes(
     const request = { resource: resource.name, path: resource.path, id, signal };
     return askById(client, request, resource.key[0]!);
   };
-  const listed = listedRecords(await readStages(staging, input.stage));
+  const signsIn = (key: SortKey): string =>
+    [...new Set(idOf(key, resource.csv).match(SIGNS))].sort().join('');
+  const stages = await readStages(staging, input.stage);
+  const listed = listedRecords(stages);
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };
   if (control instanceof TransientError) {
@@ -110,17 +116,30 @@ export async function confirmDeletes(
   if (!works) return finish([], { unproven: 0, works });
   return finish(gone, { unproven: unproven + open.length, works });
 
-  async function finish(proven: SortKey[], more: { unproven: number; works: boolean }) {
-    const keys = await staging.write(`gone-${staging.attempt}.json`, proven.sort());
-    return { keys, count: proven.length, ...more };
+  async function finish(
+    answered: SortKey[],
+    { unproven: open, works }: { unproven: number; works: boolean },
+  ) {
+    const accepted = new Set<string>();
+    for (const signs of new Set(answered.map(signsIn))) if (await areAccepted(signs)) accepted.add(signs);
+    const proven = answered.filter((key) => accepted.has(signsIn(key))).sort();
+    const keys = await staging.write(`gone-${staging.attempt}.json`, proven);
+    return { keys, count: proven.length, unproven: open + answered.length - proven.length, works };
+  }
+
+  /** Whether the endpoint finds a listed record with these signs in its id. */
+  async function areAccepted(signs: string): Promise<boolean> {
+    if (signs === '') return true;
+    const alike = listedRecords(stages, (key) => [...signs].every((sign) => signsIn(key).includes(sign)));
+    return (await askControls(ask, alike)) === 'found';
   }
 }
 
 /** Keys of records that the list has shown, the newest first. */
-function listedRecords(stages: readonly Stage[]): SortKey[] {
+function listedRecords(stages: readonly Stage[], isWanted = (_: SortKey): boolean => true): SortKey[] {
   const chunks = stages.flatMap((stage) => stage.chunks);
   const keys = chunks.reverse().flatMap(({ first, last }) => [last, first]);
-  return [...new Set(keys)].slice(0, MAX_CONTROLS);
+  return [...new Set(keys)].filter(isWanted).slice(0, MAX_CONTROLS);
 }
 
 /**

@@ -11,9 +11,6 @@ import { hasId } from '../../src/api/json/has-id.js';
 /** The service's answer to a request for one record by its id. */
 type RecordAnswer = 'found' | 'gone' | 'unclear';
 
-/** Servers and proxies answer 404 to a path with one of these, although it is encoded, or look for another record. */
-const UNSAFE_IN_PATH = /[/\\%]/;
-
 /**
  * Requests one record. The API does not define the status of a deleted record. So an answer that is neither the record
  * nor 404 or 410 is `unclear`: it proves nothing and does not end the run.
@@ -31,7 +28,7 @@ export async function askById(
       request,
       (body) => keyField === undefined || hasId(body, keyField, request.id),
     );
-    if (answer === null) return UNSAFE_IN_PATH.test(request.id) ? 'unclear' : 'gone';
+    if (answer === null) return 'gone';
     return answer.value ? 'found' : 'unclear';
   } catch (error) {
     if (error instanceof RefusedError && error.scope === 'grant') return 'unclear';

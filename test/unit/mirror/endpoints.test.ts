@@ -75,25 +75,36 @@ describe('An endpoint by id that answers oddly', () => {
     expect(marked).toEqual([]);
   });
 
-  it('proves nothing about a record whose id has a slash, because a proxy may answer instead', async () => {
-    service = await ListService.start({
-      ...{ now: NOW, windowMs: 90 * DAY, endpoint: 'exact', mayList: true, pageSize: 1000 },
-      dateText: ({ date }) => JSON.stringify(new Date(date).toISOString()),
-      refusesSlashes: true,
-    });
-    for (const id of ['a', 'b/1', 'c', 'd'])
-      service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
-    mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
-    await mirror.run();
-    service.rules.now += DAY;
-    // It is moved out of the window.
-    service.records.get('b/1')!.date = NOW - 200 * DAY;
-    service.records.delete('c');
-    const { warnings } = await mirror.run({ reconcile: true });
-    const { rows } = await readSnapshot(mirror.store, 'entries');
-    expect(rows.filter((row) => row._deleted_at !== null).map((row) => row.id)).toEqual(['c']);
-    expect(warnings.join()).toContain('1 record no longer listed');
-  });
+  it.each([
+    // The ids, whether a proxy answers for those with a slash, and what is marked.
+    [['a', 'b/1', 'c', 'd'], true, ['c'], 1],
+    [['a/1', 'b/1', 'c/1', 'd/1'], false, ['b/1', 'c/1'], 0],
+    [['a%', 'b/1', 'c%', 'd%'], true, ['c%'], 1],
+    [['a%/', 'b/1', 'c%', 'd%'], false, ['b/1', 'c%'], 0],
+  ] as const)(
+    'proves a delete only if it finds a listed record with the same signs in its id: %j, with a proxy: %s',
+    async (ids, refusesSlashes, deleted, unproven) => {
+      service = await ListService.start({
+        ...{ now: NOW, windowMs: 90 * DAY, endpoint: 'exact', mayList: true, pageSize: 1000 },
+        dateText: ({ date }) => JSON.stringify(new Date(date).toISOString()),
+        refusesSlashes,
+      });
+      for (const id of ids)
+        service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
+      mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
+      await mirror.run();
+      service.rules.now += DAY;
+      // It is moved out of the window, or deleted.
+      if (refusesSlashes) service.records.get('b/1')!.date = NOW - 200 * DAY;
+      else service.records.delete('b/1');
+      service.records.delete(ids[2]);
+      const { warnings } = await mirror.run({ reconcile: true });
+      const { rows } = await readSnapshot(mirror.store, 'entries');
+      expect(rows.filter((row) => row._deleted_at !== null).map((row) => row.id)).toEqual(deleted);
+      if (unproven === 0) expect(warnings.join()).not.toContain('no longer listed');
+      else expect(warnings.join()).toContain(`${unproven} record no longer listed`);
+    },
+  );
 
   it.each([1, 2])(
     'proves nothing if it does not find a listed record any more (after %i requests)',

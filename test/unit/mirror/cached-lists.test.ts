@@ -1,25 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
 const HOUR = 3_600_000;
 
 describe('A list that a cache between the service and the worker has kept', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-cached-'));
   let server: Server;
   let mirror: ActivityMirror;
   afterEach(async () => {
-    await mirror.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    rmSync(folder, { recursive: true, force: true });
   });
 
   it.each(['keeps the Date', 'gives it a new Date'])(
@@ -41,12 +34,8 @@ describe('A list that a cache between the service and the worker has kept', () =
         response.end(body);
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-      const settings = parseSettings(
-        `connections: { acme: { baseUrl: "http://127.0.0.1:${(server.address() as AddressInfo).port}", apiKey: { env: PATH }, ` +
-          `lake: { url: "${pathToFileURL(folder).href}" }, resources: [{ name: entries, fetchById: false }] } }`,
-        'test',
-      );
-      mirror = new ActivityMirror(settings, 'entries', { now: () => now });
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      mirror = await mirrorEntries(url, 'fetchById: false', { now: () => now });
       const rows = async () =>
         (await readSnapshot(mirror.store, 'entries')).rows.map((row) => [
           row.id,

@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -12,14 +8,9 @@ const NOW = Date.parse('2026-11-21T02:00:00Z');
 const DAY = 86_400_000;
 
 describe('One value of `windowField` that is no date', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-dates-'));
   let service: ListService;
   let mirror: ActivityMirror;
-  afterEach(async () => {
-    await mirror.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => service.close());
 
   // The keys of the snapshot are between `b` and `e`.
   it.each(['a', 'bb', 'c', 'z'])(
@@ -40,12 +31,10 @@ describe('One value of `windowField` that is no date', () => {
           hidden: false,
         });
       for (const id of ['b', 'c', 'd', 'e']) if (id !== odd) add(id);
-      const settings = parseSettings(
-        `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-          'resources: [{ name: entries, fetchById: false, window: 90d, windowField: day }] } }',
-        'test',
-      );
-      mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now, inMemory: false });
+      mirror = await mirrorEntries(service.url, 'fetchById: false, window: 90d, windowField: day', {
+        now: () => service.rules.now,
+        inMemory: false,
+      });
       await mirror.run();
       service.rules.now += DAY;
       service.records.delete('d');

@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -31,14 +27,9 @@ const AGED = {
 const old = ({ records }: ListService): string[] => [...records.keys()].filter((id) => id.startsWith('old'));
 
 describe('the delete limit of a lake whose list shows only a tenth of its rows', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-limit-'));
   let service: ListService;
   let mirror: ActivityMirror;
-  afterEach(async () => {
-    await mirror.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => service.close());
 
   async function start(windowed: boolean): Promise<void> {
     service = await ListService.start({
@@ -56,12 +47,7 @@ describe('the delete limit of a lake whose list shows only a tenth of its rows',
     for (let n = 0; n < 360; n++) add(`old${n}`, START - 80 * DAY);
     for (let n = 0; n < 40; n++) add(`new${n}`, START - DAY);
     const window = windowed ? ', window: 90d, windowField: day' : '';
-    const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-        `resources: [{ name: entries, fetchById: false${window} }] } }`,
-      'test',
-    );
-    mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now });
+    mirror = await mirrorEntries(service.url, `fetchById: false${window}`, { now: () => service.rules.now });
   }
 
   const marked = async (): Promise<(string | null | undefined)[]> => {

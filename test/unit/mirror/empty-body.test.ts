@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -12,14 +8,9 @@ const NOW = Date.parse('2026-11-21T02:00:00Z');
 const DAY = 86_400_000;
 
 describe('A full read whose answer has an empty body', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-blank-'));
   let service: ListService;
   let mirror: ActivityMirror;
-  afterEach(async () => {
-    await mirror.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => service.close());
 
   async function start(): Promise<void> {
     service = await ListService.start({
@@ -28,12 +19,11 @@ describe('A full read whose answer has an empty body', () => {
     });
     for (const id of ['a', 'b', 'c'])
       service.records.set(id, { id, date: NOW, updatedAt: NOW - 9 * DAY, hidden: false });
-    const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-        'sync: { reconcileEvery: never }, resources: [{ name: entries, fetchById: false }] } }',
-      'test',
-    );
-    mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now, inMemory: false });
+    mirror = await mirrorEntries(service.url, 'fetchById: false', {
+      connection: 'sync: { reconcileEvery: never }',
+      now: () => service.rules.now,
+      inMemory: false,
+    });
   }
 
   const requests = async (): Promise<string[]> => {

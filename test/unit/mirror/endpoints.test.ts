@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { type Endpoint, ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
@@ -13,28 +9,20 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 describe('An endpoint by id that answers oddly', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-endpoints-'));
   let service: ListService;
   let mirror: ActivityMirror;
   afterEach(async () => {
     vi.restoreAllMocks();
-    await mirror.close();
     await service.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
-  function mirrorOf(url: string, more: string, elapsed: number): ActivityMirror {
-    const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-        `retries: { giveUpAfter: 6h }, resources: [{ name: entries, fetchById: true${more} }] } }`,
-      'test',
-    );
-    return new ActivityMirror(settings, 'entries', {
+  const mirrorOf = (url: string, more: string, elapsed: number): Promise<ActivityMirror> =>
+    mirrorEntries(url, `fetchById: true${more}`, {
+      connection: 'retries: { giveUpAfter: 6h }',
       now: () => service.rules.now,
       elapsed,
       inMemory: false,
     });
-  }
 
   async function reconciled(endpoint: Endpoint, elapsed: number) {
     // Without the waits between the attempts of a request.
@@ -45,7 +33,7 @@ describe('An endpoint by id that answers oddly', () => {
     });
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
       service.records.set(id, { id, date: NOW, updatedAt: NOW, hidden: false });
-    mirror = mirrorOf(service.url, '', elapsed);
+    mirror = await mirrorOf(service.url, '', elapsed);
     expect((await mirror.run()).warnings).toEqual([]);
     service.rules.now += 86_400_000;
     service.records.delete('c');
@@ -91,7 +79,7 @@ describe('An endpoint by id that answers oddly', () => {
       });
       for (const id of ids)
         service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
-      mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
+      mirror = await mirrorOf(service.url, ', window: 90d, windowField: day', 0);
       await mirror.run();
       service.rules.now += DAY;
       // It is moved out of the window, or deleted.
@@ -115,7 +103,7 @@ describe('An endpoint by id that answers oddly', () => {
       });
       for (const id of ['a', 'b', 'c', 'd'])
         service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
-      mirror = mirrorOf(service.url, ', window: 90d, windowField: day', 0);
+      mirror = await mirrorOf(service.url, ', window: 90d, windowField: day', 0);
       await mirror.run();
       service.rules.now += DAY;
       // Both are moved out of the window.

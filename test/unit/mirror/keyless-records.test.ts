@@ -1,24 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
 import { ListService } from '../../support/list-service.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 
 describe('A list with records that have lost their keys, and `badRecords: quarantine`', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-keyless-'));
   let service: ListService;
   let mirror: ActivityMirror;
-  afterEach(async () => {
-    await mirror.close();
-    await service.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => service.close());
 
   async function start(fetchById: boolean): Promise<void> {
     service = await ListService.start({
@@ -27,12 +18,9 @@ describe('A list with records that have lost their keys, and `badRecords: quaran
     });
     for (const id of ['a', 'b', 'c', 'd'])
       service.records.set(id, { id, date: NOW, updatedAt: NOW - 86_400_000, hidden: false });
-    const settings = parseSettings(
-      `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-        `resources: [{ name: entries, fetchById: ${fetchById}, badRecords: quarantine }] } }`,
-      'test',
-    );
-    mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now });
+    mirror = await mirrorEntries(service.url, `fetchById: ${fetchById}, badRecords: quarantine`, {
+      now: () => service.rules.now,
+    });
     await mirror.run();
     service.rules.now += 86_400_000;
     service.records.get('b')!.keyless = true;

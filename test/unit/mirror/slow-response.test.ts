@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseSettings } from '../../../src/config/index.js';
-import { ActivityMirror } from '../../support/in-process-mirror.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
 const HOUR = 3_600_000;
@@ -24,7 +19,6 @@ describe('a service that needs longer than the overlap to answer', () => {
   it.each(Object.entries(CLOCKS))(
     'hides no change that it makes meanwhile, where %s',
     async (_, { behind, clock }) => {
-      const folder = mkdtempSync(join(tmpdir(), 'worktrack-slow-'));
       const now = (): number => Date.now() - behind;
       const record = { id: 'a', hours: 1, updatedAt: now() - HOUR };
       let requests = 0;
@@ -41,20 +35,16 @@ describe('a service that needs longer than the overlap to answer', () => {
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const { port } = server.address() as AddressInfo;
-      const settings = parseSettings(
-        `connections: { acme: { baseUrl: "http://127.0.0.1:${port}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}" }, ` +
-          `sync: { clock: ${clock}, overlap: 1s }, resources: [{ name: entries }] } }`,
-        'test',
-      );
-      const mirror = new ActivityMirror(settings, 'entries', { now: () => Date.now() });
+      const mirror = await mirrorEntries(`http://127.0.0.1:${port}`, 'fetchById: false', {
+        connection: `sync: { clock: ${clock}, overlap: 1s }`,
+        now: () => Date.now(),
+      });
       try {
         await mirror.run();
         await mirror.run();
         expect((await readSnapshot(mirror.store, 'entries')).rows).toMatchObject([{ id: 'a', hours: '2' }]);
       } finally {
-        await mirror.close();
         server.close();
-        rmSync(folder, { recursive: true, force: true });
       }
     },
   );

@@ -19,7 +19,7 @@ const MAX_ROUNDS = 3;
 const MAX_CONTROLS = 3;
 
 /** Servers and proxies answer 404 to a path with one of these signs, although it is encoded, or look for another record. */
-const SIGNS = /[/\\%]/g;
+const SIGNS = /[/%]/g;
 
 /** The progress of an attempt that did not finish. The next attempt continues from it. */
 interface Progress {

@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityDeps } from '../../../activities/shared/deps.js';
-import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
-import { loadChunk, readLogIndex, readPlan, writePlan } from '../../../activities/write-back/stored-batch.js';
+import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
 import type { ServiceClient } from '../../../src/api/index.js';
-import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
@@ -17,8 +15,8 @@ import { resultOf } from '../../../src/write-back/results.js';
 import { seededRandom } from '../../support/random.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
+import { PLAN, planRows } from './planned-rows.js';
 
-const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
 const CONCURRENCY = 5;
 
 /** What the service does with a broken row, each time. */
@@ -65,22 +63,13 @@ describe('rows that always fail', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Plans rows whose field `n` is their number, from 1. @param tried number of rows that an earlier run may have sent */
+  /** As `planRows`, with the client that sends them. */
   async function plan(rows: number, rowsAChunk: number, tried = 0, headersTimeoutMs = 60_000): Promise<void> {
     http = client(service.url, {
       http: { ...HTTP, concurrency: CONCURRENCY, headersTimeoutMs },
       retry: { attempts: 2, maxDelayMs: 1 },
     });
-    const writer = new ChunkWriter(store, PLAN, 'w', rowsAChunk);
-    for (let row = 1; row <= rows; row++) {
-      await writer.add({
-        ...{ row, line: row + 1, key: `k${row}`, idempotencyKey: `u${row}`, content: '', pair: null },
-        ...{ body: toByteString(`{"n":${row}}`), verdict: null, receipt: null },
-        sentAt: row <= tried ? Date.now() : null,
-      });
-    }
-    const { chunks, pending } = await writer.finish();
-    await writePlan(store, PLAN, { sequence: 1, input: PLAN, rows, chunks, pending, writer: 'w' });
+    await planRows(store, rows, rowsAChunk, tried);
   }
 
   /**

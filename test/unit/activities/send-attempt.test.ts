@@ -5,12 +5,11 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
-import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
 import { WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { sendRows } from '../../../activities/write-back/send-rows.js';
-import { loadChunk, readLogIndex, readPlan, writePlan } from '../../../activities/write-back/stored-batch.js';
-import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
@@ -22,8 +21,8 @@ import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
+import { PLAN, planRows } from './planned-rows.js';
 
-const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
 
 describe('an attempt at sending rows', () => {
@@ -41,18 +40,7 @@ describe('an attempt at sending rows', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Plans rows whose field `n` is their number, from 1. */
-  async function plan(rows: number, rowsAChunk: number): Promise<void> {
-    const writer = new ChunkWriter(store, PLAN, 'w', rowsAChunk);
-    for (let row = 1; row <= rows; row++) {
-      await writer.add({
-        ...{ row, line: row + 1, key: `k${row}`, idempotencyKey: `u${row}`, content: '', pair: null },
-        ...{ body: toByteString(`{"n":${row}}`), verdict: null, receipt: null, sentAt: null },
-      });
-    }
-    const { chunks, pending } = await writer.finish();
-    await writePlan(store, PLAN, { sequence: 1, input: PLAN, rows, chunks, pending, writer: 'w' });
-  }
+  const plan = (rows: number, rowsAChunk: number): Promise<void> => planRows(store, rows, rowsAChunk);
 
   /** The log of an earlier attempt of another run. */
   function earlier(chunk: number, rows: readonly LoggedRow[], at: number): Promise<unknown> {

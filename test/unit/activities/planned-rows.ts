@@ -1,0 +1,26 @@
+import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
+import { writePlan } from '../../../activities/write-back/stored-batch.js';
+import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
+
+/** The key of the plan that `planRows` writes. */
+export const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
+
+/** Plans rows whose field `n` is their number, from 1. @param tried number of rows that an earlier run may have sent */
+export async function planRows(
+  store: ObjectStore,
+  rows: number,
+  rowsAChunk: number,
+  tried = 0,
+): Promise<void> {
+  const writer = new ChunkWriter(store, PLAN, 'w', rowsAChunk);
+  for (let row = 1; row <= rows; row++) {
+    await writer.add({
+      ...{ row, line: row + 1, key: `k${row}`, idempotencyKey: `u${row}`, content: '', pair: null },
+      ...{ body: toByteString(`{"n":${row}}`), verdict: null, receipt: null },
+      sentAt: row <= tried ? Date.now() : null,
+    });
+  }
+  const { chunks, pending } = await writer.finish();
+  await writePlan(store, PLAN, { sequence: 1, input: PLAN, rows, chunks, pending, writer: 'w' });
+}

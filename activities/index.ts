@@ -1,32 +1,32 @@
 import { Context } from '@temporalio/activity';
 import type { Activities, PublishInput, RunRef } from '../src/core/contract/index.js';
+import { AttemptProgress, temporalClock, withHeartbeat } from '../src/run/activity-context.js';
+import type { ActivityDeps } from '../src/run/deps.js';
+import { wholeRun } from '../src/run/execute-run.js';
+import { toFailure, withFailures } from '../src/run/failures.js';
+import { LakeStaging } from '../src/run/lake-staging.js';
+import { mergeParts } from '../src/run/merge/merge-parts.js';
+import { planMerge } from '../src/run/merge/plan-merge.js';
+import { publishRun } from '../src/run/publish/publish-run.js';
+import { purgeRecord } from '../src/run/purge/purge-record.js';
+import { readPages } from '../src/run/read/read-pages.js';
+import { failureInLake } from '../src/run/run-failures.js';
+import { confirmDeletes } from '../src/run/settle/confirm-deletes.js';
+import { findAbsentRecords } from '../src/run/settle/find-absent.js';
+import type { RunAt } from '../src/run/staging.js';
+import { discardRun, sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
 import { sendAlert } from './alerts/send-alert.js';
 import { planExport } from './export/plan-export.js';
 import { followTable } from './follow/follow-table.js';
 import { startOnPublished } from './follow/start-on-published.js';
-import { mergeParts } from './merge/merge-parts.js';
-import { planMerge } from './merge/plan-merge.js';
-import { publishRun } from './publish/publish-run.js';
-import { purgeRecord } from './purge/purge-record.js';
-import { readPages } from './read/read-pages.js';
-import { wholeRun } from './run/whole-run.js';
-import { confirmDeletes } from './settle/confirm-deletes.js';
-import { findAbsentRecords } from './settle/find-absent.js';
-import { AttemptProgress, temporalClock, withHeartbeat } from './shared/activity-context.js';
-import type { ActivityDeps } from './shared/deps.js';
-import { toFailure, withFailures } from './shared/failures.js';
-import { LakeStaging } from './shared/lake-staging.js';
-import { failureInLake } from './shared/run-failures.js';
-import type { RunAt } from './shared/staging.js';
-import { discardRun, sweep } from './sweep/sweep-resource.js';
 import { claimRows } from './write-back/claim-rows.js';
 import { planWriteBack } from './write-back/plan-write-back.js';
 import { sendRows } from './write-back/send-rows.js';
 import { writeResults } from './write-back/write-results.js';
 
-export { logSubjectOf } from './shared/activity-context.js';
-export type { ActivityDeps, OpenConnection } from './shared/deps.js';
+export { logSubjectOf } from '../src/run/activity-context.js';
+export type { ActivityDeps, OpenConnection } from '../src/run/deps.js';
 
 /** All activities, by the names that workflows schedule them under. */
 export function createActivities(deps: ActivityDeps): Activities {

@@ -85,20 +85,6 @@ export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';
 export { DamagedError } from './lake/damaged-error.js';
-export {
-  clashingResources,
-  type DaySnapshot,
-  DDL_VIEWS,
-  type DdlInput,
-  type DdlView,
-  DIALECTS,
-  type Dialect,
-  ddlStatements,
-  type Numbers,
-  renderDdl,
-  type Statement,
-  unreadableViews,
-} from './lake/ddl/statements.js';
 export type { CheckResult } from './lake/documents/check-record.js';
 export { LakeLayoutError } from './lake/documents/lake-layout.js';
 export type { Manifest, PublishedPart } from './lake/documents/manifest.js';
@@ -128,6 +114,20 @@ export {
 export type { EarlierRuns, VerifyOptions } from './lake/verify/read-runs.js';
 export type { VerifyReport } from './lake/verify/verify-lake.js';
 export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';
+export {
+  clashingResources,
+  type DaySnapshot,
+  DDL_VIEWS,
+  type DdlInput,
+  type DdlView,
+  DIALECTS,
+  type Dialect,
+  ddlStatements,
+  type Numbers,
+  renderDdl,
+  type Statement,
+  unreadableViews,
+} from './sql/ddl/statements.js';
 export { verifyResource } from './table/verify-table.js';
 export {
   type ClientConnectOptions,

@@ -28,8 +28,8 @@ import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
 import { isSchemaChange } from '../../src/lake/rows/data-columns.js';
-import { temporalClock } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
+import { temporalClock } from '../../src/run/activity-context.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
 
 /**
  * Looks whether the data of a connection have become stale, and whether its Schedule is behind, and reports it to the

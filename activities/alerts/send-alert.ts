@@ -3,8 +3,8 @@ import { isSuccess, type JsonAnswer, postAlert, targetPath } from '../../src/api
 import type { AlertMessage } from '../../src/core/contract/alerts.js';
 import type { AlertSent, SendAlertInput } from '../../src/core/contract/index.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { finalFailure, transientFailure } from '../shared/failures.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { finalFailure, transientFailure } from '../../src/run/failures.js';
 
 /** Statuses that a later attempt may change. */
 const TRANSIENT: readonly number[] = [408, 425, 429];

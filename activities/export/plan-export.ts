@@ -1,6 +1,6 @@
 import type { ExportInput, ExportPlan } from '../../src/core/contract/index.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { finalFailure } from '../shared/failures.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { finalFailure } from '../../src/run/failures.js';
 
 /** Selects the resources of an export: the requested ones, or all resources in the worker's configuration. */
 export async function planExport(

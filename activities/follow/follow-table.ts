@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
 import type { RunRef, TableFollowed } from '../../src/core/contract/index.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
+import { temporalClock } from '../../src/run/activity-context.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { readRunIfThere } from '../../src/run/lake-staging.js';
+import { tableTask } from '../../src/run/publish/delta-table.js';
 import { followPointer } from '../../src/table/index.js';
-import { temporalClock } from '../shared/activity-context.js';
-import { tableTask } from '../shared/delta-table.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { readRunIfThere } from '../shared/lake-staging.js';
 
 /** Makes the table of a resource show the snapshot in `latest.json`, after a run or a rollback (docs/explanation/delta-tables.md). */
 export async function followTable(deps: ActivityDeps, input: RunRef): Promise<TableFollowed> {

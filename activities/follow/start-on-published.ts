@@ -21,7 +21,7 @@ import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { dateOfRun, manifestKey } from '../../src/lake/documents/lake-layout.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import type { ActivityDeps } from '../shared/deps.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
 
 /** The gRPC status of a start that no repetition makes valid (https://grpc.io/docs/guides/status-codes/). */
 const INVALID_ARGUMENT = 3;

@@ -1,6 +1,6 @@
+import { transientFailure } from '../../src/run/failures.js';
 import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
 import { type ChunkRow, knownOf, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
-import { transientFailure } from '../shared/failures.js';
 import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
 import { loadChunk } from './stored-batch.js';
 

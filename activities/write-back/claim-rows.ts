@@ -7,15 +7,15 @@ import {
   type WrittenPolicy,
   writeBackWorkflowId,
 } from '../../src/core/contract/write-back.js';
+import { attemptToken } from '../../src/run/activity-context.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { finalFailure } from '../../src/run/failures.js';
 import { planKeys } from '../../src/write-back/batch-layout.js';
 import { addClaim, type Claim, ClaimRecords } from '../../src/write-back/ledger/claim.js';
 import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.js';
 import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import { attemptToken } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { finalFailure } from '../shared/failures.js';
 import { chunksOfRows, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
 import { readPlan } from './stored-batch.js';
 

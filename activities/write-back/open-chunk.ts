@@ -7,6 +7,7 @@ import {
   StoreError,
   StoreUnclearError,
 } from '../../src/lake/store/index.js';
+import type { ActivityDeps, OpenConnection } from '../../src/run/deps.js';
 import { planKeys } from '../../src/write-back/batch-layout.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
 import {
@@ -19,7 +20,6 @@ import {
   type Said,
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import type { ActivityDeps, OpenConnection } from '../shared/deps.js';
 import type { LoadedChunk, LogIndex, StoredPlan } from './stored-batch.js';
 
 export interface SendAttemptOptions {

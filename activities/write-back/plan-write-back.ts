@@ -5,6 +5,8 @@ import type { PlanWriteBackInput, WriteBackPlanned } from '../../src/core/contra
 import { allDone } from '../../src/core/in-parallel.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { attemptToken } from '../../src/run/activity-context.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
 import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
 import type { InputRow } from '../../src/write-back/fields.js';
@@ -24,8 +26,6 @@ import {
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
 import { writtenBatch } from '../../src/write-back/results.js';
-import { attemptToken } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';
 import {
   type NamedBatch,

@@ -2,10 +2,10 @@ import { Context } from '@temporalio/activity';
 import { RETRY } from '../../src/core/contract/activity-table.js';
 import type { SendHeartbeat, SendRowsInput, SentRows } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { attemptToken, HEARTBEAT_MS, temporalClock } from '../shared/activity-context.js';
-import type { ActivityDeps } from '../shared/deps.js';
-import { finalFailure, toFailure } from '../shared/failures.js';
-import { finalIfLate } from '../shared/run-failures.js';
+import { attemptToken, HEARTBEAT_MS, temporalClock } from '../../src/run/activity-context.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { finalFailure, toFailure } from '../../src/run/failures.js';
+import { finalIfLate } from '../../src/run/run-failures.js';
 import { SendAttempt } from './send-attempt.js';
 import { readLogIndex, readPlan, readTurn } from './stored-batch.js';
 

@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/activity';
 import { ServiceError, TransientError } from '../../src/api/index.js';
-import { finalFailure, transientFailure } from '../shared/failures.js';
+import { finalFailure, transientFailure } from '../../src/run/failures.js';
 
 /**
  * Converts an error that stopped a batch into a failure for Temporal. The failure contains neither the request's URL nor

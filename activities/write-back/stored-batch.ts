@@ -3,6 +3,7 @@ import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/
 import { inParallel } from '../../src/core/in-parallel.js';
 import { writeIfUnchanged } from '../../src/lake/published/swap.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { finalFailure } from '../../src/run/failures.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
 import { batchKeys, parseLogKey, planKey, planKeys } from '../../src/write-back/batch-layout.js';
 import type { CellTypes } from '../../src/write-back/input-columns.js';
@@ -18,7 +19,6 @@ import {
   type RowState,
 } from '../../src/write-back/plan-file.js';
 import { decodeSealed, encodeSealed } from '../../src/write-back/sealed.js';
-import { finalFailure } from '../shared/failures.js';
 
 /** A completely written plan of a batch. */
 export interface StoredPlan {

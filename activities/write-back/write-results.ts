@@ -1,6 +1,7 @@
 import { Context, log } from '@temporalio/activity';
 import { noRows, type WriteResultsInput, type WrittenResults } from '../../src/core/contract/write-back.js';
 import { errorMessage } from '../../src/core/errors.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
 import { batchKeys } from '../../src/write-back/batch-layout.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
@@ -15,7 +16,6 @@ import {
   type Summary,
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import type { ActivityDeps } from '../shared/deps.js';
 import { claimedStates, fenceClaim } from './row-states.js';
 import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 

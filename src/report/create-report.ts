@@ -4,7 +4,7 @@ import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import { readChain, readHistory } from '../lake/published/chain.js';
-import { hasOtherOwner, otherOwnerText } from '../lake/run/fence.js';
+import { hasOtherOwner, otherOwnerText } from '../lake/published/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { renderReport } from './html.js';
 import {

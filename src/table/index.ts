@@ -5,11 +5,5 @@ export { type Followed, followPointer, followPointerAndForget } from './follow-p
 export { tableKeys } from './log/paths.js';
 export { readTableColumns } from './log/read-table.js';
 export { parquetLibrary } from './parquet/library.js';
-export {
-  DELTA_DIALECTS,
-  type DeltaDialect,
-  type RegisterInput,
-  registerStatements,
-} from './register.js';
 export type { FixedTypes, TableColumn } from './rules/table-columns.js';
 export { checkTable, verifyResource } from './verify-table.js';

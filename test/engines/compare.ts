@@ -1,7 +1,7 @@
-import { chName, hiveName, sqlName, viewName } from '../../src/lake/ddl/names-and-quotes.js';
-import { ddlStatements, unreadableViews } from '../../src/lake/ddl/statements.js';
 import { META_COLUMNS } from '../../src/lake/rows/data-columns.js';
-import { registerStatements } from '../../src/table/index.js';
+import { chName, hiveName, sqlName, viewName } from '../../src/sql/ddl/names-and-quotes.js';
+import { ddlStatements, unreadableViews } from '../../src/sql/ddl/statements.js';
+import { registerStatements } from '../../src/sql/register-tables.js';
 import { isSameCell } from '../support/oracle.js';
 import type { Engine } from './engines.js';
 import type { Expected, RecordedLake } from './lakes.js';

@@ -1,4 +1,4 @@
-import type { DeltaDialect } from '../../src/table/index.js';
+import type { DeltaDialect } from '../../src/sql/register-tables.js';
 
 /** A query engine or reader from the Python Package Index or Maven Central. */
 export interface Engine {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { sqlName, sqlString } from '../../src/lake/ddl/names-and-quotes.js';
+import { sqlName, sqlString } from '../../src/sql/ddl/names-and-quotes.js';
 import type { DeltaTable } from './delta-rs.js';
 import { findPythonPackage } from './python-packages.js';
 

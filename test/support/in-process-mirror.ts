@@ -9,11 +9,11 @@ import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type { Activities, PublishedRun, RunInput, RunRef } from '../../src/core/contract/index.js';
-import { runPhases, type Steps } from '../../src/core/phases.js';
 import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
 import type { ConnectionSettings, Settings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { runPhases, type Steps } from '../../src/run/phases.js';
 import {
   DEMO_KEY,
   type Simulator,

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import { ddlStatements } from '../../src/lake/ddl/statements.js';
 import { readPublished } from '../../src/lake/published/read-published.js';
+import { ddlStatements } from '../../src/sql/ddl/statements.js';
 import { Duck } from './duckdb.js';
 import { type ReadTree, readSnapshot } from './snapshot.js';
 import type { Stack } from './stack.js';

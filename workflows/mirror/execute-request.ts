@@ -22,9 +22,9 @@ import type {
 } from '../../src/core/contract/index.js';
 import type { MetricSinks } from '../../src/core/metrics.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
-import { runPhases, type Steps } from '../../src/core/phases.js';
 import { ALL_REMOVED, removalWarnings } from '../../src/core/removal.js';
 import { limitWarnings } from '../../src/core/text-budget.js';
+import { runPhases, type Steps } from '../../src/run/phases.js';
 import { activity, untilGivenUp, type Work, workOf } from '../shared/activity.js';
 import { toRunError } from '../shared/run-errors.js';
 import { afterPublished, afterPurged } from './mirror-checkpoint.js';

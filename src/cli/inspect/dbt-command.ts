@@ -11,10 +11,10 @@ import {
   type ProjectOwner,
   planFile,
   renderFile,
-} from '../../lake/dbt/file.js';
-import { DBT_ADAPTERS, type DbtAdapterName, dbtProject, GENERATED_FOLDERS } from '../../lake/dbt/project.js';
-import type { PublishedResource } from '../../lake/ddl/published-sources.js';
-import { clashingResources, unreadableViews } from '../../lake/ddl/statements.js';
+} from '../../sql/dbt/file.js';
+import { DBT_ADAPTERS, type DbtAdapterName, dbtProject, GENERATED_FOLDERS } from '../../sql/dbt/project.js';
+import type { PublishedResource } from '../../sql/ddl/published-sources.js';
+import { clashingResources, unreadableViews } from '../../sql/ddl/statements.js';
 import { EXIT, type ExitCode, orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';

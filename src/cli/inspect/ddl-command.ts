@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { clashingResources, clashingTables, renderDdl, type Statement } from '../../lake/ddl/statements.js';
+import { clashingResources, clashingTables, renderDdl, type Statement } from '../../sql/ddl/statements.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral } from '../shared/command-options.js';
 import {

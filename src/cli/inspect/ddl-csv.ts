@@ -8,8 +8,8 @@ import {
   type Numbers,
   type Statement,
   unreadableViews,
-} from '../../lake/ddl/statements.js';
-import type { DeltaDialect } from '../../table/index.js';
+} from '../../sql/ddl/statements.js';
+import type { DeltaDialect } from '../../sql/register-tables.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { withLake } from '../shared/open-lake.js';

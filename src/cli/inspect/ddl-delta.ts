@@ -1,6 +1,7 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { readTableColumns, registerStatements } from '../../table/index.js';
+import { registerStatements } from '../../sql/register-tables.js';
+import { readTableColumns } from '../../table/index.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';

@@ -1,8 +1,8 @@
 import type { ResourceSettings } from '../../core/settings.js';
-import type { PublishedResource } from '../../lake/ddl/published-sources.js';
 import { findMissingChangeLogs } from '../../lake/published/change-logs.js';
 import { type PublishedSnapshot, SnapshotNotFoundError } from '../../lake/published/read-published.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
+import type { PublishedResource } from '../../sql/ddl/published-sources.js';
 import { type OpenLake, publishedSnapshot } from './open-lake.js';
 import { output } from './output.js';
 

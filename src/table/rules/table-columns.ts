@@ -1,5 +1,5 @@
 import { parseStored } from '../../core/stored-json.js';
-import { columnAliases } from '../../lake/ddl/names-and-quotes.js';
+import { columnAliases } from '../../lake/rows/column-aliases.js';
 import { type Column, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { type ColumnType, startType } from './column-type.js';
 export interface TableColumn {

@@ -5,7 +5,12 @@ import { summaryOf } from '../../lake/documents/check-record.js';
 import { LakeLayoutError } from '../../lake/documents/lake-layout.js';
 import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
-import { checkFence, descendsFromPublished, hasOtherOwner, otherOwnerText } from '../../lake/run/fence.js';
+import {
+  checkFence,
+  descendsFromPublished,
+  hasOtherOwner,
+  otherOwnerText,
+} from '../../lake/published/fence.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 
 /** What the lake says about a resource. */

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { sqlString } from '../../../src/lake/ddl/names-and-quotes.js';
+import { sqlString } from '../../../src/sql/ddl/names-and-quotes.js';
 import { checkTable } from '../../../src/table/index.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { startPurge, startRollback } from '../../../src/temporal/client/start.js';

@@ -7,7 +7,7 @@ const built = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, 
 
 /** Reads 1,000 pages of 100 KB. Each leaves one short row. */
 const READ = `
-  const { PageReader } = await import(${built('activities/read/page-reader.js')});
+  const { PageReader } = await import(${built('src/run/read/page-reader.js')});
   const { RowBuffer } = await import(${built('src/lake/chunk/row-buffer.js')});
   const reader = new PageReader(${JSON.stringify(RUN)}, []);
   const all = new RowBuffer();

@@ -2,8 +2,8 @@ import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger, type LogMetadata } from '@temporalio/worker';
 import { describe, expect, it } from 'vitest';
-import { logPhase, withHeartbeat } from '../../../activities/shared/activity-context.js';
 import type { RunId } from '../../../src/core/brands.js';
+import { logPhase, withHeartbeat } from '../../../src/run/activity-context.js';
 import { logContext } from '../../../src/temporal/worker/interceptors.js';
 
 const REQUEST = '20261121T020005Z-11111111' as RunId;

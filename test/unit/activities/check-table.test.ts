@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkTableCanBePurged } from '../../../activities/shared/delta-table.js';
 import type { TableSettings } from '../../../src/core/settings.js';
+import { checkTableCanBePurged } from '../../../src/run/publish/delta-table.js';
 import { tableKeys } from '../../../src/table/log/paths.js';
 import { temporaryLake } from '../lake/data-plane.js';
 

@@ -1,10 +1,10 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { describe, expect, it } from 'vitest';
-import { toFailure } from '../../../activities/shared/failures.js';
 import { BrokenPromiseError, RefusedError, TransientError } from '../../../src/api/index.js';
 import { exitCodeOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { ConfigurationError, ERROR_CODES, type ErrorCode, WorktrackError } from '../../../src/core/errors.js';
 import { StoreError } from '../../../src/lake/store/index.js';
+import { toFailure } from '../../../src/run/failures.js';
 import { toRunError } from '../../../workflows/shared/run-errors.js';
 import { failed } from '../cli/support.js';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { findGarbage } from '../../../activities/sweep/find-garbage.js';
 import type { Manifest } from '../../../src/lake/documents/manifest.js';
 import type { ListedObject, ObjectStore } from '../../../src/lake/store/index.js';
+import { findGarbage } from '../../../src/run/sweep/find-garbage.js';
 
 const RUN = '20261121T020000Z-aaaaaaaa';
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { mergeSlice } from '../../../activities/read/compact-chunks.js';
-import { LakeStaging } from '../../../activities/shared/lake-staging.js';
 import type { ReadInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
-import { MAX_OVERLAP, nextSlice } from '../../../src/lake/merge/key-ranges.js';
-import { firstStage } from '../../../src/lake/run/read-stage.js';
+import { LakeStaging } from '../../../src/run/lake-staging.js';
+import { MAX_OVERLAP, nextSlice } from '../../../src/run/merge/key-ranges.js';
+import { mergeSlice } from '../../../src/run/read/compact-chunks.js';
+import { firstStage } from '../../../src/run/read/read-stage.js';
 import {
   NEW_RUN,
   NEW_TIME,

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { MemoryStaging } from '../../../activities/shared/memory-staging.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { quarantineKey } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { MemoryStaging } from '../../../src/run/memory-staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { PageChain } from '../../../activities/read/page-chain.js';
-import { PageReader } from '../../../activities/read/page-reader.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
+import { PageChain } from '../../../src/run/read/page-chain.js';
+import { PageReader } from '../../../src/run/read/page-reader.js';
 import { RUN } from './run.js';
 
 /** What the service does, in order: `asked` by cursor, `answered` when the body is read. */

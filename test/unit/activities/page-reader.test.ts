@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { PageReader } from '../../../activities/read/page-reader.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { MAX_COLUMNS } from '../../../src/lake/rows/data-columns.js';
+import { PageReader } from '../../../src/run/read/page-reader.js';
 import { RUN } from './run.js';
 
 const PREFIX = '20261121T020000Z-00000001,1970-01-01T00:00:00Z,,';

@@ -1,7 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PageChain } from '../../../activities/read/page-chain.js';
-import { PageReader } from '../../../activities/read/page-reader.js';
+import { PageChain } from '../../../src/run/read/page-chain.js';
+import { PageReader } from '../../../src/run/read/page-reader.js';
 import { client, HTTP, json, service } from '../api/support.js';
 import { RUN } from './run.js';
 

@@ -1,16 +1,16 @@
 import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { readPages } from '../../../activities/read/read-pages.js';
-import { AttemptProgress, temporalClock } from '../../../activities/shared/activity-context.js';
-import type { ActivityDeps, OpenConnection } from '../../../activities/shared/deps.js';
-import { withFailures } from '../../../activities/shared/failures.js';
-import { fixRun, LakeStaging, stagedKey } from '../../../activities/shared/lake-staging.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { ListRead, ReadInput, ReadResult } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { AttemptProgress, temporalClock } from '../../../src/run/activity-context.js';
+import type { ActivityDeps, OpenConnection } from '../../../src/run/deps.js';
+import { withFailures } from '../../../src/run/failures.js';
+import { fixRun, LakeStaging, stagedKey } from '../../../src/run/lake-staging.js';
+import { readPages } from '../../../src/run/read/read-pages.js';
 import { client, HTTP, service } from '../api/support.js';
 import { profileOf } from '../lake/data-plane.js';
 

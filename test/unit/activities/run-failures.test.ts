@@ -1,12 +1,12 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { expect, it } from 'vitest';
-import type { ActivityDeps } from '../../../activities/shared/deps.js';
-import { LakeStaging } from '../../../activities/shared/lake-staging.js';
-import { failureInLake } from '../../../activities/shared/run-failures.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { RunRef } from '../../../src/core/contract/index.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
+import type { ActivityDeps } from '../../../src/run/deps.js';
+import { LakeStaging } from '../../../src/run/lake-staging.js';
+import { failureInLake } from '../../../src/run/run-failures.js';
 import { OLD_TIME, temporaryLake } from '../lake/data-plane.js';
 
 const lake = temporaryLake();

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
 import { WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
@@ -14,6 +13,7 @@ import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/wr
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import type { ActivityDeps } from '../../../src/run/deps.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import type { LoggedRow } from '../../../src/write-back/plan-file.js';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { openSources } from '../../../activities/merge/sources.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
-import type { KeyRange } from '../../../src/lake/merge/key-ranges.js';
-import { mergeRows } from '../../../src/lake/merge/merge-rows.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
 import type { ByteRange, ObjectStore } from '../../../src/lake/store/port.js';
+import type { KeyRange } from '../../../src/run/merge/key-ranges.js';
+import { mergeRows } from '../../../src/run/merge/merge-rows.js';
+import { openSources } from '../../../src/run/merge/sources.js';
 import { NEW_RUN, NEW_TIME, readIndex, temporaryLake, writePart } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { FetchedPage } from '../../../activities/read/page-chain.js';
-import { PageReader } from '../../../activities/read/page-reader.js';
-import { runSpace, Stager } from '../../../activities/read/stager.js';
-import { LakeStaging } from '../../../activities/shared/lake-staging.js';
-import type { Staging } from '../../../activities/shared/staging.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
 import type { ReadInput } from '../../../src/core/contract/index.js';
-import { firstStage } from '../../../src/lake/run/read-stage.js';
+import { LakeStaging } from '../../../src/run/lake-staging.js';
+import type { FetchedPage } from '../../../src/run/read/page-chain.js';
+import { PageReader } from '../../../src/run/read/page-reader.js';
+import { firstStage } from '../../../src/run/read/read-stage.js';
+import { runSpace, Stager } from '../../../src/run/read/stager.js';
+import type { Staging } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 

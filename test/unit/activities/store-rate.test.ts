@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isFar } from '../../../activities/read/stager.js';
+import { isFar } from '../../../src/run/read/stager.js';
 
 const MIB = 1024 * 1024;
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { toFailure, transientFailure } from '../../../activities/shared/failures.js';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { RunReport } from '../../../src/core/contract/index.js';
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../../src/core/text-budget.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { schemaChanges } from '../../../src/lake/rows/data-columns.js';
+import { toFailure, transientFailure } from '../../../src/run/failures.js';
 
 const MIB = 1024 * 1024;
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { renderDdl } from '../../../src/lake/ddl/statements.js';
 import { checkLayout, type LakeLayoutError } from '../../../src/lake/documents/lake-layout.js';
-import { DELTA_DIALECTS, registerStatements } from '../../../src/table/index.js';
+import { renderDdl } from '../../../src/sql/ddl/statements.js';
+import { DELTA_DIALECTS, registerStatements } from '../../../src/sql/register-tables.js';
 import { codeBlocks, codeSpans, pageAt } from '../../support/docs.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import { toUtcSeconds } from '../../../src/core/utc-time.js';
 import type { ClockTimes } from '../../../src/lake/documents/manifest.js';
-import { nextCheckpoint, nextReadUpTo, updatedSinceAfterSetback } from '../../../src/lake/run/watermark.js';
+import { nextCheckpoint, nextReadUpTo, updatedSinceAfterSetback } from '../../../src/run/read/watermark.js';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;

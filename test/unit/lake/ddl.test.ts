@@ -8,12 +8,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value-facts.js';
+import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { decodeManifest } from '../../../src/lake/documents/manifest.js';
+import { encodePointer } from '../../../src/lake/documents/pointer.js';
 import {
   type AliasRules,
   columnAliases,
   plainLower,
   withoutControls,
-} from '../../../src/lake/ddl/names-and-quotes.js';
+} from '../../../src/lake/rows/column-aliases.js';
+import { type Column, META_COLUMNS } from '../../../src/lake/rows/data-columns.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
   clashingResources,
   clashingTables,
@@ -21,12 +26,7 @@ import {
   ddlStatements,
   renderDdl,
   unreadableViews,
-} from '../../../src/lake/ddl/statements.js';
-import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
-import { decodeManifest } from '../../../src/lake/documents/manifest.js';
-import { encodePointer } from '../../../src/lake/documents/pointer.js';
-import { type Column, META_COLUMNS } from '../../../src/lake/rows/data-columns.js';
-import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+} from '../../../src/sql/ddl/statements.js';
 import { typeBits } from '../../support/column-types.js';
 import { type PublishOptions, publishRun } from './published.js';
 

@@ -4,7 +4,7 @@ import { diagnosticLines } from '../../../src/cli/runs/result-lines.js';
 import { parseSettings } from '../../../src/config/index.js';
 import type { DeleteDetection, DeletesProblem, RunReport } from '../../../src/core/contract/index.js';
 import { basisText, deletesNote } from '../../../src/core/delete-detection.js';
-import { detectionOf } from '../../../src/lake/run/delete-rules.js';
+import { detectionOf } from '../../../src/run/delete-rules.js';
 import { resourceStatus } from '../cli/support.js';
 
 function resource(yaml: string) {

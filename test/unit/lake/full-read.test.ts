@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFullReadDue, nextFullRead } from '../../../src/lake/run/full-read.js';
+import { isFullReadDue, nextFullRead } from '../../../src/run/full-read.js';
 
 const HOUR = 60 * 60_000;
 const WEEK = 7 * 24 * HOUR;

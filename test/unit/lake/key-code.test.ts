@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commonPrefix, keyCode } from '../../../src/lake/merge/merge-source.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
+import { commonPrefix, keyCode } from '../../../src/run/merge/merge-source.js';
 
 describe('The code of a key', () => {
   // Few characters, so that many keys share a beginning or differ in their length only.

@@ -14,9 +14,9 @@ import {
 } from '../../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
+import { checkFence, type WriterClaim } from '../../../src/lake/published/fence.js';
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
-import { checkFence, type WriterClaim } from '../../../src/lake/run/fence.js';
-import { nextCheckpoint, windowGap } from '../../../src/lake/run/watermark.js';
+import { nextCheckpoint, windowGap } from '../../../src/run/read/watermark.js';
 import { WRITER } from '../../support/writer.js';
 import { NEW_RUN, OLD_RUN, OLD_TIME, profileOf, rowText } from './data-plane.js';
 

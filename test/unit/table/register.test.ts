@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LakeSettings } from '../../../src/core/settings.js';
-import { renderDdl } from '../../../src/lake/ddl/statements.js';
-import { DELTA_DIALECTS, type DeltaDialect, registerStatements } from '../../../src/table/index.js';
+import { renderDdl } from '../../../src/sql/ddl/statements.js';
+import { DELTA_DIALECTS, type DeltaDialect, registerStatements } from '../../../src/sql/register-tables.js';
 
 const AWS: LakeSettings = { url: 's3://company-lake/worktrack', region: 'eu-central-1' };
 const FOLDER: LakeSettings = { url: "file:///data/the%20lake's" };

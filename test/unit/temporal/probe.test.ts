@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
-import { checkConditionalWrites } from '../../../activities/prepare/conditional-writes.js';
 import { parseSettings } from '../../../src/config/index.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
+import { checkConditionalWrites } from '../../../src/run/prepare/conditional-writes.js';
 import { openConnections } from '../../../src/temporal/worker/connections.js';
 
 let folder = '';

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { ActivityDeps } from '../../../activities/shared/deps.js';
 import { sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings, SuccessRule } from '../../../src/core/settings.js';
+import type { ActivityDeps } from '../../../src/run/deps.js';
 import { client, service } from '../api/support.js';
 
 /** A response: status, headers, body. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { jinja, pythonTemplate, toYaml } from '../../../../src/lake/dbt/file.js';
+import { jinja, pythonTemplate, toYaml } from '../../../../src/sql/dbt/file.js';
 
 describe('text in the files of a dbt project', () => {
   it('cannot begin an expression, a statement or a comment of Jinja', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isGenerated, ownerOf, planFile, renderFile } from '../../../../src/lake/dbt/file.js';
+import { isGenerated, ownerOf, planFile, renderFile } from '../../../../src/sql/dbt/file.js';
 
 const OWNER = { connection: 'acme', adapter: 'duckdb' };
 const FILE = { path: 'models/worktrack/staging/stg_acme__tasks.sql', body: 'SELECT 1\n' };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../../src/core/brands.js';
-import { type DbtProjectInput, dbtProject } from '../../../../src/lake/dbt/project.js';
-import type { PublishedResource } from '../../../../src/lake/ddl/published-sources.js';
 import type { Manifest } from '../../../../src/lake/documents/manifest.js';
 import type { Column } from '../../../../src/lake/rows/data-columns.js';
+import { type DbtProjectInput, dbtProject } from '../../../../src/sql/dbt/project.js';
+import type { PublishedResource } from '../../../../src/sql/ddl/published-sources.js';
 import { typeBits } from '../../../support/column-types.js';
 import { WRITER } from '../../../support/writer.js';
 import { CSV } from '../published.js';

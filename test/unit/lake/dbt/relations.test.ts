@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type RelatedResource, relationsOf } from '../../../../src/lake/dbt/project.js';
+import { type RelatedResource, relationsOf } from '../../../../src/sql/dbt/project.js';
 
 const TEXT = { type: 'text' } as const;
 const NUMBER = { type: 'int64' } as const;

@@ -6,12 +6,6 @@ import type { DeletePolicy } from '../../../../src/core/settings.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
-import { findAbsent } from '../../../../src/lake/merge/absent-rows.js';
-import { adaptRows } from '../../../../src/lake/merge/earlier-settings.js';
-import { blocksIn, type KeyRange } from '../../../../src/lake/merge/key-ranges.js';
-import { MergeCounts } from '../../../../src/lake/merge/merge-result.js';
-import { mergeRows } from '../../../../src/lake/merge/merge-rows.js';
-import { MergeSource } from '../../../../src/lake/merge/merge-source.js';
 import { type Framing, framingOf } from '../../../../src/lake/part/framing.js';
 import { BlockReader, ReadAhead } from '../../../../src/lake/part/reader.js';
 import { PartSeries } from '../../../../src/lake/part/series.js';
@@ -20,6 +14,12 @@ import { headerCells } from '../../../../src/lake/rows/data-columns.js';
 import { isLater, newerRows } from '../../../../src/lake/rows/newer.js';
 import { type SortKey, sortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
+import { adaptRows } from '../../../../src/run/merge/earlier-settings.js';
+import { blocksIn, type KeyRange } from '../../../../src/run/merge/key-ranges.js';
+import { MergeCounts } from '../../../../src/run/merge/merge-result.js';
+import { mergeRows } from '../../../../src/run/merge/merge-rows.js';
+import { MergeSource } from '../../../../src/run/merge/merge-source.js';
+import { findAbsent } from '../../../../src/run/settle/absent-rows.js';
 import {
   byKey,
   bytes,

@@ -4,10 +4,10 @@ import type { ObjectKey } from '../../../../src/core/brands.js';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
-import type { KeyRange } from '../../../../src/lake/merge/key-ranges.js';
-import { byKey, inRange } from '../../../../src/lake/merge/key-ranges.js';
-import { type MergeTask, type PlanInput, planTasks } from '../../../../src/lake/merge/merge-plan.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
+import type { KeyRange } from '../../../../src/run/merge/key-ranges.js';
+import { byKey, inRange } from '../../../../src/run/merge/key-ranges.js';
+import { type MergeTask, type PlanInput, planTasks } from '../../../../src/run/merge/merge-plan.js';
 
 const ROW_BYTES = 100;
 

@@ -1,9 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeTask } from '../../../../activities/merge/merge-parts.js';
-import { mergeSlice } from '../../../../activities/read/compact-chunks.js';
-import { LakeStaging } from '../../../../activities/shared/lake-staging.js';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
 import type { ReadInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
@@ -15,9 +12,6 @@ import { indexKey } from '../../../../src/lake/documents/block-index.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/documents/lake-layout.js';
 import type { BaseSnapshot, RunFile } from '../../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
-import { maxOverlap } from '../../../../src/lake/merge/key-ranges.js';
-import { type MergePlan, planTasks } from '../../../../src/lake/merge/merge-plan.js';
-import { addUp, MergeCounts, type TaskResult } from '../../../../src/lake/merge/merge-result.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { ColumnSet } from '../../../../src/lake/rows/data-columns.js';
@@ -25,7 +19,13 @@ import { newerRows } from '../../../../src/lake/rows/newer.js';
 import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
-import { firstStage } from '../../../../src/lake/run/read-stage.js';
+import { LakeStaging } from '../../../../src/run/lake-staging.js';
+import { maxOverlap } from '../../../../src/run/merge/key-ranges.js';
+import { mergeTask } from '../../../../src/run/merge/merge-parts.js';
+import { type MergePlan, planTasks } from '../../../../src/run/merge/merge-plan.js';
+import { addUp, MergeCounts, type TaskResult } from '../../../../src/run/merge/merge-result.js';
+import { mergeSlice } from '../../../../src/run/read/compact-chunks.js';
+import { firstStage } from '../../../../src/run/read/read-stage.js';
 import {
   byKey,
   bytes,

@@ -1,0 +1,296 @@
+import { randomBytes } from 'node:crypto';
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../core/contract/index.js';
+import { errorMessage } from '../core/errors.js';
+import { allDone } from '../core/in-parallel.js';
+import { sweepWarning } from '../core/mirror-requests.js';
+import { attemptRunId } from '../core/run-id.js';
+import { damagedObject } from '../lake/damaged-error.js';
+import { indexKey } from '../lake/documents/block-index.js';
+import { sha256Of } from '../lake/documents/checksums.js';
+import type { Manifest, PublishedPart } from '../lake/documents/manifest.js';
+import type { RunFile } from '../lake/documents/run-file.js';
+import { readIndexBody } from '../lake/part/read-index.js';
+import type { SortKey } from '../lake/rows/row.js';
+import type { HeldStore } from '../lake/store/index.js';
+import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
+import type { ActivityDeps, OpenConnection } from './deps.js';
+import { toFailure } from './failures.js';
+import { fixRun, LakeStaging, readRunIfThere } from './lake-staging.js';
+import { MemoryStaging } from './memory-staging.js';
+import { mergeParts } from './merge/merge-parts.js';
+import type { MergePlan } from './merge/merge-plan.js';
+import { planMerge } from './merge/plan-merge.js';
+import { runPhases, type Steps } from './phases.js';
+import { prepareRun, toPrepared } from './prepare/prepare-run.js';
+import { publishRun } from './publish/publish-run.js';
+import { readPages } from './read/read-pages.js';
+import { removeAll, removeRun } from './remove-folders.js';
+import { finalIfLate, orDisplaced } from './run-failures.js';
+import { confirmDeletes } from './settle/confirm-deletes.js';
+import { findAbsentRecords } from './settle/find-absent.js';
+import { type RunAt, Spill } from './staging.js';
+import { sweepResource } from './sweep/sweep-resource.js';
+
+/** After so many attempts that a worker did not survive, the run begins in the lake: perhaps it is what killed them. */
+const MAX_MEMORY_ATTEMPTS = 3;
+
+/**
+ * Performs a whole run in memory (docs/explanation/how-it-works.md#in-memory-or-in-the-lake): it prepares, reads, settles,
+ * merges, publishes, and sweeps if that is due. A run that turns out to be large, or has to wait, spills: what it holds goes to the lake, and the
+ * workflow requests an activity for each further phase.
+ *
+ * Each attempt has its own run id, so all its objects have their own names, and it writes nothing before its merge. It never
+ * resumes: a later attempt starts afresh, unless an earlier one has published its run, or has spilled it.
+ */
+export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunDone> {
+  const clock = temporalClock();
+  try {
+    return await attemptRun(deps, deps.connection(input.connection), input, clock);
+  } catch (error) {
+    const failure = await orDisplaced(deps, input, toFailure(error));
+    const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
+    throw finalIfLate(failure, clock() - input.startedAt, giveUpAfterMs);
+  }
+}
+
+async function attemptRun(
+  deps: ActivityDeps,
+  connection: OpenConnection,
+  input: RunInput,
+  clock: () => number,
+): Promise<RunDone> {
+  const { attempt } = Context.current().info;
+  const { store, settings } = connection;
+  logPhase('prepare');
+  const prepared = await withHeartbeat(async () => {
+    // The first attempt finds it when it spills.
+    const there = attempt > 1 ? await readRunIfThere(store, input) : null;
+    if (there !== null) return { kind: 'spilled' } as const;
+    const found = await prepareRun(connection, input, { now: clock(), origin: deps.origin });
+    if (found.kind === 'published' || !beginsInLake(found.run, input, attempt)) return found;
+    await fixRun(store, found.run);
+    return { kind: 'spilled' } as const;
+  });
+  if (prepared.kind === 'spilled') return spilled(connection, input);
+  if (prepared.kind === 'published') {
+    const { runId } = prepared.run;
+    // It may have ended before its sweep.
+    const rest = { table: settings.tables !== null, onPublished: settings.onPublished };
+    return { kind: 'published', runId, run: prepared.run, ...rest, pageSize: null, swept: 'to do' };
+  }
+  const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };
+  const staging = new MemoryStaging(store, run, input.runId);
+  logPhase('prepare', run.runId);
+  try {
+    return await runInMemory({
+      deps,
+      connection,
+      input,
+      run,
+      staging,
+      clock,
+      progress: new AttemptProgress(),
+    });
+  } finally {
+    staging.close();
+  }
+}
+
+/**
+ * Whether a run is in the lake from the beginning: if it takes over staged pages, if the mirror must first note where the
+ * workflows of `onPublished` begin, or if several attempts have died.
+ */
+function beginsInLake({ resumed, onPublished }: RunFile, { hookedTo }: RunInput, attempt: number): boolean {
+  const isNewHook = onPublished !== null && hookedTo === null;
+  return resumed !== null || isNewHook || attempt > MAX_MEMORY_ATTEMPTS;
+}
+
+/** The run as it is in the lake, whichever attempt has spilled it. */
+async function spilled({ store }: OpenConnection, input: RunRef): Promise<RunDone> {
+  return withHeartbeat(async () => {
+    const staging = new LakeStaging(store, input, Context.current().info.attempt);
+    return { kind: 'spilled', prepared: await toPrepared(staging, await staging.run()) };
+  });
+}
+
+interface InMemory extends RunAt {
+  readonly input: RunInput;
+  readonly run: RunFile;
+  readonly staging: MemoryStaging;
+}
+
+async function runInMemory(at: InMemory): Promise<RunDone> {
+  const { connection, input, run, staging } = at;
+  const steps = stepsInMemory(at);
+  try {
+    const prepared = await withHeartbeat(() => toPrepared(staging, run));
+    const { resource, runId, pageSize, allowDeletes } = input;
+    const ref: RunRef = { connection: input.connection, resource, runId };
+    const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
+    logPhase('publish');
+    const { run: published, manifest } = await withHeartbeat(() => publishRun(at, ready.publish));
+    const { table, onPublished } = prepared;
+    const done = { kind: 'published', table, onPublished } as const;
+    // A delayed attempt has published the run instead.
+    if (manifest === null)
+      return { ...done, run: published, runId: published.runId ?? run.runId, pageSize: null, swept: 'to do' };
+    return {
+      ...{ ...done, runId: run.runId, pageSize: ready.pageSize },
+      ...(await follow(at, published, manifest)),
+    };
+  } catch (error) {
+    if (error instanceof Spill) {
+      logPhase('prepare', input.runId);
+      Context.current().log.info('the run continues in the lake', { reason: error.reason });
+      await withHeartbeat(() => staging.save());
+      return spilled(connection, input);
+    }
+    await afterFailure(at, error);
+    throw error;
+  }
+}
+
+/** Failures that lie outside of what was read: the next attempt, or the next run, continues from it. */
+const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'Configuration', 'Lake'];
+
+/** Spills what the failure leaves useful; otherwise removes what the attempt has written, if its swap was not sent. */
+async function afterFailure(
+  { connection: { store }, run, staging, progress }: InMemory,
+  error: unknown,
+): Promise<void> {
+  const { cancellationSignal, cancellationDetails } = Context.current();
+  const isCancelled = cancellationSignal.aborted;
+  const failure = toFailure(error);
+  const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
+  const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
+  try {
+    if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.save());
+    // Its own, because that of the activity may be aborted.
+    const { signal } = new AbortController();
+    // It has spilled while a page was awaited. No other attempt continues a run that someone has cancelled.
+    if (staging.isSpilled && cancellationDetails?.cancelRequested === true)
+      await removeAll(store, staging.key(''), signal);
+    // If its swap may still arrive, the sweep of the next published run removes what is left.
+    if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;
+    await removeRun(store, run, signal);
+  } catch (problem) {
+    Context.current().log.warn('what the failed attempt held could not be saved or removed', {
+      error: errorMessage(problem),
+    });
+  }
+}
+
+/** What follows the swap. It never fails the run. With a table, the sweep has to wait until the table has followed. */
+async function follow(
+  { connection, input, run }: InMemory,
+  published: PublishedRun,
+  manifest: Manifest,
+): Promise<Pick<Extract<RunDone, { kind: 'published' }>, 'run' | 'swept'>> {
+  if (run.tables !== null) return { run: published, swept: 'to do' };
+  logPhase('sweep');
+  return withHeartbeat(async () => {
+    const { info, cancellationSignal: signal, log } = Context.current();
+    const again: RunSweep = { before: null, ended: [], scope: 'all' };
+    const task = info.attempt > 1 ? { ...again, ...input.sweep, scope: 'all' as const } : input.sweep;
+    if (task === undefined) return { run: published, swept: null };
+    try {
+      const { isDone, refused } = await sweepResource(connection.store, {
+        ...{ resource: input.resource, writer: input.writer, head: manifest, scope: task.scope },
+        ...{ before: task.before, replaced: [input.runId, ...task.ended], now: published.publishedAt },
+        ...{ settings: run.retention, signal },
+      });
+      return { run: published, swept: { before: task.before, isDone, refused } };
+    } catch (error) {
+      const message = errorMessage(error);
+      log.warn('the sweep failed; the next one repeats it', { error: message });
+      return { run: { ...published, warnings: [...published.warnings, sweepWarning(message)] }, swept: null };
+    }
+  });
+}
+
+/** Parts that a merge in memory reads, in bytes as stored. */
+const MAX_MERGED_BYTES = 4 * 1024 * 1024;
+/** Parts that it copies within the store. */
+const MAX_COPIED_BYTES = 64 * 1024 * 1024;
+/** Records that are asked for by id while the run is in memory. */
+const MAX_ASKED = 20;
+
+/** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
+function stepsInMemory(at: InMemory): Steps {
+  const { staging, run, progress } = at;
+  let holdsBase = false;
+  /** Reads a small base snapshot once for all steps. */
+  const begin = async (): Promise<void> => {
+    if (staging.isSpilled || staging.isFull(0)) throw new Spill('its rows are too old or too many');
+    const [part, ...others] = run.before?.parts ?? [];
+    if (holdsBase || part === undefined || others.length > 0) return;
+    holdsBase = true;
+    await withHeartbeat(() => holdBasePart(staging.store, part));
+  };
+  return {
+    async read(input) {
+      // It sends its own heartbeats, with details.
+      const result = await readPages(at, input);
+      if (staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
+      if (!result.done) throw new Spill('the list is longer, or the service lets it wait');
+      return result;
+    },
+    async settle(input) {
+      await begin();
+      return withHeartbeat(() => findAbsentRecords(at, input));
+    },
+    async settleById(input) {
+      await begin();
+      const among = await staging.read<SortKey[]>(input.among);
+      if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
+      return withHeartbeat(() => confirmDeletes(at, input));
+    },
+    async mergePlan(input) {
+      await begin();
+      return withHeartbeat(async () => {
+        const planned = await planMerge(at, input);
+        checkIsSmall(await staging.read<MergePlan>(planned.plan));
+        return planned;
+      });
+    },
+    merge: (input) =>
+      withHeartbeat(async () => {
+        progress.hasParts = true;
+        await staging.startWriting();
+        return mergeParts(at, input);
+      }),
+  };
+}
+
+function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
+  if (batches.length > 1) throw new Spill('the merge has several batches');
+  let merged = 0;
+  let copied = 0;
+  for (const task of tasks) {
+    if (task.kind === 'carry') copied += task.part.bytes;
+    else {
+      merged += task.before?.bytes ?? 0;
+      // The parts of a rollback's target.
+      for (const at of task.chunks) if (chunks[at]!.runId === undefined) merged += chunks[at]!.bytes;
+    }
+  }
+  if (merged > MAX_MERGED_BYTES || copied > MAX_COPIED_BYTES) throw new Spill('the snapshot is large');
+}
+
+/** A larger part is copied within the store, in bytes as stored. */
+const MAX_BYTES = 256 * 1024;
+
+/**
+ * Reads the part of a small base snapshot and its block index once. Copies and merges of the part then need no further reads.
+ *
+ * @throws DamagedError if the part does not match its manifest
+ */
+async function holdBasePart(store: HeldStore, part: PublishedPart): Promise<void> {
+  if (part.bytes > MAX_BYTES || part.rows === 0) return;
+  const [body, index] = await allDone([store.read(part.key), readIndexBody(store, part)]);
+  if (sha256Of(body) !== part.sha256)
+    throw damagedObject(part.key, 'its SHA-256 does not match its manifest');
+  store.hold(part.key, body);
+  if (typeof index !== 'string') store.hold(indexKey(part.key), index);
+}

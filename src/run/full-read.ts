@@ -1,0 +1,49 @@
+import type { PublishedMode } from '../core/contract/index.js';
+import { HOUR_MS } from '../core/duration.js';
+import type { FullRead } from '../lake/documents/document-schemas.js';
+
+/** Shortest time between full reads of a list that shifts in every reading, in ms: each attempt takes several full reads. */
+const SHIFTING_REREAD_MS = 20 * HOUR_MS;
+
+/** A last full read so far in the future, in ms, had a wrong clock: clocks of Temporal's servers differ by less. */
+const CLOCK_DIFFERENCE_MS = HOUR_MS;
+
+const NEVER = new Date(0).toISOString();
+
+/**
+ * Whether a run must read everything (docs/explanation/guarantees.md#full-reads): once per `sync.reconcileEvery`, and after a
+ * run whose list shifted even in its last reading. A list that shifts in every run gets a full read once a day. If the clock
+ * was ahead during the last one, it says nothing, so another one is due.
+ *
+ * @param last the last full read of the base snapshot; `null` if unknown
+ * @param now milliseconds since 1970
+ * @param everyMs longest time between full reads in ms; `null` for no limit
+ */
+export function isFullReadDue(last: FullRead | null, now: number, everyMs: number | null): boolean {
+  if (last === null) return everyMs !== null;
+  const elapsed = now - Date.parse(last.startedAt);
+  const isLonger = (ms: number): boolean => elapsed >= ms || elapsed < -CLOCK_DIFFERENCE_MS;
+  if (last.shifted === 1 || (last.shifted > 1 && isLonger(SHIFTING_REREAD_MS))) return true;
+  return everyMs !== null && isLonger(everyMs);
+}
+
+interface Read {
+  readonly mode: PublishedMode;
+  /** Start of reading, milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly shifted: boolean;
+  /** Pages of the last reading of the list, and records per page. */
+  readonly pages: number;
+  readonly pageSize: number;
+}
+
+/** The full read that the run's snapshot is based on. */
+export function nextFullRead(before: FullRead | null, run: Read): FullRead | null {
+  // The full read after a rollback is due whatever this says, and its list has not shifted yet.
+  if (run.mode === 'rollback') return before === null ? null : { ...before, shifted: 0 };
+  if (run.mode === 'increment' && !run.shifted) return before;
+  const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
+  if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };
+  const { pages, pageSize } = run;
+  return { startedAt: new Date(run.startedAt).toISOString(), shifted, pages, pageSize };
+}

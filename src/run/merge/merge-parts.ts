@@ -1,0 +1,248 @@
+import { randomBytes } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import type { ObjectKey } from '../../core/brands.js';
+import type { MergedParts, MergePartsInput } from '../../core/contract/index.js';
+import { allDone, inParallel } from '../../core/in-parallel.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import { planChecks } from '../../lake/checks/check-plan.js';
+import { TaskMeter } from '../../lake/checks/task-meter.js';
+import { continuedUniques } from '../../lake/checks/uniques.js';
+import { indexKey } from '../../lake/documents/block-index.js';
+import { folderOf, inFolder, nameOf, partName, type Tree } from '../../lake/documents/lake-layout.js';
+import type { PublishedPart } from '../../lake/documents/manifest.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  folderIn,
+  type RunFile,
+  returningFrom,
+  syncedAtOfRun,
+} from '../../lake/documents/run-file.js';
+import { copyIntactPart } from '../../lake/part/copy-part.js';
+import { framingOf } from '../../lake/part/framing.js';
+import { readIndexBody } from '../../lake/part/read-index.js';
+import { PartSeries } from '../../lake/part/series.js';
+import { headerRow } from '../../lake/rows/data-columns.js';
+import { newerByField } from '../../lake/rows/newer.js';
+import type { SortKey } from '../../lake/rows/row.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { withMaskingKey } from '../masking-secret.js';
+import { type RunAt, readRunWith, type Staging } from '../staging.js';
+import { type Restorable, restorable } from './earlier-settings.js';
+import { inRange } from './key-ranges.js';
+import type { MergePlan, MergeTask } from './merge-plan.js';
+import { type BatchResult, MergeCounts, type TaskResult } from './merge-result.js';
+import { mergeRows, type Tally } from './merge-rows.js';
+import { openSources } from './sources.js';
+
+const COPIES_AT_ONCE = 16;
+
+/** Executes one batch of the merge plan: merges key ranges, or copies unchanged parts of the base snapshot. */
+export async function mergeParts(
+  { deps, connection: { settings }, staging, progress }: RunAt,
+  input: MergePartsInput,
+): Promise<MergedParts> {
+  const { connection, resource } = input;
+  const begun = performance.now();
+  const [fixed, plan] = await readRunWith(staging, staging.read<MergePlan>(input.plan));
+  const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
+  const { cancellationSignal: signal } = Context.current();
+  const token = randomBytes(4).toString('hex');
+  const batch = plan.batches[input.batch]!;
+  const signs: Tally = { repeated: 0, found: 0 };
+  const gone = plan.gone === null ? [] : await staging.read<SortKey[]>(plan.gone);
+  const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
+  const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
+    signal.throwIfAborted();
+    const task = plan.tasks[at]!;
+    const before = progress.mergedRows;
+    const onRows = (rows: number): void => {
+      progress.mergedRows = before + rows;
+    };
+    const common = { staging, run, plan, token, signal };
+    if (task.kind === 'merge')
+      return { task: at, ...(await mergeTask({ ...common, task, gone, signs, onRows })) };
+    const carried = await carry(common, task);
+    progress.mergedRows += task.part.rows;
+    return { task: at, ...carried };
+  });
+  const name = `merged-${input.pass}-${input.batch}-${staging.attempt}.json`;
+  const key = await staging.write(name, { tasks } satisfies BatchResult);
+  const seconds = (performance.now() - begun) / 1000;
+  deps.meter.record('mergeSeconds', seconds, { connection, resource });
+  return { result: key, ...signs };
+}
+
+/** What the tasks of a batch have in common. */
+interface MergeAt {
+  readonly staging: Staging;
+  readonly run: RunFile;
+  readonly plan: MergePlan;
+  /** Makes the object names of this attempt unique. */
+  readonly token: string;
+  readonly signal: AbortSignal;
+}
+
+/** Copies a part and its index within the store, without downloading its rows. */
+async function carry(
+  at: MergeAt,
+  task: Extract<MergeTask, { kind: 'carry' }>,
+): Promise<Omit<TaskResult, 'task'>> {
+  const { run } = at;
+  const { number, part } = task;
+  // The name keeps its token, so all attempts copy the part to the same object.
+  const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
+  const [{ checks: _, ...copied }, measured] = await allDone([
+    copyWithIndex(at, part, inFolder(folderIn(run, 'snapshots'), name)),
+    meterOf(at, task)?.measure(part, [part]),
+  ]);
+  const figures = measured?.parts[0]?.checks;
+  return {
+    // A rollback has read the rows in its target, which has an equal part.
+    counts: {
+      ...new MergeCounts(),
+      ...(run.rollback === null ? { retained: part.rows } : { fetched: part.rows, unchanged: part.rows }),
+      rows: part.rows,
+    },
+    parts: [{ ...copied, ...(figures === undefined ? {} : { checks: figures }) }],
+    changes: [],
+    ...(measured === undefined ? {} : { checks: measured.checks }),
+  };
+}
+
+/**
+ * Copies a part and its index within the store. The next merge relies on the index, so it is read and compared with the
+ * manifest. If it is missing or damaged, the part is written once more, under a name of this attempt: its bytes may differ.
+ */
+async function copyWithIndex(
+  { staging: { store }, run: { before }, token, signal }: MergeAt,
+  part: PublishedPart,
+  to: ObjectKey,
+): Promise<PublishedPart> {
+  const index = await readIndexBody(store, part, signal);
+  if (typeof index === 'string') {
+    const { profile, columns } = before!;
+    const own = inFolder(folderOf(to), nameOf(to).replace(/^(part-\d+)-[0-9a-f]+/, `$1-${token}`));
+    return copyIntactPart(store, part, { ...profile, columns }, { to: own, signal });
+  }
+  await allDone([
+    store.copy(part.key, to, part.bytes),
+    store.copy(indexKey(part.key), indexKey(to), index.length),
+  ]);
+  return { ...part, key: to };
+}
+
+interface TaskInput extends MergeAt {
+  readonly task: Extract<MergeTask, { kind: 'merge' }>;
+  /** Keys of records with a proven delete, of all tasks. */
+  readonly gone: readonly SortKey[];
+  /** The merge adds its counts to it. */
+  readonly signs: Tally;
+  /** Called with the rows of the task so far. */
+  readonly onRows?: (rows: number) => void;
+}
+
+/** Merges one range of keys into parts of the new snapshot and of the change log. */
+export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'task'>> {
+  const { staging, run, plan } = input;
+  const { store } = staging;
+  const { resource } = run;
+  const { delimiter } = resource.csv;
+  const sources = await openSources({
+    store,
+    run,
+    columns: plan.columns,
+    range: input.task.range,
+    before: input.task.before,
+    chunks: input.task.chunks.map((at) => plan.chunks[at]!),
+    lastChain: plan.lastChain,
+    signal: input.signal,
+  });
+  const snapshot = series(input, 'snapshots');
+  const changes = plan.hasBefore ? series(input, 'changes') : null;
+  const meter = meterOf(input, input.task);
+  const names = plan.columns.map(({ name }) => name);
+  try {
+    const counts = await mergeRows({
+      sources,
+      snapshot,
+      changes,
+      gone: new Set(input.gone.filter((key) => inRange(key, input.task.range))),
+      deletes: resource.deletes,
+      rollback: run.rollback === null ? null : { syncedAt: syncedAtOfRun(run) },
+      runId: run.runId,
+      deletedAt: toUtcSeconds(run.startedAt),
+      delimiter,
+      isNewer: newerByField(resource.updatedAtField, names, resource.csv),
+      restorable: judgeOf(run, plan),
+      countsUnlisted: countsUnlisted(run),
+      observer: meter,
+      rolledBackAt: new Set(returningFrom(run)?.rollbacks.map(({ syncedAt }) => syncedAt)),
+      signs: input.signs,
+      onProgress: ({ rows }) => {
+        input.onRows?.(rows);
+        input.signal.throwIfAborted();
+      },
+    });
+    const parts = await snapshot.finish();
+    const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
+    if (meter === null) return { counts, parts, changes: changed };
+    return { counts, changes: changed, ...(await meter.measure(input.task.before, parts)) };
+  } catch (error) {
+    await Promise.all([snapshot.abort(), changes?.abort()]);
+    throw error;
+  }
+}
+
+/** Rows are counted only in a run that looks at all of them, and not in a rollback, which leaves it to the full read after it. */
+function judgeOf(run: RunFile, { columns }: MergePlan): Restorable | null {
+  const { before, resource } = run;
+  const judge = before === null ? null : restorable(before.shapes, resource, columns);
+  return judge !== null && !countsUnrestored(run) ? { ...judge, isLost: () => false } : judge;
+}
+
+function series({ staging: { store }, run, plan, task, token, signal }: TaskInput, tree: Tree): PartSeries {
+  const framing = framingOf(run.resource.csv);
+  const folder = folderIn(run, tree);
+  return new PartSeries(store, {
+    framing,
+    header: headerRow(plan.columns, run.resource.csv),
+    columns: plan.columns.length,
+    index: tree === 'snapshots' ? 'beside' : 'none',
+    signal,
+    partKey: (n) => inFolder(folder, partName(task.number + n, token, framing.extension)),
+    maxParts: task.parts,
+    partBytes: task.partBytes,
+  });
+}
+
+/** Without a base snapshot every row is an insert, so the change log is a copy of the snapshot. */
+async function copyParts(
+  store: ObjectStore,
+  run: RunFile,
+  parts: readonly PublishedPart[],
+): Promise<PublishedPart[]> {
+  const folder = folderIn(run, 'changes');
+  return inParallel(parts, 8, async (part) => {
+    const key = inFolder(folder, nameOf(part.key));
+    await store.copy(part.key, key, part.bytes);
+    // A change log has no block index.
+    const { indexCrc32: _, ...copy } = part;
+    return { ...copy, key };
+  });
+}
+
+/** Measures the rows of a task for the checks of the resource; `null` if it has none. */
+function meterOf({ staging, run, plan, token, signal }: MergeAt, task: MergeTask): TaskMeter | null {
+  const { resource, before } = run;
+  const checks = planChecks(resource);
+  if (checks === null) return null;
+  return new TaskMeter({
+    store: staging.store,
+    plan: checks,
+    form: { names: plan.columns.map(({ name }) => name), csv: resource.csv },
+    continued: new Set(Object.keys(continuedUniques(checks, before))),
+    keyOf: (name) => staging.key(`hashes-${task.number}-${token}-${name}.bin`),
+    signal,
+  });
+}

@@ -1,0 +1,104 @@
+import type { TaskChecks } from '../../lake/checks/task-meter.js';
+import { type PublishedPart, rowsOf } from '../../lake/documents/manifest.js';
+
+/** Row counts of a merge (docs/explanation/guarantees.md#verification). */
+export class MergeCounts {
+  /** Rows read from staged chunks. */
+  fetched = 0;
+  /** Fetched rows that were dropped in favor of another row of the same key. */
+  duplicates = 0;
+  unchanged = 0;
+  inserted = 0;
+  updated = 0;
+  deleted = 0;
+  /** Deleted rows that were removed from the snapshot (`deletes: drop`). */
+  dropped = 0;
+  /** Rows of the base snapshot that were not fetched and are kept. */
+  retained = 0;
+  /** Rows in the new snapshot. */
+  rows = 0;
+  /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
+  restated = 0;
+  /** Rows of the new snapshot that were not fetched and keep cells of earlier settings, if the settings have changed. */
+  unrestored = 0;
+  /** Live rows of the base snapshot that were not fetched, if the run counts them. */
+  unlisted = 0;
+  /** Rows that rollbacks had changed and that were not fetched, if the run is the full read after them. */
+  notReturned = 0;
+}
+
+/** Counts and parts that one task produced. */
+export interface TaskResult {
+  readonly task: number;
+  readonly counts: MergeCounts;
+  readonly parts: readonly PublishedPart[];
+  readonly changes: readonly PublishedPart[];
+  /** Absent: the resource has no checks. */
+  readonly checks?: TaskChecks;
+}
+
+export interface BatchResult {
+  readonly tasks: readonly TaskResult[];
+}
+
+export interface Totals {
+  /** Rows in all pages of the service. */
+  readonly fetched: number;
+  /** Rows that a newer row of the same staged chunk replaced. */
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Rows in the base snapshot. */
+  readonly before: number;
+  readonly tasks: number;
+}
+
+/** Counts and parts of all tasks of a run. */
+export type AddedUp = Pick<TaskResult, 'counts' | 'parts' | 'changes'>;
+
+/**
+ * Adds up the results of the merge tasks and checks them against the staged rows and the base snapshot
+ * (docs/explanation/guarantees.md#verification).
+ *
+ * @returns the totals, or a description of the counts that disagree
+ */
+export function addUp(
+  results: readonly TaskResult[],
+  totals: Totals,
+): AddedUp | { readonly problem: string } {
+  const merged = new MergeCounts();
+  const inOrder = [...results].sort((a, b) => a.task - b.task);
+  for (const { counts } of inOrder)
+    for (const name of Object.keys(merged) as (keyof MergeCounts)[]) merged[name] += counts[name];
+  const parts = inOrder.flatMap((result) => result.parts);
+  const changes = inOrder.flatMap((result) => result.changes);
+  const counts = {
+    ...merged,
+    fetched: merged.fetched + totals.duplicates,
+    duplicates: merged.duplicates + totals.duplicates,
+  };
+  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
+  const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
+  const checks: readonly [string, number, number][] = [
+    ['parts of the plan done', inOrder.length, totals.tasks],
+    ['rows fetched and rows merged', totals.fetched - totals.quarantined, counts.fetched],
+    ['rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
+    [
+      'rows before + inserted - dropped and rows after',
+      totals.before + counts.inserted - counts.dropped,
+      counts.rows,
+    ],
+    [
+      'rows before and unchanged + updated + deleted + retained',
+      totals.before,
+      counts.unchanged + counts.updated + counts.deleted + counts.retained,
+    ],
+    ['rows of the parts and rows after', rowsOf(parts), counts.rows],
+    ['rows of the change log and inserted + updated + deleted + restated', rowsOf(changes), changed],
+  ];
+  const wrong = checks.filter(([, left, right]) => left !== right);
+  if (wrong.length > 0)
+    return { problem: wrong.map(([what, left, right]) => `${what}: ${left} and ${right}`).join('; ') };
+  const overlap = parts.findIndex((part, at) => at > 0 && part.first! <= parts[at - 1]!.last!);
+  if (overlap !== -1) return { problem: `the keys of part ${overlap} overlap those of the part before` };
+  return { counts, parts, changes };
+}

@@ -1,0 +1,293 @@
+import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
+import type { ShiftSigns } from '../../core/contract/index.js';
+import type { DeletePolicy } from '../../core/settings.js';
+import type { RowObserver } from '../../lake/checks/row-meter.js';
+import type { Block } from '../../lake/documents/block-index.js';
+import { blockBytes, type PackedBlocks } from '../../lake/part/framing.js';
+import type { RowOutput } from '../../lake/part/series.js';
+import { RowScanner } from '../../lake/rows/csv.js';
+import {
+  isTombstone,
+  payloadAt,
+  restamped,
+  type SortKey,
+  syncedAtOf,
+  toTombstone,
+} from '../../lake/rows/row.js';
+import type { Restorable } from './earlier-settings.js';
+import { byKey, lowerBound } from './key-ranges.js';
+import { MergeCounts } from './merge-result.js';
+import { type MergeSource, SourceHeap } from './merge-source.js';
+
+interface MergeOptions extends Omit<KeyMerge, 'counts'> {
+  /** At most one has age 0, the base snapshot. The others are staged chunks. */
+  readonly sources: readonly MergeSource[];
+  /** The merge adds to these counts what the keys show about the last reading of the list. */
+  readonly signs?: Tally | undefined;
+  /** Called after each block or run of rows. It may throw to stop the merge. */
+  readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
+}
+
+type Merge = MergeOptions & KeyMerge;
+
+/** Mutable counts of the signs that a list shifted while it was read. */
+export type Tally = { -readonly [Name in keyof ShiftSigns]: number };
+
+/**
+ * Merges the fetched rows into the base snapshot by key; the newest row wins (docs/explanation/guarantees.md#newest-wins).
+ * A block whose key range overlaps no other source is copied in compressed form, together with its neighbors. Other
+ * rows are compared as text, without parsing their cells. Memory is bounded by the buffers of the sources' readers.
+ */
+export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
+  const counts = new MergeCounts();
+  const merge: Merge = { ...options, counts };
+  const heap = await SourceHeap.start(options.sources);
+  const gone = [...options.gone].sort(byKey);
+  for (let top = heap.top; top !== undefined; top = heap.top) {
+    const limit = heap.second?.key ?? null;
+    const mayMove = (block: Block): boolean =>
+      (limit === null || block.last < limit) && !(top.age === 0 && containsAny(block, gone));
+    const block = top.wholeBlock;
+    if (block !== null && mayMove(block)) {
+      const taken = await top.takeBlocks(mayMove);
+      const rows = taken.blocks.reduce((sum, one) => sum + one.rows, 0);
+      counts.rows += rows;
+      await options.snapshot.take(taken);
+      if (top.age === 0) {
+        counts.retained += rows;
+      } else {
+        counts.fetched += rows;
+        counts.inserted += rows;
+        if (top.isLast && options.signs) options.signs.found += rows;
+        if (options.observer) await observeBlocks(options.observer, taken);
+        await options.changes?.take(taken);
+      }
+      heap.updateTop();
+    } else {
+      // Interleaved sources take this path for every row, so it awaits only what is not there yet.
+      if (!top.isOpen) await top.open();
+      if (limit !== null && top.key! >= limit) await mergeEqual(merge, heap);
+      else if (!mergeRun(merge, top, limit)) await top.nextBlock();
+      if (mustFlush(options)) await flush(options);
+      heap.updateTop();
+    }
+    options.onProgress?.(counts);
+  }
+  return counts;
+}
+
+/** Blocks of fetched rows are copied as they are, but an observer sees each of their rows. */
+async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promise<void> {
+  for (const block of taken.blocks) {
+    const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+    const text = raw.toString('latin1');
+    const rows = new RowScanner(text);
+    for (let at = 0; at < text.length; ) {
+      const end = rows.end(at);
+      const row = text.slice(at, end) as ByteString;
+      observer.changed(null, row);
+      observer.fetched(row);
+      at = end;
+    }
+  }
+}
+
+function mustFlush({ snapshot, changes }: MergeOptions): boolean {
+  return snapshot.mustFlush || changes?.mustFlush === true;
+}
+
+async function flush({ snapshot, changes }: MergeOptions): Promise<void> {
+  await snapshot.flush();
+  await changes?.flush();
+}
+
+/** Whether a block's key range contains one of the sorted keys. Such a block must be opened. */
+function containsAny({ first, last }: Block, sorted: readonly SortKey[]): boolean {
+  const at = lowerBound(sorted, first);
+  return at < sorted.length && sorted[at]! <= last;
+}
+
+/** Writes rows of one open block up to another source's next key. Returns false at the end of the block. */
+function mergeRun(merge: Merge, source: MergeSource, limit: SortKey | null): boolean {
+  const { counts, signs } = merge;
+  for (;;) {
+    const key = source.key!;
+    const row = source.row();
+    if (source.age > 0) {
+      counts.fetched++;
+      if (source.isLast && signs) signs.found++;
+      insert(merge, key, row);
+    } else {
+      resolveAbsent(merge, key, row);
+    }
+    if (!source.step()) return false;
+    if (source.key === null || (limit !== null && source.key >= limit)) return true;
+  }
+}
+
+/** Merges the rows of one key that is in several sources. */
+async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
+  const { counts, signs, isNewer } = merge;
+  const key = heap.top!.key!;
+  let before: ByteString | null = null;
+  let fetched: ByteString | null = null;
+  let last = 0;
+  let others = 0;
+  for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
+    if (!top.isOpen) await top.open();
+    const row = top.row();
+    if (top.age === 0) {
+      before = row;
+    } else {
+      counts.fetched++;
+      if (fetched !== null) counts.duplicates++;
+      if (top.isLast) last++;
+      else others++;
+      // Sources come oldest first, so the later row wins unless its "updated at" field is older.
+      if (fetched === null || isNewer?.(fetched, row) !== true) fetched = row;
+    }
+    if (!top.step()) await top.nextBlock();
+    heap.updateTop();
+  }
+  if (signs && last > 0) {
+    signs.repeated += last - 1;
+    if (others === 0) signs.found++;
+  }
+  if (before === null) insert(merge, key, fetched!);
+  else if (fetched === null) resolveAbsent(merge, key, before);
+  else resolveFetched(merge, key, before, fetched);
+}
+
+/** Where the rows of a key go and are counted, and what decides about them. */
+interface KeyMerge {
+  readonly counts: MergeCounts;
+  readonly snapshot: RowOutput;
+  /** `null` if there is no base snapshot: the change log then has the same content as the snapshot. */
+  readonly changes: RowOutput | null;
+  /** Keys of records whose deletion is confirmed (docs/explanation/guarantees.md#deletes). */
+  readonly gone: ReadonlySet<SortKey>;
+  readonly deletes: DeletePolicy;
+  /**
+   * Of a rollback, whose fetched rows are a complete list, those of an earlier snapshot: each row that differs from the head
+   * becomes a row of the run, with this `_synced_at`. `null`: they are the service's.
+   */
+  readonly rollback: { readonly syncedAt: UtcSeconds } | null;
+  readonly runId: RunId;
+  readonly deletedAt: UtcSeconds;
+  readonly delimiter: string;
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+  /** Judges rows that cells of earlier settings may be left in; `null` if there are none. */
+  readonly restorable?: Restorable | null;
+  /** Whether to count live rows that were not fetched. Default: false. */
+  readonly countsUnlisted?: boolean;
+  readonly observer?: RowObserver | null;
+  /** `_synced_at` of rows to count if they are not fetched: those of rollbacks, in the full read after them. Default: none. */
+  readonly rolledBackAt?: ReadonlySet<UtcSeconds> | null;
+}
+
+/** Inserts a row whose key is not in the base snapshot. */
+function insert(merge: KeyMerge, key: SortKey, fetched: ByteString): void {
+  const { counts, snapshot, changes, observer } = merge;
+  const row = ofRun(merge, fetched);
+  counts.inserted++;
+  counts.rows++;
+  snapshot.add(key, row);
+  changes?.add(key, row);
+  observer?.changed(null, row);
+  observer?.fetched(row);
+}
+
+/** The row as the run publishes it. Rows of a rollback's target bear an earlier run's id and time. */
+function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
+  return rollback === null ? row : restamped(row, runId, rollback.syncedAt);
+}
+
+/** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
+function remove(merge: KeyMerge, key: SortKey, row: ByteString): void {
+  const { counts, runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = merge;
+  const tombstone = ofRun(merge, toTombstone(row, runId, deletedAt, delimiter));
+  counts.deleted++;
+  observer?.changed(row, null);
+  changes?.add(key, tombstone);
+  if (deletes === 'drop') {
+    counts.dropped++;
+  } else {
+    counts.rows++;
+    countLost(merge, tombstone);
+    snapshot.add(key, tombstone);
+  }
+}
+
+/** Handles a row of the base snapshot whose key was not fetched. */
+function resolveAbsent(merge: KeyMerge, key: SortKey, row: ByteString): void {
+  const { rollback, gone, deletes } = merge;
+  // A rollback's target is complete, so it also decides with `deletes: keep`, which is about the service's deletes.
+  const isGone = rollback !== null || (gone.has(key) && deletes !== 'keep');
+  if (isGone && !isTombstone(row)) remove(merge, key, row);
+  else keep(merge, key, row, 'retained');
+}
+
+/** Handles a row that is in the base snapshot and was fetched. */
+function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetched: ByteString): void {
+  const { counts, snapshot, changes, rollback, restorable, observer } = merge;
+  // A rollback is a deliberate return, so `updatedAt` does not count.
+  const isOlder = rollback === null && isNewerVersion(merge, before, fetched);
+  const row = ofRun(merge, fetched);
+  if (isOlder) {
+    // The older version that was fetched restores nothing.
+    countLost(merge, before);
+    keep(merge, key, before, 'unchanged');
+  } else if (isSame(before, fetched)) {
+    keep(merge, key, before, 'unchanged');
+  } else if (rollback === null && restorable?.isRestored(before, fetched)) {
+    // Only what earlier settings had hidden is new, so the record itself has not changed.
+    keep(merge, key, row, 'unchanged');
+    observer?.changed(before, row);
+  } else {
+    counts.updated++;
+    counts.rows++;
+    snapshot.add(key, row);
+    changes?.add(key, row);
+    observer?.changed(before, row);
+  }
+  observer?.fetched(isOlder ? before : row);
+}
+
+/** Keeps a row as it is in the base snapshot. @param as how it is counted */
+function keep(merge: KeyMerge, key: SortKey, row: ByteString, as: 'retained' | 'unchanged'): void {
+  const { counts, snapshot, changes, runId } = merge;
+  if (as === 'retained') {
+    countLost(merge, row);
+    if (merge.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
+    // New settings can give such a row the run's id, but never another time.
+    if (merge.rolledBackAt?.has(syncedAtOf(row))) counts.notReturned++;
+  }
+  counts[as]++;
+  counts.rows++;
+  snapshot.add(key, row);
+  // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it or a new reading restored it.
+  if (row.startsWith(runId)) {
+    counts.restated++;
+    changes?.add(key, row);
+  }
+}
+
+function countLost({ restorable, counts }: KeyMerge, row: ByteString): void {
+  if (restorable?.isLost(row)) counts.unrestored++;
+}
+
+/** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
+function isNewerVersion({ isNewer }: KeyMerge, first: ByteString, then: ByteString): boolean {
+  return !isTombstone(first) && isNewer?.(first, then) === true;
+}
+
+/** Whether both rows have the same values and the same deleted state. */
+function isSame(a: ByteString, b: ByteString): boolean {
+  const from = payloadAt(a);
+  return (
+    isTombstone(a) === isTombstone(b) &&
+    a.length - from === b.length - payloadAt(b) &&
+    a.endsWith(b.slice(payloadAt(b)))
+  );
+}

@@ -1,0 +1,277 @@
+import type { ObjectKey } from '../core/brands.js';
+import type {
+  AbsentRecords,
+  ConfirmDeletesInput,
+  ConfirmedDeletes,
+  DeletesProblem,
+  FindAbsentInput,
+  ListRead,
+  MergedParts,
+  MergePartsInput,
+  MergePlanned,
+  MirrorState,
+  PlanMergeInput,
+  PreparedRun,
+  PublishInput,
+  ReadInput,
+  ReadResult,
+  RunPublished,
+  RunRef,
+  ShiftSigns,
+} from '../core/contract/index.js';
+import { inParallel } from '../core/in-parallel.js';
+import { MAX_REREADS } from '../core/mirror-requests.js';
+import { sizeToTry } from '../core/page-size.js';
+
+/**
+ * The steps of the phases between the preparation of a run and its publication. The activity of a whole run calls them in
+ * memory; for a run in the lake, the workflow requests an activity for each of them. The summary says what a step does, for
+ * people.
+ */
+export interface Steps {
+  read(input: ReadInput, summary: string): Promise<ReadResult>;
+  settle(input: FindAbsentInput, summary: string): Promise<AbsentRecords>;
+  settleById(input: ConfirmDeletesInput, summary: string): Promise<ConfirmedDeletes>;
+  mergePlan(input: PlanMergeInput, summary: string): Promise<MergePlanned>;
+  merge(input: MergePartsInput, summary: string): Promise<MergedParts>;
+}
+
+interface RunOptions {
+  readonly prepared: PreparedRun;
+  /** As in the mirror's state. */
+  readonly pageSize: MirrorState['pageSize'];
+  /** Whether to conclude any number of deletes. */
+  readonly allowDeletes: boolean;
+  readonly onRead?: (extracted: ReadResult) => void;
+  /** Called when a phase begins. Settling and merging may read the list again. */
+  readonly onPhase?: (phase: 'read' | 'settle' | 'merge') => void;
+}
+
+/** A run that can be published. */
+interface ReadyRun extends Pick<RunPublished, 'pageSize'> {
+  readonly publish: PublishInput;
+}
+
+/**
+ * The phases of a prepared run until it can be published: it reads the list, settles which records are deleted, and merges
+ * (docs/explanation/how-it-works.md#one-run). They are the same for a run in memory and for one in the lake.
+ *
+ * @throws the failure of a step
+ */
+export async function runPhases(
+  steps: Steps,
+  ref: RunRef,
+  { prepared, pageSize: known, allowDeletes, onRead, onPhase }: RunOptions,
+): Promise<ReadyRun> {
+  const { rollback, resumed, reconcile, pageSize: configured } = prepared;
+  const staged = rollback ?? resumed?.extracted ?? null;
+  const pageSize = sizeToTry(known, configured);
+  const reading = new Reading(ref, steps, staged, pageSize, (extracted) => onRead?.(extracted));
+  onPhase?.('read');
+  // The target of a rollback is staged already, and complete.
+  if (rollback === null) await reading.read('list');
+  if (reconcile) onPhase?.('settle');
+  const deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
+  // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
+  if (resumed !== null && !reconcile) await reading.read('catch-up');
+  onPhase?.('merge');
+  const { gone, expected } = deletes ?? { gone: null, expected: 0 };
+  const { merged, shifted } = await mergeSettled(reading, { gone, expected, allowDeletes });
+  const { plan, results } = merged;
+  const unproven = deletes?.unproven ?? 0;
+  // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
+  const wasTried = resumed === null && rollback === null;
+  return {
+    publish: {
+      ...{ ...ref, stage: reading.last.stage, plan, results, shifted, unproven },
+      ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
+    },
+    pageSize: wasTried ? { configured, used: reading.last.pageSize } : null,
+  };
+}
+
+/** The phase that reads the list. Each reading of a run continues from the stage document that the one before it wrote. */
+class Reading {
+  #last: ReadResult | null;
+  #calls = 0;
+  #reads = 0;
+  /** Whether the last read of the list showed signs of a shift. Some signs show only in the merge. */
+  shifted: boolean;
+
+  constructor(
+    readonly ref: RunRef,
+    readonly steps: Steps,
+    /** What is already staged, for example by an earlier failed run; `null`: nothing. */
+    staged: ReadResult | null,
+    /** The learned page size in rows; `null`: the configured one. */
+    private readonly pageSize: number | null,
+    private readonly onProgress: (extracted: ReadResult) => void,
+  ) {
+    this.#last = staged;
+    this.shifted = staged?.shifted === true;
+  }
+
+  /** Reads the list from start to end. Returns the number of the read. */
+  async read(kind: ListRead['kind']): Promise<number> {
+    const read: ListRead = { number: this.#reads++, kind };
+    // A resumed run may already have staged the whole list.
+    let done = read.number === 0 && this.#last?.done === true;
+    while (!done) {
+      const from =
+        this.#calls === 0 ? '' : `, from page ${this.#last?.pages ?? 0}, ${this.#last?.rows ?? 0} rows`;
+      this.#last = await this.steps.read(
+        {
+          ...this.ref,
+          call: this.#calls++,
+          after: this.#last?.stage ?? null,
+          pageSize: this.#last?.pageSize ?? this.pageSize,
+          read,
+          ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
+        },
+        `${kind}${from}`,
+      );
+      this.onProgress(this.#last);
+      done = this.#last.done;
+      if (kind === 'list') this.shifted = this.#last.shifted;
+    }
+    return read.number;
+  }
+
+  /** What the last reading has returned. */
+  get last(): ReadResult {
+    if (this.#last === null) throw new Error('the list was not read');
+    return this.#last;
+  }
+}
+
+/** The summary of a step that looks for them. */
+const ABSENT = 'absent records';
+
+/** Deletes among the records that the list no longer shows. */
+interface DetectedDeletes {
+  /** The document with the keys of deleted records; `null`: none. */
+  readonly gone: ObjectKey | null;
+  /** Live rows of the snapshot that the list should show. */
+  readonly expected: number;
+  /** Absent records whose deletion could be neither confirmed nor ruled out. */
+  readonly unproven: number;
+  /** Why deletes could not be concluded. */
+  readonly problems: readonly DeletesProblem[];
+}
+
+/**
+ * The phase that settles which records of the snapshot the service has deleted (docs/explanation/guarantees.md#deletes). A
+ * list that shifts under its cursor can hide a record, so a single absence proves nothing. Each pass is followed by a catch-up read. A
+ * record that is absent after that is read by id, or must be absent from a second pass too. The second pass runs only if
+ * the first one found absent records.
+ *
+ * @param allowDeletes whether to conclude deletes from an empty list, too, or from one with records without a key
+ */
+async function detectDeletes(
+  reading: Reading,
+  { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
+  allowDeletes: boolean,
+): Promise<DetectedDeletes> {
+  const { ref, steps } = reading;
+  const problems: DeletesProblem[] = [];
+  const nothing = { gone: null, expected: 0, unproven: 0, problems };
+  await reading.read('catch-up');
+  const first = { ...ref, stage: reading.last.stage, sinceRead: 0, among: null, allowDeletes };
+  if (reading.last.isBlank) {
+    // An empty body concludes no deletes: a proxy may have dropped the body of the list.
+    const { count } = await steps.settle({ ...first, allowDeletes: true }, ABSENT);
+    if (count > 0) problems.push({ kind: 'empty-list', rows: count });
+    return nothing;
+  }
+  const absent = await steps.settle(first, ABSENT);
+  const { expected } = absent;
+  if (absent.problem) problems.push(absent.problem);
+  if (absent.count === 0) return nothing;
+  const isEmpty = absent.listIsEmpty === true && !allowDeletes;
+  if (proof === 'by-id') {
+    const { stage } = reading.last;
+    const asked = await steps.settleById(
+      { ...ref, among: absent.keys, stage, allowDeletes },
+      `${absent.count} records by id`,
+    );
+    const { keys, count, unproven, works } = asked;
+    if (works) return { gone: count === 0 ? null : keys, expected, unproven, problems };
+    if (!isEmpty) problems.push({ kind: 'endpoint' });
+    // Absence from a second pass cannot tell a deleted record from one that was moved out of the window.
+    if (hasWindow && !isEmpty) return nothing;
+  }
+  if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
+  if (isEmpty) return nothing;
+  if (hasKeyless()) return nothing;
+  const sinceRead = await reading.read('list');
+  await reading.read('catch-up');
+  if (reading.last.isBlank || hasKeyless()) return nothing;
+  const { stage } = reading.last;
+  const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
+  const gone = await steps.settle(second, `${absent.count} absent records again`);
+  if (gone.listIsEmpty === true && !allowDeletes) {
+    problems.push({ kind: 'empty-list', rows: gone.count });
+    return nothing;
+  }
+  return { gone: gone.count === 0 ? null : gone.keys, expected, unproven: 0, problems };
+
+  /** Whether a record that seems to be absent may be one of those that were listed without a key. */
+  function hasKeyless(): boolean {
+    const { quarantined: records } = reading.last;
+    if (records === 0 || allowDeletes) return false;
+    problems.push({ kind: 'keyless', records });
+    return true;
+  }
+}
+
+/** Concurrent merge activities of one run, over all workers. Each keeps two cores busy and uses about 50 MiB. */
+const MERGES_AT_ONCE = 2;
+
+/** A finished merge that can be published. */
+interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {}
+
+/**
+ * The phase that merges the staged rows, and rereads the list if it shifted (docs/explanation/guarantees.md#full-reads). A
+ * repeated key in one chain of pages shows that records moved between pages. A cursor that counts records then skips some. A
+ * list in the order of changes also repeats keys, but its cursor skips none. The reread tells the two apart: if it finds no
+ * row that was missing, apart from rows that changed meanwhile, the cursor skips none and no further reread is needed.
+ */
+async function mergeSettled(
+  reading: Reading,
+  input: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes'>,
+): Promise<{ readonly merged: Merged; readonly shifted: boolean }> {
+  const merge = (pass: number): Promise<Merged> => mergeOnce(reading, { ...input, pass });
+  // If the list visibly shifted, a merge now would be wasted.
+  let merged = reading.shifted ? null : await merge(0);
+  if (merged !== null && merged.repeated === 0) return { merged, shifted: false };
+  let hidesRows = false;
+  for (let pass = 1; ; pass++) {
+    await reading.read('list');
+    await reading.read('catch-up');
+    merged = await merge(pass);
+    const isStable = merged.repeated === 0 && !reading.shifted;
+    hidesRows ||= merged.found > 0;
+    if (isStable || !hidesRows) return { merged, shifted: false };
+    if (pass === MAX_REREADS) return { merged, shifted: true };
+  }
+}
+
+/** Merges the staged rows of a run with the previous snapshot. @param pass number of the merge within the run, from 0 */
+async function mergeOnce(
+  { ref, steps, last: { stage, rows } }: Reading,
+  { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes' | 'pass'>,
+): Promise<Merged> {
+  const again = pass === 0 ? '' : `, merge ${pass + 1}`;
+  const planned = await steps.mergePlan({ ...ref, ...input, stage, pass }, `plan, ${rows} rows${again}`);
+  const { plan, batches, repeated } = planned;
+  const numbers = Array.from({ length: batches }, (_, batch) => batch);
+  const merged = await inParallel(numbers, MERGES_AT_ONCE, (batch) =>
+    steps.merge({ ...ref, plan, pass, batch }, `${batch + 1} of ${batches}${again}`),
+  );
+  return {
+    plan,
+    results: merged.map(({ result }) => result),
+    repeated: merged.reduce((sum, part) => sum + part.repeated, repeated),
+    found: merged.reduce((sum, part) => sum + part.found, 0),
+  };
+}

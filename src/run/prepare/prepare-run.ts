@@ -1,0 +1,264 @@
+import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../core/contract/index.js';
+import { DAY_MS } from '../../core/duration.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import type { FoundPointer } from '../../lake/documents/pointer.js';
+import type { BaseSnapshot, RollbackTarget, RunFile } from '../../lake/documents/run-file.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { ColumnSet } from '../../lake/rows/data-columns.js';
+import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
+import { ALL_REMOVED, type ObjectStore, removalWarnings } from '../../lake/store/index.js';
+import { canDetectDeletes } from '../delete-rules.js';
+import type { OpenConnection } from '../deps.js';
+import { finalFailure } from '../failures.js';
+import { isFullReadDue } from '../full-read.js';
+import { LakeStaging, readRunIfThere } from '../lake-staging.js';
+import { withMaskingFingerprint } from '../masking-secret.js';
+import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass-fence.js';
+import { findPublishedAttempt } from '../publish/find-published.js';
+import { type StoredStage, toReadResult } from '../read/read-stage.js';
+import type { Staging } from '../staging.js';
+import { checkConditionalWrites } from './conditional-writes.js';
+import { checkOrganization } from './organization.js';
+import { readIntactHead, readTarget, stageTarget } from './rollback.js';
+import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
+
+/** What a prepared run begins with, or the run that an earlier attempt of the request has published. */
+type Preparation =
+  | { readonly kind: 'prepared'; readonly run: RunFile }
+  | { readonly kind: 'published'; readonly run: PublishedRun & { readonly runId: RunId } };
+
+/** What the workflow has to know of a prepared run. The rows of a rollback's target are staged. */
+export async function toPrepared(staging: Staging, run: RunFile): Promise<PreparedRun> {
+  return {
+    base: run.before?.runId ?? null,
+    mode: run.mode,
+    reconcile: run.reconcile,
+    proof: run.resource.fetchById && keyIsId(run.resource) ? 'by-id' : 'second-pass',
+    hasWindow: run.resource.windowMs !== null,
+    pageSize: run.sync.pageSize,
+    giveUpAfterMs: run.giveUpAfterMs,
+    resumed: run.resumed,
+    rollback: run.rollback === null ? null : await stageTarget(staging, run),
+    table: run.tables !== null,
+    onPublished: run.onPublished,
+  };
+}
+
+/**
+ * Reads the configuration and the pointer, checks that this mirror may write, and determines the settings that the run uses
+ * from start to end. It writes nothing. A mirror without state continues from the snapshot in the lake.
+ */
+export async function prepareRun(
+  connection: OpenConnection,
+  input: RunInput,
+  { now, origin }: { readonly now: number; readonly origin: string },
+): Promise<Preparation> {
+  const { settings, store } = connection;
+  const configured = settings.resources.find(({ name }) => name === input.resource);
+  if (configured === undefined) {
+    throw finalFailure(
+      'Configuration',
+      `connection "${input.connection}" has no resource "${input.resource}" in ${origin}. Add it to the worker's file, and reload the worker or restart it; or stop exporting it.`,
+    );
+  }
+  const resource = await withMaskingFingerprint(settings, configured);
+  const claim = { ...input, baseUrl: settings.baseUrl };
+  const { found, outcome, movedFrom, renamedFrom, leftBehind } = await passFence(store, claim);
+  if (found !== null && found.pointer.runId !== input.publishedRunId) {
+    const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
+    if (published !== null) return { kind: 'published', run: published };
+  }
+  const newest = found === null ? await checkIsEmpty(store, input) : null;
+  if (found !== null) checkIsNewId(found, input);
+  // Only now, because it writes to the lake.
+  await checkConditionalWrites(connection, now);
+  const { before, warnings: fromHead } = await readHead(store, found, input);
+  const rollback =
+    input.rollbackTo === null
+      ? null
+      : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
+  const warnings: string[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
+  if (before !== null) {
+    checkKey(resource, before);
+    if (rollback !== null) checkKey(resource, rollback);
+    checkDelimiter(resource, before);
+    // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
+    const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
+    if (asksService) warnings.push(...(await checkOrganization(connection, { movedFrom, renamedFrom })));
+    warnings.push(...adoptedWarnings(settings, movedFrom, renamedFrom));
+  }
+  const checkpoint = checkpointOf(input, before, outcome);
+  const change = before === null ? null : changeOf(resource, before);
+  const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
+  const isNewList = before !== null && (before.list.path !== resource.path || movedFrom !== null);
+  // After a rollback, the list decides what is current; until then, what the target says stays.
+  const isAfterRollback = before !== null && before.rolledBack !== null && input.since === null;
+  const isDue =
+    before !== null &&
+    // A request with `since` is for one period, so it does not start a full read.
+    input.since === null &&
+    isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
+  const mustReturn = isAfterRollback && (isDue || (before.fullRead?.shifted ?? 0) <= 1);
+  // Rows of an earlier list are not deleted because a new list does not have them.
+  const mayConclude = earlierList === null || input.allowDeletes;
+  const reconcile =
+    before !== null &&
+    before.rolledBack === null &&
+    rollback === null &&
+    (input.reconcile || isDue) &&
+    mayConclude &&
+    canDetectDeletes(resource);
+  if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
+  // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
+  const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
+  const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
+  const mode: PublishedMode = rollback === null ? reads : 'rollback';
+  const request = {
+    writer: input.writer,
+    connection: input.connection,
+    baseUrl: settings.baseUrl,
+    resource,
+    mode,
+    updatedSince: mode === 'increment' ? (input.since ?? checkpoint) : null,
+    checkpoint,
+    before,
+    rollback,
+  };
+  const resumable =
+    input.resumable === null || rollback !== null
+      ? null
+      : await findResumable(store, request, input.resumable, input.startedAt);
+  const readSince = resumable?.readSince ?? input.startedAt;
+  const { runId, startedAt, nominalStart, acceptChecks } = input;
+  const { sync, http, retention, tables, onPublished, retries } = settings;
+  const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
+  const run: RunFile = {
+    ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
+    ...{ sync, http, retention, tables, onPublished, giveUpAfterMs: retries.giveUpAfterMs },
+    readSince,
+    warnings,
+    reconcile,
+    shapes: shapesOf(resource, before, rollback, readSince),
+    settingsChange: change,
+    earlierList,
+    columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
+    resumed: resumable?.resumed ?? null,
+    leftBehind: [...left, ...(before?.leftBehind ?? [])],
+  };
+  return { kind: 'prepared', run };
+}
+
+/** The snapshot that the run is based on; `null`: nothing is published. */
+async function readHead(
+  store: ObjectStore,
+  found: FoundPointer | null,
+  { rollbackTo }: RunInput,
+): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
+  if (found === null) return { before: null, warnings: [] };
+  if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
+  return readIntactHead(store, found);
+}
+
+/** What a run says that has adopted a lake of another address or name. */
+function adoptedWarnings(
+  { baseUrl, name }: ConnectionSettings,
+  movedFrom: string | null,
+  renamedFrom: string | null,
+): string[] {
+  const moved =
+    `moved: the service was at ${movedFrom} and is now at ${baseUrl}; the lake was adopted with --adopt, and this run read ` +
+    'everything';
+  const renamed =
+    `renamed: the lake belonged to connection "${renamedFrom}" and now belongs to "${name}"; it was adopted with --adopt, and ` +
+    `write-back batches keep the name that they began with. The Schedule of "${renamedFrom}", if there is one, still starts ` +
+    `runs of that name: temporal schedule delete --schedule-id worktrack/${renamedFrom}/nightly`;
+  return [...(movedFrom === null ? [] : [moved]), ...(renamedFrom === null ? [] : [renamed])];
+}
+
+function noDeletesYet(resource: string): string {
+  return (
+    `rollback: this run reads everything after the rollback and marks no deletes; to detect deletes, run ` +
+    `\`worktrack backfill --resource ${resource} --reconcile\` after it`
+  );
+}
+
+/** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
+function checkKey(resource: ResourceSettings, before: RollbackTarget): void {
+  if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
+  throw finalFailure(
+    'Configuration',
+    `${resource.name}: the key (${resource.key.join(', ')}), its masking or \`masking.secret\` differs from ` +
+      `the snapshot of run ${before.runId} (key ${before.profile.key.join(', ')}). Restore the setting, or give the ` +
+      'connection a new lake URL to start with an empty lake.',
+  );
+}
+
+/** Query engines read the change logs of all runs together, with one delimiter. The compression can differ: files show it. */
+function checkDelimiter({ name, csv }: ResourceSettings, { runId, profile }: BaseSnapshot): void {
+  const { delimiter } = profile.csv;
+  if (csv.delimiter === delimiter) return;
+  throw finalFailure(
+    'Configuration',
+    `${name}: \`csv.delimiter\` is ${JSON.stringify(csv.delimiter)}, but the change logs up to run ${runId} have ` +
+      `${JSON.stringify(delimiter)}. Restore the setting, or give the connection a new lake URL to start with an empty lake.`,
+  );
+}
+
+/** An adopted snapshot brings its own checkpoint; the mirror's checkpoint belongs to another snapshot. */
+function checkpointOf(input: RunInput, before: BaseSnapshot | null, fence: string): UtcSeconds | null {
+  if (fence === 'empty') return null;
+  if (fence === 'adopted') return before?.checkpoint ?? null;
+  return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
+}
+
+/** Older staged pages are not reused, because the list may have changed too much. */
+const MAX_AGE_MS = DAY_MS;
+
+/** The inputs that must be equal for a run to reuse the pages of another run. */
+type ReadRequest = Pick<
+  RunFile,
+  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
+>;
+
+/**
+ * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
+ * less than a day ago. The new run takes its checkpoint from the start of the failed run, so later changes are not missed.
+ *
+ * @param now milliseconds since 1970
+ */
+async function findResumable(
+  store: ObjectStore,
+  request: ReadRequest,
+  failed: RunId,
+  now: number,
+): Promise<Pick<RunFile, 'resumed' | 'readSince'> | null> {
+  const { resource } = request;
+  const ref = { resource: resource.name, runId: failed };
+  const run = await readRunIfThere(store, ref);
+  if (run === null || now - run.readSince > MAX_AGE_MS) return null;
+  if (fingerprintOf(run) !== fingerprintOf(request)) return null;
+  const staging = new LakeStaging(store, ref, 1);
+  // Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage.
+  const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
+  const found = key === null ? null : await firstReading(staging, key);
+  if (found === null) return null;
+  return { resumed: { runId: failed, extracted: toReadResult(found) }, readSince: run.readSince };
+}
+
+function fingerprintOf(run: ReadRequest): string {
+  const { connection, baseUrl, resource, mode, updatedSince, checkpoint, before } = run;
+  const snapshot = before === null ? null : [before.runId, before.etag];
+  const service = [connection, baseUrl, resource];
+  return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot]);
+}
+
+/** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
+async function firstReading(staging: LakeStaging, last: ObjectKey): Promise<StoredStage | null> {
+  for (let key: ObjectKey | null = last; key !== null; ) {
+    const stage: Stage = await staging.read<Stage>(key);
+    if (stage.read === 0) return { key, stage };
+    key = stage.previous;
+  }
+  return null;
+}

@@ -1,0 +1,158 @@
+import { Context } from '@temporalio/activity';
+import type { RunId } from '../../core/brands.js';
+import type { ReadResult, RunRef } from '../../core/contract/index.js';
+import { inParallel } from '../../core/in-parallel.js';
+import { DamagedError } from '../../lake/damaged-error.js';
+import { nameOf } from '../../lake/documents/lake-layout.js';
+import { type Manifest, type PublishedPart, readManifest, rowsOf } from '../../lake/documents/manifest.js';
+import type { FoundPointer, Pointer } from '../../lake/documents/pointer.js';
+import type { BaseSnapshot, RollbackTarget, RunFile } from '../../lake/documents/run-file.js';
+import type { StagedChunk } from '../../lake/documents/stage-file.js';
+import { copyIntactPart } from '../../lake/part/copy-part.js';
+import { readPartIndex } from '../../lake/part/read-index.js';
+import { readPublishedIds } from '../../lake/published/chain.js';
+import { listRuns } from '../../lake/published/run-folders.js';
+import { checkObject, sha256InStore } from '../../lake/store/digest.js';
+import { type ObjectStore, StoreError } from '../../lake/store/index.js';
+import { finalFailure } from '../failures.js';
+import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../pass-fence.js';
+import { firstStage, toReadResult } from '../read/read-stage.js';
+import { Spill, type Staging } from '../staging.js';
+
+const CHECKS_AT_ONCE = 16;
+/** Number of runs that an error lists. */
+const MAX_RUNS_LISTED = 10;
+
+/**
+ * Reads the target of a rollback: a run on the chain whose snapshot is still in the lake and undamaged.
+ *
+ * @param pointer `null`: nothing is published
+ * @throws a final failure `Configuration` when there is no such run, `Lake` when its snapshot is damaged
+ */
+export async function readTarget(
+  store: ObjectStore,
+  { resource }: Pick<RunRef, 'resource'>,
+  to: RunId,
+  pointer: Pointer | null,
+): Promise<RollbackTarget> {
+  if (pointer === null) throw noSuchRun(resource, 'nothing is published yet', []);
+  const snapshots = await listRuns(store, resource, 'snapshots');
+  const { runs, lost } = await readPublishedIds(store, pointer);
+  const kept = [...runs].filter((runId) => snapshots.has(runId));
+  if (!runs.has(to)) {
+    const why =
+      lost === null
+        ? `run ${to} was never published`
+        : `whether run ${to} was published is not known, because the change log of run ${lost} is missing`;
+    throw noSuchRun(resource, why, kept);
+  }
+  const key = snapshots.get(to);
+  const manifest = key === undefined ? null : await readManifest(store, key);
+  if (manifest === null)
+    throw noSuchRun(resource, `the snapshot of run ${to} is no longer in the lake`, kept);
+  await checkParts(store, resource, manifest);
+  return { ...snapshotFacts(manifest), parts: manifest.parts.filter(({ rows }) => rows > 0) };
+}
+
+/**
+ * Stages the rows of the target as a complete reading of the list, without copying them. Only a part whose block index is
+ * missing or damaged is copied, with a new one.
+ */
+export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadResult> {
+  const { parts, profile, columns } = run.rollback!;
+  const { cancellationSignal: signal } = Context.current();
+  const { store } = staging;
+  const chunks = await inParallel(parts, CHECKS_AT_ONCE, async (part): Promise<StagedChunk> => {
+    const { rows, rawBytes, first, last, sha256 } = part;
+    const isIndexed = (await readPartIndex(store, part, signal)) !== null;
+    // In memory, the copies of all such parts would be held.
+    if (!isIndexed && staging.isPrivate) throw new Spill('a part of the target has no intact block index');
+    const to = staging.key(`indexed-${nameOf(part.key)}`);
+    const { key, bytes, indexCrc32 } = isIndexed
+      ? part
+      : await copyIntactPart(store, part, { ...profile, columns }, { to, signal });
+    return {
+      ...{ key, rows, bytes, rawBytes, first: first!, last: last!, columns: columns.length, sha256 },
+      // A part of a snapshot has an index.
+      indexCrc32: indexCrc32!,
+    };
+  });
+  const fetched = rowsOf(parts);
+  const stage = { ...firstStage(run, null), chunks, fetched, done: true };
+  // Each attempt writes the same text.
+  const key = await staging.write('target.json', stage);
+  return toReadResult({ key, stage });
+}
+
+async function checkParts(store: ObjectStore, resource: string, { runId, parts }: Manifest): Promise<void> {
+  const problems = await inParallel(parts, CHECKS_AT_ONCE, (part) => checkObject(store, part));
+  const problem = problems.find((one) => one !== null);
+  if (problem === undefined || problem === null) return;
+  throw finalFailure(
+    'Lake',
+    `${resource}: the snapshot of run ${runId} is damaged (${problem}). Nothing was published. Roll back to another run.`,
+  );
+}
+
+function noSuchRun(resource: string, why: string, kept: readonly RunId[]): Error {
+  const which = kept.slice(0, MAX_RUNS_LISTED).join(', ');
+  const more = kept.length > MAX_RUNS_LISTED ? ` and ${kept.length - MAX_RUNS_LISTED} older ones` : '';
+  const remedy =
+    kept.length === 0 ? 'There is no run to roll back to.' : `Roll back to one of ${which}${more}.`;
+  return finalFailure('Configuration', `${resource}: ${why}. ${remedy}`);
+}
+
+const READ_AT_ONCE = 4;
+
+/**
+ * Reads the head, and leaves out what is missing or damaged: a rollback is the way out of damaged data, so it cannot depend on
+ * it. All parts are read, because a merge finds damage only on its way.
+ */
+export async function readIntactHead(
+  store: ObjectStore,
+  found: FoundPointer,
+): Promise<{ readonly before: BaseSnapshot; readonly warnings: readonly string[] }> {
+  const { snapshot, changes, manifests } = found.pointer;
+  const manifest = await orNull(() => readManifest(store, snapshot, manifests?.snapshot));
+  if (manifest === null) {
+    const log = changes === null ? null : await readManifest(store, changes);
+    // Without its fields, it is not known which columns and settings the next snapshot continues.
+    if (log === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
+    const before = baseSnapshot(found, log);
+    return { before: withParts(before, []), warnings: [leftOut(found.pointer, 'the snapshot')] };
+  }
+  const before = baseSnapshot(found, manifest);
+  const { cancellationSignal: signal } = Context.current();
+  const sums = await inParallel(before.parts, READ_AT_ONCE, ({ key }) =>
+    orNull(() => sha256InStore(store, key, signal)),
+  );
+  const parts = before.parts.filter(({ sha256 }, at) => sums[at] === sha256);
+  const damaged = before.parts.length - parts.length;
+  if (damaged === 0) return { before, warnings: [] };
+  const what = `${damaged} of ${before.parts.length} parts of the snapshot`;
+  return { before: withParts(before, parts), warnings: [leftOut(found.pointer, what)] };
+}
+
+function withParts(before: BaseSnapshot, parts: readonly PublishedPart[]): BaseSnapshot {
+  return { ...before, parts, rows: rowsOf(parts) };
+}
+
+/** `null` for what is missing or damaged. */
+async function orNull<T>(reading: () => Promise<T>): Promise<T | null> {
+  try {
+    return await reading();
+  } catch (error) {
+    const isDamage =
+      error instanceof DamagedError ||
+      (error instanceof StoreError && (error.kind === 'not-found' || error.kind === 'damaged'));
+    if (!isDamage) throw error;
+    return null;
+  }
+}
+
+function leftOut({ resource, runId }: Pointer, what: string): string {
+  return (
+    `rollback: ${what} of run ${runId} could not be read and was left out; records that were added there are missing until a ` +
+    `run lists them, and ${resource}_newest still shows them`
+  );
+}

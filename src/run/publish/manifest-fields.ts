@@ -1,0 +1,127 @@
+import type { ListIdentity, RolledBack } from '../../lake/documents/document-schemas.js';
+import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
+import {
+  addLineBreaks,
+  type ManifestFields,
+  type PublishedPart,
+  previousRuns,
+} from '../../lake/documents/manifest.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  folderIn,
+  type RunFile,
+  syncedAtOfRun,
+} from '../../lake/documents/run-file.js';
+import { schemaChanges } from '../../lake/rows/data-columns.js';
+import { profileFingerprint } from '../../lake/rows/profile.js';
+import { detectionOf } from '../delete-rules.js';
+import { nextFullRead } from '../full-read.js';
+import type { MergeCounts } from '../merge/merge-result.js';
+import { nextCheckpoint, nextReadUpTo, windowGap } from '../read/watermark.js';
+import { type RunFindings, warningsOf } from './warnings.js';
+
+/** Snapshots that rollbacks keep at most. */
+const MAX_KEPT = 20;
+
+/** What the manifests of the snapshot and of the change log have in common. */
+export function manifestFields(
+  run: RunFile,
+  found: RunFindings,
+  { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
+): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
+  const { stage, list, deletesProblems, plan, sum, checkedTypes, checked } = found;
+  const { resource, rollback } = run;
+  const { counts } = sum;
+  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
+  const gap = rollback === null ? windowGap(run.checkpoint, resource.windowMs, clocks) : null;
+  const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
+  const { readPages: pages, pageSize, updatedSince: asked } = list;
+  const isIncomplete = isIncompleteRead(found);
+  const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
+  const updatedSince =
+    rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
+  const readUpTo =
+    rollback?.readUpTo ?? nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince);
+  return {
+    ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
+    ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
+    mode: run.mode,
+    updatedSince: asked,
+    checkpoint: { updatedSince },
+    startedAt: new Date(run.startedAt).toISOString(),
+    readUpTo: {
+      workflow: new Date(readUpTo.workflow).toISOString(),
+      service: readUpTo.service === null ? null : new Date(readUpTo.service).toISOString(),
+    },
+    pages: stage.pages,
+    counts,
+    columns: plan.columns,
+    ...{ key: resource.key, csv: resource.csv, selection: resource.columns },
+    fingerprint: profileFingerprint(resource),
+    ...listAndShapes(run, counts),
+    gap,
+    deletes: detectionOf(resource, run.before?.deletes ?? null, {
+      problems: deletesProblems,
+      notListed: run.mode === 'full' ? sum.counts.retained : null,
+    }),
+    fullRead: nextFullRead(run.before?.fullRead ?? null, read),
+    rolledBack: rolledBackAfter(run, isIncomplete),
+    ...(checkedTypes === null ? {} : { checkedTypes }),
+    ...(checked === null ? {} : { checks: checked.record.results }),
+    changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
+    warnings: [
+      ...run.warnings,
+      ...warningsOf(run, found, gap, notListed),
+      ...(checked?.warnings ?? []),
+      ...schema,
+    ],
+  };
+}
+
+/**
+ * What the next run has to know about the list and the cells. A run that looked at all rows, and left none with cells of
+ * earlier settings, leaves nothing to know about those.
+ */
+function listAndShapes(
+  run: RunFile,
+  { unlisted, unrestored }: MergeCounts,
+): Pick<ManifestFields, 'list' | 'shapes'> {
+  const { resource, earlierList, shapes, reconcile, rollback, before } = run;
+  // Also while deletes are not detected: settings may turn the detection on later.
+  const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
+  const isSettled = countsUnrestored(run) && unrestored === 0;
+  if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
+  return {
+    list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
+    shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
+  };
+}
+
+/** A rollback may bring back rows of an earlier list. */
+function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdentity {
+  const earlier = head.earlier ?? (target.path === head.path ? target.earlier : target.path);
+  return earlier === undefined ? head : { ...head, earlier };
+}
+
+/** A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body. */
+export function isIncompleteRead({ shifted, stage, list }: RunFindings): boolean {
+  return shifted || (stage.isBlank && list.updatedSince === null);
+}
+
+/** What the manifest says about a rollback: it ends with the next complete full read. */
+function rolledBackAfter(run: RunFile, isIncomplete: boolean): RolledBack | null {
+  const { runId, resource, nominalStart, mode, before, rollback } = run;
+  const earlier = before?.rolledBack ?? null;
+  if (rollback === null) return mode === 'full' && !isIncomplete ? null : earlier;
+  const changes = inFolder(folderIn({ resource, nominalStart, runId }, 'changes'), MANIFEST);
+  const [to, from] = [rollback.runId, before!.runId];
+  const head = earlier?.head ?? from;
+  const isUndone = earlier !== null && to === earlier.head && from === earlier.runId;
+  const others = new Set([...(earlier?.keep ?? []), to, from]);
+  others.delete(head);
+  const keep = [head, ...[...others].slice(1 - MAX_KEPT)];
+  const all = [...(earlier?.rollbacks ?? []), { syncedAt: syncedAtOfRun(run), changes }];
+  return { runId, changes, to, from, keep, head, rollbacks: isUndone ? [] : all.slice(-MAX_KEPT) };
+}

@@ -1,0 +1,324 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  isTooLarge,
+  mayBeTooHeavy,
+  NotFoundError,
+  type ReceivedPage,
+  RejectedError,
+  type ServiceClient,
+  ServiceError,
+} from '../../api/index.js';
+import { peekNextCursor } from '../../api/json/page.js';
+import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
+import type { ClockTimes } from '../../lake/documents/manifest.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import { finalFailure, transientFailure } from '../failures.js';
+import type { Page, PageReader } from './page-reader.js';
+import { cursorHash } from './position.js';
+import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
+import { updatedSinceAfterSetback } from './watermark.js';
+
+/** How often a list is read again from its beginning because a cursor expired. */
+const MAX_RESTARTS = 2;
+/** How often a list is read again from its beginning because one of its later pages was too heavy. */
+const MAX_SHRINKS = 5;
+/** How often the first page is requested with an earlier `updatedSince`. After that, everything is read. */
+const MAX_SETBACKS = 3;
+/** Failures of one page before a smaller one is tried. */
+const MAX_FAILURES = 3;
+/** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
+const MAX_CURSOR_BYTES = 64 * 1024;
+/** Reading a page blocks the event loop. Before that, the next request gets this long to be sent; ms. */
+const SENDING_MS = 1;
+/** Page size in characters above which the next page is not prefetched, because both bodies would be in memory. */
+const LARGE_PAGE_CHARS = 4 * 1024 * 1024;
+
+export interface PageOptions {
+  readonly client: ServiceClient;
+  readonly run: RunFile;
+  readonly reader: PageReader;
+  readonly signal: AbortSignal;
+  /** The workflows' clock, milliseconds since 1970. */
+  readonly now: () => number;
+  /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
+  readonly upTo: ClockTimes | null;
+  readonly onWait: (until: number) => void;
+  /** Called when the page size was reduced. */
+  readonly onShrink?: (note: { from: number; to: number; error: string }) => void;
+  /** Whether the call must end, for example because the worker is shutting down. The next call then reads the next page. */
+  readonly mustEnd: () => boolean;
+}
+
+interface Ask {
+  /** Resolves when the page may be read. Reading it earlier would add the columns of a page that is dropped. */
+  readonly turn?: Promise<void>;
+  readonly onPrefetchWait?: () => void;
+  /** `single`: without a retry, and without a request for the page after it. */
+  readonly attempt?: 'single';
+}
+
+/** A page and the position of the page after it. */
+export interface FetchedPage {
+  readonly received: ReceivedPage<Page>;
+  readonly next: ChainPosition;
+  readonly done: boolean;
+}
+
+/**
+ * Reads one list page by page. Follows opaque cursors (docs/explanation/guarantees.md#cursors) and finds a page size that
+ * the service accepts (docs/explanation/guarantees.md#page-size). Requests the next page as soon as the body of the current
+ * page has arrived, before that body is parsed.
+ */
+export class PageChain {
+  readonly #options: PageOptions;
+  readonly #seen: Set<string>;
+  #at: ChainPosition;
+  /** How often the first page was requested again because of a clock. */
+  #setbacks = 0;
+  /** Whether the service has rejected the current cursor once. */
+  #retried = false;
+  #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
+  readonly #closing = new AbortController();
+  /** Aborted when the reading has to end. */
+  readonly signal: AbortSignal;
+
+  constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
+    this.#options = options;
+    const { cursor, updatedSince, chain, restarts, shrinks, pageSize } = at;
+    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize };
+    this.#seen = seen;
+    this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
+  }
+
+  /** Cancels the request for a prefetched page that is no longer needed. */
+  close(): void {
+    this.#prefetched?.discard();
+    this.#closing.abort();
+  }
+
+  /** Whether the call ends after this page. If the next page is already in flight, the call waits for it. */
+  endsAfter({ done }: FetchedPage): boolean {
+    const prefetched = this.#prefetched;
+    const isComing = prefetched?.isFor(this.#at) === true && prefetched.isUnderWay;
+    return done || (this.#options.mustEnd() && !isComing);
+  }
+
+  /** Reads the next page. Wait for the result before the next call. */
+  async next(): Promise<FetchedPage> {
+    for (;;) {
+      try {
+        const received = await this.#request().catch((error: unknown) => this.#lighten(error));
+        const updatedSince = this.#sinceByClocks(received);
+        if (updatedSince === this.#at.updatedSince) return this.#accept(received);
+        this.#at = { ...this.#at, updatedSince };
+        this.#options.reader.release(received.value);
+      } catch (error) {
+        if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
+        if (this.#at.cursor === null) this.#halvePageSize(error);
+        else this.#restartList(error);
+      }
+    }
+  }
+
+  #request(): Promise<ReceivedPage<Page>> {
+    const prefetched = this.#prefetched;
+    this.#prefetched = null;
+    if (prefetched?.isFor(this.#at)) return prefetched.take();
+    prefetched?.discard();
+    return this.#ask(this.#at, {});
+  }
+
+  async #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<ReceivedPage<Page>> {
+    const { client, run, reader, onWait } = this.#options;
+    const { name, path } = run.resource;
+    let failures = 0;
+    const mostFailures = attempt === 'single' ? 1 : MAX_FAILURES;
+    const isAgain = at.cursor === null && at.restarts + at.shrinks > 0;
+    const page = await client.listPage(
+      {
+        resource: name,
+        path,
+        limit: at.pageSize,
+        cursor: at.cursor,
+        updatedSince: at.updatedSince,
+        wasRead: run.before?.list.path === path,
+        signal: this.signal,
+        onWait: (until) => {
+          onPrefetchWait?.();
+          onWait(until);
+        },
+        mayRetry: (error) => !mayBeTooHeavy(error) || ++failures < mostFailures,
+      },
+      async (body) => {
+        await turn;
+        if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
+        const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
+        return reader.read(body, mayBeNull ? 'empty' : 'wrong');
+      },
+    );
+    // Otherwise the list would count as complete with the pages that came before it began again.
+    if (isAgain && page.isBlank) {
+      reader.release(page.value);
+      throw transientFailure(
+        `${name}: the list was read again from its beginning, and now has an empty body, although it had more than one page ` +
+          'before. Perhaps a proxy answers for the service.',
+      );
+    }
+    return page;
+  }
+
+  /** Starts the request for the next page. Returns whether one was started. */
+  #prefetch(at: ChainPosition, body: ByteString): boolean {
+    const { upTo, mustEnd } = this.#options;
+    // The first page of changes may be requested again with an earlier `updatedSince` (see `#sinceByClocks`).
+    const isUncertain = at.cursor === null && upTo !== null;
+    if (body.length > LARGE_PAGE_CHARS || isUncertain || mustEnd()) return false;
+    const cursor = peekNextCursor(body);
+    if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
+    const next = { ...at, cursor };
+    if (this.#prefetched?.isFor(next)) return false;
+    // The previous body was truncated and the request was repeated: its prefetched page has a different cursor.
+    this.#prefetched?.discard();
+    this.#prefetched = new PrefetchedPage(next, (turn, onPrefetchWait) =>
+      this.#ask(next, { turn, onPrefetchWait }),
+    );
+    return true;
+  }
+
+  /**
+   * The `updatedSince` for the first page of changes, by its `Date` header. If it differs from the requested one, because a
+   * clock was set back, the page is requested again.
+   */
+  #sinceByClocks({ serviceDate }: ReceivedPage<Page>): UtcSeconds | null {
+    const { run, now, upTo } = this.#options;
+    const { cursor, updatedSince } = this.#at;
+    if (upTo === null || cursor !== null || updatedSince === null) return updatedSince;
+    const since = updatedSinceAfterSetback(
+      updatedSince,
+      upTo,
+      { workflow: now(), service: serviceDate },
+      run.sync,
+    );
+    if (since === updatedSince) return since;
+    // A clock that goes back with each response says nothing.
+    return ++this.#setbacks > MAX_SETBACKS ? null : since;
+  }
+
+  /**
+   * After a failure that a smaller page may avoid, looks for a size that works, and continues with it. A page in the middle
+   * of the list is then read again from the list's beginning, because the limit stays the same within a chain.
+   *
+   * In an outage every size fails, and the request is repeated later as it is. If a smaller page works, the outage may just
+   * have ended, so the page that failed is requested once more. Only if it fails again, its size is the cause.
+   *
+   * @returns the page to continue with; the position of the chain is then that of this page
+   * @throws the failure, with a hint at `sync.pageSize` if a smaller page may help
+   */
+  async #lighten(error: unknown): Promise<ReceivedPage<Page>> {
+    const tooLarge = isTooLarge(error);
+    if (!tooLarge && !mayBeTooHeavy(error)) throw error;
+    const from = this.#at;
+    if (from.pageSize <= 1 || (from.cursor !== null && from.shrinks >= MAX_SHRINKS)) throw this.#heavy(error);
+    for (let pageSize = Math.floor(from.pageSize / 2); pageSize >= 1; pageSize = Math.floor(pageSize / 2)) {
+      const smaller =
+        from.cursor === null
+          ? { ...from, pageSize }
+          : { ...from, cursor: null, pageSize, chain: from.chain + 1, shrinks: from.shrinks + 1 };
+      const page = await this.#try(smaller);
+      if (page === null) continue;
+      const again = tooLarge ? null : await this.#try(from);
+      if (again !== null) {
+        this.#options.reader.release(page.value);
+        return again;
+      }
+      if (from.cursor !== null) this.#seen.clear();
+      this.#at = smaller;
+      this.#options.onShrink?.({ from: from.pageSize, to: pageSize, error: (error as Error).message });
+      return page;
+    }
+    throw this.#heavy(error);
+  }
+
+  /** Requests a page once. Returns `null` if it may be too heavy, or has a size that the service rejects. */
+  async #try(at: ChainPosition): Promise<ReceivedPage<Page> | null> {
+    try {
+      return await this.#ask(at, { attempt: 'single' });
+    } catch (error) {
+      if (mayBeTooHeavy(error) || isTooLarge(error) || error instanceof RejectedError) return null;
+      throw error;
+    }
+  }
+
+  #heavy(error: unknown): unknown {
+    if (!(error instanceof ServiceError) || !error.retryable) return error;
+    const { pageSize } = this.#at;
+    if (pageSize <= 1) return error;
+    return transientFailure(
+      `${error.message} If this continues, pages of ${pageSize} records may be too large for the service, or for a gateway ` +
+        'before it: reduce `sync.pageSize`.',
+      error.retryAfterMs,
+    );
+  }
+
+  #accept(received: ReceivedPage<Page>): FetchedPage {
+    const { nextCursor } = received.value;
+    this.#retried = false;
+    if (nextCursor !== null && Buffer.byteLength(nextCursor) > MAX_CURSOR_BYTES)
+      throw this.#longCursor(nextCursor);
+    if (nextCursor !== null) {
+      const hash = cursorHash(nextCursor);
+      if (this.#seen.has(hash)) throw this.#loops();
+      this.#seen.add(hash);
+    }
+    this.#at = { ...this.#at, cursor: nextCursor };
+    return { received, next: this.#at, done: nextCursor === null };
+  }
+
+  #longCursor(cursor: Cursor): Error {
+    const { name } = this.#options.run.resource;
+    return finalFailure(
+      'BrokenPromise',
+      `${name}: the service returned a nextCursor of ${Buffer.byteLength(cursor)} bytes; at most ${MAX_CURSOR_BYTES} can be ` +
+        "sent back. Nothing was published. Report it to the service's support.",
+      { resource: name },
+    );
+  }
+
+  #loops(): Error {
+    const { resource } = this.#options.run;
+    const { updatedSince } = this.#at;
+    return finalFailure(
+      'BrokenPromise',
+      `${resource.name}: the service returned the same nextCursor twice within one reading of the list ` +
+        `(updatedSince ${updatedSince ?? 'absent'}). Nothing was published. Report it to the service's support.`,
+      { resource: resource.name },
+    );
+  }
+
+  /** After a rejected first page, halves the limit, which may be too large. A 404 is final: the limit does not cause it. */
+  #halvePageSize(error: RejectedError | NotFoundError): void {
+    const { resource } = this.#options.run;
+    if (error instanceof NotFoundError) {
+      throw finalFailure(
+        'BrokenPromise',
+        `${resource.name}: the service has no list at "${resource.path}" (404). ` +
+          "Correct the resource's `path` in the configuration, or remove the resource.",
+        { resource: resource.name },
+      );
+    }
+    if (this.#at.pageSize <= 1) throw error;
+    this.#at = { ...this.#at, pageSize: Math.floor(this.#at.pageSize / 2) };
+  }
+
+  /** After a cursor is rejected twice, reads the list from its beginning. The staged chunks are kept. */
+  #restartList(error: RejectedError | NotFoundError): void {
+    if (!this.#retried) {
+      this.#retried = true;
+      return;
+    }
+    this.#retried = false;
+    if (this.#at.restarts >= MAX_RESTARTS) throw error;
+    this.#seen.clear();
+    this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
+  }
+}

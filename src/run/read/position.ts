@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import type { Cursor, ObjectKey } from '../../core/brands.js';
+import type { ReadInput } from '../../core/contract/index.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/stage-file.js';
+import type { SortKey } from '../../lake/rows/row.js';
+import { readStages, type Staging } from '../staging.js';
+import { changesUpTo, firstStage, type StoredStage } from './read-stage.js';
+import { runStart, updatedSinceFor } from './watermark.js';
+
+/** Where a call of the phase `read` continues. */
+export interface Position {
+  readonly stage: Stage;
+  /** `null` if the call begins to read. */
+  readonly key: ObjectKey | null;
+  /** Hashes of the cursors in the current chain of pages, over all calls. */
+  readonly seen: Set<string>;
+  /** The chunks of earlier calls. */
+  readonly earlier: readonly StagedChunk[];
+}
+
+/** The name of the stage that an attempt of a call writes. */
+export function stageName(call: number, attempt: number, sequence: number): string {
+  const pad = (n: number): string => String(n).padStart(6, '0');
+  return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
+}
+
+/** First number of a stage after a merge of chunks. Reading has only smaller ones, so `lastStaged` finds the later stage. */
+export const LONGER_SEQUENCE = 900_000;
+
+/** Sixty bits of a cursor's SHA-256: enough to tell a million cursors apart, short enough to keep them all. */
+export function cursorHash(cursor: Cursor): string {
+  return createHash('sha256').update(cursor).digest('base64url').slice(0, 10);
+}
+
+/** The same hash of a record's key. */
+export function recordKeyHash(key: SortKey): string {
+  return createHash('sha256').update(key, 'latin1').digest('base64url').slice(0, 10);
+}
+
+/**
+ * Finds the last position that any attempt of this call has staged, or the activity that began the run in memory; otherwise the
+ * end of the previous call. It reads the lake, not the heartbeat, because the last heartbeats of a killed worker are lost.
+ */
+export async function findPosition(staging: Staging, input: ReadInput, run: RunFile): Promise<Position> {
+  const before = input.after === null ? [] : await readStages(staging, input.after);
+  const staged = (await lastStaged(staging, input)) ?? endOfReading(input, before.at(-1));
+  const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
+  const chain = before.filter((earlier) => earlier.chain === stage.chain);
+  const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
+  return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
+}
+
+/** The end of the reading, if an earlier call has reached it and left only merges. */
+function endOfReading({ after, read }: ReadInput, before: Stage | undefined): StoredStage | null {
+  return after !== null && before?.done === true && before.read === read.number
+    ? { key: after, stage: before }
+    : null;
+}
+
+async function lastStaged(staging: Staging, input: ReadInput): Promise<StoredStage | null> {
+  // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
+  const last = await staging.last(`stage-${String(input.call).padStart(6, '0')}-`);
+  return last === null ? null : { key: last, stage: await staging.read<Stage>(last) };
+}
+
+function firstPosition(input: ReadInput, run: RunFile, before: Stage | undefined): Stage {
+  if (before !== undefined) {
+    const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
+    if (before.read !== input.read.number) return nextRead(input, run, stage);
+    return input.call > 0 || run.resumed === null ? stage : { ...stage, progress: resumed(stage.progress) };
+  }
+  return firstStage(run, input.pageSize);
+}
+
+/** The time between two runs is no time of reading. The pages without a new key still count. */
+function resumed(progress: ChainProgress | null): ChainProgress | null {
+  return progress === null ? null : { ...progress, repetition: { ...progress.repetition, since: null } };
+}
+
+/** Starts a new reading: of the whole list, or of the changes since the last reading began. */
+function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
+  const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
+  const since = updatedSinceFor(runStart(clocks, 'earliest'), run.sync);
+  const isCatchUp = input.read.kind === 'catch-up';
+  const { readPages: pages, pageSize } = before;
+  return {
+    ...before,
+    read: input.read.number,
+    kind: input.read.kind,
+    updatedSince: isCatchUp ? since : run.updatedSince,
+    cursor: null,
+    readPages: 0,
+    readStart: null,
+    readBegan: null,
+    upTo: isCatchUp
+      ? { workflow: before.readBegan ?? run.readSince, service: before.readStart }
+      : changesUpTo(run),
+    restarts: 0,
+    shrinks: 0,
+    progress: null,
+    fullRead: before.kind === 'list' && run.mode === 'full' ? { pages, pageSize } : before.fullRead,
+    shifted: false,
+    marks: [],
+    isChecked: false,
+    chain: before.chain + 1,
+  };
+}

@@ -1,0 +1,249 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { type ServiceClient, ServiceError, TransientError } from '../../api/index.js';
+import type { ReadHeartbeat, ReadInput, ReadResult } from '../../core/contract/index.js';
+import { MINUTE_MS } from '../../core/duration.js';
+import { fairness } from '../../core/fairness.js';
+import {
+  afterAnswer,
+  afterWords,
+  areWordsSpent,
+  MAX_WORDS_MS,
+  NO_WORDS,
+} from '../../core/unproven-limits.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { HEARTBEAT_MS, storeLimitOf } from '../activity-context.js';
+import { finalFailure } from '../failures.js';
+import { withMaskingKey } from '../masking-secret.js';
+import { checkSameService } from '../run-failures.js';
+import type { RunAt } from '../staging.js';
+import { withLongerRuns } from './compact-chunks.js';
+import { type FetchedPage, PageChain } from './page-chain.js';
+import { PageReader } from './page-reader.js';
+import { cursorHash, findPosition, recordKeyHash } from './position.js';
+import { describeRepetition, marksToCheck, readBounds } from './read-progress.js';
+import { toReadResult } from './read-stage.js';
+import { Stager } from './stager.js';
+
+const MAX_CALL_MS = 20 * MINUTE_MS;
+/** A worker that stops waits this long for a page that has been requested. */
+const MAX_DRAIN_MS = 5000;
+
+/**
+ * Continues from the last staged position and reads and stages pages until the list or the call ends
+ * (docs/explanation/how-it-works.md#one-run). The next page is requested before the current one is converted. When the
+ * worker shuts down, the call ends early with what it has read, and another worker runs the next call. The call that ends
+ * the reading may merge what is staged into larger chunks. If that takes long, it ends with `done: false`, and the next call
+ * continues.
+ */
+export async function readPages(
+  { deps, connection, staging, clock: now }: RunAt,
+  input: ReadInput,
+): Promise<ReadResult> {
+  const context = Context.current();
+  const begunAt = deps.now();
+  const run = await staging.run();
+  checkSameService(run, connection, deps);
+  const { client, settings } = connection;
+  const position = await findPosition(staging, input, run);
+  const resource = await withMaskingKey(settings, run.resource);
+  const reader = new PageReader({ ...run, resource }, position.stage.columns);
+  let waitingUntil: number | null = null;
+  const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
+  let words = heartbeat?.words ?? input.words ?? NO_WORDS;
+  const options = { staging, run, input, reader, now, onStaged: () => beat() };
+  const stager = new Stager(options, position.stage, position.key);
+  const beat = (): void => {
+    const { pages, fetched } = stager.ahead;
+    const details = {
+      stage: stager.key,
+      pages,
+      rows: fetched,
+      waitingUntil,
+      words,
+      ...storeLimitOf(context),
+    };
+    context.heartbeat(details satisfies ReadHeartbeat);
+  };
+  const endBefore = begunAt + Math.min(MAX_CALL_MS, run.giveUpAfterMs / 2);
+  const mustEnd = (): boolean => stager.isFull || deps.now() > endBefore || deps.draining();
+  let hasPages = false;
+  let isReading = true;
+  const tooLong = new AbortController();
+  const chain = new PageChain(
+    {
+      client,
+      run,
+      reader,
+      signal: AbortSignal.any([context.cancellationSignal, tooLong.signal]),
+      now,
+      upTo: position.stage.upTo,
+      onWait: (until) => {
+        waitingUntil = until;
+        if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));
+      },
+      onShrink: (note) =>
+        context.log.warn('the service fails at pages of this size, so a smaller one is used', note),
+      mustEnd,
+    },
+    position.stage,
+    position.seen,
+  );
+  let drainingSince: number | null = null;
+  /** Pages that have arrived are safe, even if the next one does not come. */
+  const saveOld = async (): Promise<void> => {
+    if (deps.draining()) drainingSince ??= performance.now();
+    const drainMs = drainingSince === null ? 0 : performance.now() - drainingSince;
+    const isUrgent = drainingSince !== null || (hasPages && staging.isFull(0));
+    // A page that hangs would keep the worker from stopping.
+    if (drainMs >= MAX_DRAIN_MS) tooLong.abort(new Error('the worker stops'));
+    if (!hasPages || !isReading) return;
+    await stager.saveOld(isUrgent);
+    if (isUrgent && (await staging.save()) === 'dropped')
+      tooLong.abort(new Error('another attempt continues'));
+  };
+  let saving: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    beat();
+    // If it fails, the end of the call tries it again, and reports it.
+    saving ??= saveOld()
+      .catch(() => {})
+      .finally(() => {
+        saving = null;
+      });
+  }, HEARTBEAT_MS);
+  const labels = { connection: input.connection, resource: input.resource };
+  try {
+    // An earlier attempt may have read everything.
+    if (position.key === null || !position.stage.done) {
+      const checkEnd = (): void => throwIfEndless(run, stager, now());
+      await stagePages(chain, stager, checkEnd, ({ received }) => {
+        waitingUntil = null;
+        hasPages = true;
+        words = afterAnswer(words, now());
+        deps.meter.record('pages', 1, labels);
+        deps.meter.record('rows', received.value.records, labels);
+        deps.meter.record('bytes', received.bytes, labels);
+      });
+    }
+    const read = await stager.settled();
+    const mayCheck = read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
+    if (mayCheck && marksToCheck(read.marks, read.readPages).length > 0)
+      await stager.markChecked(await hasShifted(client, run, read, chain.signal));
+    isReading = false;
+    await saving;
+    const end = await stager.finish();
+    const { stage } = end;
+    context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
+    // Gives back the memory of the rows before the merge needs memory.
+    stager.close();
+    const spoken = words === NO_WORDS ? {} : { words };
+    if (!stage.done) return { ...toReadResult(end), ...spoken };
+    const longer = await withLongerRuns(
+      { staging, run, input, clock: now, draining: () => deps.draining() },
+      end,
+      position.earlier,
+    );
+    return { ...toReadResult(longer), done: longer.complete, ...spoken };
+  } catch (thrown) {
+    isReading = false;
+    // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
+    if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
+      return { ...toReadResult(await stager.finish()), done: false };
+    }
+    const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
+    if (isWords) words = afterWords(words, now());
+    const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
+    // Stage what has been read, whatever the error, so that the next attempt does not read it again.
+    if (stager.ahead.pages > position.stage.pages) await stager.finish().then(beat, () => {});
+    else if (isWords) beat();
+    throw error;
+  } finally {
+    chain.close();
+    // Its heartbeats must not stop while a slow store saves.
+    await saving;
+    clearInterval(timer);
+    stager.close();
+  }
+}
+
+/** The failure of a run that has believed words about a limit for long enough: what the status says. */
+function atItsWord(error: TransientError): unknown {
+  const { refusal } = error;
+  if (refusal === null) return error;
+  const note = `The response has spoken of a limit for ${MAX_WORDS_MS / MINUTE_MS} minutes of this run, so its status counts.`;
+  return finalFailure('Refused', `${refusal.message} ${note}`, refusal.failureDetail);
+}
+
+async function stagePages(
+  chain: PageChain,
+  stager: Stager,
+  checkEnd: () => void,
+  onPage: (page: FetchedPage) => void,
+): Promise<void> {
+  let coming = chain.next();
+  for (;;) {
+    const page = await coming;
+    onPage(page);
+    const { cursor } = page.next;
+    const last = chain.endsAfter(page);
+    if (!last) {
+      coming = chain.next();
+      coming.catch(() => {});
+    }
+    // Adding takes as long as reading, so let the event loop handle other responses in between.
+    await nextTurn();
+    await fairness.giveWay();
+    await stager.add(page, cursor === null ? null : cursorHash(cursor));
+    // Also at the end of a call: with slow pages, each call has only one.
+    if (!page.done) checkEnd();
+    if (last) return;
+  }
+}
+
+/** @throws a final failure if the list does not end (docs/explanation/guarantees.md#lists-that-do-not-end) */
+function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number): void {
+  const { pageSize, fullRead, updatedSince, readPages } = ahead;
+  const isPartial = ahead.kind === 'catch-up' || run.mode === 'increment';
+  const bounds = readBounds(isPartial, fullRead, { pageSize, giveUpAfterMs: run.giveUpAfterMs });
+  const repetition = progress.endless(bounds, now);
+  if (repetition === null) return;
+  const { name } = run.resource;
+  throw finalFailure(
+    'BrokenPromise',
+    `${name}: the list does not end (updatedSince ${updatedSince ?? 'absent'}, ${readPages} pages read): ` +
+      `${describeRepetition(repetition)}. Nothing was published. Report it to the service's support. If the service filters ` +
+      'its lists after paging, a larger `sync.pageSize` gives fewer such pages.',
+    { resource: name },
+  );
+}
+
+/**
+ * Requests a few pages of a long reading again and checks that each still begins with the same record
+ * (docs/explanation/guarantees.md#full-reads). If cursors are offsets, a deleted record shifts all later records forward
+ * without repeating a key, and only this check detects that. At most one request for each sixteen pages, and eight in all.
+ *
+ * @returns whether a page begins with a different record
+ */
+async function hasShifted(
+  client: ServiceClient,
+  run: RunFile,
+  { marks, readPages, pageSize, updatedSince, columns }: Stage,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { name, path } = run.resource;
+  for (const { cursor, first } of marksToCheck(marks, readPages)) {
+    const request = { resource: name, path, limit: pageSize, cursor, updatedSince, signal };
+    try {
+      const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
+      const [key] = value.rows.keys;
+      if (key === undefined || recordKeyHash(key) !== first) return true;
+    } catch (error) {
+      // A service may accept each cursor only once. The check is optional, so its errors do not fail the run.
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,64 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { ReadResult } from '../../core/contract/index.js';
+import type { ClockTimes } from '../../lake/documents/manifest.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { isPartial } from './watermark.js';
+
+/** The initial stage of a run. @param pageSize page size in rows; `null` for the configured one */
+export function firstStage(run: RunFile, pageSize: number | null): Stage {
+  return {
+    previous: null,
+    chunks: [],
+    cursor: null,
+    done: false,
+    seen: [],
+    read: 0,
+    kind: 'list',
+    updatedSince: run.updatedSince,
+    readPages: 0,
+    readStart: null,
+    readBegan: null,
+    upTo: changesUpTo(run),
+    restarts: 0,
+    shrinks: 0,
+    progress: null,
+    fullRead: run.before?.fullRead ?? null,
+    shifted: false,
+    marks: [],
+    isChecked: false,
+    chain: 0,
+    pages: 0,
+    fetched: 0,
+    duplicates: 0,
+    quarantined: 0,
+    replaced: 0,
+    repaired: 0,
+    isBlank: false,
+    serviceStart: null,
+    began: null,
+    pageSize: pageSize ?? run.sync.pageSize,
+    columns: run.columns,
+  };
+}
+
+/**
+ * The moment that an increment reads the changes from. A run that begins later than the checkpoint reads exactly the period
+ * that was requested. Any other moves the checkpoint, so it must have every change since then, whatever the clocks did.
+ */
+export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile): ClockTimes | null {
+  if (mode !== 'increment' || isPartial(checkpoint, updatedSince)) return null;
+  return before?.readUpTo ?? null;
+}
+
+/** A stage and where it is stored. */
+export interface StoredStage {
+  readonly key: ObjectKey;
+  readonly stage: Stage;
+}
+
+/** The result of a call that ends with this stage. */
+export function toReadResult({ key, stage }: StoredStage): ReadResult {
+  const { done, pages, fetched, quarantined, pageSize, shifted, isBlank } = stage;
+  return { stage: key, done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
+}

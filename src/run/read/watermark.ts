@@ -1,0 +1,115 @@
+import type { UtcSeconds } from '../../core/brands.js';
+import type { SyncSettings } from '../../core/settings.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import type { Gap } from '../../lake/documents/document-schemas.js';
+import type { ClockTimes } from '../../lake/documents/manifest.js';
+
+interface RunClocks {
+  /** Start of the run on the workflow's clock, milliseconds since 1970. */
+  readonly startedAt: number;
+  /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
+  readonly serviceStart: number | null;
+}
+
+/**
+ * The service's clock when a request was sent. `Date` is the time of the response, and a service that needs minutes for it does
+ * not show what changed meanwhile. Both are in whole seconds, as `Date` is: the overlap is at least one.
+ */
+export function serviceClockAtRequest({
+  serviceDate,
+  durationMs,
+}: {
+  readonly serviceDate: number | null;
+  readonly durationMs: number;
+}): number | null {
+  return serviceDate === null ? null : serviceDate - 1000 * Math.floor(durationMs / 1000);
+}
+
+/** Start of the run. By default the earlier of both clocks, which is always safe (docs/explanation/guarantees.md#watermark). */
+export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): number {
+  if (clocks.serviceStart === null) return clocks.startedAt;
+  return clock === 'service' ? clocks.serviceStart : Math.min(clocks.startedAt, clocks.serviceStart);
+}
+
+/**
+ * The smallest overlap. The API does not say whether `updatedSince` includes its own second, and a service may store
+ * times in whole seconds.
+ */
+const MIN_OVERLAP_MS = 1000;
+
+/** The `updatedSince` that fetches every change since a time. @param start milliseconds since 1970 */
+export function updatedSinceFor(start: number, { overlapMs }: Pick<SyncSettings, 'overlapMs'>): UtcSeconds {
+  return toUtcSeconds(start - Math.max(overlapMs, MIN_OVERLAP_MS));
+}
+
+/**
+ * The `updatedSince` to use if a clock was set back since the moment when everything was last read. Later changes may then
+ * have earlier times than rows that were already read. The time that has passed is not known if the workflow's clock has gone
+ * back behind that moment, or if the service has stopped sending its clock. Then everything must be read.
+ *
+ * @param asked the planned `updatedSince`
+ * @param upTo everything that was changed before this moment was read
+ * @returns `asked` if no clock was set back, or the service's by no more than the overlap covers; `null`: read everything.
+ *   Never later than `asked`
+ */
+export function updatedSinceAfterSetback(
+  asked: UtcSeconds,
+  upTo: ClockTimes,
+  now: ClockTimes,
+  sync: Pick<SyncSettings, 'overlapMs'>,
+): UtcSeconds | null {
+  const elapsed = now.workflow - upTo.workflow;
+  if (elapsed < 0) return null;
+  if (now.service === null) return upTo.service === null ? asked : null;
+  // The moment on the service's current clock. The checkpoint may be later than it, because it never moves back.
+  const start = Math.min(now.service - elapsed, upTo.service ?? Number.POSITIVE_INFINITY);
+  return Date.parse(asked) <= start - MIN_OVERLAP_MS ? asked : updatedSinceFor(start, sync);
+}
+
+/**
+ * Everything that was changed before this moment is read after a run. A run whose `updatedSince` is later than the checkpoint has read
+ * only a part.
+ *
+ * @param began the first response of the run
+ */
+export function nextReadUpTo(
+  before: ClockTimes | null,
+  began: ClockTimes,
+  checkpoint: UtcSeconds | null,
+  asked: UtcSeconds | null,
+): ClockTimes {
+  return before !== null && isPartial(checkpoint, asked) ? before : began;
+}
+
+/** Whether a run begins later than the checkpoint, so that it does not read all changes. @param asked its `updatedSince` */
+export function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | null): boolean {
+  return checkpoint !== null && asked !== null && asked > checkpoint;
+}
+
+/**
+ * The next checkpoint: the start of the run minus the overlap, but never earlier than the current checkpoint. A run whose
+ * `updatedSince` is later than the checkpoint does not move it (docs/explanation/how-it-works.md#checkpoint).
+ *
+ * @param asked the run's `updatedSince`; `null` for a full read
+ */
+export function nextCheckpoint(
+  clocks: RunClocks,
+  sync: Pick<SyncSettings, 'clock' | 'overlapMs'>,
+  checkpoint: UtcSeconds | null,
+  asked: UtcSeconds | null,
+): UtcSeconds {
+  if (checkpoint !== null && isPartial(checkpoint, asked)) return checkpoint;
+  const next = updatedSinceFor(runStart(clocks, sync.clock), sync);
+  return checkpoint !== null && checkpoint > next ? checkpoint : next;
+}
+
+/** The time span that a windowed resource missed between its checkpoint and the start of its window; `null` for none. */
+export function windowGap(
+  checkpoint: UtcSeconds | null,
+  windowMs: number | null,
+  clocks: RunClocks,
+): Gap | null {
+  if (checkpoint === null || windowMs === null) return null;
+  const edge = (clocks.serviceStart ?? clocks.startedAt) - windowMs;
+  return Date.parse(checkpoint) < edge ? { from: checkpoint, to: toUtcSeconds(edge) } : null;
+}

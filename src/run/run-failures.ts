@@ -1,0 +1,113 @@
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { RunId } from '../core/brands.js';
+import { activityFacts, timeGiven } from '../core/contract/activity-table.js';
+import type { FailureType, RunRef } from '../core/contract/index.js';
+import { parseRunDate } from '../core/run-id.js';
+import { readPointer } from '../lake/documents/pointer.js';
+import type { RunFile } from '../lake/documents/run-file.js';
+import { isSameWriter } from '../lake/published/fence.js';
+import type { ActivityDeps, OpenConnection } from './deps.js';
+import { finalFailure } from './failures.js';
+import { readRunIfThere } from './lake-staging.js';
+
+/** The failure of a run that another mirror has displaced by publishing its own run. Its detail tells it from the fence's. */
+export function displacedFailure({ resource, runId }: RunRef, to: RunId | null): ApplicationFailure {
+  const what = to === null ? 'latest.json was removed' : `another mirror published run ${to}`;
+  return finalFailure(
+    'Displaced',
+    `${resource}: ${what} while run ${runId} was in progress, so this run was not published. ` +
+      'If this mirror is the one that should write to the lake, run `worktrack export --adopt`.',
+    { isOvertaken: true },
+  );
+}
+
+/**
+ * Checks that this worker asks the service that the run began with, because a cursor or an id means something else to another
+ * one. A run in the lake may have begun on another worker, or before a restart.
+ *
+ * @throws a final failure `Configuration`
+ */
+export function checkSameService(
+  { resource: { name }, runId, baseUrl }: RunFile,
+  { settings }: OpenConnection,
+  { origin }: Pick<ActivityDeps, 'origin'>,
+): void {
+  if (settings.baseUrl === baseUrl) return;
+  throw finalFailure(
+    'Configuration',
+    `${name}: run ${runId} reads from ${baseUrl}, but ${origin} has the baseUrl ${settings.baseUrl}. Nothing was published. Give ` +
+      'all workers of the connection the same configuration, then export again.',
+    { resource: name },
+  );
+}
+
+/** Failure types of a run whose objects the displacing mirror has removed. */
+const SYMPTOMS: readonly (FailureType | null | undefined)[] = ['Lake', 'VerificationFailed'];
+
+/**
+ * The failure of a phase in the lake as its workflow gets it: see `orDisplaced` and `finalIfLate`. The time until the run gives
+ * up is fixed with its settings. It limits the activities that ask the service. The others have a number of attempts.
+ *
+ * @param clock Temporal's, milliseconds since 1970
+ */
+export async function failureInLake(
+  deps: ActivityDeps,
+  ref: RunRef,
+  failure: unknown,
+  clock: () => number,
+): Promise<unknown> {
+  if (!isTransient(failure)) return orDisplaced(deps, ref, failure);
+  const { activityType, scheduledTimestampMs: from } = Context.current().info;
+  if (activityFacts(activityType)?.giveUp !== 'time') return failure;
+  const { store } = deps.connection(ref.connection);
+  // If this look-up fails as well, another attempt decides.
+  const run = await readRunIfThere(store, ref).catch(() => null);
+  if (run === null) return failure;
+  return finalIfLate(failure, clock() - from, () => timeGiven(run, from));
+}
+
+/**
+ * `Displaced` instead of a failure whose cause is that another mirror published a run and removed what this run had staged.
+ */
+export async function orDisplaced(deps: ActivityDeps, ref: RunRef, failure: unknown): Promise<unknown> {
+  if (!(failure instanceof ApplicationFailure) || !SYMPTOMS.includes(failure.type as FailureType))
+    return failure;
+  // If this look-up fails as well, the original failure is the useful one.
+  const winner = await findDisplacingRun(deps, ref).catch(() => null);
+  return winner === null ? failure : displacedFailure(ref, winner);
+}
+
+/** A failure that Temporal would retry, of the service or the store. A refusal that is retried seems to be a limit. */
+function isTransient(failure: unknown): failure is ApplicationFailure {
+  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable === true) return false;
+  return failure.type === 'Transient' || failure.type === 'Refused';
+}
+
+/**
+ * The final failure if the next attempt of a transient one would start too late, otherwise the failure itself.
+ *
+ * @param ageMs time since the run, or its phase, was requested
+ * @param limitMs called only for a transient failure: without a configuration, there is no such time
+ */
+export function finalIfLate(failure: unknown, ageMs: number, limitMs: () => number): unknown {
+  if (!isTransient(failure)) return failure;
+  const wait = Number(failure.nextRetryDelay ?? 0);
+  if (ageMs + wait < limitMs()) return failure;
+  const type = failure.type as FailureType;
+  return finalFailure(type, `gave up: ${failure.message}`, failure.details?.[0] as object | undefined);
+}
+
+/** Returns the run that another mirror published since this run began; `null` if there is none. */
+async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId | null> {
+  const { store } = deps.connection(ref.connection);
+  const pointer = await readPointer(store, ref.resource);
+  if (pointer === null) return null;
+  const { runId, writer, publishedAt } = pointer;
+  const run = await readRunIfThere(store, ref);
+  // Without the run file, compare times: a mirror has one run at a time, so what was published since this run began
+  // belongs to another mirror, even if that mirror's run began earlier.
+  const before =
+    run === null ? Date.parse(publishedAt) < parseRunDate(ref.runId) + 1000 : runId === run.before?.runId;
+  const isOwn = runId === ref.runId || (run !== null && isSameWriter(run.writer, writer));
+  return before || isOwn ? null : runId;
+}

@@ -1,0 +1,190 @@
+import { Context } from '@temporalio/activity';
+import { TransientError } from '../../api/index.js';
+import { timeGiven } from '../../core/contract/activity-table.js';
+import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../core/contract/index.js';
+import { inParallel } from '../../core/in-parallel.js';
+import { MAX_WORDS_MS } from '../../core/unproven-limits.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { idOf } from '../../lake/rows/profile.js';
+import type { SortKey } from '../../lake/rows/row.js';
+import { SHARE_OF_TIME } from '../activity-context.js';
+import { checkSameService } from '../run-failures.js';
+import { type RunAt, readStages, type Staging } from '../staging.js';
+import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
+
+/** Rounds for records that return a transient status while the service answers for other records. */
+const MAX_ROUNDS = 3;
+
+/** Records of the list that are requested until one is found: each may have been deleted since it was listed. */
+const MAX_CONTROLS = 3;
+
+/** Servers and proxies answer 404 to a path with one of these signs, although it is encoded, or look for another record. */
+const SIGNS = /[/%]/g;
+
+/** The progress of an attempt that did not finish. The next attempt continues from it. */
+interface Progress {
+  readonly gone: readonly SortKey[];
+  readonly unproven: number;
+  /** Number of requested records that the service knows. */
+  readonly found: number;
+  /** Keys that have no answer yet. */
+  readonly open: readonly SortKey[];
+  readonly rounds: number;
+}
+
+/**
+ * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/guarantees.md#deletes), if the endpoint
+ * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
+ * then counts as not proven, and the run continues.
+ */
+export async function confirmDeletes(
+  { deps, connection, staging, clock }: RunAt,
+  input: ConfirmDeletesInput,
+): Promise<ConfirmedDeletes> {
+  const run = await staging.run();
+  checkSameService(run, connection, deps);
+  const { client, settings } = connection;
+  const { resource, startedAt, giveUpAfterMs } = run;
+  const { cancellationSignal: signal, info } = Context.current();
+  const givenMs = timeGiven({ startedAt, giveUpAfterMs }, info.scheduledTimestampMs);
+  /** Across all attempts. */
+  const ageMs = (): number => clock() - info.scheduledTimestampMs;
+  const isLate = (waitMs = 0): boolean => ageMs() + waitMs > SHARE_OF_TIME * givenMs;
+  const before = await readProgress(staging, input);
+  const gone = [...before.gone];
+  let { unproven, found } = before;
+  const refused: SortKey[] = [];
+  const untried: SortKey[] = [];
+  const failures: TransientError[] = [];
+  const ask = (key: SortKey) => {
+    const id = idOf(key, resource.csv);
+    const request = { resource: resource.name, path: resource.path, id, signal };
+    return askById(client, request, resource.key[0]!);
+  };
+  const signsIn = (key: SortKey): string =>
+    [...new Set(idOf(key, resource.csv).match(SIGNS))].sort().join('');
+  const stages = await readStages(staging, input.stage);
+  const listed = listedRecords(stages);
+  const control = await askControls(ask, listed);
+  const rest = { unproven: unproven + before.open.length, works: true };
+  if (control instanceof TransientError) {
+    // A limit ends while words are still believed.
+    if (seemsRefused(control) && ageMs() >= MAX_WORDS_MS) return finish([], { unproven: 0, works: false });
+    if (!isLate(control.retryAfterMs ?? 0)) throw control;
+    return finish(gone, rest);
+  }
+  if (control === 'not-found') {
+    // In an earlier attempt, it may have worked.
+    return found > 0 || gone.length > 0 ? finish(gone, rest) : finish([], { unproven: 0, works: false });
+  }
+  let isOut = false;
+  await inParallel(before.open, settings.http.concurrency, async (key) => {
+    if (isOut || isLate()) return void untried.push(key);
+    try {
+      const answer = await ask(key);
+      if (answer === 'found') found++;
+      if (answer === 'gone') gone.push(key);
+      if (answer === 'unclear') unproven++;
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      // Without a record that was found, there may be no such endpoint.
+      if (control === 'none-listed' && isWebPage(error)) return void unproven++;
+      failures.push(error);
+      isOut ||= isServiceWide(error);
+      (isOut ? untried : refused).push(key);
+    }
+  });
+  // While a new version of the service is installed, every path may be unknown for a while.
+  const after = gone.length > before.gone.length ? await askControls(ask, listed) : control;
+  if (after !== control) {
+    for (const key of gone.splice(before.gone.length)) untried.push(key);
+    if (after instanceof TransientError) failures.push(after);
+    isOut = true;
+  }
+  const open = [...untried, ...refused];
+  const rounds = before.rounds + (isOut ? 0 : 1);
+  // Any other failure has already lasted as long as retries can help.
+  const failure = failures.findLast((one) => one.retryable);
+  const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
+  if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
+    const progress = { gone, unproven, found, open, rounds };
+    await staging.write(progressName(staging.attempt), progress);
+    throw failure;
+  }
+  // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
+  const works = control === 'found' || found > 0 || input.allowDeletes;
+  if (!works) return finish([], { unproven: 0, works });
+  return finish(gone, { unproven: unproven + open.length, works });
+
+  async function finish(
+    answered: SortKey[],
+    { unproven: open, works }: { unproven: number; works: boolean },
+  ) {
+    const accepted = new Set<string>();
+    for (const signs of new Set(answered.map(signsIn))) if (await areAccepted(signs)) accepted.add(signs);
+    const proven = answered.filter((key) => accepted.has(signsIn(key))).sort();
+    const keys = await staging.write(`gone-${staging.attempt}.json`, proven);
+    return { keys, count: proven.length, unproven: open + answered.length - proven.length, works };
+  }
+
+  /** Whether the endpoint finds a listed record with these signs in its id. */
+  async function areAccepted(signs: string): Promise<boolean> {
+    if (signs === '') return true;
+    const alike = listedRecords(stages, (key) => [...signs].every((sign) => signsIn(key).includes(sign)));
+    return (await askControls(ask, alike)) === 'found';
+  }
+}
+
+/** Keys of records that the list has shown, the newest first. */
+function listedRecords(stages: readonly Stage[], isWanted = (_: SortKey): boolean => true): SortKey[] {
+  const chunks = stages.flatMap((stage) => stage.chunks);
+  const keys = chunks.reverse().flatMap(({ first, last }) => [last, first]);
+  return [...new Set(keys)].filter(isWanted).slice(0, MAX_CONTROLS);
+}
+
+/**
+ * Requests records that the list has just shown. If none of them is found, either because the service has no such endpoint or
+ * because the API key may not use it, a 404 of the same endpoint proves nothing.
+ *
+ * @returns the failure if the service did not answer, so that another attempt may
+ */
+async function askControls(
+  ask: (key: SortKey) => ReturnType<typeof askById>,
+  listed: readonly SortKey[],
+): Promise<'found' | 'not-found' | 'none-listed' | TransientError> {
+  let failure: TransientError | null = null;
+  for (const key of listed) {
+    try {
+      if ((await ask(key)) === 'found') return 'found';
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      if (isWebPage(error) || (seemsRefused(error) && error.evidence === 'challenge')) return 'not-found';
+      failure = error;
+    }
+  }
+  return failure ?? (listed.length === 0 ? 'none-listed' : 'not-found');
+}
+
+/** Whether a failure concerns the service or the connection, and not only the requested record. */
+function isServiceWide(error: TransientError): boolean {
+  const { reason, status, retryAfterMs } = error;
+  return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
+}
+
+function progressName(attempt: number): string {
+  return `asked-${attempt}.json`;
+}
+
+async function readProgress(staging: Staging, input: ConfirmDeletesInput): Promise<Progress> {
+  for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
+    const found = await staging.readIfExists<Progress>(progressName(earlier));
+    if (found !== null) return found;
+  }
+  return {
+    gone: [],
+    unproven: 0,
+    found: 0,
+    open: await staging.read<SortKey[]>(input.among),
+    rounds: 0,
+  };
+}

@@ -1,0 +1,93 @@
+import { Context } from '@temporalio/activity';
+import type { AbsentRecords, FindAbsentInput, KeysFound } from '../../core/contract/index.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { detached, type SortKey } from '../../lake/rows/row.js';
+import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
+import { finalFailure } from '../failures.js';
+import { openSources } from '../merge/sources.js';
+import { type RunAt, readStages, type Staging } from '../staging.js';
+import { findAbsent, judgeAbsence } from './absent-rows.js';
+
+/** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/guarantees.md#deletes). */
+export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInput): Promise<AbsentRecords> {
+  const { store } = staging;
+  const run = await staging.run();
+  const stages = await readStages(staging, input.stage);
+  const among = input.among === null ? null : new Set(await staging.read<SortKey[]>(input.among));
+  const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
+  const { before, resource } = run;
+  const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
+  const keys: SortKey[] = [];
+  const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
+  if (before === null || parts.length === 0)
+    return { ...(await writeKeys(staging, name, keys)), expected: 0 };
+  const { columns } = stages.at(-1)!;
+  const judge = judgeAbsence({ ...resource, csv: before.profile.csv }, columns, serviceTime(run, stages));
+  let expected = 0;
+  for (const [at, part] of parts.entries()) {
+    // New rows before, between and after the parts are looked at only for their dates.
+    const isAll = judge.note !== null;
+    const from = at === 0 && isAll ? null : part.first;
+    const to = parts[at + 1]?.first ?? null;
+    const [low, high] = isAll ? [from, to] : [part.first, part.last];
+    const reach = chunks.filter(
+      ({ first, last }) => (low === null || last >= low) && (high === null || first <= high),
+    );
+    const sources = await openSources({
+      store,
+      run,
+      columns: null,
+      range: { from, to },
+      before: part,
+      chunks: reach,
+      signal: Context.current().cancellationSignal,
+    });
+    expected += await findAbsent(sources, judge, (key) => {
+      if (among === null || among.has(key)) keys.push(detached(key));
+    });
+  }
+  const problem = judge.problem();
+  if (problem !== null) return { ...(await writeKeys(staging, name, [])), problem, expected };
+  const found = { ...(await writeKeys(staging, name, keys)), expected };
+  if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
+  if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
+  return { ...found, listIsEmpty: true };
+}
+
+/** Between which times the service's may be: each clock may be behind or ahead, and the base was read before this run. */
+function serviceTime(
+  { startedAt, before }: RunFile,
+  stages: readonly Stage[],
+): Parameters<typeof judgeAbsence>[2] {
+  const { readStart, readBegan } = stages.at(-1)!;
+  const clocks = [startedAt, readStart ?? startedAt, readBegan ?? startedAt];
+  const { workflow, service } = before!.readUpTo;
+  return { earliest: Math.min(...clocks), latest: Math.max(...clocks, workflow, service ?? workflow) };
+}
+
+/** Whether the readings of the list, without those of changes, returned no record at all. */
+function isEmptyList(stages: readonly Stage[], sinceRead: FindAbsentInput['sinceRead']): boolean {
+  let before = 0;
+  for (const { kind, read, fetched, chunks } of stages) {
+    const isListed = kind === 'list' && read >= sinceRead && chunks.length > 0;
+    if (isListed && fetched > before) return false;
+    before = fetched;
+  }
+  return true;
+}
+
+/** A list that becomes empty is more often a lost permission than the delete of everything. */
+function emptyListFailure({ resource: { name }, before }: RunFile, rows: number): Error {
+  return finalFailure(
+    'DeletesHeld',
+    `${name}: the list is empty, but run ${before!.runId} has ${rows} rows that it should show. Nothing was published. ` +
+      'Check whether the API key may still read these records. If all of them have really been deleted, run ' +
+      `\`worktrack export --resource ${name} --allow-deletes\`.`,
+    { resource: name },
+  );
+}
+
+async function writeKeys(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
+  return { keys: await staging.write(name, keys), count: keys.length };
+}

@@ -1,0 +1,137 @@
+import { fileURLToPath } from 'node:url';
+import type { LakeSettings } from '../../core/settings.js';
+import { framingOf } from '../../lake/part/framing.js';
+import { withoutControls } from '../../lake/rows/column-aliases.js';
+import type { TypedKind, ViewColumn } from './column-kinds.js';
+import {
+  type Engine,
+  failingCase,
+  misfitCounts,
+  SESSION_SETUP,
+  type Statement,
+  statement,
+  type TableSource,
+  textView,
+  tryCast,
+} from './engine-views.js';
+import { sqlName, sqlString } from './names-and-quotes.js';
+
+/** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** Statements for DuckDB 1.2 or later. Format detection is off, because delimiter, columns and nulls are known. */
+export const duckdb: Engine = {
+  aliases: { toName: withoutControls, reserved: [] },
+  name: sqlName,
+  string: sqlString,
+  createView: 'CREATE OR REPLACE VIEW',
+  nulls: 'kept',
+  cast,
+  matches: (text, pattern) => `regexp_full_match(${text}, ${sqlString(pattern)})`,
+  orFail: (exact) => failingCase(exact, `error(${sqlString(exact.message)})`),
+  times: 'all',
+  text: (source, columns) => [textView(duckdb, source, columns, selectText(source, columns))],
+  check(source, columns) {
+    const counts = misfitCounts(duckdb, source, columns).map(({ count }) => count);
+    const sql = `SELECT\n  ${counts.join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`;
+    return [statement('check', 'Number of values that do not fit their type, by column:', sql)];
+  },
+};
+
+/** Options of DuckDB's secret for a lake in S3. */
+export function s3Secret({ url, region, endpoint, forcePathStyle }: LakeSettings): Record<string, string> {
+  const { host, protocol }: Partial<URL> = endpoint === undefined ? {} : new URL(endpoint);
+  return {
+    ...{ type: 's3', provider: 'credential_chain' },
+    ...(region === undefined ? {} : { region }),
+    ...(host === undefined ? {} : { endpoint: host, use_ssl: String(protocol === 'https:') }),
+    ...(forcePathStyle === true ? { url_style: 'path' } : {}),
+    scope: url,
+  };
+}
+
+const UNQUOTED = ['type', 'provider', 'use_ssl'];
+
+/** Extensions and secret that DuckDB needs for an `s3://` lake; none for a folder. */
+export function duckdbSetup(lake: LakeSettings): Statement[] {
+  if (!lake.url.startsWith('s3://')) return [];
+  const options = Object.entries(s3Secret(lake)).map(
+    ([option, value]) => `${option.toUpperCase()} ${UNQUOTED.includes(option) ? value : sqlString(value)}`,
+  );
+  const secret = (kind: string, more: readonly string[] = []): string =>
+    `CREATE OR REPLACE ${kind} worktrack (\n  ${[...options, ...more].join(',\n  ')}\n)`;
+  return [
+    statement('setup', SESSION_SETUP, 'INSTALL httpfs; LOAD httpfs; INSTALL aws; LOAD aws'),
+    statement(
+      'setup',
+      "Uses the credentials that AWS tools find. For other credentials, replace PROVIDER with KEY_ID '…', SECRET '…'.",
+      secret('SECRET'),
+    ),
+    statement(
+      'template',
+      'Or, for all later sessions of this user, too. DuckDB stores it without encryption under ~/.duckdb/stored_secrets:',
+      secret('PERSISTENT SECRET', ['REFRESH auto']),
+    ),
+  ];
+}
+
+/** A query for the rows of a run's folder or of the published change logs, every column as text. */
+export function selectText(source: TableSource, columns: readonly ViewColumn[]): string {
+  return `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`;
+}
+
+function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
+  // Runs of the change log may differ in their compression, which is visible in the names of their files.
+  const parts =
+    shape === 'log'
+      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
+      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`;
+  const options = [
+    'auto_detect = false',
+    // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
+    'hive_partitioning = false',
+    'header = true',
+    `delim = ${sqlString(csv.delimiter)}`,
+    `quote = '"'`,
+    `escape = '"'`,
+    String.raw`new_line = '\n'`,
+    `compression = ${sqlString(shape === 'log' ? 'auto' : csv.compression)}`,
+    `nullstr = ''`,
+    'allow_quoted_nulls = false',
+    `max_line_size = ${MAX_LINE_BYTES}`,
+    // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread. Rows of later ones
+    // may have more, which only the mode that is not strict leaves out.
+    ...(shape === 'log' ? ['null_padding = true', 'parallel = false', 'strict_mode = false'] : []),
+    `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
+  ];
+  return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
+}
+
+/** Excludes the change log of a run in progress, which is written before publication: its run id is later than the pointer's. */
+function publishedOnly({ lake, pointer, shape }: TableSource): string {
+  if (shape === 'run') return '';
+  const latest = sqlString(pathIn(lake, pointer));
+  return `\nWHERE "_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
+}
+
+/** Path of a key, with glob characters in brackets. */
+export function pathIn({ url }: LakeSettings, key: string): string {
+  const root = url.startsWith('file:') ? fileURLToPath(url) : url;
+  return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
+}
+
+const TYPES = {
+  boolean: 'BOOLEAN',
+  int64: 'BIGINT',
+  int128: 'HUGEINT',
+  decimal: 'DECIMAL',
+  double: 'DOUBLE',
+  date: 'DATE',
+  time: 'TIMESTAMPTZ',
+};
+
+function cast(text: string, kind: TypedKind): string {
+  const value = tryCast(TYPES)(text, kind);
+  // A cast to TIMESTAMP ignores the zone (DuckDB 1.5).
+  return kind.type === 'time' ? `make_timestamp(epoch_us(${value}))` : value;
+}

@@ -148,6 +148,10 @@ class HttpServiceClient implements ServiceClient {
     };
   }
 
+  keyFingerprint(): Promise<string> {
+    return this.#executor.keyFingerprint();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

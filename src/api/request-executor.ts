@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { fromByteString } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
-import { SecretReader } from '../core/secrets.js';
+import { SecretReader, secretFingerprint } from '../core/secrets.js';
 import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { ACCEPTED_CODING, headerOf } from './body.js';
@@ -210,6 +210,11 @@ export class RequestExecutor {
       `${operation.resource}: the service requires this connection to wait ${Math.ceil(retryAfterMs / 1000)} s longer; the request was not sent.`,
       { resource: operation.resource, retryAfterMs, reason: 'hold' },
     );
+  }
+
+  /** As in `ServiceClient`. */
+  async keyFingerprint(): Promise<string> {
+    return secretFingerprint((await this.#key.read()).value, 'an API key');
   }
 
   /** Creates a redactor only when the key changes. */

@@ -160,6 +160,12 @@ export interface ServiceClient {
    * a RejectedError here.
    */
   send<T>(request: SendRequest, parse: Parse<T>): Promise<SendOutcome<T>>;
+  /**
+   * The fingerprint of the API key that the next request would use (`secretFingerprint`).
+   *
+   * @throws ConfigurationError when the key cannot be read
+   */
+  keyFingerprint(): Promise<string>;
   /** Waits for requests in flight, then closes the connections. */
   close(): Promise<void>;
 }

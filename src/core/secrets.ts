@@ -1,3 +1,4 @@
+import { createHmac, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { ConfigurationError } from './errors.js';
 import type { SecretRef } from './settings.js';
@@ -108,4 +109,17 @@ export class SecretReader {
     const age = this.options.now() - this.#cached.at;
     return age >= 0 && age < CACHE_MS ? this.#cached.secret : null;
   }
+}
+
+/**
+ * Tells secrets apart without showing them: 16 hexadecimal digits of the HMAC-SHA-256 of a fixed text under the secret itself, so
+ * that it is equal on all workers.
+ *
+ * @param of what kind of secret it is. It must never change: documents of the lake name fingerprints
+ */
+export function secretFingerprint(secret: string | KeyObject, of: 'a masking secret' | 'an API key'): string {
+  return createHmac('sha256', secret)
+    .update(`temporal-worktrack: fingerprint of ${of}`)
+    .digest('hex')
+    .slice(0, 16);
 }

@@ -11,6 +11,12 @@ export interface BatchFile {
   readonly connection: string;
   readonly baseUrl: string;
   readonly resource: WritableResource;
+  /**
+   * Fingerprints of the API keys that belong to the batch's organization, the newest last. The first run writes that of its key
+   * (`ServiceClient.keyFingerprint`). A later run whose key has another one sends nothing before the same organization is shown.
+   * Absent: an earlier build wrote the file.
+   */
+  readonly keys?: readonly string[];
   /** CSV and JSON inputs compute row keys differently. */
   readonly kind: 'csv' | 'json';
   readonly keyColumn: string | null;

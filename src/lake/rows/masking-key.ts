@@ -1,16 +1,15 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { ByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
+import { secretFingerprint } from '../../core/secrets.js';
 
-/** What the fingerprint is the code of. It must never change: snapshots name the fingerprint. */
-const FINGERPRINT_OF = 'temporal-worktrack: fingerprint of a masking secret';
 /** A shorter secret could be guessed from one hash of a known value. */
 const LEAST_CHARACTERS = 16;
 
 /** The secret that cells are masked with (docs/explanation/guarantees.md#secrets). It shows in no log and no document. */
 export class MaskingKey {
   readonly #key: KeyObject;
-  /** Tells secrets apart without showing them: 16 hexadecimal digits of the HMAC of a fixed text. */
+  /** As `secretFingerprint` makes it. */
   readonly fingerprint: string;
 
   /**
@@ -25,7 +24,7 @@ export class MaskingKey {
       });
     }
     this.#key = createSecretKey(secret, 'utf8');
-    this.fingerprint = this.hash(FINGERPRINT_OF as ByteString).slice(0, 16);
+    this.fingerprint = secretFingerprint(this.#key, 'a masking secret');
   }
 
   /** HMAC-SHA-256 (RFC 2104) in hexadecimal: the same value gives the same cell, so that joins still work. */

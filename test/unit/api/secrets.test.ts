@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,6 +6,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { resolveSecret, SecretReader } from '../../../src/api/index.js';
 import { ConfigurationError } from '../../../src/core/errors.js';
+import { secretFingerprint } from '../../../src/core/secrets.js';
 import { rejection } from './support.js';
 
 function secretFile(content: string, mode = 0o600): string {
@@ -94,5 +96,15 @@ describe('a header value', () => {
     await expect(resolveSecret({ env: 'BAD' }, { env, form: 'header' })).rejects.toThrow(
       'contains a line break',
     );
+  });
+});
+
+describe('The fingerprint of a secret', () => {
+  it('is a part of an HMAC-SHA-256 under the secret, of a text that says what kind of secret it is', () => {
+    const code = createHmac('sha256', 'wt-key')
+      .update('temporal-worktrack: fingerprint of an API key')
+      .digest('hex');
+    expect(secretFingerprint('wt-key', 'an API key')).toBe(code.slice(0, 16));
+    expect(secretFingerprint('wt-key', 'a masking secret')).not.toBe(code.slice(0, 16));
   });
 });

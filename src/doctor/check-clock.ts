@@ -12,7 +12,7 @@ const TOLERATED_SKEW_MS = 30_000;
 export function clockFinding(who: string, theirs: number | null, ours: number): Finding {
   if (theirs === null) {
     const remedy =
-      "Checkpoints rely on the workers' clocks alone. Synchronize them (NTP), and set `sync.overlap` above their error.";
+      "Checkpoints rely on the earliest of Temporal's clock, the worker's and the store's. Synchronize them (NTP), and set `sync.overlap` above their error.";
     return warning('clock', `${who} sends no Date header`, remedy);
   }
   const ahead = theirs - ours;

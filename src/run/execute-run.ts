@@ -67,7 +67,11 @@ async function attemptRun(
     // The first attempt finds it when it spills.
     const there = attempt > 1 ? await readRunIfThere(store, input) : null;
     if (there !== null) return { kind: 'spilled' } as const;
-    const found = await prepareRun(connection, input, { now: clock(), origin: deps.origin });
+    const found = await prepareRun(connection, input, {
+      now: clock,
+      worker: () => deps.now(),
+      origin: deps.origin,
+    });
     if (found.kind === 'published' || !beginsInLake(found.run, input, attempt)) return found;
     await fixRun(store, found.run);
     return { kind: 'spilled' } as const;

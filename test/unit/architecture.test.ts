@@ -118,10 +118,6 @@ const REASONS: readonly { readonly reason: string; readonly path: RegExp }[] = [
     path: /^workflows\/mirror\/(mirror-checkpoint|on-published)\.ts$/,
   },
   {
-    reason: 'keeps what it knows for the life of the process',
-    path: /^src\/run\/prepare\/conditional-writes\.ts$/,
-  },
-  {
     reason: 'a data structure with its own rule',
     path: /^activities\/write-back\/earlier-plans\.ts$/,
   },

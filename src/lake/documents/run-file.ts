@@ -42,6 +42,14 @@ export interface BaseSnapshot extends SnapshotFacts, Pick<Manifest, Continued> {
   readonly rows: number;
 }
 
+/** Clocks of several machines at one moment, in milliseconds since 1970. */
+export interface RunClocks {
+  readonly temporal: number;
+  readonly worker: number;
+  /** `null`: a folder, or a store that sends no `Date`. */
+  readonly store: number | null;
+}
+
 /** The target of a rollback: a published snapshot, read as a complete list. */
 export type RollbackTarget = SnapshotFacts;
 
@@ -62,6 +70,8 @@ export interface RunFile
    * earlier than `startedAt`.
    */
   readonly readSince: number;
+  /** All clocks at one moment before the run's first request; absent in the file of an earlier build. */
+  readonly clocks?: RunClocks;
   readonly before: BaseSnapshot | null;
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;

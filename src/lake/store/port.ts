@@ -157,6 +157,11 @@ export interface ObjectStore {
    * What the store does not do but a run can replace is a warning of the logger.
    */
   probeUploads(): Promise<void>;
+  /**
+   * The store's clock now, milliseconds since 1970: the `Date` of its last response, and the time since. `null` before the first
+   * response, without `Date`, and for a folder, which has this machine's clock.
+   */
+  serverTime(): number | null;
   /** Closes connections. The store must not be used afterwards. */
   close(): void;
 }

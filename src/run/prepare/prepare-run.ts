@@ -52,7 +52,11 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
 export async function prepareRun(
   connection: OpenConnection,
   input: RunInput,
-  { now, origin }: { readonly now: number; readonly origin: string },
+  {
+    now,
+    worker,
+    origin,
+  }: { readonly now: () => number; readonly worker: () => number; readonly origin: string },
 ): Promise<Preparation> {
   const { settings, store } = connection;
   const configured = settings.resources.find(({ name }) => name === input.resource);
@@ -72,7 +76,7 @@ export async function prepareRun(
   const newest = found === null ? await checkIsEmpty(store, input) : null;
   if (found !== null) checkIsNewId(found, input);
   // Only now, because it writes to the lake.
-  await checkConditionalWrites(connection, now);
+  await checkConditionalWrites(connection, now());
   const { before, warnings: fromHead } = await readHead(store, found, input);
   const rollback =
     input.rollbackTo === null
@@ -130,13 +134,14 @@ export async function prepareRun(
       ? null
       : await findResumable(store, request, input.resumable, input.startedAt);
   const readSince = resumable?.readSince ?? input.startedAt;
+  const clocks = resumable?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
   const { runId, startedAt, nominalStart, acceptChecks } = input;
   const { sync, http, retention, tables, onPublished, retries } = settings;
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
     ...{ sync, http, retention, tables, onPublished, giveUpAfterMs: retries.giveUpAfterMs },
-    readSince,
+    ...{ readSince, clocks },
     warnings,
     reconcile,
     shapes: shapesOf(resource, before, rollback, readSince),
@@ -232,7 +237,7 @@ async function findResumable(
   request: ReadRequest,
   failed: RunId,
   now: number,
-): Promise<Pick<RunFile, 'resumed' | 'readSince'> | null> {
+): Promise<Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> | null> {
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
   const run = await readRunIfThere(store, ref);
@@ -243,7 +248,9 @@ async function findResumable(
   const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
   const found = key === null ? null : await firstReading(staging, key);
   if (found === null) return null;
-  return { resumed: { runId: failed, extracted: toReadResult(found) }, readSince: run.readSince };
+  const { readSince, clocks } = run;
+  const resumed = { runId: failed, extracted: toReadResult(found) };
+  return { resumed, readSince, ...(clocks === undefined ? {} : { clocks }) };
 }
 
 function fingerprintOf(run: ReadRequest): string {

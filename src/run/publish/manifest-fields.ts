@@ -18,7 +18,7 @@ import { profileFingerprint } from '../../lake/rows/profile.js';
 import { detectionOf } from '../delete-rules.js';
 import { nextFullRead } from '../full-read.js';
 import type { MergeCounts } from '../merge/merge-result.js';
-import { nextCheckpoint, nextReadUpTo, windowGap } from '../read/watermark.js';
+import { nextCheckpoint, nextReadUpTo, startClocks, windowGap } from '../read/watermark.js';
 import { type RunFindings, warningsOf } from './warnings.js';
 
 /** Snapshots that rollbacks keep at most. */
@@ -33,7 +33,7 @@ export function manifestFields(
   const { stage, list, deletesProblems, plan, sum, checkedTypes, checked } = found;
   const { resource, rollback } = run;
   const { counts } = sum;
-  const clocks = { startedAt: run.readSince, serviceStart: stage.serviceStart };
+  const clocks = startClocks(run, stage.serviceStart);
   const began = { workflow: stage.began ?? run.readSince, service: stage.serviceStart };
   const gap = rollback === null ? windowGap(run.checkpoint, resource.windowMs, clocks) : null;
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);

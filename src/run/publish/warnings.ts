@@ -8,7 +8,7 @@ import type { FixedTypes } from '../../table/index.js';
 import { canDetectDeletes } from '../delete-rules.js';
 import type { MergePlan } from '../merge/merge-plan.js';
 import type { AddedUp } from '../merge/merge-result.js';
-import type { windowGap } from '../read/watermark.js';
+import { clockProblem, type windowGap } from '../read/watermark.js';
 import type { CheckedCandidate } from './check-candidate.js';
 
 /** What a run has read and merged, as far as its manifests say it. */
@@ -71,6 +71,9 @@ export function warningsOf(
             `instead of ${run.updatedSince}`,
     );
   }
+  const isOff = run.rollback === null && stage.serviceStart === null && run.clocks !== undefined;
+  const problem = isOff ? clockProblem(run.clocks) : null;
+  if (problem !== null) warnings.push(`clock: ${problem}`);
   if (run.resumed !== null) {
     warnings.push(
       `resumed: this run reused pages of failed run ${run.resumed.runId}, read from ${toUtcSeconds(run.readSince)} on, and ` +

@@ -6,7 +6,7 @@ import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/sta
 import type { SortKey } from '../../lake/rows/row.js';
 import { readStages, type Staging } from '../staging.js';
 import { changesUpTo, firstStage, type StoredStage } from './read-stage.js';
-import { runStart, updatedSinceFor } from './watermark.js';
+import { runStart, startClocks, updatedSinceFor } from './watermark.js';
 
 /** Where a call of the phase `read` continues. */
 export interface Position {
@@ -80,8 +80,7 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
 
 /** Starts a new reading: of the whole list, or of the changes since the last reading began. */
 function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
-  const clocks = { startedAt: run.readSince, serviceStart: before.readStart };
-  const since = updatedSinceFor(runStart(clocks, 'earliest'), run.sync);
+  const since = updatedSinceFor(runStart(startClocks(run, before.readStart), 'earliest'), run.sync);
   const isCatchUp = input.read.kind === 'catch-up';
   const { readPages: pages, pageSize } = before;
   return {

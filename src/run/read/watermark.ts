@@ -1,14 +1,26 @@
 import type { UtcSeconds } from '../../core/brands.js';
+import { DAY_MS, HOUR_MS } from '../../core/duration.js';
 import type { SyncSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Gap } from '../../lake/documents/document-schemas.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
+import type { RunClocks, RunFile } from '../../lake/documents/run-file.js';
 
-interface RunClocks {
+interface StartClocks {
   /** Start of the run on the workflow's clock, milliseconds since 1970. */
   readonly startedAt: number;
   /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
   readonly serviceStart: number | null;
+  /** The other clocks before the run's first request. */
+  readonly others: RunClocks | undefined;
+}
+
+/** The clocks that tell when a run began. @param serviceStart see `StartClocks` */
+export function startClocks(
+  { readSince, clocks }: Pick<RunFile, 'readSince' | 'clocks'>,
+  serviceStart: number | null,
+): StartClocks {
+  return { startedAt: readSince, serviceStart, others: clocks };
 }
 
 /**
@@ -25,10 +37,48 @@ export function serviceClockAtRequest({
   return serviceDate === null ? null : serviceDate - 1000 * Math.floor(durationMs / 1000);
 }
 
-/** Start of the run. By default the earlier of both clocks, which is always safe (docs/explanation/guarantees.md#watermark). */
-export function runStart(clocks: RunClocks, clock: SyncSettings['clock']): number {
-  if (clocks.serviceStart === null) return clocks.startedAt;
-  return clock === 'service' ? clocks.serviceStart : Math.min(clocks.startedAt, clocks.serviceStart);
+/**
+ * Start of the run. By default the earlier of both clocks, which is always safe. Without the service's, the earliest of all that are
+ * known (docs/explanation/guarantees.md#watermark).
+ */
+export function runStart(
+  { startedAt, serviceStart, others }: StartClocks,
+  clock: SyncSettings['clock'],
+): number {
+  if (serviceStart === null) return Math.min(startedAt, ...knownTimes(others));
+  return clock === 'service' ? serviceStart : Math.min(startedAt, serviceStart);
+}
+
+/** The times that clocks show. @param clocks absent: none is known */
+export function knownTimes(clocks: RunClocks | undefined): number[] {
+  return clocks === undefined ? [] : namedTimes(clocks).map(({ at }) => at);
+}
+
+function namedTimes({
+  temporal,
+  worker,
+  store,
+}: RunClocks): { readonly whose: string; readonly at: number }[] {
+  return [
+    { whose: "Temporal's clock", at: temporal },
+    { whose: "the worker's clock", at: worker },
+    ...(store === null ? [] : [{ whose: "the store's clock", at: store }]),
+  ];
+}
+
+/** Clocks this far apart are a mistake of somebody. An hour less than a day: they are not read at exactly the same moment. */
+const DAY_OFF_MS = DAY_MS - HOUR_MS;
+
+/** What is wrong with the clocks of a run that depends on all of them, without a period at the end; `null`: they agree. */
+export function clockProblem(clocks: RunClocks): string | null {
+  const times = namedTimes(clocks).sort((a, b) => a.at - b.at);
+  const [first, last] = [times[0]!, times.at(-1)!];
+  if (last.at - first.at < DAY_OFF_MS) return null;
+  const hours = Math.round((last.at - first.at) / HOUR_MS);
+  return (
+    `the service sends no Date, and ${last.whose} is ${hours} h ahead of ${first.whose}; the next run reads the changes ` +
+    'since the earliest of all clocks. Synchronize the clocks (NTP)'
+  );
 }
 
 /**
@@ -93,7 +143,7 @@ export function isPartial(checkpoint: UtcSeconds | null, asked: UtcSeconds | nul
  * @param asked the run's `updatedSince`; `null` for a full read
  */
 export function nextCheckpoint(
-  clocks: RunClocks,
+  clocks: StartClocks,
   sync: Pick<SyncSettings, 'clock' | 'overlapMs'>,
   checkpoint: UtcSeconds | null,
   asked: UtcSeconds | null,
@@ -107,7 +157,7 @@ export function nextCheckpoint(
 export function windowGap(
   checkpoint: UtcSeconds | null,
   windowMs: number | null,
-  clocks: RunClocks,
+  clocks: Pick<StartClocks, 'startedAt' | 'serviceStart'>,
 ): Gap | null {
   if (checkpoint === null || windowMs === null) return null;
   const edge = (clocks.serviceStart ?? clocks.startedAt) - windowMs;

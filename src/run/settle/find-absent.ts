@@ -6,6 +6,7 @@ import { detached, type SortKey } from '../../lake/rows/row.js';
 import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
 import { openSources } from '../merge/sources.js';
+import { knownTimes } from '../read/watermark.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { findAbsent, judgeAbsence } from './absent-rows.js';
 
@@ -57,11 +58,11 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
 
 /** Between which times the service's may be: each clock may be behind or ahead, and the base was read before this run. */
 function serviceTime(
-  { startedAt, before }: RunFile,
+  { startedAt, before, clocks: others }: RunFile,
   stages: readonly Stage[],
 ): Parameters<typeof judgeAbsence>[2] {
   const { readStart, readBegan } = stages.at(-1)!;
-  const clocks = [startedAt, readStart ?? startedAt, readBegan ?? startedAt];
+  const clocks = [startedAt, readStart ?? startedAt, readBegan ?? startedAt, ...knownTimes(others)];
   const { workflow, service } = before!.readUpTo;
   return { earliest: Math.min(...clocks), latest: Math.max(...clocks, workflow, service ?? workflow) };
 }

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import { toUtcSeconds } from '../../../src/core/utc-time.js';
 import type { ClockTimes } from '../../../src/lake/documents/manifest.js';
-import { nextCheckpoint, nextReadUpTo, updatedSinceAfterSetback } from '../../../src/run/read/watermark.js';
+import {
+  clockProblem,
+  nextCheckpoint,
+  nextReadUpTo,
+  updatedSinceAfterSetback,
+} from '../../../src/run/read/watermark.js';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -122,7 +127,12 @@ describe('The increments of a mirror', () => {
           let now = begin;
           let base = begin;
           let upTo: ClockTimes = { workflow: begin, service: dateAt(begin) };
-          let checkpoint = nextCheckpoint({ startedAt: begin, serviceStart: upTo.service }, sync, null, null);
+          let checkpoint = nextCheckpoint(
+            { startedAt: begin, serviceStart: upTo.service, others: undefined },
+            sync,
+            null,
+            null,
+          );
           for (const night of nights) {
             const first = now + night.gap + night.queue;
             // After the previous run's first response, which may be in the same millisecond.
@@ -149,7 +159,7 @@ describe('The increments of a mirror', () => {
             for (const [time, stamp] of stamps)
               if (isExclusive ? stamp > bound : stamp >= bound) read.add(time);
             const startedAt = workflow.at(first - night.queue);
-            const clocks = { startedAt, serviceStart: response.service };
+            const clocks = { startedAt, serviceStart: response.service, others: undefined };
             const next = nextCheckpoint(clocks, sync, checkpoint, asked);
             expect(next >= checkpoint).toBe(true);
             if (!night.partial) {
@@ -167,5 +177,64 @@ describe('The increments of a mirror', () => {
       { numRuns: 4000, seed: 5 },
     );
     expect(checked).toBeGreaterThan(5000);
+  });
+});
+
+describe('The increments of a mirror whose service sends no Date', () => {
+  // Each clock may be ahead by any time, at any run, and go back again. One of the three is right, or behind.
+  const ahead = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 40 * DAY }));
+  const night = fc.record({
+    gap: fc.integer({ min: SECOND, max: 3 * DAY }),
+    ahead: fc.tuple(ahead, ahead, ahead),
+    right: fc.nat({ max: 2 }),
+    behind: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 0, max: 3 * DAY })),
+    hasStore: fc.boolean(),
+    changes: fc.array(fraction(), { maxLength: 4 }),
+  });
+
+  it('miss no change while one of the other clocks is not ahead', () => {
+    fc.assert(
+      fc.property(
+        fc.array(night, { minLength: 1, maxLength: 8 }),
+        fc.constantFrom('earliest' as const, 'service' as const),
+        fc.constantFrom(0, 300 * SECOND),
+        (nights, clock, overlapMs) => {
+          let last = Date.parse('2026-11-21T02:00:00Z');
+          let upTo: ClockTimes = { workflow: last, service: null };
+          let checkpoint = toUtcSeconds(last - SECOND);
+          for (const { gap, ahead, right, behind, hasStore, changes } of nights) {
+            const now = last + gap;
+            const times = ahead.map((by, at) => (at === right ? now - behind : now + by));
+            const [temporal, worker, store] = times as [number, number, number];
+            const others = { temporal, worker, store: hasStore ? store : null };
+            if (!hasStore && right === 2) return;
+            const began = { workflow: temporal, service: null };
+            const since = updatedSinceAfterSetback(checkpoint, upTo, began, { overlapMs });
+            for (const part of changes) {
+              const stamp = Math.floor((last + part * gap) / SECOND) * SECOND;
+              if (since !== null) expect(stamp).toBeGreaterThanOrEqual(Date.parse(since));
+            }
+            const clocks = { startedAt: temporal, serviceStart: null, others };
+            const next = nextCheckpoint(clocks, { clock, overlapMs }, checkpoint, checkpoint);
+            upTo = nextReadUpTo(upTo, began, checkpoint, checkpoint);
+            checkpoint = next;
+            last = now;
+          }
+        },
+      ),
+      { numRuns: 2000, seed: 7 },
+    );
+  });
+
+  const at = Date.parse('2026-11-21T02:00:00Z');
+  it.each([
+    [{ temporal: at + DAY, worker: at, store: null }, "Temporal's clock is 24 h ahead of the worker's clock"],
+    [{ temporal: at, worker: at + DAY, store: at }, "the worker's clock is 24 h ahead of"],
+    [{ temporal: at, worker: at, store: at - 30 * DAY }, "is 720 h ahead of the store's clock"],
+    [{ temporal: at, worker: at + HOUR, store: at - 20 * HOUR }, null],
+  ])('say which clock is a day off: %j', (clocks, words) => {
+    const problem = clockProblem(clocks);
+    if (words === null) expect(problem).toBeNull();
+    else expect(problem).toContain(words);
   });
 });

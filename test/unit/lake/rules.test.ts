@@ -57,16 +57,22 @@ describe('Runs in quick succession', () => {
 });
 
 describe('The next checkpoint', () => {
-  const clocks = fc.record({ startedAt: anyTime, serviceStart: fc.option(anyTime) });
+  const others = fc.option(fc.record({ temporal: anyTime, worker: anyTime, store: fc.option(anyTime) }), {
+    nil: undefined,
+  });
+  const clocks = fc.record({ startedAt: anyTime, serviceStart: fc.option(anyTime), others });
   const overlap = fc.integer({ min: 0, max: 10_000_000 });
 
-  it('is never later than either clock minus the overlap, unless the previous one already is', () => {
+  it('is never later than any clock that counts minus the overlap, unless the previous one already is', () => {
     fc.assert(
       fc.property(clocks, overlap, anyCheckpoint, (times, overlapMs, checkpoint) => {
         const next = nextCheckpoint(times, { clock: 'earliest', overlapMs }, checkpoint, null);
         // A second is the least overlap: `updatedSince` may leave its own second out.
         const least = Math.max(overlapMs, 1000);
-        const latest = Math.min(times.startedAt, times.serviceStart ?? times.startedAt) - least;
+        const { temporal, worker, store } = times.others ?? {};
+        const known = [times.startedAt, temporal, worker, store].filter((time) => typeof time === 'number');
+        const all = times.serviceStart === null ? known : [times.startedAt, times.serviceStart];
+        const latest = Math.min(...all) - least;
         if (next !== checkpoint) expect(Date.parse(next)).toBeLessThanOrEqual(latest);
         // And no earlier than it must be: rounding costs less than a second.
         if (checkpoint === null) expect(Date.parse(next)).toBeGreaterThan(latest - 1000);
@@ -90,15 +96,16 @@ describe('The next checkpoint', () => {
     );
   });
 
-  it('uses only the service clock if configured, and that of the workflow if the service sends none', () => {
+  it('uses only the service clock if configured, and the earliest of the others if the service sends none', () => {
     const sync = { clock: 'service', overlapMs: 60_000 } as const;
     const startedAt = Date.parse('2026-11-21T02:00:00Z');
     const serviceStart = Date.parse('2026-11-21T02:10:00.999Z');
-    expect(nextCheckpoint({ startedAt, serviceStart }, sync, null, null)).toBe('2026-11-21T02:09:00Z');
-    expect(nextCheckpoint({ startedAt, serviceStart: null }, sync, null, null)).toBe('2026-11-21T01:59:00Z');
-    expect(nextCheckpoint({ startedAt, serviceStart }, { ...sync, clock: 'earliest' }, null, null)).toBe(
-      '2026-11-21T01:59:00Z',
-    );
+    const others = { temporal: startedAt, worker: startedAt + 60_000, store: null };
+    const checkpoint = (start: number | null, settings: Parameters<typeof nextCheckpoint>[1]) =>
+      nextCheckpoint({ startedAt, serviceStart: start, others }, settings, null, null);
+    expect(checkpoint(serviceStart, sync)).toBe('2026-11-21T02:09:00Z');
+    expect(checkpoint(null, sync)).toBe('2026-11-21T01:59:00Z');
+    expect(checkpoint(serviceStart, { ...sync, clock: 'earliest' })).toBe('2026-11-21T01:59:00Z');
   });
 });
 

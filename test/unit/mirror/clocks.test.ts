@@ -28,3 +28,28 @@ describe('Deletes inside a window', () => {
     expect(rows.find(({ id }) => id === old)).toMatchObject({ _deleted_at: null });
   });
 });
+
+describe('A mirror whose service sends no Date', () => {
+  let mirror: InProcessMirror;
+  afterEach(() => mirror.close());
+
+  it.each(['earliest', 'service'])(
+    "loses no change when Temporal's clock jumps ahead, and warns (sync.clock: %s)",
+    async (clock) => {
+      mirror = await InProcessMirror.start({
+        simulator: { seed: 7, awkward: false, counts: { tasks: 5 }, date: 'omit' },
+        resource: 'tasks',
+        yaml: '{ name: tasks }',
+        connection: `    sync: { clock: ${clock} }`,
+      });
+      const { admin } = mirror.simulator;
+      await mirror.run();
+      mirror.clock += DAY;
+      expect((await mirror.run()).warnings).toEqual([
+        expect.stringContaining("Temporal's clock is 24 h ahead of the worker's clock"),
+      ]);
+      admin.create('tasks', {});
+      expect(await mirror.run()).toMatchObject({ counts: { inserted: 1 } });
+    },
+  );
+});

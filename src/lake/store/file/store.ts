@@ -100,6 +100,7 @@ export function fileStore(root: string): ObjectStore {
     },
     /** A file has no uploads. */
     async probeUploads() {},
+    serverTime: () => null,
     close: () => digests.clear(),
   };
 }

@@ -129,6 +129,11 @@ export class S3Connection {
     this.#bucketSeen = true;
   }
 
+  /** As in `ObjectStore`. */
+  serverTime(): number | null {
+    return this.#clients.clock.now();
+  }
+
   close(): void {
     this.#clients.close();
   }

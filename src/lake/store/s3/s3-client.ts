@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
+import { parseHttpDate } from '../../../core/retry-after.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { errorKind, readAnswer, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
@@ -45,6 +46,12 @@ const MAX_SOCKETS = 256;
 /** The SDK waits at most 0.1 to 1.6 s between attempts, about 3 s in total. Temporal retries longer outages. */
 const MAX_ATTEMPTS = 6;
 
+/** A store's clock, as its responses show it. */
+export interface StoreClock {
+  /** As `ObjectStore.serverTime`. */
+  now(): number | null;
+}
+
 export interface S3Clients {
   readonly client: S3Client;
   /** A client without retries, for conditional writes: a retry would report its own first attempt as a conflict. */
@@ -53,6 +60,7 @@ export interface S3Clients {
   unchecked(): S3Client;
   /** What the store has turned out not to do. */
   readonly features: StoreFeatures;
+  readonly clock: StoreClock;
   /** Makes the SDK read the credentials again. It otherwise keeps them until their expiry time, or forever without one. */
   renewCredentials(): void;
   close(): void;
@@ -83,6 +91,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
       socketTimeout: SOCKET_TIMEOUT_MS,
     },
   } satisfies S3ClientConfig;
+  const clock = new ResponseClock();
   const create = (options: S3ClientConfig): S3Client => {
     const one = new (sdk().S3Client)({ ...common, maxAttempts: MAX_ATTEMPTS, ...options });
     // This middleware prepares log entries, and there is no logger.
@@ -90,6 +99,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     addAccountParameters(one, lake);
     repeatRaces(one);
     reportLimits(one);
+    clock.follow(one);
     return one;
   };
   const client = create({});
@@ -100,6 +110,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     client,
     singleAttemptClient,
     features,
+    clock,
     unchecked() {
       uncheckedClient ??= create({ credentials, requestChecksumCalculation: 'WHEN_REQUIRED' });
       return uncheckedClient;
@@ -329,4 +340,27 @@ function reportLimits(client: S3Client): void {
     },
     { step: 'finalizeRequest', priority: 'low', name: 'worktrackLimits' },
   );
+}
+
+/** The `Date` of the last response of any client that it follows, and the time since then on this machine's monotonic timer. */
+class ResponseClock implements StoreClock {
+  #last: { readonly date: number; readonly at: number } | null = null;
+
+  now(): number | null {
+    return this.#last === null ? null : Math.round(this.#last.date + performance.now() - this.#last.at);
+  }
+
+  /** The middleware is inside of the one that turns responses into errors, so it sees those of refused requests, too. */
+  follow(client: S3Client): void {
+    client.middlewareStack.add(
+      (next) => async (args) => {
+        const result = await next(args);
+        const { headers } = result.response as { readonly headers?: Readonly<Record<string, string>> };
+        const date = parseHttpDate(headers?.date ?? '', Date.now());
+        if (date !== null) this.#last = { date, at: performance.now() };
+        return result;
+      },
+      { step: 'deserialize', priority: 'low', name: 'worktrackClock' },
+    );
+  }
 }

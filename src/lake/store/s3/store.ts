@@ -38,6 +38,7 @@ export function s3Store(
     remove: (keys) => removeObjects(s3, keys),
     abortUploads: (prefix, isAbandoned) => abortUploads(s3, prefix, isAbandoned),
     probeUploads: () => probeUploads(s3),
+    serverTime: () => s3.serverTime(),
     close: () => s3.close(),
   };
 }

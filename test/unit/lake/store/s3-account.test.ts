@@ -85,14 +85,20 @@ describe('the parameters for an account', () => {
 });
 
 /** A server that records the headers of each request, and answers like S3 or STS. */
-async function startRecorder(answer: (url: string, body: string) => string = () => '') {
+async function startRecorder(
+  answer: (url: string, body: string) => string = () => '',
+  head: { readonly status?: number; readonly date?: string } = {},
+) {
   const seen: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString('latin1');
     seen.push({ url: request.url ?? '', headers: request.headers, body });
-    response.writeHead(200, { 'content-type': 'application/xml', etag: '"1"' });
+    const { status = 200, date } = head;
+    response.sendDate = false;
+    const dated = date === undefined ? {} : { date };
+    response.writeHead(status, { 'content-type': 'application/xml', etag: '"1"', ...dated });
     response.end(answer(request.url ?? '', body));
   });
   server.listen(0, '127.0.0.1');
@@ -168,6 +174,27 @@ describe('a client for an account', () => {
     await writer.finish();
     store.close();
     expect(recorder.seen.map(({ headers }) => headers['content-type'])).toEqual([type, type, type]);
+  });
+
+  it.each([
+    ['a response', { date: 'Sat, 21 Nov 2026 02:00:00 GMT' }, Date.parse('2026-11-21T02:00:00Z')],
+    ['a refusal', { date: 'Sat, 21 Nov 2026 02:00:00 GMT', status: 403 }, Date.parse('2026-11-21T02:00:00Z')],
+    ['a response without Date', {}, null],
+    ['a response with another Date', { date: 'yesterday' }, null],
+  ])("knows the store's clock from %s", async (_, head, time) => {
+    const recorder = await startRecorder(() => '', head);
+    ends.push(recorder.close);
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AK');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'SK');
+    const place = { endpoint: recorder.url, region: 'eu-central-1', forcePathStyle: true };
+    const store = openStore({ ...LAKE, ...place });
+    expect(store.serverTime()).toBeNull();
+    await store.write(toObjectKey('tasks/latest.json'), Buffer.from('x')).catch(() => {});
+    const now = store.serverTime();
+    store.close();
+    if (time === null) expect(now).toBeNull();
+    else expect(now! - time).toBeLessThan(60_000);
+    if (time !== null) expect(now).toBeGreaterThanOrEqual(time);
   });
 
   it('assumes its role with the external id, and again before the credentials expire', async () => {

@@ -65,6 +65,8 @@ export interface ListRequest extends Waitable {
   readonly resource: string;
   /** Relative to the base path, without leading or trailing slash. */
   readonly path: string;
+  /** Configured parameters of the list. Default: none. */
+  readonly params?: Readonly<Record<string, string>> | undefined;
   readonly limit: number;
   readonly cursor: Cursor | null;
   readonly updatedSince: UtcSeconds | null;

@@ -63,11 +63,12 @@ export function listQuery(query: {
   readonly limit: number;
   readonly cursor: Cursor | null;
   readonly updatedSince: UtcSeconds | null;
+  readonly params?: Readonly<Record<string, string>> | undefined;
 }): string {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1) {
     throw new RangeError(`limit must be a positive integer, not ${query.limit}.`);
   }
-  const parts = [`limit=${query.limit}`];
+  const parts = [...paramsText(query.params ?? {}), `limit=${query.limit}`];
   if (query.cursor === '')
     throw new RangeError('An empty cursor must not be sent: it marks the end of a list.');
   // URL parsers also encode an apostrophe in a query.
@@ -79,6 +80,23 @@ export function listQuery(query: {
     parts.push(`updatedSince=${encode(query.updatedSince)}`);
   }
   return `?${parts.join('&')}`;
+}
+
+/** Configured parameters of a list, as in its query. */
+function paramsText(params: Readonly<Record<string, string>>): string[] {
+  return Object.entries(params).map(([name, value]) => `${encode(name)}=${encode(value)}`);
+}
+
+/** The path of a list with its configured parameters, in the order of their names: it identifies the list. */
+export function listName({
+  path,
+  params,
+}: {
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+}): string {
+  const text = paramsText(params).sort().join('&');
+  return text === '' ? path : `${path}?${text}`;
 }
 
 function encode(text: string): string {

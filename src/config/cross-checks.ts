@@ -127,7 +127,7 @@ function windowConflicts(
 
 /**
  * Checks a resource's `columns` for contradictions. The key identifies records, and `updatedAt` and `windowField` are
- * compared with the snapshot, so these fields must be mirrored and readable.
+ * compared with the snapshot, so these fields must be mirrored and readable, like the field of `deleted`.
  */
 function columnConflicts(resource: OwnResource, ofConnection: CsvKeys, path: Path): RawProblem[] {
   const { include, exclude, mask } = resource.columns;
@@ -146,7 +146,11 @@ function columnConflicts(resource: OwnResource, ofConnection: CsvKeys, path: Pat
       );
     }
   }
-  const fields = { updatedAt: resource.updatedAtField, windowField: resource.windowField };
+  const fields = {
+    updatedAt: resource.updatedAtField,
+    windowField: resource.windowField,
+    'deleted.field': resource.deleted?.field ?? null,
+  };
   for (const [option, field] of Object.entries(fields)) {
     if (field === null) continue;
     const needed = `the ${option} field, which later runs need`;

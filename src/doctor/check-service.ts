@@ -162,13 +162,12 @@ export function openProbeClient(
 
 function pageRequester(client: ServiceClient): RequestPage {
   let requests = 0;
-  const send: RequestPage = async ({ name, path, key }, limit) => {
+  const send: RequestPage = async ({ name, path, params, key }, limit) => {
     if (requests === MAX_REQUESTS) return null;
     requests++;
     const columns = new ColumnSet(key, []);
-    return client.listPage({ resource: name, path, limit, cursor: null, updatedSince: null }, (body) =>
-      readListPage(body, { columns, flatten: null }),
-    );
+    const request = { resource: name, path, params, limit, cursor: null, updatedSince: null };
+    return client.listPage(request, (body) => readListPage(body, { columns, flatten: null }));
   };
   return async (resource, limit) => {
     try {

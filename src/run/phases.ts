@@ -85,6 +85,8 @@ export async function runPhases(
     publish: {
       ...{ ...ref, stage: reading.last.stage, plan, results, shifted, unproven },
       ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
+      ...(expected > 0 ? { expected } : {}),
+      allowDeletes,
     },
     pageSize: wasTried ? { configured, used: reading.last.pageSize } : null,
   };

@@ -213,6 +213,9 @@ export interface PublishInput extends RunRef {
   readonly unproven: number;
   /** Why deletes could not be concluded. Absent: the run did not look for deletes. */
   readonly deletesProblems?: readonly DeletesProblem[];
+  /** As in `PlanMergeInput`, for rows that records delete that say so. Absent: not, and not known. */
+  readonly allowDeletes?: boolean;
+  readonly expected?: number;
 }
 
 export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks'> {

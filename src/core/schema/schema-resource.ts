@@ -6,6 +6,8 @@ import {
   fieldName,
   fieldNames,
   flag,
+  hasControls,
+  issueAt,
   parsedString,
   section,
   withoutPrototype,
@@ -41,6 +43,50 @@ const mask = z.record(z.string(), choice(['hash', 'redact']), {
   error: ({ input }) => invalidValue(input, 'a map from field names to hash or redact'),
 });
 
+const scalarText = z
+  .union([z.string(), z.number(), z.boolean()], {
+    error: ({ input }) => invalidValue(input, 'a text, a number, true or false'),
+  })
+  .meta({ title: 'text, number, true or false' });
+
+const deleted = section({
+  field: fieldName.describe(
+    'Field that says whether the record is deleted, such as `deletedAt` or `status`.',
+  ),
+  values: z
+    .array(scalarText, { error: ({ input }) => invalidValue(input, 'a list of values such as [deleted]') })
+    .min(1, { error: 'found an empty list; allowed: at least one value' })
+    .transform((found) => found.map(String))
+    .optional()
+    .describe(
+      'Its values that mean deleted. Default: any value except null, `false`, 0, an empty one, and a time before 1971 or in the future.',
+    ),
+}).transform(({ field, values }) => ({ field, values: values ?? null }));
+
+/** Parameters that the reading of a list sets itself. */
+const OWN_PARAMS = ['limit', 'cursor', 'updatedsince'];
+const SECRET_PARAM = /key$|token|secret|passw|signature|credential|^auth/i;
+
+const params = z
+  .record(z.string(), scalarText, {
+    error: ({ input }) => invalidValue(input, 'a map of parameters such as { include_archived: "true" }'),
+  })
+  .superRefine((found, context) => {
+    const add = (name: string, problem: string) =>
+      context.addIssue(issueAt(`found the parameter ${JSON.stringify(name)}, ${problem}`, name));
+    for (const [name, value] of Object.entries(found)) {
+      const own = OWN_PARAMS.includes(name.toLowerCase().replace(/[^a-z]/g, ''));
+      if (own) add(name, 'which each request sets itself; allowed: other parameters of the list');
+      else if (SECRET_PARAM.test(name))
+        add(name, 'which seems to be a secret, and URLs are in logs; allowed: `http.headers` for secrets');
+      else if (name === '' || hasControls(name + value) || !`${name}${value}`.isWellFormed())
+        add(name, 'which a URL cannot hold; allowed: text without control characters');
+    }
+  })
+  .transform((found) =>
+    withoutPrototype(Object.fromEntries(Object.entries(found).map(([name, value]) => [name, String(value)]))),
+  );
+
 const columns = section({
   include: fields.describe('Mirror only these fields and the key. Default: all fields.'),
   exclude: fields.describe('Fields that are not mirrored.'),
@@ -52,6 +98,9 @@ const columns = section({
 /** Keys of a resource. Some defaults depend on its name, and others are settings of the connection. */
 const resourceKeys = section({
   path: path.describe('Path of the list under `/api/public/v2/`. Default: the name.'),
+  params: params.describe(
+    'Query parameters of the list, such as `{ include_archived: "true" }`. With other ones, it is another list. No secrets.',
+  ),
   key: key.describe(
     'Field or fields that identify a record. Default: `[source, sourceKey]` for calendar-entries, otherwise `id`.',
   ),
@@ -74,6 +123,9 @@ const resourceKeys = section({
     'New columns and types: `evolve` accepts them, `freeze` stops the run. Default: `evolve`.',
   ),
   columns: columns.describe('Selection and masking of fields.'),
+  deleted: deleted.describe(
+    'How a record says that it is deleted, in lists and by id: [tombstones](../explanation/guarantees.md#records-that-say-that-they-are-deleted).',
+  ),
   deletes: deletePolicy.describe("Overrides the connection's `deletes`."),
   csv: csvOverrides.describe("Overrides keys of the connection's `csv`."),
   checks: checks.describe('[Checks](../how-to/checks.md) before a run is published. Default: none.'),
@@ -122,6 +174,8 @@ export const resource = z
     };
     return {
       windowField: null,
+      deleted: null,
+      params: {} as Readonly<Record<string, string>>,
       badRecords: 'stop' as const,
       contract: 'evolve' as const,
       checks: [],

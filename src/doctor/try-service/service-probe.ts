@@ -53,11 +53,11 @@ export class ResourceProbe {
 
   async page({ limit, cursor = null, updatedSince = null }: Query): Promise<Probed> {
     this.requests++;
-    const { name, path, key, csv } = this.resource;
+    const { name, path, params, key, csv } = this.resource;
     const columns = new ColumnSet(key, []);
     const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
     try {
-      const request = { resource: name, path, limit, cursor, updatedSince };
+      const request = { resource: name, path, params, limit, cursor, updatedSince };
       const received = await this.client.listPage(request, (body) =>
         readListPage(body, { columns, flatten }),
       );

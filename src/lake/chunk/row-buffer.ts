@@ -1,7 +1,8 @@
 import { type ByteString, type Cells, readByteString } from '../../core/brands.js';
 import { writeRow } from '../rows/csv.js';
+import type { DeletedRule, recordJudge } from '../rows/deletion-mark.js';
 import { cellRule, type Profile } from '../rows/profile.js';
-import { type SortKey, sortKey } from '../rows/row.js';
+import { ABSENT_CELL, type SortKey, sortKey } from '../rows/row.js';
 
 const FIRST_BYTES = 64 * 1024;
 
@@ -113,6 +114,27 @@ interface Keyless {
   readonly cells: Cells;
 }
 
+/** What `RowWriter` does with records that say that they are deleted. */
+interface Deletions {
+  readonly stateOf: ReturnType<typeof recordJudge>;
+  /** Text at the start of their rows (see `rowPrefix`); `null`: they are not written (`deletes: keep`). */
+  readonly prefix: string | null;
+}
+
+/** A record about a deletion alone, which says nothing of the other fields, and the setting that would name its mark. */
+export interface Thin {
+  readonly cells: Cells;
+  readonly rule: NonNullable<DeletedRule>;
+}
+
+/** What became of records that were not written as live rows. */
+interface Written {
+  readonly keyless: readonly Keyless[];
+  readonly thin: readonly Thin[];
+  /** Records that say that they are deleted and were not written. */
+  readonly ignored: number;
+}
+
 /** Writes records as CSV rows and applies the rules of their columns (masking, escaping). */
 export class RowWriter {
   /** The few columns that have a rule. */
@@ -124,36 +146,52 @@ export class RowWriter {
   constructor(
     private readonly profile: Profile,
     private readonly prefix: string,
+    private readonly deletions: Deletions | null = null,
   ) {}
 
   /**
-   * Writes all records that have a key, and returns those that have none (docs/explanation/guarantees.md#key).
+   * Writes all records that have a key, and returns those that have none (docs/explanation/guarantees.md#key), or that are
+   * only a mark of a deletion. A tombstone is a row with `_deleted_at`, where `ABSENT_CELL` stands for an absent field.
    *
    * @param names the data columns by position, key columns first; later calls may add names at the end
    */
-  write(records: readonly Cells[], names: readonly string[], into: RowBuffer): Keyless[] {
+  write(records: readonly Cells[], names: readonly string[], into: RowBuffer): Written {
     this.#prepareRules(names);
     const { delimiter } = this.profile.csv;
     const keyless: Keyless[] = [];
+    const thin: Thin[] = [];
+    let ignored = 0;
     const keys: SortKey[] = [];
     const ends: number[] = [];
     let text = '';
     for (const [at, cells] of records.entries()) {
       // Before the rules: the hash of an empty key is not empty.
       const hasKey = this.#hasKey(cells);
+      const state = this.deletions?.stateOf(cells, names) ?? 'live';
       this.#applyRules(cells);
       if (!hasKey) {
         keyless.push({ at, cells });
         continue;
       }
+      if (typeof state === 'object') {
+        thin.push({ cells, rule: state });
+        continue;
+      }
       // `writeRow` expects one cell for each column of the header.
       cells.length = names.length;
-      text += this.prefix + writeRow(cells, delimiter);
+      if (state === 'live') {
+        text += this.prefix + writeRow(cells, delimiter);
+      } else if (this.deletions!.prefix === null) {
+        ignored++;
+        continue;
+      } else {
+        text += this.deletions!.prefix + writeTombstone(cells, delimiter);
+      }
       keys.push(this.#keyOf(cells));
       ends.push(text.length);
     }
     into.add(detachAll(keys), text, ends, names.length);
-    return keyless;
+    return { keyless, thin, ignored };
   }
 
   #hasKey(cells: Cells): boolean {
@@ -182,6 +220,13 @@ export class RowWriter {
       if (cell !== null && cell !== undefined) cells[at] = rule(cell);
     }
   }
+}
+
+function writeTombstone(cells: Cells, delimiter: string): string {
+  const written = Array.from(cells, (cell) =>
+    cell === undefined ? ABSENT_CELL : writeRow([cell], delimiter).slice(0, -1),
+  );
+  return `${written.join(delimiter)}\n`;
 }
 
 /** Copies the keys into one new string. In V8 a slice keeps its whole parent string alive, here the body of a page. */

@@ -4,16 +4,15 @@ import type { StagedChunk } from '../documents/stage-file.js';
 import { framingOfChunk } from '../part/framing.js';
 import { BLOCK_BYTES, PartWriter } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
+import { newestOf, type VersionRules } from '../rows/newer.js';
 import type { Profile } from '../rows/profile.js';
 import type { SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
 
-interface ChunkOptions {
+interface ChunkOptions extends Pick<VersionRules, 'isNewer'>, Partial<Pick<VersionRules, 'hasTombstones'>> {
   readonly profile: Profile;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
-  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
 }
 
 /** The staged chunk, and the number of rows that a newer row of the same key replaced. */
@@ -28,11 +27,11 @@ export async function writeChunk(
   key: ObjectKey,
   buffer: RowBuffer,
   columns: readonly Column[],
-  { profile, signal, isNewer }: ChunkOptions,
+  { profile, signal, isNewer, hasTombstones = false }: ChunkOptions,
 ): Promise<WrittenChunk> {
   const { delimiter } = profile.csv;
   const rows = new PaddedRows(buffer, columns.length, delimiter);
-  const order = newestInOrder(buffer, rows, isNewer);
+  const order = newestInOrder(buffer, rows, { isNewer, hasTombstones, delimiter });
   const writer = new PartWriter(store, key, {
     framing: framingOfChunk(key),
     header: headerRow(columns, profile.csv),
@@ -75,19 +74,28 @@ type Positions = ArrayLike<number>;
 
 /** Rows of a buffer, padded with empty cells to the current header: columns can be added while rows are buffered. */
 class PaddedRows {
+  /** Tombstones with the values of an older row, by position. */
+  readonly #filled = new Map<number, ByteString>();
+
   constructor(
     private readonly buffer: RowBuffer,
     private readonly columns: number,
     private readonly delimiter: string,
   ) {}
 
+  fill(at: number, row: ByteString): void {
+    this.#filled.set(at, row);
+  }
+
   /** Length of a row in bytes, including the added cells. */
   size(at: number): number {
+    const filled = this.#filled.get(at);
+    if (filled !== undefined) return filled.length;
     return this.buffer.offset(at + 1) - this.buffer.offset(at) + this.#missing(at);
   }
 
   text(at: number): ByteString {
-    return (this.buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString;
+    return this.#filled.get(at) ?? ((this.buffer.row(at).slice(0, -1) + this.#tail(at)) as ByteString);
   }
 
   /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
@@ -113,8 +121,12 @@ class PaddedRows {
   /** End of the adjacent, complete rows that start at `at`; `at` itself if that row has missing cells. */
   #endOfAdjacent(order: Positions, at: number, to: number): number {
     let end = at;
-    while (end < to && order[end] === order[at]! + end - at && this.#missing(order[end]!) === 0) end++;
+    while (end < to && order[end] === order[at]! + end - at && this.#isComplete(order[end]!)) end++;
     return end;
+  }
+
+  #isComplete(at: number): boolean {
+    return this.#missing(at) === 0 && !this.#filled.has(at);
   }
 
   #missing(at: number): number {
@@ -127,11 +139,7 @@ class PaddedRows {
 }
 
 /** Positions of the rows to keep, sorted by key. */
-function newestInOrder(
-  { keys, ascending }: RowBuffer,
-  rows: PaddedRows,
-  isNewer: ChunkOptions['isNewer'],
-): Positions {
+function newestInOrder({ keys, ascending }: RowBuffer, rows: PaddedRows, rules: VersionRules): Positions {
   const order = Uint32Array.from(keys, (_, at) => at);
   if (ascending) return order;
   // Equal keys keep their order.
@@ -140,9 +148,19 @@ function newestInOrder(
   for (const at of order) {
     const before = kept.at(-1);
     if (before === undefined || keys[before] !== keys[at]) kept.push(at);
-    else if (isNewer?.(rows.text(before), rows.text(at)) !== true) kept[kept.length - 1] = at;
+    else kept[kept.length - 1] = newerAt(before, at, rows, rules);
   }
   return kept;
+}
+
+/** The position of the newer of two rows of a key, which gets the values that it takes over. */
+function newerAt(first: number, then: number, rows: PaddedRows, rules: VersionRules): number {
+  if (rules.isNewer === null && !rules.hasTombstones) return then;
+  const [before, after] = [rows.text(first), rows.text(then)];
+  const newest = newestOf(before, after, rules);
+  if (newest === before) return first;
+  if (newest !== after) rows.fill(then, newest);
+  return then;
 }
 
 type KeySpan = Pick<StagedChunk, 'first' | 'last'>;

@@ -141,8 +141,10 @@ const gap = z.object({ from: utcSeconds, to: utcSeconds });
 
 /** What identifies the list that a snapshot mirrors, apart from the service's address. */
 const list = z.object({
-  /** Path of the list endpoint. */
+  /** Path of the list endpoint, with its configured parameters. */
   path: z.string(),
+  /** How its records said that they are deleted; absent: not known. */
+  deleted: z.object({ field: z.string(), values: z.array(z.string()).nullable() }).optional(),
   /** The list before it, as long as rows of that list may be left that this one does not have; absent: none. */
   earlier: z.string().optional(),
 });
@@ -156,6 +158,8 @@ const counts = z.object({
   /** Rows that keep cells of earlier settings, counted when the settings change. */
   unrestored: count.optional(),
   dropped: count.optional(),
+  /** Fetched records that say that they are deleted, if their row was live or is not known. */
+  tombstones: count.optional(),
 });
 
 /** Our own fields of `_datapackage.json` (docs/reference/lake.md#manifests). */

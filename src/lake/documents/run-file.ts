@@ -113,6 +113,11 @@ export function countsUnrestored(run: RunFile): boolean {
   return run.rollback === null && (run.settingsChange !== null || returningFrom(run) !== null);
 }
 
+/** Whether fetched rows may be tombstones: records that say that they are deleted. Those of a rollback's target are rows. */
+export function mayHaveTombstones({ resource, rollback }: RunFile): boolean {
+  return resource.deleted !== null && rollback === null;
+}
+
 /** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
 export function mustSeeRows(run: RunFile): boolean {
   return countsUnlisted(run) || returningFrom(run) !== null;

@@ -1,6 +1,7 @@
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ListRead } from '../../core/contract/index.js';
 import type { Column } from '../rows/data-columns.js';
+import type { DeletedRule } from '../rows/deletion-mark.js';
 import type { SortKey } from '../rows/row.js';
 import type { FullRead } from './document-schemas.js';
 import type { ClockTimes, PublishedPart } from './manifest.js';
@@ -97,11 +98,15 @@ export interface Stage {
   readonly isChecked: boolean;
   /** Number of the chain of pages within the run. Each reading and each restart begins a new chain. */
   readonly chain: number;
-  /** Total of the run so far, as the next four fields. */
+  /** Total of the run so far, as the next six fields. */
   readonly pages: number;
   readonly fetched: number;
   readonly duplicates: number;
   readonly quarantined: number;
+  /** Records about a deletion alone, and the setting that would recognize the first one. */
+  readonly thin: { readonly records: number; readonly rule: DeletedRule };
+  /** Records that say that they are deleted, with `deletes: keep`. */
+  readonly ignored: number;
   readonly replaced: number;
   /** Number of deviations from JSON that `json: lenient` repaired, in total. */
   readonly repaired: number;

@@ -1,10 +1,10 @@
 import type { ByteString } from '../../core/brands.js';
 import { compareWith, decimalLimit, EXACT_DIGITS } from '../../core/decimal.js';
-import type { CsvSettings } from '../../core/settings.js';
+import type { CsvSettings, ResourceSettings } from '../../core/settings.js';
 import { readIsoTime } from '../../core/utc-time.js';
 import { cellEnd, readCell } from './csv.js';
 import { cellDecoder, type Escaping } from './escaping.js';
-import { payloadAt } from './row.js';
+import { isTombstone, payloadAt, withValuesOf } from './row.js';
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
@@ -42,6 +42,34 @@ export function columnReader(column: number, csv: CellFormat): (row: ByteString)
     const cell = readCell(row.slice(at, cellEnd(row, at, delimiter)));
     return cell === null || decode === null ? cell : decode(cell);
   };
+}
+
+/** How two versions of a record are compared. */
+export interface VersionRules {
+  /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
+  readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+  /** Whether fetched rows may be tombstones: records that say that they are deleted. */
+  readonly hasTombstones: boolean;
+  readonly delimiter: string;
+}
+
+/** The rules of a resource. @param names of the data columns */
+export function versionRules(
+  { updatedAtField, deleted, csv }: Pick<ResourceSettings, 'updatedAtField' | 'deleted' | 'csv'>,
+  names: readonly string[],
+): VersionRules {
+  const isNewer = newerByField(updatedAtField, names, csv);
+  return { isNewer, hasTombstones: deleted !== null, delimiter: csv.delimiter };
+}
+
+/** The version of a record that counts, of two that were fetched in turn (docs/explanation/guarantees.md#newest-wins). */
+export function newestOf(
+  first: ByteString,
+  then: ByteString,
+  { isNewer, hasTombstones, delimiter }: VersionRules,
+): ByteString {
+  const [older, newer] = isNewer?.(first, then) === true ? [then, first] : [first, then];
+  return hasTombstones && isTombstone(newer) ? withValuesOf(newer, older, delimiter) : newer;
 }
 
 /** As `newerRows`, for a field by its name; `null` if there is no such column. @param names of the data columns */

@@ -46,6 +46,11 @@ export function syncedAtOf(row: string): UtcSeconds {
   return row.slice(RUN_ID_LENGTH + 1, RUN_ID_LENGTH + 1 + TIME_LENGTH) as UtcSeconds;
 }
 
+/** The `_deleted_at` of a tombstone; `null`: the row is live. */
+export function deletedAtOf(row: string): UtcSeconds | null {
+  return isTombstone(row) ? (row.slice(DELETED_AT, DELETED_AT + TIME_LENGTH) as UtcSeconds) : null;
+}
+
 /** Makes a tombstone of a row: sets `_run_id` and `_deleted_at`. `_synced_at` is kept, because the row was not read again. */
 export function toTombstone(
   row: ByteString,
@@ -55,6 +60,26 @@ export function toTombstone(
 ): ByteString {
   return (rowPrefix(runId, syncedAtOf(row), deletedAt, delimiter) + row.slice(payloadAt(row))) as ByteString;
 }
+
+/** The cell of a field that a staged tombstone does not have. No other cell is in quotes without need. */
+export const ABSENT_CELL = '"-"';
+
+/** A tombstone whose absent fields have the values of an older version of the record. */
+export function withValuesOf(tombstone: ByteString, older: ByteString, delimiter: string): ByteString {
+  const from = payloadAt(tombstone);
+  if (!tombstone.includes(ABSENT_CELL, from)) return tombstone;
+  const cells: string[] = [];
+  for (let [at, to] = [from, payloadAt(older)]; at < tombstone.length; ) {
+    const [end, olderEnd] = [cellEnd(tombstone, at, delimiter), cellEnd(older, to, delimiter)];
+    const cell = tombstone.slice(at, end);
+    cells.push(cell === ABSENT_CELL ? older.slice(to, olderEnd) : cell);
+    if (tombstone.charCodeAt(end) === LINE_FEED) break;
+    [at, to] = [end + 1, olderEnd + 1];
+  }
+  return `${tombstone.slice(0, from)}${cells.join(delimiter)}\n` as ByteString;
+}
+
+const LINE_FEED = 0x0a;
 
 /** The sort key of a row: the values of the key columns, in their order. */
 export type SortKey = ByteString & { readonly sortKey: true };

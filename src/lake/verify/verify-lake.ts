@@ -157,12 +157,13 @@ interface Published {
 function checkTotals({ pointer, snapshot, changes }: Published): Problem[] {
   const { counts } = snapshot;
   const at = pointer.snapshot;
-  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
+  const { unchanged, inserted, updated, duplicates, tombstones = 0 } = counts;
+  const known = unchanged + inserted + updated + duplicates + tombstones;
   const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: [where: ObjectKey, what: string, left: number, right: number][] = [
     [pointerKey(pointer.resource), 'rows of the pointer and rows of the manifest', pointer.rows, counts.rows],
     [at, 'rows of the parts and rows', rowsOf(snapshot.parts), counts.rows],
-    [at, 'rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
+    [at, 'rows fetched and unchanged + inserted + updated + duplicates + tombstones', counts.fetched, known],
   ];
   if (changes !== null) {
     const where = pointer.changes!;

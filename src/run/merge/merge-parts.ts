@@ -14,6 +14,7 @@ import {
   countsUnlisted,
   countsUnrestored,
   folderIn,
+  mayHaveTombstones,
   type RunFile,
   returningFrom,
   syncedAtOfRun,
@@ -23,7 +24,7 @@ import { framingOf } from '../../lake/part/framing.js';
 import { readIndexBody } from '../../lake/part/read-index.js';
 import { PartSeries } from '../../lake/part/series.js';
 import { headerRow } from '../../lake/rows/data-columns.js';
-import { newerByField } from '../../lake/rows/newer.js';
+import { versionRules } from '../../lake/rows/newer.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { withMaskingKey } from '../masking-secret.js';
@@ -147,7 +148,6 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const { staging, run, plan } = input;
   const { store } = staging;
   const { resource } = run;
-  const { delimiter } = resource.csv;
   const sources = await openSources({
     store,
     run,
@@ -172,8 +172,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       rollback: run.rollback === null ? null : { syncedAt: syncedAtOfRun(run) },
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
-      delimiter,
-      isNewer: newerByField(resource.updatedAtField, names, resource.csv),
+      ...versionRules(resource, names),
+      tombstones: mayHaveTombstones(run) ? 'applied' : undefined,
       restorable: judgeOf(run, plan),
       countsUnlisted: countsUnlisted(run),
       observer: meter,

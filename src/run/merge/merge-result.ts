@@ -13,6 +13,8 @@ export class MergeCounts {
   deleted = 0;
   /** Deleted rows that were removed from the snapshot (`deletes: drop`). */
   dropped = 0;
+  /** Fetched records that say that they are deleted, and whose row was live or is not in the base snapshot. */
+  tombstones = 0;
   /** Rows of the base snapshot that were not fetched and are kept. */
   retained = 0;
   /** Rows in the new snapshot. */
@@ -46,7 +48,8 @@ export interface Totals {
   readonly fetched: number;
   /** Rows that a newer row of the same staged chunk replaced. */
   readonly duplicates: number;
-  readonly quarantined: number;
+  /** Records that are in no staged row: they were set aside, or say that they are deleted and nothing follows from it. */
+  readonly unwritten: number;
   /** Rows in the base snapshot. */
   readonly before: number;
   readonly tasks: number;
@@ -76,12 +79,12 @@ export function addUp(
     fetched: merged.fetched + totals.duplicates,
     duplicates: merged.duplicates + totals.duplicates,
   };
-  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates;
+  const known = counts.unchanged + counts.inserted + counts.updated + counts.duplicates + counts.tombstones;
   const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: readonly [string, number, number][] = [
     ['parts of the plan done', inOrder.length, totals.tasks],
-    ['rows fetched and rows merged', totals.fetched - totals.quarantined, counts.fetched],
-    ['rows fetched and unchanged + inserted + updated + duplicates', counts.fetched, known],
+    ['rows fetched and rows merged', totals.fetched - totals.unwritten, counts.fetched],
+    ['rows fetched and unchanged + inserted + updated + duplicates + tombstones', counts.fetched, known],
     [
       'rows before + inserted - dropped and rows after',
       totals.before + counts.inserted - counts.dropped,

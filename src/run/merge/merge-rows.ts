@@ -6,13 +6,16 @@ import type { Block } from '../../lake/documents/block-index.js';
 import { blockBytes, type PackedBlocks } from '../../lake/part/framing.js';
 import type { RowOutput } from '../../lake/part/series.js';
 import { RowScanner } from '../../lake/rows/csv.js';
+import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
 import {
+  deletedAtOf,
   isTombstone,
   payloadAt,
   restamped,
   type SortKey,
   syncedAtOf,
   toTombstone,
+  withValuesOf,
 } from '../../lake/rows/row.js';
 import type { Restorable } from './earlier-settings.js';
 import { byKey, lowerBound } from './key-ranges.js';
@@ -127,7 +130,8 @@ function mergeRun(merge: Merge, source: MergeSource, limit: SortKey | null): boo
 
 /** Merges the rows of one key that is in several sources. */
 async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
-  const { counts, signs, isNewer } = merge;
+  const { counts, signs } = merge;
+  const rules = rulesOf(merge);
   const key = heap.top!.key!;
   let before: ByteString | null = null;
   let fetched: ByteString | null = null;
@@ -143,8 +147,8 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
       if (fetched !== null) counts.duplicates++;
       if (top.isLast) last++;
       else others++;
-      // Sources come oldest first, so the later row wins unless its "updated at" field is older.
-      if (fetched === null || isNewer?.(fetched, row) !== true) fetched = row;
+      // Sources come oldest first.
+      fetched = fetched === null ? row : newestOf(fetched, row, rules);
     }
     if (!top.step()) await top.nextBlock();
     heap.updateTop();
@@ -155,6 +159,8 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
   }
   if (before === null) insert(merge, key, fetched!);
   else if (fetched === null) resolveAbsent(merge, key, before);
+  else if (merge.tombstones === 'applied' && isTombstone(fetched))
+    resolveTombstone(merge, key, before, fetched);
   else resolveFetched(merge, key, before, fetched);
 }
 
@@ -177,6 +183,11 @@ interface KeyMerge {
   readonly delimiter: string;
   /** Whether the first row is newer than the second by its "updated at" field; `null` where the field does not decide. */
   readonly isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null;
+  /**
+   * What happens to fetched tombstones, which are records that say that they are deleted: they delete the rows of the base
+   * snapshot (`applied`), or stay among other staged rows (`staged`). Default: no fetched row is one.
+   */
+  readonly tombstones?: 'applied' | 'staged' | undefined;
   /** Judges rows that cells of earlier settings may be left in; `null` if there are none. */
   readonly restorable?: Restorable | null;
   /** Whether to count live rows that were not fetched. Default: false. */
@@ -189,6 +200,8 @@ interface KeyMerge {
 /** Inserts a row whose key is not in the base snapshot. */
 function insert(merge: KeyMerge, key: SortKey, fetched: ByteString): void {
   const { counts, snapshot, changes, observer } = merge;
+  // Nothing is known of the record that it deletes.
+  if (merge.tombstones === 'applied' && isTombstone(fetched)) return void counts.tombstones++;
   const row = ofRun(merge, fetched);
   counts.inserted++;
   counts.rows++;
@@ -203,12 +216,17 @@ function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
   return rollback === null ? row : restamped(row, runId, rollback.syncedAt);
 }
 
-/** Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`. */
-function remove(merge: KeyMerge, key: SortKey, row: ByteString): void {
+/**
+ * Deletes the row of a record that is gone: a tombstone in the change log, and in the snapshot unless `deletes` is `drop`.
+ *
+ * @param before the row in the base snapshot
+ * @param row its last version
+ */
+function remove(merge: KeyMerge, key: SortKey, before: ByteString, row = before): void {
   const { counts, runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = merge;
   const tombstone = ofRun(merge, toTombstone(row, runId, deletedAt, delimiter));
   counts.deleted++;
-  observer?.changed(row, null);
+  observer?.changed(before, null);
   changes?.add(key, tombstone);
   if (deletes === 'drop') {
     counts.dropped++;
@@ -254,6 +272,24 @@ function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetch
   observer?.fetched(isOlder ? before : row);
 }
 
+/** Handles a record of the base snapshot that says that it is deleted. */
+function resolveTombstone(merge: KeyMerge, key: SortKey, before: ByteString, fetched: ByteString): void {
+  const { counts, delimiter, runId } = merge;
+  const row = withValuesOf(fetched, before, delimiter);
+  if (merge.isNewer?.(before, row) === true || isSame(before, row)) {
+    keep(merge, key, before, 'unchanged');
+  } else if (isTombstone(before)) {
+    counts.updated++;
+    counts.rows++;
+    const updated = toTombstone(row, runId, deletedAtOf(before)!, delimiter);
+    merge.snapshot.add(key, updated);
+    merge.changes?.add(key, updated);
+  } else {
+    counts.tombstones++;
+    remove(merge, key, before, row);
+  }
+}
+
 /** Keeps a row as it is in the base snapshot. @param as how it is counted */
 function keep(merge: KeyMerge, key: SortKey, row: ByteString, as: 'retained' | 'unchanged'): void {
   const { counts, snapshot, changes, runId } = merge;
@@ -277,9 +313,16 @@ function countLost({ restorable, counts }: KeyMerge, row: ByteString): void {
   if (restorable?.isLost(row)) counts.unrestored++;
 }
 
-/** Whether `first`, from the older source, is newer by its "updated at" field. A tombstone never is. */
-function isNewerVersion({ isNewer }: KeyMerge, first: ByteString, then: ByteString): boolean {
-  return !isTombstone(first) && isNewer?.(first, then) === true;
+function rulesOf({ isNewer, delimiter, tombstones }: KeyMerge): VersionRules {
+  return { isNewer, delimiter, hasTombstones: tombstones !== undefined };
+}
+
+/**
+ * Whether `first`, from the older source, is newer by its "updated at" field. A tombstone is only if the service marks its
+ * deleted records: otherwise a record that is listed again exists, whatever its time.
+ */
+function isNewerVersion({ isNewer, tombstones }: KeyMerge, first: ByteString, then: ByteString): boolean {
+  return (tombstones !== undefined || !isTombstone(first)) && isNewer?.(first, then) === true;
 }
 
 /** Whether both rows have the same values and the same deleted state. */

@@ -11,8 +11,8 @@ import { maskedColumns, profileFingerprint } from '../../lake/rows/profile.js';
 import { rowKeys, type SortKey } from '../../lake/rows/row.js';
 import { columnsWithMasks, shapeOf } from '../../lake/rows/shapes.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { exceededDeleteLimit } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
+import { checkDeleteLimit } from '../run-failures.js';
 import { type RunAt, readRunWith, readStages } from '../staging.js';
 import { type MergePlan, planTasks } from './merge-plan.js';
 import { framingOfRead } from './sources.js';
@@ -92,15 +92,7 @@ function guard(
 ): void {
   const { resource, before } = run;
   if (before === null) return;
-  const exceeded = allowDeletes ? null : exceededDeleteLimit(deletes, { rows: before.rows, expected });
-  if (exceeded !== null) {
-    throw finalFailure(
-      'DeletesHeld',
-      `${resource.name}: ${exceeded} have been deleted in the service. Nothing was ` +
-        `published. If this is correct, run \`worktrack export --resource ${resource.name} --allow-deletes\`.`,
-      { resource: resource.name },
-    );
-  }
+  checkDeleteLimit(run, deletes, { allowDeletes, expected });
   const changes = schemaChanges(run.columns, columns);
   if (resource.contract === 'freeze' && changes.length > 0) {
     // The failure is stored in the history, so its size must not depend on the number of columns.

@@ -3,7 +3,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import type { PartIndex } from '../../lake/documents/block-index.js';
 import { nameOf } from '../../lake/documents/lake-layout.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
-import { mustSeeRows, type RunFile } from '../../lake/documents/run-file.js';
+import { mayHaveTombstones, mustSeeRows, type RunFile } from '../../lake/documents/run-file.js';
 import type { StagedChunk } from '../../lake/documents/stage-file.js';
 import { copyIntactPart } from '../../lake/part/copy-part.js';
 import { type Framing, framingOf, framingOfChunk } from '../../lake/part/framing.js';
@@ -82,8 +82,9 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
             ),
     });
   };
-  // A rollback compares all rows.
-  const isCompared = (age: number): boolean => run.rollback !== null || (age === 0 && mustSeeRows(run));
+  // A rollback compares all rows, and a tombstone is no row to copy.
+  const isCompared = (age: number): boolean =>
+    run.rollback !== null || (age === 0 ? mustSeeRows(run) : mayHaveTombstones(run));
   const fetched = await inParallel(
     chunks.map((chunk, at) => ({ chunk, age: at + 1 })),
     OPENED_AT_ONCE,

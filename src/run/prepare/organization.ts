@@ -89,12 +89,12 @@ export async function checkOrganization(
  */
 async function knowsNoListedRecord(
   client: ServiceClient,
-  { name, path, key }: ResourceSettings,
+  { name, path, params, key }: ResourceSettings,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
     const columns = new ColumnSet(key, []);
-    const request = { resource: name, path, limit: 1, cursor: null, updatedSince: null, signal };
+    const request = { resource: name, path, params, limit: 1, cursor: null, updatedSince: null, signal };
     const { value } = await client.listPage(request, (body) =>
       readListPage(body, { columns, flatten: null }),
     );
@@ -161,8 +161,8 @@ async function readKnownIds(store: ObjectStore, { name, path }: Place): Promise<
   if (pointer === null) return [];
   const { snapshot } = pointer;
   const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
-  // Records of another list say nothing about this one.
-  if (manifest.list.path !== path || manifest.list.earlier !== undefined) return [];
+  // Records of another list say nothing about this one, apart from one with other parameters.
+  if (manifest.list.path.split('?')[0] !== path || manifest.list.earlier !== undefined) return [];
   const parts = manifest.parts.filter((part) => part.rows > 0);
   if (parts.length === 0) return [];
   const keys = new Set([

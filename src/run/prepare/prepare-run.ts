@@ -1,3 +1,4 @@
+import { listName } from '../../api/index.js';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
@@ -6,6 +7,7 @@ import type { FoundPointer } from '../../lake/documents/pointer.js';
 import type { BaseSnapshot, RollbackTarget, RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
+import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
 import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
 import { ALL_REMOVED, type ObjectStore, removalWarnings } from '../../lake/store/index.js';
 import { canDetectDeletes } from '../delete-rules.js';
@@ -95,7 +97,7 @@ export async function prepareRun(
   const checkpoint = checkpointOf(input, before, outcome);
   const change = before === null ? null : changeOf(resource, before);
   const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
-  const isNewList = before !== null && (before.list.path !== resource.path || movedFrom !== null);
+  const isNewList = before !== null && (before.list.path !== listName(resource) || movedFrom !== null);
   // After a rollback, the list decides what is current; until then, what the target says stays.
   const isAfterRollback = before !== null && before.rolledBack !== null && input.since === null;
   const isDue =
@@ -104,18 +106,21 @@ export async function prepareRun(
     input.since === null &&
     isFullReadDue(before.fullRead, input.startedAt, settings.sync.reconcileEveryMs);
   const mustReturn = isAfterRollback && (isDue || (before.fullRead?.shifted ?? 0) <= 1);
+  // Records that were read before this setting may say that they are deleted.
+  const isNewMark = before !== null && isOtherMark(before.list.deleted ?? null, resource.deleted);
   // Rows of an earlier list are not deleted because a new list does not have them.
   const mayConclude = earlierList === null || input.allowDeletes;
   const reconcile =
     before !== null &&
     before.rolledBack === null &&
     rollback === null &&
-    (input.reconcile || isDue) &&
+    (input.reconcile || isDue || isNewMark) &&
     mayConclude &&
     canDetectDeletes(resource);
   if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
-  const mustReadAll = checkpoint === null || before === null || isNewList || change?.mustRead === true;
+  const mustReadAll =
+    checkpoint === null || before === null || isNewList || isNewMark || change?.mustRead === true;
   const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
   const mode: PublishedMode = rollback === null ? reads : 'rollback';
   const request = {
@@ -152,6 +157,10 @@ export async function prepareRun(
     leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
+}
+
+function isOtherMark(before: DeletedRule, today: DeletedRule): boolean {
+  return today !== null && JSON.stringify(before) !== JSON.stringify(today);
 }
 
 /** The snapshot that the run is based on; `null`: nothing is published. */

@@ -1,3 +1,4 @@
+import { listName } from '../../api/index.js';
 import type { UtcSeconds } from '../../core/brands.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -65,10 +66,10 @@ function sinceOf(
 
 /** The list before the current one, if rows of it may be left in the base snapshot. @param movedFrom the earlier address */
 export function earlierListOf(
-  { path }: ResourceSettings,
+  resource: ResourceSettings,
   { list }: BaseSnapshot,
   movedFrom: string | null,
 ): string | null {
   if (movedFrom !== null) return movedFrom;
-  return list.path === path ? (list.earlier ?? null) : list.path;
+  return list.path === listName(resource) ? (list.earlier ?? null) : list.path;
 }

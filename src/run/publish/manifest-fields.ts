@@ -1,3 +1,4 @@
+import { listName } from '../../api/index.js';
 import type { ListIdentity, RolledBack } from '../../lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
 import {
@@ -94,7 +95,11 @@ function listAndShapes(
   const isSettled = countsUnrestored(run) && unrestored === 0;
   if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
   return {
-    list: { path: resource.path, ...(isOpen ? { earlier: earlierList } : {}) },
+    list: {
+      path: listName(resource),
+      ...(resource.deleted === null ? {} : { deleted: resource.deleted }),
+      ...(isOpen ? { earlier: earlierList } : {}),
+    },
     shapes: isSettled ? [{ ...shapes.at(-1)!, since: null }] : shapes,
   };
 }

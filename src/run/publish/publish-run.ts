@@ -19,7 +19,7 @@ import {
   type ManifestFields,
   type PublishedPart,
 } from '../../lake/documents/manifest.js';
-import { folderIn, type RunFile, returningFrom } from '../../lake/documents/run-file.js';
+import { folderIn, mayHaveTombstones, type RunFile, returningFrom } from '../../lake/documents/run-file.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { PartWriter } from '../../lake/part/part-writer.js';
 import { isOfLaterPurge } from '../../lake/published/purge-rules.js';
@@ -31,7 +31,7 @@ import type { ActivityDeps } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import type { MergePlan } from '../merge/merge-plan.js';
 import { addUp, type BatchResult } from '../merge/merge-result.js';
-import { displacedFailure } from '../run-failures.js';
+import { checkDeleteLimit, displacedFailure } from '../run-failures.js';
 import { type RunAt, readRunWith, readStages, type Staging } from '../staging.js';
 import { checkCandidate } from './check-candidate.js';
 import { checkTableTypes } from './delta-table.js';
@@ -68,10 +68,13 @@ async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publica
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
   const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
   const tasks = results.flatMap((result) => result.tasks);
-  const { fetched, duplicates, quarantined } = stage;
+  const { fetched, duplicates, quarantined, thin, ignored } = stage;
   const before = run.before?.rows ?? 0;
-  const sum = addUp(tasks, { fetched, duplicates, quarantined, before, tasks: plan.tasks.length });
+  const unwritten = quarantined + thin.records + ignored;
+  const sum = addUp(tasks, { fetched, duplicates, unwritten, before, tasks: plan.tasks.length });
   if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
+  // Only the merge shows which rows tombstones delete.
+  if (mayHaveTombstones(run)) checkDeleteLimit(run, sum.counts.deleted, input);
   const signal = Context.current().cancellationSignal;
   const checkedTypes = await checkTableTypes(store, run, { plan, tasks }, signal);
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });

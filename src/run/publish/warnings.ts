@@ -1,3 +1,4 @@
+import { listName } from '../../api/index.js';
 import type { DeletesProblem, PublishInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
@@ -95,6 +96,14 @@ export function warningsOf(
   }
   if (stage.quarantined > 0)
     warnings.push(`${count(stage.quarantined, 'record')} without a key written to _quarantine/`);
+  if (stage.thin.rule !== null) {
+    const { field, values } = stage.thin.rule;
+    const rule = values === null ? `{ field: ${field} }` : `{ field: ${field}, values: [${values}] }`;
+    warnings.push(
+      `deletes: ${count(stage.thin.records, 'record')} with only a key and a mark of deletion written to _quarantine/, because ` +
+        `their rows would become empty; to delete these rows, set \`deleted: ${rule}\` for ${resource.name}`,
+    );
+  }
   if (stage.replaced > 0)
     warnings.push(
       `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,
@@ -187,10 +196,10 @@ function settingsWarnings(
 function listWarnings(run: RunFile, unlisted: number): string[] {
   const { earlierList, resource, before } = run;
   if (!countsUnlisted(run)) return [];
-  const isNew = before!.list.path !== resource.path;
+  const isNew = before!.list.path !== listName(resource);
   if (unlisted === 0 || !(isNew || canDetectDeletes(resource))) return [];
   return [
-    `list: ${resource.name} was read from ${short(earlierList!)} before and is now read from ${short(resource.path)}; ${count(unlisted, 'row')} of the ` +
+    `list: ${resource.name} was read from ${short(earlierList!)} before and is now read from ${short(listName(resource))}; ${count(unlisted, 'row')} of the ` +
       `earlier list ${unlisted === 1 ? 'is' : 'are'} not in it and ${unlisted === 1 ? 'stays' : 'stay'} in the lake. If they are gone, run \`worktrack export --resource ` +
       `${resource.name} --allow-deletes\``,
   ];

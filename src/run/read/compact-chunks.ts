@@ -7,12 +7,12 @@ import { WorktrackError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { toChunk } from '../../lake/chunk/write-chunk.js';
 import { rowsOf } from '../../lake/documents/manifest.js';
-import type { RunFile } from '../../lake/documents/run-file.js';
+import { mayHaveTombstones, type RunFile } from '../../lake/documents/run-file.js';
 import type { Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import { framingOf, framingOfChunk, plainFraming } from '../../lake/part/framing.js';
 import { PartSeries } from '../../lake/part/series.js';
 import { headerRow } from '../../lake/rows/data-columns.js';
-import { newerByField } from '../../lake/rows/newer.js';
+import { versionRules } from '../../lake/rows/newer.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
 import { nextSlice, type Slice } from '../merge/key-ranges.js';
 import { mergeRows } from '../merge/merge-rows.js';
@@ -133,7 +133,7 @@ async function mergeChunks(
   { columns }: Stage,
 ): Promise<StagedChunk[]> {
   const { store } = staging;
-  const { csv, updatedAtField } = run.resource;
+  const { csv } = run.resource;
   const isPlain = chunks.every(({ key }) => framingOfChunk(key) === plainFraming);
   const framing = isPlain ? plainFraming : framingOf(csv);
   const token = randomBytes(4).toString('hex');
@@ -167,8 +167,8 @@ async function mergeChunks(
       rollback: null,
       runId: run.runId,
       deletedAt: toUtcSeconds(run.startedAt),
-      delimiter: csv.delimiter,
-      isNewer: newerByField(updatedAtField, names, csv),
+      ...versionRules(run.resource, names),
+      tombstones: mayHaveTombstones(run) ? 'staged' : undefined,
       onProgress: () => {
         if (draining()) ended.abort();
         signal.throwIfAborted();

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   isTooLarge,
+  listName,
   mayBeTooHeavy,
   NotFoundError,
   type ReceivedPage,
@@ -130,7 +131,7 @@ export class PageChain {
 
   async #ask(at: ChainPosition, { turn, onPrefetchWait, attempt }: Ask): Promise<ReceivedPage<Page>> {
     const { client, run, reader, onWait } = this.#options;
-    const { name, path } = run.resource;
+    const { name, path, params } = run.resource;
     let failures = 0;
     const mostFailures = attempt === 'single' ? 1 : MAX_FAILURES;
     const isAgain = at.cursor === null && at.restarts + at.shrinks > 0;
@@ -138,10 +139,11 @@ export class PageChain {
       {
         resource: name,
         path,
+        params,
         limit: at.pageSize,
         cursor: at.cursor,
         updatedSince: at.updatedSince,
-        wasRead: run.before?.list.path === path,
+        wasRead: run.before?.list.path === listName(run.resource),
         signal: this.signal,
         onWait: (until) => {
           onPrefetchWait?.();

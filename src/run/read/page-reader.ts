@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../api/json/page.js';
 import { SameColumnError } from '../../api/json/record.js';
-import { type ByteString, type Cells, toByteString } from '../../core/brands.js';
+import { type ByteString, type Cells, toByteString, type UtcSeconds } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
-import { RowBuffer, RowWriter } from '../../lake/chunk/row-buffer.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
+import { RowBuffer, RowWriter, type Thin } from '../../lake/chunk/row-buffer.js';
 import { type RunFile, syncedAtOfRun } from '../../lake/documents/run-file.js';
 import { type Column, ColumnSet, TooManyColumnsError } from '../../lake/rows/data-columns.js';
+import { recordJudge } from '../../lake/rows/deletion-mark.js';
 import { isWanted } from '../../lake/rows/profile.js';
 import { rowPrefix } from '../../lake/rows/row.js';
 
@@ -24,6 +26,10 @@ export interface Page extends Omit<ListEnvelope, 'rows'> {
   readonly keyless: readonly Cells[];
   /** Position of the first record without a key. */
   readonly firstKeyless: number | null;
+  /** Records about a deletion alone, which no setting recognizes. */
+  readonly thin: readonly Thin[];
+  /** Records that say that they are deleted, with `deletes: keep`. */
+  readonly ignored: number;
 }
 
 /** Converts the JSON bodies of a list's pages into rows. */
@@ -34,14 +40,22 @@ export class PageReader {
   readonly #writer: RowWriter;
   readonly #spares: RowBuffer[] = [];
 
-  /** @param known the data columns so far */
-  constructor(run: RunFile, known: readonly Column[]) {
+  /**
+   * @param known the data columns so far
+   * @param now for times of deletion, milliseconds since 1970
+   */
+  constructor(run: RunFile, known: readonly Column[], now: () => number = () => run.startedAt) {
     const { resource, runId } = run;
     const { csv } = resource;
     this.#resource = resource.name;
     this.columns = new ColumnSet(resource.key, known, isWanted(resource));
     this.#flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
-    this.#writer = new RowWriter(resource, rowPrefix(runId, syncedAtOfRun(run), null, csv.delimiter));
+    const prefix = (deletedAt: UtcSeconds | null): string =>
+      rowPrefix(runId, syncedAtOfRun(run), deletedAt, csv.delimiter);
+    this.#writer = new RowWriter(resource, prefix(null), {
+      stateOf: recordJudge(resource.deleted, resource.key.length, now),
+      prefix: resource.deletes === 'keep' ? null : prefix(toUtcSeconds(run.startedAt)),
+    });
   }
 
   /**
@@ -53,12 +67,16 @@ export class PageReader {
   async read(body: ByteString, nullData: 'empty' | 'wrong' = 'wrong'): Promise<Page> {
     const rows = this.#spares.pop() ?? new RowBuffer();
     const keyless: Cells[] = [];
+    const thin: Thin[] = [];
     let records = 0;
+    let ignored = 0;
     let firstKeyless: number | null = null;
     const forget = (): void => {
       rows.clear();
       keyless.length = 0;
+      thin.length = 0;
       records = 0;
+      ignored = 0;
       firstKeyless = null;
     };
     forget();
@@ -69,14 +87,17 @@ export class PageReader {
       atOnce: () => Math.min(RECORDS_AT_ONCE, CELLS_AT_ONCE / this.columns.size),
       forget,
       take: (some) => {
-        for (const { at, cells } of this.#writer.write(some, this.columns.names, rows)) {
+        const written = this.#writer.write(some, this.columns.names, rows);
+        for (const { at, cells } of written.keyless) {
           firstKeyless ??= records + at;
           keyless.push(cells);
         }
+        thin.push(...written.thin);
+        ignored += written.ignored;
         records += some.length;
       },
     });
-    return { ...(await this.#run(scan)), records, rows, keyless, firstKeyless };
+    return { ...(await this.#run(scan)), records, rows, keyless, firstKeyless, thin, ignored };
   }
 
   async #run<T>(scan: Generator<void, T>): Promise<T> {

@@ -48,7 +48,7 @@ export async function readPages(
   const { client, settings } = connection;
   const position = await findPosition(staging, input, run);
   const resource = await withMaskingKey(settings, run.resource);
-  const reader = new PageReader({ ...run, resource }, position.stage.columns);
+  const reader = new PageReader({ ...run, resource }, position.stage.columns, now);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
@@ -232,9 +232,9 @@ async function hasShifted(
   { marks, readPages, pageSize, updatedSince, columns }: Stage,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { name, path } = run.resource;
+  const { name, path, params } = run.resource;
   for (const { cursor, first } of marksToCheck(marks, readPages)) {
-    const request = { resource: name, path, limit: pageSize, cursor, updatedSince, signal };
+    const request = { resource: name, path, params, limit: pageSize, cursor, updatedSince, signal };
     try {
       const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
       const [key] = value.rows.keys;

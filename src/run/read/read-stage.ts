@@ -32,6 +32,8 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     fetched: 0,
     duplicates: 0,
     quarantined: 0,
+    thin: { records: 0, rule: null },
+    ignored: 0,
     replaced: 0,
     repaired: 0,
     isBlank: false,

@@ -6,7 +6,7 @@ import { quarantineKey } from '../../lake/documents/lake-layout.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Mark, Stage } from '../../lake/documents/stage-file.js';
 import { framingOf, plainFraming } from '../../lake/part/framing.js';
-import { newerByField } from '../../lake/rows/newer.js';
+import { versionRules } from '../../lake/rows/newer.js';
 import { writeQuarantine } from '../../lake/rows/people-csv.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { finalFailure } from '../failures.js';
@@ -133,6 +133,8 @@ export class Stager {
       pages: this.#ahead.pages + 1,
       fetched: this.#ahead.fetched + received.value.records,
       quarantined: this.#ahead.quarantined + received.value.keyless.length,
+      thin: addThin(this.#ahead.thin, received.value.thin),
+      ignored: this.#ahead.ignored + received.value.ignored,
       replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
       repaired: this.#ahead.repaired + received.repaired,
       isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
@@ -209,10 +211,11 @@ export class Stager {
         { resource: name },
       );
     }
-    this.#quarantine.push(...page.keyless);
+    const aside = [...page.keyless, ...page.thin.map(({ cells }) => cells)];
+    this.#quarantine.push(...aside);
     const { rows } = page;
-    const keyless = page.keyless.map((cells) => cells.join('\0') as SortKey);
-    const dropped = this.progress.add([...rows.keys, ...keyless], this.#options.now())
+    const unwritten = aside.map((cells) => cells.join('\0') as SortKey);
+    const dropped = this.progress.add([...rows.keys, ...unwritten], this.#options.now())
       ? this.#repeated.addNew(this.#buffer, rows)
       : this.#repeated.addKnown(this.#buffer, rows);
     this.#dropped += dropped;
@@ -287,11 +290,10 @@ export class Stager {
       const isCopied = chunks.length === 0 ? buffer.ascending : isApart(buffer.keys, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
-      const { updatedAtField, csv } = run.resource;
       const begun = performance.now();
       const written = await writeChunk(store, staging.key(name), buffer, known, {
         profile: run.resource,
-        isNewer: newerByField(updatedAtField, reader.columns.names, csv),
+        ...versionRules(run.resource, reader.columns.names),
       });
       if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
         this.#isNear = false;
@@ -318,6 +320,10 @@ export class Stager {
     this.key = key;
     this.#options.onStaged();
   }
+}
+
+function addThin({ records, rule }: Stage['thin'], more: Page['thin']): Stage['thin'] {
+  return { records: records + more.length, rule: rule ?? more[0]?.rule ?? null };
 }
 
 /** The rate of a near store, in bytes per second. */

@@ -23,7 +23,7 @@ const COLUMNS = ['id', 'updatedAt', 'note'].map((name) => ({ name, types: 0, val
 const run = {
   runId: NEW_RUN,
   startedAt: Date.parse(NEW_TIME),
-  resource: { ...profileOf(), name: 'tasks', updatedAtField: 'updatedAt' },
+  resource: { ...profileOf(), name: 'tasks', updatedAtField: 'updatedAt', deleted: null },
   sync: { pageSize: 1 },
   columns: [],
   rollback: null,

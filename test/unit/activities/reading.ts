@@ -114,7 +114,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     },
     ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
     sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest' },
-    resource: { name: 'tasks', path: 'tasks', badRecords: 'stop', ...profileOf() },
+    resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, badRecords: 'stop', ...profileOf() },
     shapes: [shapeOf(profileOf(), null)],
     ...options.run,
   } as unknown as RunFile;

@@ -11,5 +11,5 @@ export const RUN = {
   runId: '20261121T020000Z-00000001' as RunId,
   startedAt: 0,
   shapes: [shapeOf(profileOf(), null)],
-  resource: { name: 'tasks', path: 'tasks', ...profileOf() },
+  resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, ...profileOf() },
 } as unknown as RunFile;

@@ -40,7 +40,7 @@ const SECOND: TaskResult = {
   parts: [part(8, 'g', 'k')],
   changes: [],
 };
-const TOTALS: Totals = { fetched: 12, duplicates: 1, quarantined: 1, before: 20, tasks: 2 };
+const TOTALS: Totals = { fetched: 12, duplicates: 1, unwritten: 1, before: 20, tasks: 2 };
 
 describe('The report of a run', () => {
   it('is added up if the counts agree, with the parts in task order', () => {
@@ -65,7 +65,7 @@ describe('The report of a run', () => {
   });
 
   it('agrees for an empty run over an empty snapshot', () => {
-    const nothing = { fetched: 0, duplicates: 0, quarantined: 0, before: 0, tasks: 0 };
+    const nothing = { fetched: 0, duplicates: 0, unwritten: 0, before: 0, tasks: 0 };
     expect(addUp([], nothing)).toEqual({ counts: new MergeCounts(), parts: [], changes: [] });
   });
 

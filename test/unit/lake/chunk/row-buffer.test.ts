@@ -83,7 +83,7 @@ describe('A writer of rows', () => {
       ];
       const records = keys.map((cells) => cells.map((cell) => (cell === null ? null : toByteString(cell))));
       const buffer = new RowBuffer();
-      const keyless = writer.write(records, ['source', 'id'], buffer);
+      const { keyless } = writer.write(records, ['source', 'id'], buffer);
       expect(keyless.map(({ at }) => at)).toEqual([1, 2, 3, 4]);
       expect(new Set(buffer.keys).size).toBe(2);
     },

@@ -101,6 +101,8 @@ function resourceOf(csv: Night['csv']): ResourceSettings {
     path: 'tasks',
     windowMs: null,
     windowField: null,
+    deleted: null,
+    params: {},
     updatedAtField: null,
     fetchById: false,
     badRecords: 'stop',
@@ -148,7 +150,7 @@ class Mirror {
         const cells: Cells = [bytes(id)];
         for (const [name, value] of fields)
           cells[columns.columnOf(bytes(name))] = value === null ? null : bytes(value);
-        expect(writer.write([cells], columns.names, buffer)).toEqual([]);
+        expect(writer.write([cells], columns.names, buffer).keyless).toEqual([]);
       }
       const written = await writeChunk(
         lake.store,
@@ -172,7 +174,7 @@ class Mirror {
     const sum = addUp(results, {
       fetched: chunks.flat().length,
       duplicates,
-      quarantined: 0,
+      unwritten: 0,
       before: this.before?.rows ?? 0,
       tasks: plan.tasks.length,
     });
@@ -404,7 +406,7 @@ describe('A staged chunk', () => {
   const buffered = (rows: readonly (readonly (string | null)[])[], profile = profileOf()) => {
     const buffer = new RowBuffer();
     const page = rows.map((cells) => cells.map((cell) => (cell === null ? null : bytes(cell))));
-    expect(new RowWriter(profile, PREFIX).write(page, ['id', 'u', 'v'], buffer)).toEqual([]);
+    expect(new RowWriter(profile, PREFIX).write(page, ['id', 'u', 'v'], buffer).keyless).toEqual([]);
     return buffer;
   };
   const columns = ['id', 'u', 'v'].map((name) => ({ name, types: 0, values: noFacts() }));
@@ -475,7 +477,7 @@ describe('A staged chunk', () => {
     const refused: Cells[] = [[], [bytes('a')], [null, bytes('b')], [bytes('a'), bytes('')], new Array(2)];
     const good = [bytes('0'), bytes('0')];
     const records = [...refused.slice(0, 2), good, ...refused.slice(2)];
-    const keyless = writer.write(records, names, buffer);
+    const { keyless } = writer.write(records, names, buffer);
     expect(keyless.map(({ at }) => at)).toEqual([0, 1, 3, 4, 5]);
     expect(keyless.map(({ cells }) => cells)).toEqual(refused);
     expect([buffer.rows, buffer.row(0)]).toEqual([1, '0,0\n']);

@@ -1,0 +1,105 @@
+import { type ByteString, type Cells, fromByteString } from '../../core/brands.js';
+import { dateSpan } from '../../core/date-span.js';
+import { MINUTE_MS } from '../../core/duration.js';
+import type { ResourceSettings } from '../../core/settings.js';
+import { columnName } from './data-columns.js';
+
+/** How a record of a resource says that it is deleted; `null`: not known. */
+export type DeletedRule = ResourceSettings['deleted'];
+
+/** Times before it stand for no time, such as 0 and 0001-01-01. */
+const FIRST_TIME = Date.UTC(1971, 0);
+/** Clocks differ, so a time that is only just in the future has come. */
+const CLOCKS_MS = 5 * MINUTE_MS;
+/** Milliseconds in the units of epoch numbers. */
+const EPOCH_UNITS = [1000, 1, 0.001] as const;
+
+const NOTHING: readonly string[] = ['', 'false', 'null', 'none', 'no', 'n', 'never', '[]', '{}'];
+const NUMBER = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:e[+-]?\d{1,3})?$/;
+
+/**
+ * Whether the value of a deletion field says that the record is deleted (docs/explanation/guarantees.md#records-that-say-that-they-are-deleted).
+ * Without `values`, these do not: null, false, 0, an empty value, and a time before 1971 or in the future.
+ *
+ * @param now milliseconds since 1970
+ */
+export function saysDeleted(
+  cell: ByteString | null | undefined,
+  values: readonly string[] | null,
+  now: number,
+): boolean {
+  if (cell === null || cell === undefined) return false;
+  const text = fromByteString(cell);
+  if (values !== null) return values.includes(text);
+  const plain = text.slice(0, 100).trim().toLowerCase();
+  if (NOTHING.includes(plain)) return false;
+  const isPast = (from: number, to = from): boolean => to >= FIRST_TIME && from <= now + CLOCKS_MS;
+  const span = dateSpan(plain) ?? dateSpan(plain.replace(/^(\d{8})(\d{4}(?:\d\d)?)$/, '$1T$2'));
+  if (span !== null) return isPast(span.from, span.to);
+  if (NUMBER.test(plain))
+    return Number(plain) === 1 || EPOCH_UNITS.some((unit) => isPast(Number(plain) * unit));
+  // Any other form of a time, such as that of HTTP, or a text.
+  const at = /^0[0\s:.tz-]*$/.test(plain) ? 0 : Date.parse(plain);
+  return Number.isNaN(at) || isPast(at);
+}
+
+/** Names of fields that mark a deletion, and values of states that do. */
+const MARK =
+  /^(?:is|was)?(?:deleted|removed|trashed|destroyed|tombstone)(?:at|on|by|date|time|timestamp)?$|^(?:dateof)?deletion(?:date|time)?$|^datedeleted$/;
+const STATE = /^(?:status|state|recordstate|recordstatus|lifecycle)$/;
+const DELETED_STATES: readonly string[] = ['deleted', 'removed', 'trashed', 'destroyed', 'trash'];
+
+const plainName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/**
+ * Whether a field looks like one that marks deleted records, and its value says so.
+ *
+ * @returns the setting that names it; `null`: it does not
+ */
+export function markIn(name: string, cell: ByteString | null | undefined, now: number): DeletedRule {
+  const plain = plainName(name);
+  if (MARK.test(plain)) return saysDeleted(cell, null, now) ? { field: name, values: null } : null;
+  if (!STATE.test(plain) || cell === null || cell === undefined) return null;
+  const value = fromByteString(cell);
+  return DELETED_STATES.includes(value.toLowerCase()) ? { field: name, values: [value] } : null;
+}
+
+/** Fields besides its key and marks that a record about a deletion alone may have, such as its type and a time. */
+const FEW = 3;
+
+/** What a record says about itself. A rule: it has only its key and a mark of deletion without the setting that it needs. */
+export type RecordState = 'live' | 'deleted' | NonNullable<DeletedRule>;
+
+/** Returns a function that judges records, as cells by column before they are masked. @param keys number of key columns */
+export function recordJudge(
+  rule: DeletedRule,
+  keys: number,
+  now: () => number,
+): (cells: Cells, names: readonly string[]) => RecordState {
+  let known = 0;
+  let at = -1;
+  const marks: number[] = [];
+  const ruleOf = (cells: Cells, names: readonly string[]): DeletedRule => {
+    for (const one of marks) {
+      const cell = cells[one];
+      const rule = cell && cell !== 'false' ? markIn(names[one]!, cell, now()) : null;
+      if (rule !== null) return rule;
+    }
+    return null;
+  };
+  return (cells, names) => {
+    for (; known < names.length; known++) {
+      const name = names[known]!;
+      const plain = plainName(name);
+      if (rule !== null && name === columnName(rule.field)) at = known;
+      if (known >= keys && (MARK.test(plain) || STATE.test(plain))) marks.push(known);
+    }
+    if (at !== -1 && saysDeleted(cells[at], rule!.values, now())) return 'deleted';
+    const missing = ruleOf(cells, names);
+    if (missing === null) return 'live';
+    const present = marks.filter((one) => cells[one] !== undefined).length;
+    const found = Object.keys(cells).length - keys - present;
+    // Where records are small, such a record may be a complete one.
+    return found <= FEW && 2 * found < names.length - keys - marks.length ? missing : 'live';
+  };
+}

@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { AnswerService, pageOf } from '../../support/answer-service.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+const DAY = 86_400_000;
+
+type Item = Readonly<Record<string, unknown>>;
+
+const item = (id: string, more: Item = {}): Item => ({
+  id,
+  title: `Title ${id}`,
+  hours: 1.5,
+  note: 'n',
+  ...more,
+});
+const FIRST = [item('a'), item('b'), item('c')];
+
+/** A mirror of a list that shows `list`, and `changes` with `updatedSince`. */
+async function start(resource: string) {
+  const shown = { list: FIRST as readonly Item[], changes: [] as readonly Item[], now: NOW };
+  const service = await AnswerService.start(({ id, query }) => {
+    if (id === null) return pageOf(query.has('updatedSince') ? shown.changes : shown.list);
+    const found = shown.list.find((one) => one.id === id);
+    return found === undefined ? { status: 404 } : JSON.stringify(found);
+  });
+  const mirror = await mirrorEntries(service.url, resource, { now: () => shown.now });
+  await mirror.run();
+  /** Shows something else, a day later, and runs. */
+  const next = async (shows: Partial<typeof shown>, request = {}) => {
+    Object.assign(shown, { now: shown.now + DAY, ...shows });
+    const run = await mirror.run(request);
+    const { rows } = await readSnapshot(mirror.store, 'entries');
+    return { ...run, rows, live: rows.filter((row) => row._deleted_at === null).map((row) => row.id) };
+  };
+  return { shown, mirror, next };
+}
+
+describe('A record that says that it is deleted', () => {
+  it.each([
+    ['deleted: { field: deleted }', { deleted: true }],
+    ['deleted: { field: deletedAt }', { deletedAt: '2026-11-21T10:00:00Z' }],
+    ['deleted: { field: status, values: [deleted, trashed] }', { status: 'trashed' }],
+  ])('is a tombstone in any run, and keeps the values that it does not have (%s)', async (rule, mark) => {
+    const { next } = await start(rule);
+    const deleted = await next({ changes: [{ id: 'b', note: null, ...mark }] });
+    expect(deleted.live).toEqual(['a', 'c']);
+    expect(deleted.rows[1]).toMatchObject({ id: 'b', title: 'Title b', hours: '1.5', note: null });
+    expect(deleted.counts).toMatchObject({ deleted: 1, updated: 0, fetched: 1 });
+    const again = await next({ changes: [{ id: 'b', note: null, ...mark }] });
+    expect(again.counts).toMatchObject({ deleted: 0, unchanged: 1 });
+    expect(again.rows[1]!._deleted_at).toBe(deleted.rows[1]!._deleted_at);
+  });
+
+  it('adds no row of an unknown key, and is counted', async () => {
+    const { next } = await start('deleted: { field: deleted }');
+    const { rows, counts } = await next({ changes: [{ id: 'x', deleted: true }] });
+    expect(rows).toHaveLength(3);
+    expect(counts).toMatchObject({ fetched: 1, inserted: 0, deleted: 0, tombstones: 1 });
+  });
+
+  it('leaves the rows with `deletes: drop`, and changes nothing with `deletes: keep`', async () => {
+    const dropping = await start('deleted: { field: deleted }, deletes: drop');
+    expect((await dropping.next({ changes: [{ id: 'b', deleted: true }] })).rows.map(({ id }) => id)).toEqual(
+      ['a', 'c'],
+    );
+    const keeping = await start('deleted: { field: deleted }, deletes: keep');
+    const { rows, live } = await keeping.next({ changes: [{ id: 'b', title: 'x', deleted: true }] });
+    expect(live).toEqual(['a', 'b', 'c']);
+    expect(rows[1]).toMatchObject({ title: 'Title b' });
+  });
+
+  it('is no newer version of a row that brings it back, and only a later live version does', async () => {
+    const { next } = await start('deleted: { field: deleted }, updatedAt: at');
+    const gone = { id: 'b', deleted: true, at: '2026-11-22T00:00:00Z' };
+    await next({ changes: [gone] });
+    // A lagging replica.
+    expect((await next({ changes: [item('b', { at: '2026-11-21T00:00:00Z' })] })).live).toEqual(['a', 'c']);
+    expect((await next({ changes: [gone] }, {})).live).toEqual(['a', 'c']);
+    expect((await next({ changes: [item('b', { at: '2026-11-24T00:00:00Z' })] })).live).toEqual([
+      'a',
+      'b',
+      'c',
+    ]);
+  });
+
+  it('counts by the order of reading within a run', async () => {
+    const { next } = await start('deleted: { field: deleted }');
+    const gone = { id: 'b', deleted: true };
+    expect((await next({ changes: [item('b', { title: 'new' }), gone] })).rows[1]).toMatchObject({
+      title: 'new',
+    });
+    expect((await next({ changes: [gone, item('b')] })).live).toEqual(['a', 'b', 'c']);
+  });
+
+  it('is held if it deletes more than a run may', async () => {
+    const many = Array.from({ length: 60 }, (_, at) => item(`r${at}`));
+    const { next } = await start('deleted: { field: deleted }');
+    await next({ list: many }, { full: true });
+    const changes = many.slice(0, 30).map(({ id }) => ({ id, deleted: true }));
+    await expect(next({ changes })).rejects.toThrow(/30 of 63 rows, more than 10%.*--allow-deletes/);
+    expect((await next({ changes }, { allowDeletes: true })).live).toHaveLength(30);
+  });
+});
+
+describe('A record with only its key and a mark of deletion, without the setting', () => {
+  it.each([
+    [{ deleted: true }, '`deleted: { field: deleted }`'],
+    [{ object: 'task', is_deleted: 1 }, '`deleted: { field: is_deleted }`'],
+    [{ removedAt: '2026-11-20T00:00:00Z', updatedAt: 'x' }, '`deleted: { field: removedAt }`'],
+    [{ status: 'deleted' }, '`deleted: { field: status, values: [deleted] }`'],
+  ])('empties no row, and a warning names the setting (%j)', async (mark, setting) => {
+    const { next } = await start('fetchById: false');
+    const { rows, warnings } = await next({ changes: [{ id: 'b', ...mark }] });
+    expect(rows[1]).toMatchObject({ id: 'b', title: 'Title b', hours: '1.5' });
+    expect(warnings.join()).toContain(setting);
+    // It is not in the list any more, so a reconcile finds that it is deleted.
+    const { live } = await next({ list: [FIRST[0]!, FIRST[2]!] }, { reconcile: true });
+    expect(live).toEqual(['a', 'c']);
+  });
+
+  it('is a record like any other if records are small, or if it has more than that', async () => {
+    const { next } = await start('fetchById: false');
+    const { counts } = await next({ changes: [{ id: 'b', title: 't', hours: 2, note: 'm', deleted: true }] });
+    expect(counts).toMatchObject({ updated: 1 });
+  });
+});

@@ -1,6 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
 /**
+ * One fresh seed for all random tests of a run, which the report of a failure names (test/support/seeds.ts). The
+ * configuration may be read more than once.
+ */
+process.env.WORKTRACK_FRESH_SEED ??= String(Date.now() % 1_000_000);
+const isLong = process.env.WORKTRACK_LONG !== undefined;
+
+/**
  * Two projects. `unit` needs neither a server nor a build; `integration` starts real servers once
  * (`test/support/global-setup.ts`), shares them among its files, and uses `dist`.
  */
@@ -9,6 +16,7 @@ export default defineConfig({
     pool: 'forks',
     // Integration files start workers and servers, so more than two at a time only slow each other down.
     maxWorkers: 2,
+    reporters: ['default', 'test/support/failure-reporter.ts'],
     projects: [
       {
         extends: true,
@@ -20,8 +28,9 @@ export default defineConfig({
           isolate: false,
           unstubEnvs: true,
           restoreMocks: true,
+          setupFiles: ['test/support/one-seed.ts'],
           // Long enough for a machine that is ten times slower, or that stalls for some seconds.
-          testTimeout: 120_000,
+          testTimeout: isLong ? 3_600_000 : 120_000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 60_000 } },
         },
@@ -34,7 +43,8 @@ export default defineConfig({
           // After the unit tests, whose time limits would not hold beside workers and servers.
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
-          testTimeout: 300_000,
+          setupFiles: ['test/support/note-failure.ts'],
+          testTimeout: isLong ? 3_600_000 : 300_000,
           hookTimeout: 300_000,
         },
       },

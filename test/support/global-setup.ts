@@ -27,6 +27,8 @@ export interface SharedServers {
 declare module 'vitest' {
   export interface ProvidedContext {
     servers: SharedServers;
+    /** The logs of the servers, whose last lines the report of a failure shows. */
+    serverLogs: readonly string[];
   }
 }
 
@@ -36,6 +38,7 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-test-'));
+  const [temporalLog, s3Log] = [join(folder, 'temporal.log'), join(folder, 's3.log')];
   const temporalCli = (await resolveServer('temporal')).path;
   const versitygw = (await resolveServer('versitygw')).path;
   const testServer = (await resolveServer(TEST_SERVER)).path;
@@ -44,15 +47,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     headless: true,
-    logFile: join(folder, 'temporal.log'),
+    logFile: temporalLog,
   });
   const dataDir = join(folder, 's3');
   const s3 = await startVersitygw({
     executable: versitygw,
     dataDir,
     iamDir: join(folder, 'iam'),
-    logFile: join(folder, 's3.log'),
+    logFile: s3Log,
   });
+  project.provide('serverLogs', [temporalLog, s3Log]);
   project.provide('servers', {
     temporalAddress: temporal.address,
     temporalCli,

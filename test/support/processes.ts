@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { logOf } from './last-logs.js';
 import { type Stack, until } from './stack.js';
 
 const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
@@ -53,6 +54,8 @@ function start(
   const files = (['out', 'err'] as const).map((end) => createWriteStream(`${name}.${end}`));
   child.stdout!.pipe(files[0]!);
   child.stderr!.pipe(files[1]!);
+  const noted = logOf(`${args.slice(1, 3).join(' ')} (process ${child.pid})`);
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => noted(String(chunk)));
   // The last output is written after the child has ended.
   const written = Promise.all(files.map((file) => finished(file)));
   const exited = once(child, 'close').then(async ([code]) => {

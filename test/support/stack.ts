@@ -31,6 +31,7 @@ import {
 import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
 import { historiesOf } from './histories.js';
+import { logOf } from './last-logs.js';
 import { sharedS3 } from './shared-s3.js';
 
 export interface StackOptions {
@@ -91,8 +92,16 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-// Many tests cause failures on purpose, and the SDK's warnings about them would hide the results.
-Runtime.install({ logger: new DefaultLogger('ERROR') });
+// Many tests cause failures on purpose, and the SDK's warnings about them would hide the results: only a failure shows them.
+const errors = new DefaultLogger('ERROR');
+const noted = logOf('workers in the process of the test');
+Runtime.install({
+  logger: new DefaultLogger('INFO', (entry) => {
+    const { level, message, meta } = entry;
+    noted(`${level} ${message} ${JSON.stringify(meta ?? {})}`.slice(0, 500));
+    if (level === 'ERROR') errors.log(level, message, meta);
+  }),
+});
 
 const RESOURCES =
   '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ALERT_EVENTS, type AlertFormat, exampleAlert, renderAlert } from '../../../src/core/alerts/index.js';
 import type { AlertGroup, AlertMessage } from '../../../src/core/contract/index.js';
 import { answerOf, shownText, type Vendor } from '../../support/alert-targets.js';
+import { rounds } from '../../support/seeds.js';
 
 const AT = Date.parse('2026-11-21T02:04:00Z');
 const KEY = 'R0123456789abcdefghijklmnopqrstu';
@@ -63,7 +64,7 @@ describe('A message', () => {
         const answer = answerOf(vendor, bodyFor(format, one));
         expect(answer.status, answer.body).toBeLessThan(300);
       }),
-      { numRuns: 400 },
+      { numRuns: rounds(400) },
     );
   });
 

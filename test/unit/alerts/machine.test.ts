@@ -13,6 +13,7 @@ import {
 } from '../../../src/core/alerts/message-rules.js';
 import type { AlertReport, AlertsState, Observation, Together } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
+import { rounds } from '../../support/seeds.js';
 
 const START = Date.parse('2026-11-01T02:00:00Z');
 const FAILED: readonly ProblemKind[] = ['failure', 'check', 'deletes-held'];
@@ -504,7 +505,7 @@ describe('Whatever happens, alerts', () => {
         if (failing.size === 0)
           for (const { problems } of Object.values(world.state.connections)) expect(problems).toEqual([]);
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(1000) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { BodyError, readBody, readErrorText } from '../../../src/api/body.js';
 import { ChunkList } from '../../../src/api/exchange.js';
 import { fromByteString } from '../../../src/core/brands.js';
+import { rounds } from '../../support/seeds.js';
 import { rejection } from './support.js';
 
 const MB = 1024 * 1024;
@@ -49,7 +50,7 @@ describe('decoding', () => {
             expect(fromByteString(body.text)).toBe(` ${text}`);
           },
         ),
-        { numRuns: 30 },
+        { numRuns: rounds(30) },
       );
     },
   );

@@ -7,8 +7,8 @@ import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import { HashList, type HashRun, mergeHashes } from '../../../src/lake/checks/hash-merge.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { seededRandom } from '../../support/random.js';
+import { SEED } from '../../support/seeds.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
 const folder = mkdtempSync(join(tmpdir(), 'worktrack-hashes-'));
 const store = openStore({ url: pathToFileURL(folder).href });
 afterAll(() => rmSync(folder, { recursive: true }));

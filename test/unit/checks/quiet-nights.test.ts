@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { seededRandom } from '../../support/random.js';
+import { SEED } from '../../support/seeds.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
 const NIGHTS = Number(process.env.WORKTRACK_NIGHTS ?? 8);
 const DAY = 86_400_000;
 /** A Friday. */

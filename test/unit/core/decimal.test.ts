@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compareWith, decimalLimit, isDecimal } from '../../../src/core/decimal.js';
 import { seededRandom } from '../../support/random.js';
-
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
+import { SEED } from '../../support/seeds.js';
 
 /** The literal times 10^60, computed with whole numbers. */
 function scaled(literal: string): bigint {

@@ -40,6 +40,7 @@ describe('the documentation', () => {
       'WORKTRACK_ROUNDS',
       'WORKTRACK_OPERATIONS',
       'WORKTRACK_ENGINES',
+      'WORKTRACK_LONG',
     ]);
     expect([...named].filter((name) => !read.has(name) && !tests.has(name))).toEqual([]);
     const inside = /^WORKTRACK_(SERVER_|TEST_SERVER|DEMO_API_KEY|API_KEY$)/;

@@ -28,6 +28,7 @@ import {
   unreadableViews,
 } from '../../../src/sql/ddl/statements.js';
 import { typeBits } from '../../support/column-types.js';
+import { rounds } from '../../support/seeds.js';
 import { type PublishOptions, publishRun } from './published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
@@ -314,7 +315,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
           expect(data(await read(input, ''))).toEqual([names.map((_, at) => `v${at}`)]);
         },
       ),
-      { numRuns: 6 },
+      { numRuns: rounds(6) },
     );
   });
 

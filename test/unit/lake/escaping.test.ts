@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fromByteString } from '../../../src/core/brands.js';
 import { cellDecoder, cellEncoder, type Escaping } from '../../../src/lake/rows/escaping.js';
 import { restored } from '../../support/oracle.js';
+import { rounds } from '../../support/seeds.js';
 import { anyText, bytes } from './data-plane.js';
 
 const anyValue = fc.oneof(
@@ -36,7 +37,7 @@ describe('Escapes of cells', () => {
         if (escaping.lineBreaks === 'escape') expect(cell).not.toMatch(/[\n\r]/);
         if (escaping.escapeFormulas) expect(fromByteString(cell)).not.toMatch(/^[=+\-@\t\r＝＋－＠]/);
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(1000) },
     );
   });
 

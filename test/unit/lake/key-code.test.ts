@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SortKey } from '../../../src/lake/rows/row.js';
 import { commonPrefix, keyCode } from '../../../src/run/merge/merge-source.js';
+import { rounds } from '../../support/seeds.js';
 
 describe('The code of a key', () => {
   // Few characters, so that many keys share a beginning or differ in their length only.
@@ -18,7 +19,7 @@ describe('The code of a key', () => {
         if (codeA > codeB) expect(a > b).toBe(true);
         if (a !== b) expect(keyCode(a, same)).not.toBe(keyCode(b, same));
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds(2000) },
     );
   });
 

@@ -9,6 +9,7 @@ import {
   sortKey,
   toTombstone,
 } from '../../../src/lake/rows/row.js';
+import { rounds } from '../../support/seeds.js';
 import {
   anyText,
   bytes,
@@ -92,7 +93,7 @@ describe('A sort key', () => {
       fc.property(values, values, (a, b) => {
         expect(sortKey(a) === sortKey(b)).toBe(a[0] === b[0] && a[1] === b[1]);
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds(3000) },
     );
   });
 
@@ -102,7 +103,7 @@ describe('A sort key', () => {
         const expected = a[0] === b[0] ? a[1]! < b[1]! : a[0]! < b[0]!;
         expect(sortKey(a) < sortKey(b)).toBe(expected);
       }),
-      { numRuns: 3000 },
+      { numRuns: rounds(3000) },
     );
   });
 

@@ -14,6 +14,7 @@ import { RowSplitter } from '../../../src/lake/rows/csv.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
+import { rounds } from '../../support/seeds.js';
 import { type PublishedRun, publishRun } from './published.js';
 
 const RUN = '20261121T020000Z-1a2b3c4d' as RunId;
@@ -188,7 +189,7 @@ describe('Verifying a snapshot', () => {
         expect(found.filter((problem) => problem.includes('SHA-256'))).toHaveLength(1);
         expect(found.every((problem) => problem.startsWith(part(0)))).toBe(true);
       }),
-      { numRuns: 20 },
+      { numRuns: rounds(20) },
     );
   });
 
@@ -201,7 +202,7 @@ describe('Verifying a snapshot', () => {
         expect(found).toContain(`${part(0)} is not a complete gzip file`);
         expect(found).toContain(`${part(0)} has ${length} bytes instead of ${good.length}`);
       }),
-      { numRuns: 20 },
+      { numRuns: rounds(20) },
     );
   });
 

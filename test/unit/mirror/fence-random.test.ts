@@ -6,11 +6,10 @@ import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { type Random, seededRandom } from '../../support/random.js';
+import { seeds } from '../../support/seeds.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { newWriter } from '../../support/writer.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 3);
 const DAY = 86_400_000;
 const POINTER = pointerKey('tasks');
 
@@ -38,7 +37,7 @@ describe('the fence of two mirrors', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
+  it.each(seeds(3))(
     'lets a mirror continue exactly from its own runs, and no row is lost, seed %i',
     async (seed) => {
       mirror = await InProcessMirror.start({

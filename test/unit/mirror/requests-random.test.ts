@@ -8,10 +8,9 @@ import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { type Random, seededRandom } from '../../support/random.js';
+import { seeds } from '../../support/seeds.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 2);
 const STEPS = 20;
 const HOUR = 3_600_000;
 const REQUESTS = ['run', 'run', 'reconcile', 'rollback', 'purge', 'jump', 'restore', 'abandon'] as const;
@@ -31,7 +30,7 @@ describe('Random requests with jumps of the clock and restored versions of lates
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
+  it.each(seeds(2))(
     'lose no row, keep no purged record, and leave no manifest without its parts, seed %i',
     async (seed) => {
       const random = seededRandom(seed);

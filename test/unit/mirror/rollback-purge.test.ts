@@ -4,11 +4,10 @@ import { readChain } from '../../../src/lake/published/chain.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { type Random, seededRandom } from '../../support/random.js';
+import { seeds } from '../../support/seeds.js';
 import { type ReadTree, readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { readTableRows } from '../../support/table-rows.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 3);
 const DAY = 86_400_000;
 
 type Row = ReadTree['rows'][number];
@@ -30,7 +29,7 @@ describe('rollbacks and purges', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
+  it.each(seeds(2))(
     'keep snapshot, change logs and table equal, and bring back no purged record, seed %i',
     async (seed) => {
       const random = seededRandom(seed);

@@ -5,10 +5,9 @@ import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { type Random, seededRandom } from '../../support/random.js';
+import { seeds } from '../../support/seeds.js';
 import { type ReadTree, readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 6);
 const DAY = 86_400_000;
 const POLICIES = ['mark', 'drop', 'keep'] as const;
 
@@ -36,38 +35,35 @@ describe('a rollback to a random run', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
-    'equals the target, and two nights later the service, seed %i',
-    async (seed) => {
-      const random = seededRandom(seed);
-      const policy = random.pick(POLICIES);
-      const reconcileEvery = random.pick(['never', '7d', '1d']);
-      const partSize = random.pick(['2KiB', '8KiB', '64MiB']);
-      mirror = await InProcessMirror.start({
-        simulator: { seed, awkward: random.pick([true, false]), counts: { tasks: 1 + random.below(120) } },
-        resource: 'tasks',
-        yaml: random.pick(['tasks', '{ name: tasks, updatedAt: updatedAt }']),
-        connection:
-          `    deletes: ${policy}\n    sync: { reconcileEvery: ${reconcileEvery}, overlap: 1m }\n` +
-          `    csv: { partSize: ${partSize}, compression: ${random.pick(['gzip', 'none'])} }\n`,
+  it.each(seeds(3))('equals the target, and two nights later the service, seed %i', async (seed) => {
+    const random = seededRandom(seed);
+    const policy = random.pick(POLICIES);
+    const reconcileEvery = random.pick(['never', '7d', '1d']);
+    const partSize = random.pick(['2KiB', '8KiB', '64MiB']);
+    mirror = await InProcessMirror.start({
+      simulator: { seed, awkward: random.pick([true, false]), counts: { tasks: 1 + random.below(120) } },
+      resource: 'tasks',
+      yaml: random.pick(['tasks', '{ name: tasks, updatedAt: updatedAt }']),
+      connection:
+        `    deletes: ${policy}\n    sync: { reconcileEvery: ${reconcileEvery}, overlap: 1m }\n` +
+        `    csv: { partSize: ${partSize}, compression: ${random.pick(['gzip', 'none'])} }\n`,
+    });
+    const world: World = { mirror, random, policy, reconcileEvery, seen: new Map(), log: [] };
+    try {
+      await night(world);
+      for (let step = 0; step < 9; step++) await night(world);
+      const to = random.pick([...world.seen.keys()]);
+      await rollBack(world, to);
+      if (random.below(3) === 0) await rollBack(world, random.pick([...world.seen.keys()]));
+      change(world, random.below(4));
+      await twoNights(world);
+      await night(world);
+    } catch (error) {
+      throw new Error(`${world.log.join('\n')}\n${error instanceof Error ? error.message : error}`, {
+        cause: error,
       });
-      const world: World = { mirror, random, policy, reconcileEvery, seen: new Map(), log: [] };
-      try {
-        await night(world);
-        for (let step = 0; step < 9; step++) await night(world);
-        const to = random.pick([...world.seen.keys()]);
-        await rollBack(world, to);
-        if (random.below(3) === 0) await rollBack(world, random.pick([...world.seen.keys()]));
-        change(world, random.below(4));
-        await twoNights(world);
-        await night(world);
-      } catch (error) {
-        throw new Error(`${world.log.join('\n')}\n${error instanceof Error ? error.message : error}`, {
-          cause: error,
-        });
-      }
-    },
-  );
+    }
+  });
 });
 
 function change({ mirror, random, log }: World, times: number): void {

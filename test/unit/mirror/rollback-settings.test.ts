@@ -6,10 +6,9 @@ import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { expectedCells, isSameCell } from '../../support/oracle.js';
 import { type Random, seededRandom } from '../../support/random.js';
+import { seeds } from '../../support/seeds.js';
 import { type ReadTree, readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Math.floor(Math.random() * 1e9));
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 4);
 const DAY = 86_400_000;
 const META = ['_run_id', '_synced_at', '_deleted_at'];
 /** Fields with line breaks or formulas, which are escaped in several ways. */
@@ -74,7 +73,7 @@ describe('a rollback between changes of settings', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
+  it.each(seeds(3))(
     'shows the target as the settings of today say, and then the service, seed %i',
     async (seed) => {
       const random = seededRandom(seed);

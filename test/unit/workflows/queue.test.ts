@@ -10,6 +10,7 @@ import {
   remember,
 } from '../../../workflows/mirror/request-queue.js';
 import { runRequest } from '../../support/run-request.js';
+import { rounds } from '../../support/seeds.js';
 
 const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest =>
   runRequest({ requestId, nominalStart: 0, ...more });
@@ -168,7 +169,7 @@ describe('The queue of a mirror', () => {
           }
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(1000) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { rounds } from '../../support/seeds.js';
 import { fieldsOf, rowsOf } from './support.js';
 
 const AWKWARD =
@@ -32,7 +33,7 @@ describe('a JSON input', () => {
         expect(array.map(fieldsOf)).toEqual(expected);
         expect(ndjson.map(fieldsOf)).toEqual(expected);
       }),
-      { numRuns: 60 },
+      { numRuns: rounds(60) },
     );
   });
 

@@ -6,6 +6,7 @@ import { readListPage } from '../../../../src/api/json/page.js';
 import { ReportedError } from '../../../../src/api/service-message.js';
 import { toByteString } from '../../../../src/core/brands.js';
 import { JsonType } from '../../../../src/core/value-facts.js';
+import { rounds } from '../../../support/seeds.js';
 import {
   AllColumns,
   anyGaps,
@@ -61,7 +62,7 @@ describe('A list page', () => {
         expect(read.records).toHaveLength(parsed.data.length);
         for (const [at, record] of parsed.data.entries()) assertSame(read.records[at]!, record);
       }),
-      { numRuns: 400 },
+      { numRuns: rounds(400) },
     );
   });
 
@@ -74,7 +75,7 @@ describe('A list page', () => {
         else if (first!.startsWith('"')) expect(cell).toBe((JSON.parse(first!) as string).toWellFormed());
         else expect(cell).toBe(tokens.join(''));
       }),
-      { numRuns: 400 },
+      { numRuns: rounds(400) },
     );
   });
 
@@ -94,7 +95,7 @@ describe('A list page', () => {
         const accepted = [...bytes.keys()].filter((cut) => !isInvalid(bytes.toString('utf8', 0, cut)));
         expect(accepted, text).toEqual([]);
       }),
-      { numRuns: 20 },
+      { numRuns: rounds(20) },
     );
   });
 
@@ -143,7 +144,7 @@ describe('A list page', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: rounds(2000) },
     );
   });
 
@@ -547,7 +548,7 @@ describe('Flattening', () => {
           else deepStrictEqual(JSON.parse(cells.get(name)!), value);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(200) },
     );
   });
 });

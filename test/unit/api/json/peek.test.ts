@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { peekNextCursor } from '../../../../src/api/json/page.js';
 import { toByteString } from '../../../../src/core/brands.js';
+import { rounds } from '../../../support/seeds.js';
 import { anyGaps, anyRecord, readText, recordsPage, spaced } from './support.js';
 
 const peek = (text: string) => peekNextCursor(toByteString(text));
@@ -49,7 +50,7 @@ describe('the cursor at the end of a body', () => {
         if (guess !== null) found++;
         expect([null, readText(text).nextCursor]).toContain(guess);
       }),
-      { numRuns: 300 },
+      { numRuns: rounds(300) },
     );
     expect(found).toBeGreaterThan(100);
   });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toByteString } from '../../../../src/core/brands.js';
 import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
+import { rounds } from '../../../support/seeds.js';
 import { profileOf } from '../data-plane.js';
 
 interface Row {
@@ -43,7 +44,7 @@ describe('A buffer of rows', () => {
         expect(buffer.bytes(middle, all.length).toString('latin1')).toBe(text.slice(middle).join(''));
         expect(buffer.size).toBe(text.join('').length);
       }),
-      { numRuns: 50 },
+      { numRuns: rounds(50) },
     );
   });
 

@@ -20,6 +20,7 @@ import { MergeCounts } from '../../../../src/run/merge/merge-result.js';
 import { mergeRows } from '../../../../src/run/merge/merge-rows.js';
 import { MergeSource } from '../../../../src/run/merge/merge-source.js';
 import { findAbsent } from '../../../../src/run/settle/absent-rows.js';
+import { rounds } from '../../../support/seeds.js';
 import {
   byKey,
   bytes,
@@ -286,7 +287,7 @@ describe('A merge', () => {
         const { snapshot, changes, counts } = await merge(given);
         expect({ snapshot, changes, counts }).toEqual(model(given));
       }),
-      { numRuns: 40 },
+      { numRuns: rounds(40) },
     );
   });
 
@@ -303,7 +304,7 @@ describe('A merge', () => {
           expect(left.counts[name] + right.counts[name], name).toBe(whole.counts[name]);
         }
       }),
-      { numRuns: 15 },
+      { numRuns: rounds(15) },
     );
   });
 

@@ -8,6 +8,7 @@ import type { SortKey } from '../../../../src/lake/rows/row.js';
 import type { KeyRange } from '../../../../src/run/merge/key-ranges.js';
 import { byKey, inRange } from '../../../../src/run/merge/key-ranges.js';
 import { type MergeTask, type PlanInput, planTasks } from '../../../../src/run/merge/merge-plan.js';
+import { rounds } from '../../../support/seeds.js';
 
 const ROW_BYTES = 100;
 
@@ -138,7 +139,7 @@ describe('A merge plan', () => {
           for (const key of keys.map(keyOf)) expect(inRange(key, rangeOf(owners[0]!))).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: rounds(400) },
     );
   });
 
@@ -159,7 +160,7 @@ describe('A merge plan', () => {
           end = to;
         }
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(200) },
     );
   });
 
@@ -176,7 +177,7 @@ describe('A merge plan', () => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(200) },
     );
   });
 
@@ -193,7 +194,7 @@ describe('A merge plan', () => {
         });
         expect(tasks.flatMap((task) => (task.kind === 'carry' ? [task.part.first] : []))).toEqual(carried);
       }),
-      { numRuns: 300 },
+      { numRuns: rounds(300) },
     );
   });
 
@@ -203,7 +204,7 @@ describe('A merge plan', () => {
         const { tasks } = (await planOf({ ...given, rewrite: 'all' })).plan;
         expect(tasks.filter(({ kind }) => kind === 'carry')).toEqual([]);
       }),
-      { numRuns: 50 },
+      { numRuns: rounds(50) },
     );
   });
 
@@ -216,7 +217,7 @@ describe('A merge plan', () => {
         for (const kind of kinds) expect(kind.size).toBe(1);
         expect(kinds.filter((kind) => kind.has('merge')).length).toBeLessThanOrEqual(64);
       }),
-      { numRuns: 200 },
+      { numRuns: rounds(200) },
     );
   });
 
@@ -290,7 +291,7 @@ describe('A merge plan', () => {
           expect(sizes.reduce((sum, { rows }) => sum + rows, 0)).toBe(400);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: rounds(60) },
     );
   });
 

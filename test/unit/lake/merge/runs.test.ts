@@ -26,6 +26,7 @@ import { type MergePlan, planTasks } from '../../../../src/run/merge/merge-plan.
 import { addUp, MergeCounts, type TaskResult } from '../../../../src/run/merge/merge-result.js';
 import { mergeSlice } from '../../../../src/run/read/compact-chunks.js';
 import { firstStage } from '../../../../src/run/read/read-stage.js';
+import { rounds } from '../../../support/seeds.js';
 import {
   byKey,
   bytes,
@@ -349,7 +350,7 @@ describe('A sequence of nightly runs', () => {
           expect(mirror.before!.rows).toBe(found.length);
         }
       }),
-      { numRuns: 10 },
+      { numRuns: rounds(10) },
     );
   }, 30_000);
 
@@ -439,7 +440,7 @@ describe('A staged chunk', () => {
           columns: 3,
         });
       }),
-      { numRuns: 30 },
+      { numRuns: rounds(30) },
     );
   });
 

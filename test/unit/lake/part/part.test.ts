@@ -21,6 +21,7 @@ import { type Cell, writeRows } from '../../../../src/lake/rows/csv.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
 import { crc32, crc32ToHex } from '../../../../src/lake/store/crc32.js';
 import type { ObjectStore } from '../../../../src/lake/store/index.js';
+import { rounds } from '../../../support/seeds.js';
 import { anyCell, bytes, readIndex, temporaryLake } from '../data-plane.js';
 
 const lake = temporaryLake();
@@ -91,7 +92,7 @@ describe('A part', () => {
           expect(file.readUInt32LE(file.length - 4)).toBe(expected.length);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: rounds(40) },
     );
   });
 
@@ -151,7 +152,7 @@ describe('A part', () => {
           expect(await readIndex(lake.store, copy.key)).toEqual({ columns: 1, blocks });
         },
       ),
-      { numRuns: 25 },
+      { numRuns: rounds(25) },
     );
   });
 
@@ -263,7 +264,7 @@ describe('Reading blocks', () => {
             for (const at of wanted) expect(await reader.rows(at)).toBe(texts[at]);
           },
         ),
-        { numRuns: 40 },
+        { numRuns: rounds(40) },
       );
     }
   });
@@ -474,7 +475,7 @@ describe('Another reader', () => {
           expect(rows).toEqual(table);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: rounds(30) },
     );
     connection.closeSync();
   });

@@ -10,14 +10,16 @@ import {
 import { attemptToken } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure } from '../../src/run/failures.js';
+import { readBatch } from '../../src/write-back/batch-file.js';
 import { planKeys } from '../../src/write-back/batch-layout.js';
 import { addClaim, type Claim, ClaimRecords } from '../../src/write-back/ledger/claim.js';
 import { type FoundRow, lookUpRows } from '../../src/write-back/ledger/look-up.js';
 import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
+import { readTargetSystem } from '../../src/write-back/system.js';
 import { chunksOfRows, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
-import { readPlan } from './stored-batch.js';
+import { checkSystem, readPlan } from './stored-batch.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */
 const MAX_CLAIMS = 20;
@@ -29,12 +31,25 @@ const MAX_CLAIMS = 20;
  */
 export async function claimRows(
   deps: ActivityDeps,
-  { connection, resource, batchId, plan: planKey, keyColumn, written, unknown }: ClaimRowsInput,
+  {
+    connection,
+    resource,
+    batchId,
+    plan: planKey,
+    keyColumn,
+    written,
+    unknown,
+    system: asked,
+  }: ClaimRowsInput,
 ): Promise<ObjectKey> {
-  const { store } = deps.connection(connection);
+  const { store, settings } = deps.connection(connection);
   const { cancellationSignal: signal, info } = Context.current();
   const { workflowExecution, activityId, namespace } = info;
   const plan = await readPlan(store, planKey);
+  checkSystem(plan, { resource, deps, settings });
+  const { baseUrl } = plan.file;
+  const batch = await readBatch(store, batchId);
+  const system = (await readTargetSystem(store, settings, asked)).alsoAt(batch?.file.sameAs ?? []);
   const key = planKeys(planKey).hashes(plan.file.writer);
   const hashes = RowHashes.decode(key, await store.read(key), keyColumn !== null, plan.file.rows);
   const policy = policyOf(written, keyColumn !== null);
@@ -52,7 +67,7 @@ export async function claimRows(
       return null;
     };
     const { listing, tally } = await lookUpRows(store, hashes, {
-      ...{ resource, batchId, stateOf, signal },
+      ...{ resource, batchId, system, stateOf, signal },
       ownClaims: await readOwnClaims(store, batchId),
     });
     // An earlier attempt has made the claim, and its result was lost.
@@ -70,7 +85,7 @@ export async function claimRows(
       if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
     }
     const findings = found.result(hashes.isKeyed, hashes.rows);
-    const problem = problemOf(findings, policy, (at) => new Date(at).toISOString());
+    const problem = problemOf(findings, { policy, baseUrl }, (at) => new Date(at).toISOString());
     if (problem !== null) {
       throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
     }
@@ -80,7 +95,7 @@ export async function claimRows(
     if (claim === null) return turn;
     signal.throwIfAborted();
     const { isKeyed } = hashes;
-    const who = { token, batchId, workflowId, namespace, plan: planKey, turn, isKeyed };
+    const who = { token, batchId, workflowId, namespace, plan: planKey, turn, isKeyed, baseUrl };
     if ((await addClaim(store, resource, listing, who, records)) !== null) return turn;
   }
   throw finalFailure(

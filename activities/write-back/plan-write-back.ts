@@ -26,6 +26,7 @@ import {
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
 import { writtenBatch } from '../../src/write-back/results.js';
+import { readTargetSystem } from '../../src/write-back/system.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';
 import {
   type NamedBatch,
@@ -47,15 +48,18 @@ export async function planWriteBack(
   const plans = await readStoredPlans(store, input.batchId);
   const last = plans.at(-1);
   const begun = await readBatch(store, input.batchId);
-  const { baseUrl } = settings;
+  const target = await readTargetSystem(store, settings, input.system);
   if (begun !== null)
-    checkBatch(input.batchId, begun.file, { ...input, baseUrl, kind: batchKind(input.format) });
-  const named = { ...input, baseUrl, connection: begun?.file.connection ?? input.connection };
-  const plan = last?.file.input === input.input ? last : await makePlan(store, named, plans);
+    checkBatch(input.batchId, begun.file, { ...input, kind: batchKind(input.format) }, target);
+  const system = target.alsoAt(begun?.file.sameAs ?? []);
+  const named = { ...input, system, connection: begun?.file.connection ?? input.connection };
+  const isCurrent = last?.file.input === input.input && last.file.baseUrl === settings.baseUrl;
+  const plan = isCurrent ? last : await makePlan(store, named, plans);
+  const asked = { policy: input.written, system };
   return {
     plan: plan.key,
     rows: plan.file.rows,
-    results: (await writtenBatch(store, input.batchId, input.input, input.written))?.written ?? null,
+    results: (await writtenBatch(store, input.batchId, input.input, asked))?.written ?? null,
     mirrored: settings.resources.some(({ name }) => name === input.resource),
     alerts: settings.notify.length > 0,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
@@ -73,7 +77,10 @@ async function makePlan(
   const columns = await eachRow(store, input, signal, (row) => void planner.survey(row));
   await writeBatchFile(store, input, typesOf(columns));
 
-  const known = before.length === 0 ? null : await EarlierRows.read(store, before, signal);
+  const { system } = input;
+  // What was sent to another system says nothing about this one.
+  const here = before.filter(({ file }) => system.placeOf(file.baseUrl) === 'here');
+  const known = here.length === 0 ? null : await EarlierRows.read(store, here, signal);
   const sequence = (before.at(-1)?.file.sequence ?? 0) + 1;
   const rowsAChunk = chunkRows(planner.rows);
   const key = planKey(input.batchId, planName(sequence, input.input, rowsAChunk));
@@ -98,7 +105,16 @@ async function makePlan(
     await store.write(planKeys(key).hashes(writer.name), hashes.encode());
   }
   const { rows } = planner;
-  const file: PlanFile = { sequence, input: input.input, rows, chunks, pending, writer: writer.name };
+  const { baseUrl } = system;
+  const file: PlanFile = {
+    sequence,
+    baseUrl,
+    input: input.input,
+    rows,
+    chunks,
+    pending,
+    writer: writer.name,
+  };
   signal.throwIfAborted();
   return writePlan(store, key, file);
 }
@@ -112,7 +128,7 @@ function plannedState({ verdict, receipt }: ChunkRow): OwnState {
 /** Reads the input and visits each row. Returns the columns of a CSV input. */
 async function eachRow(
   store: ObjectStore,
-  { batchId, resource, format, input, reading, keyColumn }: PlanWriteBackInput,
+  { batchId, resource, format, input, reading, keyColumn }: NamedBatch,
   signal: AbortSignal,
   visit: (row: InputRow) => Promise<void> | undefined,
 ): Promise<readonly InputColumn[]> {

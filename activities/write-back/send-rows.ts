@@ -7,7 +7,7 @@ import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, toFailure } from '../../src/run/failures.js';
 import { finalIfLate } from '../../src/run/run-failures.js';
 import { SendAttempt } from './send-attempt.js';
-import { readLogIndex, readPlan, readTurn } from './stored-batch.js';
+import { checkSystem, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
 /** Attempts that a call has even if its time has ended: perhaps everything stood still. */
@@ -37,6 +37,7 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
         `gave up: ${input.resource}: workers that sent rows were lost again and again. See their logs for the cause, and run the same command again.`,
       );
     const plan = await readPlan(connection.store, input.plan);
+    checkSystem(plan, { resource: input.resource, deps, settings: connection.settings });
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);
     const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, SendRowsInput } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
 import { writeIfUnchanged } from '../../src/lake/published/swap.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure } from '../../src/run/failures.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
 import { batchKeys, parseLogKey, planKey, planKeys } from '../../src/write-back/batch-layout.js';
@@ -19,6 +22,7 @@ import {
   type RowState,
 } from '../../src/write-back/plan-file.js';
 import { decodeSealed, encodeSealed } from '../../src/write-back/sealed.js';
+import type { TargetSystem } from '../../src/write-back/system.js';
 
 /** A completely written plan of a batch. */
 export interface StoredPlan {
@@ -50,6 +54,28 @@ export async function readTurn(
   return new Turn(resource, decodeSealed<TurnFile>(turn, await store.read(turn)));
 }
 
+/**
+ * Checks that this worker sends rows where their plan says. A batch may have begun on another worker, or before a restart with
+ * another configuration.
+ *
+ * @throws a final failure `Configuration`
+ */
+export function checkSystem(
+  { file: { baseUrl } }: StoredPlan,
+  by: {
+    readonly resource: string;
+    readonly deps: Pick<ActivityDeps, 'origin'>;
+    readonly settings: Pick<ConnectionSettings, 'baseUrl'>;
+  },
+): void {
+  if (by.settings.baseUrl === baseUrl) return;
+  throw finalFailure(
+    'Configuration',
+    `${by.resource}: this batch sends its rows to ${baseUrl}, but ${by.deps.origin} has the baseUrl ${by.settings.baseUrl}. It sends ` +
+      'no further row. Give all workers of the connection the same configuration, then run the same command again.',
+  );
+}
+
 /** The plans of a batch, oldest first. @throws as `readPlan` */
 export async function readStoredPlans(store: ObjectStore, batchId: string): Promise<StoredPlan[]> {
   const plans: StoredPlan[] = [];
@@ -61,9 +87,9 @@ export async function readStoredPlans(store: ObjectStore, batchId: string): Prom
   return plans;
 }
 
-/** The input of a plan, with the URL of the service. Its connection has the name that the batch began with. */
-export interface NamedBatch extends PlanWriteBackInput {
-  readonly baseUrl: string;
+/** The input of a plan, and where its rows are sent. Its connection has the name that the batch began with. */
+export interface NamedBatch extends Omit<PlanWriteBackInput, 'system'> {
+  readonly system: TargetSystem;
 }
 
 const MAX_SWAPS = 5;
@@ -74,14 +100,17 @@ const MAX_SWAPS = 5;
  * @throws InputError when a different batch has this id
  */
 export async function writeBatchFile(store: ObjectStore, input: NamedBatch, types: CellTypes): Promise<void> {
-  const { connection, baseUrl, resource, batchId, keyColumn } = input;
-  const fixed = { connection, baseUrl, resource, keyColumn, kind: batchKind(input.format) };
+  const { connection, resource, batchId, keyColumn, system } = input;
+  const { baseUrl } = system;
+  const fixed = { connection, resource, keyColumn, kind: batchKind(input.format) };
   for (let swap = 1; swap <= MAX_SWAPS; swap++) {
     const found = await readBatch(store, batchId);
-    if (found !== null) checkBatch(batchId, found.file, fixed);
+    if (found !== null) checkBatch(batchId, found.file, fixed, system);
     const known = found?.file.types ?? {};
-    if (found !== null && Object.keys(types).every((name) => Object.hasOwn(known, name))) return;
-    const file: BatchFile = { layout: 1, ...fixed, types: { ...types, ...known } };
+    const sameAs = system.alsoAt(found?.file.sameAs ?? []).aliasesWith(found?.file.baseUrl ?? baseUrl);
+    const all = { ...types, ...known };
+    const file: BatchFile = { layout: 1, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
+    if (found !== null && isDeepStrictEqual(found.file, file)) return;
     const expected = found === null ? 'absent' : { etag: found.etag };
     const { outcome } = await store.swap(batchKeys(batchId).batch, encodeSealed(file), expected);
     if (outcome === 'written') return;

@@ -86,7 +86,8 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   if (refusals !== null) await store.write(refusals, encodeSealed(texts));
   const written = { results: key, counts, unsent, refusals, sameId };
   const complete = unsent === 0 && counts.unknown === 0;
-  const summary: Summary = { plan: input.plan, complete, found: skipped, written };
+  const { baseUrl } = plan.file;
+  const summary: Summary = { plan: input.plan, baseUrl, complete, found: skipped, written };
   const body = encodeSealed(summary);
   await store.write(batchKeys(input.batchId).summary, body);
   return written;

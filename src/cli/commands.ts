@@ -367,6 +367,11 @@ function declareWriteBack(program: WorktrackCommand): void {
     ])
     .option('--again', 'also send rows that an earlier batch has written')
     .option('--skip-written', 'leave such rows out (default with --key-column; otherwise an error)')
+    .option(
+      '--same-system',
+      'count rows that were sent to another base URL as written: it is the same system',
+    )
+    .option('--other-system', 'count rows that were sent to another base URL as new: it is another system')
     .option('--no-read-back', 'do not read the resource afterwards')
     .json()
     .examples('time-entries november.csv --dry-run', 'calendar-entries s3://company-lake/in/holidays.json')

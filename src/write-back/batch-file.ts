@@ -4,6 +4,7 @@ import { BATCHES_PREFIX, batchKeys } from './batch-layout.js';
 import { InputError } from './input-error.js';
 import type { BatchFile } from './plan-file.js';
 import { decodeSealed } from './sealed.js';
+import { SYSTEM_REMEDY, type TargetSystem } from './system.js';
 
 /** Reads `batch.json` and its ETag; `null` if the batch has not started. @throws DamagedError, StoreError */
 export async function readBatch(
@@ -17,21 +18,23 @@ export async function readBatch(
 
 /**
  * A batch keeps the name of the connection that it began with, because the idempotency keys of its rows depend on it. A
- * connection that was renamed since then, which the same service shows, continues it.
+ * connection that was renamed since then, which the same system shows, continues it.
  *
  * @throws InputError if the batch with this id was started with other settings
  */
 export function checkBatch(
   batchId: string,
   started: BatchFile,
-  requested: Pick<BatchFile, 'connection' | 'baseUrl' | 'resource' | 'kind' | 'keyColumn'>,
+  requested: Pick<BatchFile, 'connection' | 'resource' | 'kind' | 'keyColumn'>,
+  system: TargetSystem,
 ): void {
   const mismatch = (what: string, was: string, is: string): InputError =>
     new InputError(
       `batch ${shownBatchId(batchId)} was started with ${what} ${was}, but now has ${is}: rows would get other keys and be written twice`,
       { remedy: 'Use the original value, or set another --batch-id.' },
     );
-  if (started.connection !== requested.connection && started.baseUrl !== requested.baseUrl)
+  const isElsewhere = system.alsoAt(started.sameAs).placeOf(started.baseUrl) === 'open';
+  if (started.connection !== requested.connection && isElsewhere)
     throw mismatch('connection', started.connection, requested.connection);
   if (started.resource !== requested.resource)
     throw mismatch('resource', started.resource, requested.resource);
@@ -39,6 +42,11 @@ export function checkBatch(
     throw mismatch('input format', FORMAT_NAMES[started.kind], FORMAT_NAMES[requested.kind]);
   if (started.keyColumn !== requested.keyColumn)
     throw mismatch('key column', started.keyColumn ?? 'none', requested.keyColumn ?? 'none');
+  if (isElsewhere)
+    throw new InputError(
+      `batch ${shownBatchId(batchId)} has sent rows to ${started.baseUrl}, and baseUrl is now ${system.baseUrl}. Nothing was sent`,
+      { remedy: SYSTEM_REMEDY },
+    );
 }
 
 const FORMAT_NAMES: Readonly<Record<BatchFile['kind'], string>> = { csv: 'CSV', json: 'JSON' };

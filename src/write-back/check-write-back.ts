@@ -4,6 +4,7 @@ import { toByteString } from '../core/brands.js';
 import {
   type InputFormat,
   type InputReading,
+  type SystemPolicy,
   WRITABLE_RESOURCES,
   type WritableResource,
 } from '../core/contract/write-back.js';
@@ -29,6 +30,7 @@ import { inputRowKey } from './planner.js';
 import { checkForms, checkMasks, PublishedIds } from './published-checks.js';
 import { InputFacts } from './reading.js';
 import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
+import { readTargetSystem, type TargetSystem } from './system.js';
 
 export interface WriteBackSource extends ReadingOptions {
   readonly resource: string;
@@ -40,6 +42,8 @@ export interface WriteBackSource extends ReadingOptions {
   readonly keyColumn?: string | undefined;
   /** Default: the SHA-256 of resource and content. */
   readonly batchId?: string | undefined;
+  /** What an unknown address is that rows of the file were written to. Default: an error. */
+  readonly system?: SystemPolicy | undefined;
 }
 
 /** An input that was read completely and is valid. */
@@ -48,6 +52,8 @@ export interface CheckedInput {
   readonly batchId: string;
   readonly format: InputFormat;
   readonly keyColumn: string | null;
+  /** Where its rows are sent. */
+  readonly system: TargetSystem;
   readonly rows: number;
   /** The hashes of the rows, to look them up; `null` for upserts. */
   readonly fileRows: FileRows | null;
@@ -118,9 +124,10 @@ async function checkSource(
   const { reading, settings } = await resolveReading(source, request, resolve);
   const batchId = given ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);
-  const { name, baseUrl } = connection;
-  const identity = { connection: name, baseUrl, resource, kind: batchKind(format), keyColumn };
-  if (existing !== null) checkBatch(batchId, existing.file, identity);
+  const target = await readTargetSystem(store, connection, request.system);
+  const identity = { connection: connection.name, resource, kind: batchKind(format), keyColumn };
+  if (existing !== null) checkBatch(batchId, existing.file, identity, target);
+  const system = target.alsoAt(existing?.file.sameAs ?? []);
   const types = { ...known, fixed: existing?.file.types ?? {} };
   const facts = new InputFacts();
   /** Columns with too few published values to judge a cell. */
@@ -154,6 +161,7 @@ async function checkSource(
     batchId,
     format,
     keyColumn,
+    system,
     rows,
     reading,
     fileRows,

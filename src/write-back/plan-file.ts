@@ -9,7 +9,10 @@ export interface BatchFile {
   readonly layout: 1;
   /** The connection that the batch began with. The rows' idempotency keys contain it, even if it is renamed later. */
   readonly connection: string;
+  /** Where its last run has sent rows. */
   readonly baseUrl: string;
+  /** Other addresses that are known to be the same system. */
+  readonly sameAs: readonly string[];
   readonly resource: WritableResource;
   /**
    * Fingerprints of the API keys that belong to the batch's organization, the newest last. The first run writes that of its key
@@ -32,6 +35,8 @@ export function batchKind(format: InputFormat): BatchFile['kind'] {
 export interface PlanFile {
   /** From 1 within the batch. */
   readonly sequence: number;
+  /** The address that its rows are sent to. */
+  readonly baseUrl: string;
   readonly input: ObjectKey;
   readonly rows: number;
   /** Number of rows in each chunk. */

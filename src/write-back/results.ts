@@ -22,6 +22,7 @@ import {
   type Said,
 } from './plan-file.js';
 import { decodeSealed } from './sealed.js';
+import type { TargetSystem } from './system.js';
 
 /** Columns of `results.csv` (docs/reference/lake.md). */
 const RESULT_COLUMNS = ['row', 'key', 'idempotency_key', 'outcome', 'http_status', 'id', 'message'] as const;
@@ -219,6 +220,8 @@ export async function readRefusals(store: ObjectStore, key: ObjectKey): Promise<
 /** The content of `summary.json`. */
 export interface Summary {
   readonly plan: ObjectKey;
+  /** The address that its rows were sent to. */
+  readonly baseUrl: string;
   /** Whether all rows have an outcome, so that another run would change nothing. */
   readonly complete: boolean;
   /** Rows that were not sent because an earlier batch has written them. */
@@ -238,12 +241,13 @@ export async function writtenBatch(
   store: ObjectStore,
   batchId: string,
   input: ObjectKey,
-  policy: WrittenPolicy | undefined,
+  { policy, system }: { readonly policy: WrittenPolicy | undefined; readonly system: TargetSystem },
 ): Promise<WrittenBatch | null> {
   const key = batchKeys(batchId).summary;
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
-  const { complete, found: rowsFound, plan, written } = decodeSealed<Summary>(key, found.body);
+  const { complete, found: rowsFound, plan, written, baseUrl } = decodeSealed<Summary>(key, found.body);
+  if (system.placeOf(baseUrl) !== 'here') return null;
   // `again` also sends the rows that earlier batches have written.
   const isFinal = complete && (policy !== 'again' || rowsFound === 0);
   return isFinal && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;

@@ -40,7 +40,9 @@ export async function copyInput(
       throw error;
     }
   }
-  return { connection, resource, batchId, input: key, format, reading, keyColumn };
+  const { policy } = input.system;
+  const batch = { connection, resource, batchId, input: key, format, reading, keyColumn };
+  return policy === undefined ? batch : { ...batch, system: policy };
 }
 
 /**
@@ -73,7 +75,8 @@ export async function stageWriteBack(
   }
 }
 
-export interface WriteBackRows extends Pick<WriteBackSource, 'resource' | 'keyColumn' | 'batchId'> {
+export interface WriteBackRows
+  extends Pick<WriteBackSource, 'resource' | 'keyColumn' | 'batchId' | 'system'> {
   /** One object for each row, with the fields of the request. Undefined fields are left out; dates are written in ISO 8601. */
   readonly rows: AsyncIterable<object> | Iterable<object>;
 }

@@ -41,7 +41,7 @@ export function stage(stack: Stack, source: WriteBackSource): Promise<WriteBackI
 export async function writeBack(
   stack: Stack,
   source: WriteBackSource,
-  options: Pick<WriteBackInput, 'unknown' | 'written' | 'readBack'> = { readBack: false },
+  options: Pick<WriteBackInput, 'unknown' | 'written' | 'system' | 'readBack'> = { readBack: false },
 ): Promise<WriteBackResult> {
   const input = { ...(await stage(stack, source)), ...options };
   const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });

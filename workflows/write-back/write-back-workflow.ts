@@ -134,7 +134,7 @@ class WriteBackBatch {
    * finds the outcomes of this one.
    */
   async #writeRows({ plan }: WriteBackPlanned): Promise<WrittenResults> {
-    const { connection, unknown = 'report', keyColumn, written } = this.#input;
+    const { connection, unknown = 'report', keyColumn, written, system } = this.#input;
     const send = activity('worktrack.sendRows', connection, 'manual', {
       // The receipts of a cancelled batch are written after its last response has arrived.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -147,7 +147,7 @@ class WriteBackBatch {
       // To repeat an upsert does no harm.
       if (this.#ref.resource === 'time-entries') {
         const claim = activity('worktrack.claimRows', connection, 'manual');
-        this.#turn ??= await claim({ ...this.#ref, plan, keyColumn, unknown, written });
+        this.#turn ??= await claim({ ...this.#ref, plan, keyColumn, unknown, written, system });
       }
       const turn = this.#turn;
       for (let isSent = false; !isSent; ) {

@@ -41,6 +41,7 @@ import { batchDiagnostics, refusalLines, resultLine } from './batch-lines.js';
 import { firstNotWritten, receiptsCommand } from './receipts-command.js';
 import {
   askedPolicy,
+  askedSystem,
   choosePolicy,
   earlierLines,
   findEarlierRows,
@@ -50,7 +51,7 @@ import {
 
 interface WriteBackOptions
   extends GlobalOptions,
-    Omit<WriteBackSource, 'resource' | 'file' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
+    Omit<WriteBackSource, 'resource' | 'file' | 'system' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
   readonly dryRun?: boolean;
   readonly dateFormat?: readonly string[];
   readonly dropColumn?: readonly string[];
@@ -58,6 +59,8 @@ interface WriteBackOptions
   readonly unknown?: 'resend' | 'skip';
   readonly again?: boolean;
   readonly skipWritten?: boolean;
+  readonly sameSystem?: boolean;
+  readonly otherSystem?: boolean;
   readonly readBack?: boolean;
 }
 
@@ -69,6 +72,7 @@ export async function runWriteBack(
 ): Promise<ExitCode> {
   const connection = selectConnection(readSettings(options), options.connection);
   const asked = askedPolicy(options);
+  const system = askedSystem(options);
   return withInputFile(file, options.format, (path) =>
     withLake(connection, async ({ store, retry }) => {
       const published = pointerKey(writableResource(resource));
@@ -76,11 +80,13 @@ export async function runWriteBack(
       return orOutOfReach(async () => {
         const input = await checkWriteBack(connection, store, {
           ...options,
-          ...{ resource, file: path, dateFormats: options.dateFormat },
+          ...{ resource, file: path, system, dateFormats: options.dateFormat },
           ...{ dropColumns: options.dropColumn, textColumns: options.textColumn },
         });
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
-        const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), asked);
+        const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), {
+          ...{ policy: asked, system: input.system },
+        });
         if (before !== null && options.dryRun !== true)
           return finishWritten(input, before, connection, store, options);
         const earlier = await findEarlierRows(store, input);

@@ -1,4 +1,4 @@
-import type { WrittenPolicy } from '../../core/contract/write-back.js';
+import type { SystemPolicy, WrittenPolicy } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { CheckedInput } from '../../write-back/check-write-back.js';
 import { InputError } from '../../write-back/input-error.js';
@@ -21,6 +21,8 @@ interface EarlierRows {
   readonly findings: LedgerFindings;
   /** The verdicts about these rows. */
   readonly turn: Turn;
+  /** Where the rows are to be sent. */
+  readonly baseUrl: string;
 }
 
 /** The policy of the options; `undefined` without one. @throws UsageError */
@@ -35,16 +37,29 @@ export function askedPolicy(options: {
   return skipWritten === true ? 'skip' : undefined;
 }
 
+/** What the options say about addresses that are not known. @throws UsageError */
+export function askedSystem(options: {
+  readonly sameSystem?: boolean;
+  readonly otherSystem?: boolean;
+}): SystemPolicy | undefined {
+  const { sameSystem, otherSystem } = options;
+  if (sameSystem === true && otherSystem === true)
+    throw new UsageError('--same-system and --other-system exclude each other.');
+  if (sameSystem === true) return 'same';
+  return otherSystem === true ? 'other' : undefined;
+}
+
 /** Looks the rows of a file up. Rows of a batch that has not ended count as rows that may have been written. */
 export async function findEarlierRows(
   store: ObjectStore,
-  { fileRows, resource, batchId }: CheckedInput,
+  { fileRows, resource, batchId, system }: CheckedInput,
 ): Promise<EarlierRows | null> {
   if (fileRows === null) return null;
   const { hashes } = fileRows;
   const { tally } = await lookUpRows(store, hashes, {
     resource,
     batchId,
+    system,
     ownClaims: null,
     stateOf: async () => () => 'doubtful',
     signal: null,
@@ -56,7 +71,7 @@ export async function findEarlierRows(
     if (one.by !== null) verdicts.add(one, 'report');
   }
   const turn = new Turn(resource, verdicts.file(null, []));
-  return { findings: found.result(hashes.isKeyed, hashes.rows), turn };
+  return { findings: found.result(hashes.isKeyed, hashes.rows), turn, baseUrl: system.baseUrl };
 }
 
 /**
@@ -70,11 +85,11 @@ export async function choosePolicy(
   { json }: { readonly json?: boolean },
 ): Promise<WrittenPolicy | undefined> {
   if (earlier === null) return asked;
-  const { findings } = earlier;
-  const problem = problemOf(findings, policyOf(asked, findings.isKeyed), ago);
+  const { findings, baseUrl } = earlier;
+  const problem = problemOf(findings, { policy: policyOf(asked, findings.isKeyed), baseUrl }, ago);
   if (problem === null) return asked;
   const isAsked = json !== true && canPrompt();
-  if (!isAsked || findings.changed.count > 0)
+  if (!isAsked || findings.changed.count + findings.elsewhere.count > 0)
     throw new InputError(problem.problem, { remedy: problem.remedy });
   output.note(`${problem.problem}.`);
   const answer = await withPrompter('\nNothing was sent.', (prompter) =>
@@ -90,9 +105,9 @@ export async function choosePolicy(
 /** What happens to the rows that were found, for stderr. */
 export function earlierLines(earlier: EarlierRows | null, asked: WrittenPolicy | undefined): string[] {
   if (earlier === null) return [];
-  const { findings } = earlier;
+  const { findings, baseUrl } = earlier;
   const policy = policyOf(asked, findings.isKeyed);
-  const problem = problemOf(findings, policy, ago);
+  const problem = problemOf(findings, { policy, baseUrl }, ago);
   if (problem !== null) return [`${problem.problem}. ${problem.remedy.replace('was sent', 'is sent')}`];
   return (['written', 'doubtful'] as const).flatMap((kind) => {
     const text = foundText(findings, kind, ago);

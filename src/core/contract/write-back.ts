@@ -30,6 +30,12 @@ const WRITTEN_POLICIES = ['skip', 'again', 'stop'] as const;
 export type WrittenPolicy = (typeof WRITTEN_POLICIES)[number];
 
 /**
+ * What the user says about an address that rows were written to and that is not known to be the configured system: `same`:
+ * it is the same system, so these rows count as written; `other`: it is another one, so they are new.
+ */
+export type SystemPolicy = 'same' | 'other';
+
+/**
  * `written`: every row was written; `incomplete`: a row was rejected, unknown or not sent; the others are the same as for
  * runs.
  */
@@ -75,6 +81,8 @@ export interface WriteBackInput extends BatchRef {
   readonly unknown?: UnknownPolicy;
   /** What to do with rows that an earlier batch has written. Does not concern upserts. */
   readonly written?: WrittenPolicy;
+  /** Default: a batch with rows of an address that is not known stops. */
+  readonly system?: SystemPolicy;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
   readonly readBack?: boolean;
   /** State over a continue-as-new; clients leave it out. */
@@ -134,6 +142,7 @@ export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAft
 export interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
   readonly plan: ObjectKey;
   readonly written: WrittenPolicy | undefined;
+  readonly system?: SystemPolicy | undefined;
   readonly unknown: UnknownPolicy;
 }
 

@@ -89,6 +89,8 @@ export const pointerSchema = z.object({
   rows: count,
   connection: z.string(),
   baseUrl: z.string(),
+  /** Earlier addresses of the service, which `export --adopt` has followed; absent: none. */
+  formerBaseUrls: z.array(z.string()).optional(),
   layout: z.literal(LAYOUT_VERSION),
   writer,
   /** As in the manifest. */

@@ -73,6 +73,8 @@ export interface RunFile
   /** All clocks at one moment before the run's first request; absent in the file of an earlier build. */
   readonly clocks?: RunClocks;
   readonly before: BaseSnapshot | null;
+  /** Earlier addresses of the service, which `export --adopt` has followed; absent: none. */
+  readonly formerBaseUrls?: readonly string[];
   readonly warnings: readonly string[];
   readonly giveUpAfterMs: number;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */

@@ -146,7 +146,7 @@ export async function prepareRun(
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
     ...{ sync, http, retention, tables, onPublished, giveUpAfterMs: retries.giveUpAfterMs },
-    ...{ readSince, clocks },
+    ...{ readSince, clocks, ...formerAddresses(found, movedFrom) },
     warnings,
     reconcile,
     shapes: shapesOf(resource, before, rollback, readSince),
@@ -161,6 +161,16 @@ export async function prepareRun(
 
 function isOtherMark(before: DeletedRule, today: DeletedRule): boolean {
   return today !== null && JSON.stringify(before) !== JSON.stringify(today);
+}
+
+/** The addresses that the service had before. A batch that has written there continues here. */
+function formerAddresses(
+  found: FoundPointer | null,
+  movedFrom: string | null,
+): Pick<RunFile, 'formerBaseUrls'> {
+  const before = found?.pointer.formerBaseUrls ?? [];
+  const all = new Set([...before, ...(movedFrom === null ? [] : [movedFrom])]);
+  return all.size === 0 ? {} : { formerBaseUrls: [...all] };
 }
 
 /** The snapshot that the run is based on; `null`: nothing is published. */

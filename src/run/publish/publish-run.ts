@@ -127,6 +127,7 @@ async function publish(
       ...{ resource: resource.name, runId, snapshot: snapshot.key, changes: changes.key, publishedAt },
       checkpoint: common.checkpoint,
       ...{ rows: common.counts.rows, connection, baseUrl, writer: run.writer },
+      ...(run.formerBaseUrls === undefined ? {} : { formerBaseUrls: [...run.formerBaseUrls] }),
       rolledBack: common.rolledBack,
       manifests: { snapshot: snapshot.sha256, changes: changes.sha256 },
     },

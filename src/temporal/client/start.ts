@@ -251,7 +251,9 @@ export async function startWriteBack(
 ): Promise<StartedWriteBack> {
   const workflowId = writeBackWorkflowId(input);
   const { connection, resource, batchId } = input;
-  const request = JSON.stringify([input.input, input.unknown ?? 'report', input.written ?? null]);
+  const { written = null, system } = input;
+  const options = [input.unknown ?? 'report', written, ...(system === undefined ? [] : [system])];
+  const request = JSON.stringify([input.input, ...options]);
   const handle = await temporal.client.workflow.start(WRITE_BACK_WORKFLOW, {
     ...{ workflowId, taskQueue, args: [input] },
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,

@@ -33,6 +33,8 @@ interface ClaimInfo {
   readonly plan: ObjectKey;
   readonly turn: ObjectKey;
   readonly isKeyed: boolean;
+  /** Where its rows are sent. */
+  readonly baseUrl: string;
 }
 
 /** A record: the row's number from 0, with the highest bit set if the ledger counts the row as doubtful; its hashes. */
@@ -149,7 +151,7 @@ export async function closeClaim(
   at: number,
   stateOf: (row: number) => ClaimedState,
 ): Promise<void> {
-  const { number, batchId, isKeyed, records } = claim;
+  const { number, batchId, isKeyed, baseUrl, records } = claim;
   const size = recordBytes(isKeyed);
   const body = Buffer.allocUnsafe(records.rows * size);
   let end = 0;
@@ -162,7 +164,7 @@ export async function closeClaim(
       end += size;
     }
     const rows = (end - begin) / size;
-    return rows === 0 ? [] : [{ number, batchId, at, isKeyed, change, rows }];
+    return rows === 0 ? [] : [{ number, batchId, baseUrl, at, isKeyed, change, rows }];
   });
   const object = withCrc([encodeSections(sections), body.subarray(0, end)]);
   await writeIfUnchanged(store, rowsKey(resource, number, 1), object, 'absent');

@@ -2,6 +2,7 @@ import type { WritableResource } from '../../core/contract/write-back.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
 import { HashTable } from '../hash-table.js';
+import type { TargetSystem } from '../system.js';
 import { type Claim, type ClaimedState, countChange, readClaim } from './claim.js';
 import { type LedgerListing, listLedger } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
@@ -20,12 +21,16 @@ const WIDTH = 16;
 /** How often the look-up begins again because objects were replaced meanwhile. */
 const MAX_LOOK_UPS = 10;
 
+type TallyOptions = Pick<LookUpOptions, 'batchId' | 'ownClaims' | 'system'>;
+
 interface LookUpOptions {
   readonly resource: WritableResource;
   /** The batch of the rows: its own entries are counted apart. */
   readonly batchId: string;
   /** Numbers of the batch's own entries whose logs exist; `null`: all of them. */
   readonly ownClaims: ReadonlySet<number> | null;
+  /** Where the rows are to be sent. */
+  readonly system: TargetSystem;
   /**
    * The states of a claim whose batch has not closed it. Not called for claims that have no row of the file. `null`: begin
    * again, because the claim was closed.
@@ -48,7 +53,7 @@ export async function lookUpRows(
   for (let lookUp = 1; ; lookUp++) {
     options.signal?.throwIfAborted();
     const listing = await listLedger(store, options.resource);
-    const tally = new RowTally(rows, options.batchId, options.ownClaims);
+    const tally = new RowTally(rows, options);
     try {
       if (await countAll(store, listing, tally, options)) return { listing, tally };
     } catch (error) {
@@ -81,10 +86,10 @@ async function countAll(
 }
 
 async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOptions): Promise<boolean> {
-  const { records, number, batchId, isKeyed } = claim;
+  const { records, number, batchId, isKeyed, baseUrl } = claim;
   let state: ((row: number) => ClaimedState) | null = null;
   // Kept until the end of the look-up, so without the records.
-  const count = tally.counter({ number, batchId, isKeyed, at: null });
+  const count = tally.counter({ number, batchId, baseUrl, isKeyed, at: null });
   for (let index = 0; index < records.rows; index++) {
     const hashes = records.hashesAt(index);
     if (!tally.has(hashes, isKeyed)) continue;
@@ -99,9 +104,10 @@ async function countClaim(claim: Claim, tally: RowTally, { stateOf }: LookUpOpti
 
 /**
  * What the ledger says about a row that is to be sent. `own`: an earlier run of the same batch has written it. `doubtful`
- * without a batch: an earlier run of the same batch may have written it, and its logs are gone.
+ * without a batch: an earlier run of the same batch may have written it, and its logs are gone. `elsewhere`: it was written, or
+ * may have been, at an address that is not known to be this system.
  */
-type Finding = 'new' | 'written' | 'changed' | 'doubtful' | 'own';
+type Finding = 'new' | 'written' | 'changed' | 'doubtful' | 'own' | 'elsewhere';
 
 export interface FoundRow {
   /** From 0. */
@@ -122,8 +128,7 @@ export interface FoundRow {
 class RowTally {
   readonly #rows: RowHashes;
   readonly #isKeyed: boolean;
-  readonly #batchId: string;
-  readonly #ownClaims: ReadonlySet<number> | null;
+  readonly #options: TallyOptions;
   /** By identity: the first row with it, from 1. */
   readonly #first: HashTable;
   /** By first row, as all of the following: copies that other batches have written. */
@@ -137,24 +142,18 @@ class RowTally {
   readonly #ownDoubtful: Counts;
   /** As `#ownDoubtful`, for entries whose logs are gone. */
   readonly #ownForgotten: Counts;
+  /** Copies at addresses that are not known, and the newest batch that has sent one there. */
+  readonly #elsewhere: Counts;
+  #elsewhereBy: LedgerBatch | null = null;
   /** With keys: what batches without keys have written; `null` as long as there is none. */
   #plain: RowTally | null = null;
   readonly #batches: LedgerBatch[] = [];
 
-  /**
-   * @param ownClaims numbers of the batch's own entries whose logs exist; `null`: all of them
-   * @param isKeyed whether rows are found by their keys
-   */
-  constructor(
-    rows: RowHashes,
-    batchId: string,
-    ownClaims: ReadonlySet<number> | null,
-    isKeyed = rows.isKeyed,
-  ) {
+  /** @param isKeyed whether rows are found by their keys */
+  constructor(rows: RowHashes, options: TallyOptions, isKeyed = rows.isKeyed) {
     this.#rows = rows;
     this.#isKeyed = isKeyed;
-    this.#batchId = batchId;
-    this.#ownClaims = ownClaims;
+    this.#options = options;
     this.#first = HashTable.sized(1, rows.rows);
     this.#written = new Counts(rows.rows);
     this.#by = new Uint32Array(rows.rows);
@@ -163,6 +162,7 @@ class RowTally {
     this.#ownWritten = new Counts(rows.rows);
     this.#ownDoubtful = new Counts(rows.rows);
     this.#ownForgotten = new Counts(rows.rows);
+    this.#elsewhere = new Counts(rows.rows);
     for (let row = 0; row < rows.rows; row++) {
       if (rows.stateOf(row) === 'unsent') continue;
       const entry = this.#first.entry(rows.blockOf(row), this.#identityAt(row));
@@ -174,10 +174,14 @@ class RowTally {
   counter(batch: LedgerBatch & Pick<Section, 'isKeyed'>): CountRecord {
     const { batchId, number, isKeyed } = batch;
     if (this.#isKeyed && !isKeyed) return this.#byCells().counter(batch);
-    const isOwn = batchId === this.#batchId;
+    const place = this.#options.system.placeOf(batch.baseUrl);
+    if (place === 'elsewhere') return () => {};
+    if (place === 'open') return this.#counterElsewhere(batch);
+    const isOwn = batchId === this.#options.batchId;
     const index = isOwn ? 0 : this.#batches.push(batch);
     const written = isOwn ? this.#ownWritten : this.#written;
-    const isKnown = this.#ownClaims === null || this.#ownClaims.has(number);
+    const { ownClaims } = this.#options;
+    const isKnown = ownClaims === null || ownClaims.has(number);
     const ownDoubtful = isKnown ? this.#ownDoubtful : this.#ownForgotten;
     const doubtful = isOwn ? ownDoubtful : this.#doubtful;
     return (change, bytes, at) => {
@@ -193,6 +197,16 @@ class RowTally {
       if (change === 'cleared') return;
       const newest = this.#batches[this.#by[first]! - 1];
       if (newest === undefined || timeOf(newest) <= timeOf(batch)) this.#by[first] = index;
+    };
+  }
+
+  #counterElsewhere(batch: LedgerBatch & Pick<Section, 'isKeyed'>): CountRecord {
+    return (change, bytes, at) => {
+      const first = this.#find(bytes, at, batch.isKeyed);
+      // It is counted since it was in doubt.
+      if (first === -1 || change === 'confirmed') return;
+      this.#elsewhere.add(first, change === 'cleared' ? -1 : 1);
+      if (this.#elsewhereBy === null || timeOf(this.#elsewhereBy) <= timeOf(batch)) this.#elsewhereBy = batch;
     };
   }
 
@@ -233,13 +247,14 @@ class RowTally {
     const finding = this.#judge(row, first);
     if (finding === 'new' && this.#plain !== null)
       return this.#plain.#findingOf(row, this.#plain.#firstOf(row));
+    if (finding === 'elsewhere') return { finding, by: this.#elsewhereBy };
     const by = finding === 'new' || finding === 'own' ? null : (this.#batches[this.#by[first]! - 1] ?? null);
     return { finding, by };
   }
 
   /** Counts what batches without keys have written. */
   #byCells(): RowTally {
-    this.#plain ??= new RowTally(this.#rows, this.#batchId, this.#ownClaims, false);
+    this.#plain ??= new RowTally(this.#rows, this.#options, false);
     return this.#plain;
   }
 
@@ -247,7 +262,9 @@ class RowTally {
     if (this.#ownWritten.take(first)) return 'own';
     if (this.#isKeyed && this.#written.get(first) > 0) return this.#same[row] === 1 ? 'written' : 'changed';
     if (this.#written.take(first)) return 'written';
-    return this.#doubtful.take(first) || this.#ownForgotten.take(first) ? 'doubtful' : 'new';
+    if (this.#doubtful.take(first) || this.#ownForgotten.take(first)) return 'doubtful';
+    const isElsewhere = this.#isKeyed ? this.#elsewhere.get(first) > 0 : this.#elsewhere.take(first);
+    return isElsewhere ? 'elsewhere' : 'new';
   }
 
   /** The first row with the identity of a record; -1 without one. */

@@ -17,6 +17,8 @@ export interface LedgerBatch {
   readonly batchId: string;
   /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
   readonly at: number | null;
+  /** Where its rows were sent. */
+  readonly baseUrl: string;
 }
 
 /** For comparisons: a claim that is not closed is the newest. */

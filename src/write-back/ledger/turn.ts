@@ -5,6 +5,7 @@ import {
   type WritableResource,
   type WrittenPolicy,
 } from '../../core/contract/write-back.js';
+import { SYSTEM_REMEDY } from '../system.js';
 import { fenceKey } from './entries.js';
 import type { FoundRow } from './look-up.js';
 import { type LedgerBatch, timeOf } from './rows-object.js';
@@ -18,6 +19,8 @@ export interface LedgerFindings {
   readonly changed: Found;
   /** Rows that may have been written. */
   readonly doubtful: Found;
+  /** Rows that were written, or may have been, at an address that is not known to be this system. */
+  readonly elsewhere: Found;
 }
 
 interface Found {
@@ -32,7 +35,7 @@ interface Found {
 
 /** Counts findings. Rows that the batch itself has written, or may have written, do not count. */
 export class FindingCounter {
-  readonly #found = { written: nothing(), changed: nothing(), doubtful: nothing() };
+  readonly #found = { written: nothing(), changed: nothing(), doubtful: nothing(), elsewhere: nothing() };
 
   add({ row, finding, by }: FoundRow): void {
     if (finding === 'new' || finding === 'own' || by === null) return;
@@ -59,11 +62,17 @@ export function policyOf(policy: WrittenPolicy | undefined, isKeyed: boolean): W
 /** Why a batch must stop before a row is sent, and what to do; `null` if it may continue. Names counts, row numbers and batches, and no values. */
 export function problemOf(
   findings: LedgerFindings,
-  policy: WrittenPolicy,
+  { policy, baseUrl }: { readonly policy: WrittenPolicy; readonly baseUrl: string },
   when: (at: number) => string,
 ): { readonly problem: string; readonly remedy: string } | null {
-  const { changed, written, doubtful, isKeyed } = findings;
+  const { changed, written, doubtful, elsewhere, isKeyed } = findings;
   if (policy === 'again') return null;
+  if (elsewhere.count > 0) {
+    return {
+      problem: `${shareOf(elsewhere.count, findings, isKeyed ? 'key' : 'row')} ${elsewhere.count === 1 ? 'was' : 'were'} sent to ${elsewhere.by!.baseUrl} by ${writerOf(elsewhere, when)}, and baseUrl is now ${baseUrl} (the first is row ${elsewhere.first})`,
+      remedy: `Nothing was sent. ${SYSTEM_REMEDY}`,
+    };
+  }
   if (changed.count > 0) {
     return {
       problem: `${shareOf(changed.count, findings, 'row')} ${changed.count === 1 ? 'has a key' : 'have keys'} that ${writerOf(changed, when)} wrote with other cells (the first is row ${changed.first})`,

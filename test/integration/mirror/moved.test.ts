@@ -57,6 +57,7 @@ describe('a service that moves to a new address', () => {
     expect(adopted.runs.map(({ counts }) => counts!.fetched)).toEqual([COUNTS.projects, COUNTS.tasks]);
     expect(await readPointer(stack.store, 'tasks')).toMatchObject({
       baseUrl: to,
+      formerBaseUrls: [from],
       connection: stack.connection,
       runId: adopted.runs[1]!.runId,
     });
@@ -66,6 +67,8 @@ describe('a service that moves to a new address', () => {
     expect(next).toMatchObject({ outcome: 'published', runs: [{ warnings: [] }, { warnings: [] }] });
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
     await expectMirrored(stack, 'tasks');
+    // A later run keeps it.
+    expect(await readPointer(stack.store, 'tasks')).toMatchObject({ baseUrl: to, formerBaseUrls: [from] });
   });
 
   it('is rejected, even with --adopt, if the service there knows none of the projects', async () => {

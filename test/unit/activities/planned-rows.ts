@@ -22,5 +22,13 @@ export async function planRows(
     });
   }
   const { chunks, pending } = await writer.finish();
-  await writePlan(store, PLAN, { sequence: 1, input: PLAN, rows, chunks, pending, writer: 'w' });
+  await writePlan(store, PLAN, {
+    sequence: 1,
+    baseUrl: 'http://127.0.0.1:1',
+    input: PLAN,
+    rows,
+    chunks,
+    pending,
+    writer: 'w',
+  });
 }

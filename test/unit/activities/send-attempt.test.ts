@@ -52,6 +52,7 @@ describe('an attempt at sending rows', () => {
   async function optionsOf(on: ObjectStore) {
     const rule = { idField: 'id', success: 'record' };
     const settings = {
+      baseUrl: 'http://127.0.0.1:1',
       resources: [],
       http: HTTP,
       retries: { giveUpAfterMs: HOUR_MS },
@@ -179,6 +180,26 @@ describe('an attempt at sending rows', () => {
     const env = new MockActivityEnvironment({ attempt: number, ...times });
     return env.run(() => sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }));
   }
+
+  it('sends no row to another address than its plan says, as on a worker with another configuration', async () => {
+    await plan(4, 10);
+    const { connection, deps, input } = await optionsOf(store);
+    const settings = { ...connection.settings, baseUrl: 'https://other.example.com' };
+    const all = {
+      ...{ ...deps, origin: 'worktrack.yaml', meter: { record: () => {} } },
+      ...{ draining: () => false, connection: () => ({ ...connection, settings }) },
+    } as unknown as ActivityDeps;
+    const sending = new MockActivityEnvironment().run(() =>
+      sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }),
+    );
+    await expect(sending).rejects.toMatchObject({
+      ...{ type: 'Configuration', nonRetryable: true },
+      message: expect.stringMatching(
+        /sends its rows to http:\S+, but worktrack.yaml has the baseUrl https:\/\/other/,
+      ),
+    });
+    expect(service.writes).toEqual([]);
+  });
 
   it('gives up if workers are lost again and again for longer than its time, so that the lock is released', async () => {
     await plan(40, 10);

@@ -24,10 +24,17 @@ import {
 import { type FoundRow, lookUpRows } from '../../../src/write-back/ledger/look-up.js';
 import { cellsHash, keyHash, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
 import { encodeHeader, recordBytes, withCrc } from '../../../src/write-back/ledger/rows-object.js';
+import { FindingCounter, problemOf } from '../../../src/write-back/ledger/turn.js';
+import { TargetSystem } from '../../../src/write-back/system.js';
 import { seededRandom } from '../../support/random.js';
 import { rowsOf } from './support.js';
 
 const RESOURCE = 'time-entries';
+const HERE = new TargetSystem('https://tracker.example.com');
+const TRIAL = 'https://trial.example.com';
+
+/** Every fifth batch is sent to the trial system. */
+const baseUrlOf = (batchId: string): string => (Number(batchId.slice(1)) % 5 === 0 ? TRIAL : HERE.baseUrl);
 
 describe('the ledger of written rows', () => {
   let folder: string;
@@ -56,11 +63,13 @@ describe('the ledger of written rows', () => {
     rows: readonly Row[],
     open: ClaimedState = 'doubtful',
     ownClaims: ReadonlySet<number> | null = null,
+    system = HERE,
   ) {
     const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
       resource: RESOURCE,
       batchId,
       ownClaims,
+      system,
       stateOf: async () => () => open,
       signal: null,
     });
@@ -68,7 +77,12 @@ describe('the ledger of written rows', () => {
   }
 
   /** Claims rows of a batch after a look-up, and returns the number of the claim. */
-  async function claim(batchId: string, rows: readonly Row[], wanted: (found: FoundRow) => boolean) {
+  async function claim(
+    batchId: string,
+    rows: readonly Row[],
+    wanted: (found: FoundRow) => boolean,
+    { baseUrl } = HERE,
+  ) {
     const hashes = hashesOf(rows);
     const { listing, found } = await find(batchId, rows);
     const records = ClaimRecords.sized(hashes.isKeyed, rows.length);
@@ -81,6 +95,7 @@ describe('the ledger of written rows', () => {
       plan: 'plan' as ObjectKey,
       turn: 'turn' as ObjectKey,
       isKeyed: hashes.isKeyed,
+      baseUrl,
     };
     return { number: await addClaim(store, RESOURCE, listing, info, records), info, listing };
   }
@@ -103,7 +118,9 @@ describe('the ledger of written rows', () => {
     const open = await find('two', rows);
     expect(findings(open)).toEqual(Array(4).fill('doubtful'));
     // Of a claim, only its batch is kept.
-    expect(open.found[0]!.by).toEqual({ number: first.number, batchId: 'one', isKeyed: true, at: null });
+    expect(open.found[0]!.by).toEqual({
+      ...{ number: first.number, batchId: 'one', baseUrl: HERE.baseUrl, isKeyed: true, at: null },
+    });
     const states: ClaimedState[] = ['written', 'written', 'doubtful', 'unsent'];
     await close(first.number!, (row) => states[row]!);
     const later: Row[] = [
@@ -253,82 +270,130 @@ describe('the ledger of written rows', () => {
     }
   });
 
-  it('agrees with what happened in random histories of batches that overlap, stop and repeat', async () => {
-    const seed = Number(process.env.WORKTRACK_SEED ?? 1);
-    const random = seededRandom(seed);
-    /** What the service has, or may have: by batch and row. */
-    const truth = new Map<string, Map<string, { row: Row; state: ClaimedState }>>();
-    for (let round = 0; round < 40; round++) {
-      const batchId = `b${random.below(30)}`;
-      const isKeyed = Number(batchId.slice(1)) % 2 === 0;
-      // A batch has the same rows each time.
-      const rowRandom = seededRandom(Number(batchId.slice(1)) + 1000 * seed);
-      const rows = Array.from({ length: 1 + rowRandom.below(12) }, (_, n): Row => {
-        const cells = `c${rowRandom.below(8)}`;
-        return [isKeyed ? `k${n + rowRandom.below(2) * 12}` : null, cells];
-      });
-      const own = truth.get(batchId) ?? new Map();
-      truth.set(batchId, own);
-      const known = hashesOf(rows);
-      for (const row of rows.keys())
-        if (own.get(`${row}`)?.state === 'written') known.setState(row, 'written');
-      const { listing, tally } = await lookUpRows(store, known, {
-        resource: RESOURCE,
-        batchId,
-        ownClaims: null,
-        stateOf: async () => () => 'doubtful' as const,
-        signal: null,
-      });
-      const others = [...truth].flatMap(([id, all]) => (id === batchId ? [] : [...all.values()]));
-      const found = [...tally.find()];
-      const used = new Map<string, number>();
-      const take = (kind: string, cells: string, there: number): boolean => {
-        const before = used.get(`${kind}${cells}`) ?? 0;
-        used.set(`${kind}${cells}`, before + 1);
-        return before < there;
-      };
-      for (const { row, finding } of found) {
-        const [key, cells] = rows[row]!;
-        const same = others.filter(({ row: other }) => (isKeyed ? other[0] === key : other[1] === cells));
-        const written = same.filter(({ state }) => state === 'written');
-        const doubtful = same.filter(({ state }) => state === 'doubtful').length;
-        let expected = 'new';
-        if (isKeyed && written.length > 0)
-          expected = written.some(({ row: other }) => other[1] === cells) ? 'written' : 'changed';
-        else if (!isKeyed && take('w', cells, written.length)) expected = 'written';
-        else if (isKeyed ? doubtful > 0 : take('d', cells, doubtful)) expected = 'doubtful';
-        else if (isKeyed) {
-          const plain = others.filter(({ row: other }) => other[0] === null && other[1] === cells);
-          const count = (wanted: ClaimedState) => plain.filter(({ state }) => state === wanted).length;
-          if (take('w', cells, count('written'))) expected = 'written';
-          else if (take('d', cells, count('doubtful'))) expected = 'doubtful';
-        }
-        expect(finding, `seed ${seed}, round ${round}, ${batchId}, row ${row}`).toBe(expected);
-      }
-      const isAgain = random.below(4) === 0;
-      const sent = found.filter(({ finding }) => isAgain || finding === 'new');
-      const hashes = hashesOf(rows);
-      const records = ClaimRecords.sized(isKeyed, rows.length);
-      for (const one of sent) records.add(hashes, one.row, one.wasDoubtful);
-      const info = { token: `${round}`, batchId, workflowId: '', namespace: '', isKeyed };
-      const keys = { plan: 'p' as ObjectKey, turn: 't' as ObjectKey };
-      const number = await addClaim(store, RESOURCE, listing, { ...info, ...keys }, records);
-      expect(number).toBe(listing.next);
-      const states = new Map(
-        sent.map(({ row, wasDoubtful }) => {
-          const outcomes = ['written', 'doubtful', 'unsent'] as const;
-          const state = random.pick(outcomes);
-          // A row that was in doubt and was not sent again stays in doubt.
-          return [row, wasDoubtful && random.below(2) === 0 ? 'doubtful' : state] as const;
-        }),
-      );
-      for (const [row, state] of states) own.set(`${row}`, { row: rows[row]!, state });
-      await close(number!, (row) => states.get(row)!);
-    }
-    const { entries } = await listLedger(store, RESOURCE);
-    expect(entries.length).toBe(4);
-    expect(entries.at(-1)!.last).toBe(40);
+  it.each([true, false])('knows rows that were sent to another address (with keys: %s)', async (isKeyed) => {
+    const rows = ['1', '2', '3'].map((cells): Row => [isKeyed ? `k${cells}` : null, cells]);
+    const trial = new TargetSystem(TRIAL);
+    const first = await claim('one', rows, () => true, trial);
+    const at = async (system: TargetSystem) => findings(await find('two', rows, 'doubtful', null, system));
+    expect(await at(HERE)).toEqual(['elsewhere', 'elsewhere', 'elsewhere']);
+    const states: ClaimedState[] = ['written', 'doubtful', 'unsent'];
+    await close(first.number!, (row) => states[row]!);
+    const known = ['written', 'doubtful', 'new'];
+    expect(await at(trial)).toEqual(known);
+    expect(await at(HERE)).toEqual(['elsewhere', 'elsewhere', 'new']);
+    expect(await at(new TargetSystem(HERE.baseUrl, [TRIAL]))).toEqual(known);
+    expect(await at(new TargetSystem(HERE.baseUrl, [], 'same'))).toEqual(known);
+    expect(await at(new TargetSystem(HERE.baseUrl, [], 'other'))).toEqual(['new', 'new', 'new']);
+    // Once it was written here, the other address does not matter.
+    const other = new TargetSystem(HERE.baseUrl, [], 'other');
+    expect((await claim('two', rows, () => true, other)).number).toBe(2);
+    await close(2, () => 'written');
+    expect(findings(await find('three', rows))).toEqual(['written', 'written', 'written']);
   });
+
+  it('names both addresses and what to do about rows that were sent to another one', () => {
+    const found = new FindingCounter();
+    const by = { number: 1, batchId: 'one', at: 5, baseUrl: TRIAL };
+    found.add({ row: 6, finding: 'elsewhere', by, wasDoubtful: false });
+    const { baseUrl } = HERE;
+    for (const policy of ['skip', 'stop'] as const)
+      expect(problemOf(found.result(true, 9), { policy, baseUrl }, String)).toEqual({
+        problem: `1 of 9 keys was sent to ${TRIAL} by batch one (5), and baseUrl is now ${baseUrl} (the first is row 7)`,
+        remedy: expect.stringMatching(/^Nothing was sent\. Use --same-system if .*--other-system if/),
+      });
+    expect(problemOf(found.result(true, 9), { policy: 'again', baseUrl }, String)).toBeNull();
+  });
+
+  it.each(['same', 'other'] as const)(
+    'agrees with what happened in random histories of batches that overlap, stop and repeat (other addresses: %s)',
+    async (policy) => {
+      const seed = Number(process.env.WORKTRACK_SEED ?? 1);
+      const random = seededRandom(seed);
+      /** What the service has, or may have: by batch and row. */
+      const truth = new Map<string, Map<string, { row: Row; state: ClaimedState }>>();
+      for (let round = 0; round < 40; round++) {
+        const batchId = `b${random.below(30)}`;
+        const isKeyed = Number(batchId.slice(1)) % 2 === 0;
+        // A batch has the same rows each time.
+        const rowRandom = seededRandom(Number(batchId.slice(1)) + 1000 * seed);
+        const rows = Array.from({ length: 1 + rowRandom.below(12) }, (_, n): Row => {
+          const cells = `c${rowRandom.below(8)}`;
+          return [isKeyed ? `k${n + rowRandom.below(2) * 12}` : null, cells];
+        });
+        const own = truth.get(batchId) ?? new Map();
+        truth.set(batchId, own);
+        const known = hashesOf(rows);
+        for (const row of rows.keys())
+          if (own.get(`${row}`)?.state === 'written') known.setState(row, 'written');
+        const { listing, tally } = await lookUpRows(store, known, {
+          resource: RESOURCE,
+          batchId,
+          ownClaims: null,
+          system: new TargetSystem(baseUrlOf(batchId), [], policy),
+          stateOf: async () => () => 'doubtful' as const,
+          signal: null,
+        });
+        const isHere = (id: string): boolean => policy === 'same' || baseUrlOf(id) === baseUrlOf(batchId);
+        const others = [...truth].flatMap(([id, all]) =>
+          id === batchId || !isHere(id) ? [] : [...all.values()],
+        );
+        const found = [...tally.find()];
+        const used = new Map<string, number>();
+        const take = (kind: string, cells: string, there: number): boolean => {
+          const before = used.get(`${kind}${cells}`) ?? 0;
+          used.set(`${kind}${cells}`, before + 1);
+          return before < there;
+        };
+        for (const { row, finding } of found) {
+          const [key, cells] = rows[row]!;
+          const same = others.filter(({ row: other }) => (isKeyed ? other[0] === key : other[1] === cells));
+          const written = same.filter(({ state }) => state === 'written');
+          const doubtful = same.filter(({ state }) => state === 'doubtful').length;
+          let expected = 'new';
+          if (isKeyed && written.length > 0)
+            expected = written.some(({ row: other }) => other[1] === cells) ? 'written' : 'changed';
+          else if (!isKeyed && take('w', cells, written.length)) expected = 'written';
+          else if (isKeyed ? doubtful > 0 : take('d', cells, doubtful)) expected = 'doubtful';
+          else if (isKeyed) {
+            const plain = others.filter(({ row: other }) => other[0] === null && other[1] === cells);
+            const count = (wanted: ClaimedState) => plain.filter(({ state }) => state === wanted).length;
+            if (take('w', cells, count('written'))) expected = 'written';
+            else if (take('d', cells, count('doubtful'))) expected = 'doubtful';
+          }
+          expect(finding, `seed ${seed}, round ${round}, ${batchId}, row ${row}`).toBe(expected);
+        }
+        const isAgain = random.below(4) === 0;
+        const sent = found.filter(({ finding }) => isAgain || finding === 'new');
+        const hashes = hashesOf(rows);
+        const records = ClaimRecords.sized(isKeyed, rows.length);
+        for (const one of sent) records.add(hashes, one.row, one.wasDoubtful);
+        const info = {
+          token: `${round}`,
+          batchId,
+          workflowId: '',
+          namespace: '',
+          isKeyed,
+          baseUrl: baseUrlOf(batchId),
+        };
+        const keys = { plan: 'p' as ObjectKey, turn: 't' as ObjectKey };
+        const number = await addClaim(store, RESOURCE, listing, { ...info, ...keys }, records);
+        expect(number).toBe(listing.next);
+        const states = new Map(
+          sent.map(({ row, wasDoubtful }) => {
+            const outcomes = ['written', 'doubtful', 'unsent'] as const;
+            const state = random.pick(outcomes);
+            // A row that was in doubt and was not sent again stays in doubt.
+            return [row, wasDoubtful && random.below(2) === 0 ? 'doubtful' : state] as const;
+          }),
+        );
+        for (const [row, state] of states) own.set(`${row}`, { row: rows[row]!, state });
+        await close(number!, (row) => states.get(row)!);
+      }
+      const { entries } = await listLedger(store, RESOURCE);
+      expect(entries.length).toBe(4);
+      expect(entries.at(-1)!.last).toBe(40);
+    },
+  );
 });
 
 describe('the objects of the ledger', () => {

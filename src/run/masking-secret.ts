@@ -2,7 +2,7 @@ import { ConfigurationError } from '../core/errors.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
 import { MaskingKey } from '../lake/rows/masking-key.js';
-import { hashesColumns, type Profile } from '../lake/rows/profile.js';
+import { hashesColumns, type Profile, type ReadyProfile, readyProfile } from '../lake/rows/profile.js';
 
 type Masking = Pick<ConnectionSettings, 'name' | 'masking'>;
 
@@ -41,11 +41,14 @@ export async function withMaskingFingerprint(
  *
  * @throws ConfigurationError when the secret is missing, or is another one than the profile was fixed with
  */
-export async function withMaskingKey<P extends Profile>(connection: Masking, profile: P): Promise<P> {
+export async function withMaskingKey<P extends Profile>(
+  connection: Masking,
+  profile: P,
+): Promise<ReadyProfile<P>> {
   const { maskedWith } = profile.columns;
-  if (maskedWith === undefined) return profile;
+  if (maskedWith === undefined) return readyProfile(profile, null);
   const maskingKey = await readMaskingKey(connection);
-  if (maskingKey?.fingerprint === maskedWith) return { ...profile, maskingKey };
+  if (maskingKey?.fingerprint === maskedWith) return readyProfile(profile, maskingKey);
   const path = `connections.${connection.name}.masking.secret`;
   throw new ConfigurationError(
     `The masking secret (${path}) is not the one that these rows are masked with (fingerprint ${maskedWith}).`,

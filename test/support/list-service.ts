@@ -48,12 +48,15 @@ export interface ServiceRules {
   /** Whether an empty list is answered with 204, or so by a proxy. */
   noContent?: boolean;
   pageSize: number;
+  /** Whether each cursor is accepted only once. */
+  cursorsOnce?: boolean;
 }
 
 /** A small service with one list, whose records are the truth that a test compares a mirror with. */
 export class ListService {
   readonly records = new Map<string, ServiceRecord>();
   requests: string[] = [];
+  readonly #used = new Set<string>();
   readonly #server: Server;
 
   private constructor(public rules: ServiceRules) {
@@ -96,6 +99,9 @@ export class ListService {
   #list(query: URLSearchParams, response: ServerResponse): void {
     const since = Date.parse(query.get('updatedSince') ?? '1970-01-01T00:00:00Z');
     const after = query.get('cursor') ?? '';
+    if (this.rules.cursorsOnce === true && this.#used.has(after))
+      return void sendText(response, 400, '{"message":"This cursor has been used"}');
+    if (after !== '') this.#used.add(after);
     const limit = Math.min(Number(query.get('limit') ?? 100), this.rules.pageSize);
     const rest = [...this.records.values()]
       .filter((record) => this.lists(record) && record.updatedAt >= since && record.id > after)

@@ -1,7 +1,7 @@
 import { type ByteString, type Cells, readByteString } from '../../core/brands.js';
 import { writeRow } from '../rows/csv.js';
 import type { DeletedRule, recordJudge } from '../rows/deletion-mark.js';
-import { cellRule, type Profile } from '../rows/profile.js';
+import { cellRule, type ReadyProfile } from '../rows/profile.js';
 import { ABSENT_CELL, type SortKey, sortKey } from '../rows/row.js';
 
 const FIRST_BYTES = 64 * 1024;
@@ -144,7 +144,7 @@ export class RowWriter {
 
   /** @param prefix text at the start of every row (see `rowPrefix`) */
   constructor(
-    private readonly profile: Profile,
+    private readonly profile: ReadyProfile,
     private readonly prefix: string,
     private readonly deletions: Deletions | null = null,
   ) {}

@@ -3,7 +3,7 @@ import type { PublishedMode, ReadResult, RunInput } from '../../core/contract/in
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
-import type { Profile } from '../rows/profile.js';
+import type { Profile, ReadyProfile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
 import type { RolledBack } from './document-schemas.js';
 import { dateOf, runFolder, type Tree } from './lake-layout.js';
@@ -94,6 +94,9 @@ export interface RunFile
   /** The snapshot that a rollback publishes; `null`: the run reads the service. */
   readonly rollback: RollbackTarget | null;
 }
+
+/** A run that can write cells: with the secret that they are masked with. In memory only. */
+export type WritingRun = RunFile & { readonly resource: ReadyProfile<ResourceSettings> };
 
 /** A change of settings, and which of them changed, for people. */
 export interface NamedChange extends SettingsChange {

@@ -96,6 +96,8 @@ export interface Stage {
   readonly marks: readonly Mark[];
   /** Whether they were, after the last page, to see whether the list shifted. */
   readonly isChecked: boolean;
+  /** Why they could not be. Absent: they were, or there was nothing to check. */
+  readonly notChecked?: string;
   /** Number of the chain of pages within the run. Each reading and each restart begins a new chain. */
   readonly chain: number;
   /** Total of the run so far, as the next six fields. */

@@ -7,7 +7,7 @@ import { readPartRows } from '../part/part-rows.js';
 import { readPartIndex } from '../part/read-index.js';
 import { BlockReader } from '../part/reader.js';
 import { columnName } from '../rows/data-columns.js';
-import { maskedColumns } from '../rows/profile.js';
+import { maskedColumns, unmaskedKeys } from '../rows/profile.js';
 import { payloadAt, rowKey, rowKeys, type SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import { partsContaining, storedKey } from './purge-rules.js';
@@ -80,7 +80,7 @@ async function holds(
     throw new RangeError(
       'the key is masked, so only a purge, which has the masking secret, can find the record',
     );
-  const key = storedKey(profile, values);
+  const key = storedKey(unmaskedKeys(profile), values);
   for (const part of partsContaining(manifest, key))
     if (await containsKey(store, manifest, part, { tree, key, signal })) return true;
   return false;

@@ -7,7 +7,7 @@ import type { ManifestJson } from '../documents/document-schemas.js';
 import { nameOf } from '../documents/lake-layout.js';
 import { type Manifest, type PublishedPart, rowsOf } from '../documents/manifest.js';
 import { columnName } from '../rows/data-columns.js';
-import { cellRule, type Profile } from '../rows/profile.js';
+import { cellRule, type ReadyProfile } from '../rows/profile.js';
 import { type SortKey, sortKey } from '../rows/row.js';
 
 /**
@@ -16,7 +16,7 @@ import { type SortKey, sortKey } from '../rows/row.js';
  *
  * @param values key values, in the order of the key fields
  */
-export function storedKey(profile: Profile, values: readonly string[]): SortKey {
+export function storedKey(profile: ReadyProfile, values: readonly string[]): SortKey {
   const cells = profile.key.map((field, at): ByteString => {
     const value = toByteString(values[at] ?? '');
     const rule = cellRule(profile, columnName(field));

@@ -15,8 +15,30 @@ export interface Profile {
   readonly key: readonly string[];
   readonly csv: CsvSettings;
   readonly columns: ColumnSettings;
-  /** The secret in `columns.maskedWith`, where cells are to be masked. Never part of a document. */
-  readonly maskingKey?: MaskingKey | undefined;
+}
+
+declare const ready: unique symbol;
+
+/**
+ * A profile that cells can be written with: it holds the secret of `columns.maskedWith`. Only `readyProfile` makes one, so
+ * that no caller can forget the secret. It is for use in memory, and never part of a document.
+ */
+export type ReadyProfile<P extends Profile = Profile> = P & {
+  readonly maskingKey: MaskingKey | null;
+  readonly [ready]: true;
+};
+
+/** @param maskingKey `null`: no cell is masked with a secret */
+export function readyProfile<P extends Profile>(profile: P, maskingKey: MaskingKey | null): ReadyProfile<P> {
+  if (profile.columns.maskedWith !== maskingKey?.fingerprint)
+    throw new Error('cells are to be masked without the masking secret, or with another one');
+  return { ...profile, maskingKey } as ReadyProfile<P>;
+}
+
+/** A profile for keys alone. They must not be masked, so it needs no secret. */
+export function unmaskedKeys<P extends Profile>(profile: P): ReadyProfile<P> {
+  const { maskedWith: _, ...columns } = profile.columns;
+  return readyProfile({ ...profile, columns: { ...columns, mask: {} } }, null);
 }
 
 /** Version of the rules for writing cells. Parts of an earlier version are rewritten once. */
@@ -89,22 +111,19 @@ export function maskedColumns(profile: Profile, names: readonly string[]): strin
 export type CellRule = ((cell: ByteString) => ByteString) | null;
 
 /** Returns the rule for one column, which makes cells of the service's values. It is created once for each run. */
-export function cellRule(profile: Profile, column: string): CellRule {
+export function cellRule(profile: ReadyProfile, column: string): CellRule {
   const mask = maskOf(profile.columns, nameAndAncestors(profile.csv, column));
   // A masked value needs no escaping.
   return mask === undefined ? cellEncoder(profile.csv) : maskRule(profile, mask);
 }
 
 /** Returns the rule that masks values. Equal values give equal cells, so joins still work. */
-export function maskRule({ columns, maskingKey }: Profile, mask: 'hash' | 'redact'): NonNullable<CellRule> {
+export function maskRule({ maskingKey }: ReadyProfile, mask: 'hash' | 'redact'): NonNullable<CellRule> {
   if (mask === 'redact') return () => REDACTED;
   // Without a secret, a guessed value can be checked against the hash.
-  if (columns.maskedWith === undefined)
+  if (maskingKey === null)
     return (cell) => createHash('sha256').update(cell, 'latin1').digest('hex') as string as ByteString;
-  return (cell) => {
-    if (maskingKey === undefined) throw new Error('cells are to be masked without the masking secret');
-    return maskingKey.hash(cell);
-  };
+  return (cell) => maskingKey.hash(cell);
 }
 
 const REDACTED = toByteString('[redacted]');

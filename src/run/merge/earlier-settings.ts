@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { type Cell, readRow, writeRows } from '../../lake/rows/csv.js';
 import { type Column, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { cellDecoder, cellEncoder } from '../../lake/rows/escaping.js';
-import { maskRule, type Profile } from '../../lake/rows/profile.js';
+import { maskRule, type Profile, type ReadyProfile } from '../../lake/rows/profile.js';
 import { isTombstone, syncedAtOf } from '../../lake/rows/row.js';
 import {
   type CellState,
@@ -27,7 +27,7 @@ export interface Written {
 /** Today's header and settings. */
 export interface Today {
   readonly columns: readonly Column[];
-  readonly profile: Profile;
+  readonly profile: ReadyProfile;
   readonly fingerprint: string;
 }
 
@@ -82,7 +82,7 @@ function rewriter(
 }
 
 /** What today's settings make of the cells of a column. */
-function converter(reshaping: Reshaping, column: Column, decode: Convert, profile: Profile): Convert {
+function converter(reshaping: Reshaping, column: Column, decode: Convert, profile: ReadyProfile): Convert {
   const [before, after] = [reshaping.before(column), reshaping.after(column)];
   if (after === 'absent') return drop;
   if (before !== 'value' && before !== 'unknown')

@@ -18,6 +18,7 @@ import {
   type RunFile,
   returningFrom,
   syncedAtOfRun,
+  type WritingRun,
 } from '../../lake/documents/run-file.js';
 import { copyIntactPart } from '../../lake/part/copy-part.js';
 import { framingOf } from '../../lake/part/framing.js';
@@ -77,7 +78,7 @@ export async function mergeParts(
 /** What the tasks of a batch have in common. */
 interface MergeAt {
   readonly staging: Staging;
-  readonly run: RunFile;
+  readonly run: WritingRun;
   readonly plan: MergePlan;
   /** Makes the object names of this attempt unique. */
   readonly token: string;
@@ -151,7 +152,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const sources = await openSources({
     store,
     run,
-    columns: plan.columns,
+    written: { columns: plan.columns, profile: resource },
     range: input.task.range,
     before: input.task.before,
     chunks: input.task.chunks.map((at) => plan.chunks[at]!),

@@ -10,7 +10,7 @@ import { type Framing, framingOf, framingOfChunk } from '../../lake/part/framing
 import { readChunkIndex, readPartIndex } from '../../lake/part/read-index.js';
 import { BlockReader, READ_AHEAD, ReadAhead } from '../../lake/part/reader.js';
 import type { Column } from '../../lake/rows/data-columns.js';
-import { profileFingerprint } from '../../lake/rows/profile.js';
+import { profileFingerprint, type ReadyProfile } from '../../lake/rows/profile.js';
 import { withRunId } from '../../lake/rows/row.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { stagedKey } from '../lake-staging.js';
@@ -26,8 +26,8 @@ const OPENED_AT_ONCE = 16;
 interface SourcesInput {
   readonly store: ObjectStore;
   readonly run: RunFile;
-  /** The current data columns. `null` leaves rows unchanged, for callers that only inspect them. */
-  readonly columns: readonly Column[] | null;
+  /** The current data columns, and how their cells are written. `null` leaves rows unchanged, for callers that only inspect them. */
+  readonly written: { readonly columns: readonly Column[]; readonly profile: ReadyProfile } | null;
   readonly range: KeyRange;
   /** A part of the base snapshot. */
   readonly before: PublishedPart | null;
@@ -42,7 +42,7 @@ interface SourcesInput {
 
 /** Opens the sources of a merge: the part of the base snapshot at age 0, then the chunks by age. */
 export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
-  const { store, run, columns, range, before, chunks, signal } = input;
+  const { store, run, range, before, chunks, signal } = input;
   const { resource } = run;
   const fingerprint = profileFingerprint(resource);
   // The overlapping chunks and the base snapshot hold one batch each, in addition to those that are read ahead.
@@ -70,12 +70,12 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       range,
       isLast,
       adapt:
-        columns === null
+        input.written === null
           ? null
           : inTurn(
               adaptRows(
                 { ...written, columns: index.columns },
-                { columns, profile: resource, fingerprint },
+                { ...input.written, fingerprint },
                 age === 0 ? run.runId : null,
               ) ?? (isCompared(age) ? asItIs : null),
               isForeign ? (row) => withRunId(row, run.runId) : null,

@@ -36,11 +36,12 @@ export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'> 
  */
 export function warningsOf(
   run: RunFile,
-  { stage, list: { updatedSince: asked }, shifted, unproven, deletesProblems, sum: { counts } }: RunFindings,
+  { stage, list, shifted, unproven, deletesProblems, sum: { counts } }: RunFindings,
   gap: ReturnType<typeof windowGap>,
   notListed: number | null,
 ): string[] {
   const { resource } = run;
+  const { updatedSince: asked } = list;
   const warnings = [...settingsWarnings(run, counts.unrestored), ...listWarnings(run, counts.unlisted)];
   if (gap !== null) {
     const rolledBack = run.before?.rolledBack ?? null;
@@ -87,6 +88,11 @@ export function warningsOf(
         'change may be missing or out of date. The next run reads everything',
     );
   }
+  if (list.notChecked !== undefined)
+    warnings.push(
+      `list check: pages of the list could not be requested again (${list.notChecked}), so it is not known whether records moved ` +
+        'between pages while they were read',
+    );
   for (const problem of deletesProblems ?? []) warnings.push(`deletes: ${problemText(problem, resource)}`);
   if (unproven > 0) {
     warnings.push(

@@ -19,7 +19,7 @@ import {
 } from '../../lake/published/purge-rules.js';
 import { type Version, writeIfUnchanged } from '../../lake/published/swap.js';
 import { columnName } from '../../lake/rows/data-columns.js';
-import { maskedColumns, type Profile } from '../../lake/rows/profile.js';
+import { maskedColumns, type ReadyProfile, unmaskedKeys } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { ALL_REMOVED, collected, type ObjectStore, type Removal } from '../../lake/store/index.js';
 import { withMaskingKey } from '../masking-secret.js';
@@ -128,9 +128,14 @@ async function removeFromManifest(
 }
 
 /** Only a key that is masked needs the secret: other trees can be purged without it. */
-function keyProfile({ key, csv, selection }: Manifest, { masking }: TreePurge): Promise<Profile> | Profile {
+function keyProfile(
+  { key, csv, selection }: Manifest,
+  { masking }: TreePurge,
+): Promise<ReadyProfile> | ReadyProfile {
   const profile = { key, csv, columns: selection };
-  return maskedColumns(profile, key.map(columnName)).length > 0 ? withMaskingKey(masking, profile) : profile;
+  return maskedColumns(profile, key.map(columnName)).length > 0
+    ? withMaskingKey(masking, profile)
+    : unmaskedKeys(profile);
 }
 
 function writePartWithout(

@@ -7,7 +7,7 @@ import { WorktrackError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { toChunk } from '../../lake/chunk/write-chunk.js';
 import { rowsOf } from '../../lake/documents/manifest.js';
-import { mayHaveTombstones, type RunFile } from '../../lake/documents/run-file.js';
+import { mayHaveTombstones, type WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import { framingOf, framingOfChunk, plainFraming } from '../../lake/part/framing.js';
 import { PartSeries } from '../../lake/part/series.js';
@@ -31,7 +31,7 @@ const BUFFER_BYTES = 32 * 1024 * 1024;
 const MAX_MERGING_MS = 20 * MINUTE_MS;
 interface LongerRunsOptions {
   readonly staging: Staging;
-  readonly run: RunFile;
+  readonly run: WritingRun;
   readonly input: Pick<ReadInput, 'call' | 'resource'>;
   /** Temporal's clock, milliseconds since 1970. */
   readonly clock: () => number;
@@ -155,7 +155,8 @@ async function mergeChunks(
   try {
     const range = { from: null, to: null };
     const sources = await openSources({
-      ...{ store, run, columns, range, before: null, chunks, signal },
+      ...{ store, run, range, before: null, chunks, signal },
+      written: { columns, profile: run.resource },
       bufferBytes: BUFFER_BYTES,
     });
     await mergeRows({

@@ -5,7 +5,7 @@ import { type ByteString, type Cells, toByteString, type UtcSeconds } from '../.
 import { ConfigurationError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { RowBuffer, RowWriter, type Thin } from '../../lake/chunk/row-buffer.js';
-import { type RunFile, syncedAtOfRun } from '../../lake/documents/run-file.js';
+import { syncedAtOfRun, type WritingRun } from '../../lake/documents/run-file.js';
 import { type Column, ColumnSet, TooManyColumnsError } from '../../lake/rows/data-columns.js';
 import { recordJudge } from '../../lake/rows/deletion-mark.js';
 import { isWanted } from '../../lake/rows/profile.js';
@@ -44,7 +44,7 @@ export class PageReader {
    * @param known the data columns so far
    * @param now for times of deletion, milliseconds since 1970
    */
-  constructor(run: RunFile, known: readonly Column[], now: () => number = () => run.startedAt) {
+  constructor(run: WritingRun, known: readonly Column[], now: () => number = () => run.startedAt) {
     const { resource, runId } = run;
     const { csv } = resource;
     this.#resource = resource.name;

@@ -82,9 +82,10 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
 function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
   const since = updatedSinceFor(runStart(startClocks(run, before.readStart), 'earliest'), run.sync);
   const isCatchUp = input.read.kind === 'catch-up';
-  const { readPages: pages, pageSize } = before;
+  const { notChecked: _, ...rest } = before;
+  const { readPages: pages, pageSize } = rest;
   return {
-    ...before,
+    ...rest,
     read: input.read.number,
     kind: input.read.kind,
     updatedSince: isCatchUp ? since : run.updatedSince,

@@ -11,7 +11,7 @@ import {
   MAX_WORDS_MS,
   NO_WORDS,
 } from '../../core/unproven-limits.js';
-import type { RunFile } from '../../lake/documents/run-file.js';
+import type { RunFile, WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { HEARTBEAT_MS, storeLimitOf } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
@@ -24,7 +24,7 @@ import { PageReader } from './page-reader.js';
 import { cursorHash, findPosition, recordKeyHash } from './position.js';
 import { describeRepetition, marksToCheck, readBounds } from './read-progress.js';
 import { toReadResult } from './read-stage.js';
-import { Stager } from './stager.js';
+import { type ShiftCheck, Stager } from './stager.js';
 
 const MAX_CALL_MS = 20 * MINUTE_MS;
 /** A worker that stops waits this long for a page that has been requested. */
@@ -43,12 +43,12 @@ export async function readPages(
 ): Promise<ReadResult> {
   const context = Context.current();
   const begunAt = deps.now();
-  const run = await staging.run();
-  checkSameService(run, connection, deps);
+  const fixed = await staging.run();
+  checkSameService(fixed, connection, deps);
   const { client, settings } = connection;
+  const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
   const position = await findPosition(staging, input, run);
-  const resource = await withMaskingKey(settings, run.resource);
-  const reader = new PageReader({ ...run, resource }, position.stage.columns, now);
+  const reader = new PageReader(run, position.stage.columns, now);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
@@ -130,7 +130,7 @@ export async function readPages(
     const read = await stager.settled();
     const mayCheck = read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
     if (mayCheck && marksToCheck(read.marks, read.readPages).length > 0)
-      await stager.markChecked(await hasShifted(client, run, read, chain.signal));
+      await stager.markChecked(await checkShift(client, run, read, chain.signal));
     isReading = false;
     await saving;
     const end = await stager.finish();
@@ -223,27 +223,28 @@ function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number):
  * Requests a few pages of a long reading again and checks that each still begins with the same record
  * (docs/explanation/guarantees.md#full-reads). If cursors are offsets, a deleted record shifts all later records forward
  * without repeating a key, and only this check detects that. At most one request for each sixteen pages, and eight in all.
+ * The check is optional, so what prevents it does not fail the run: a service may accept each cursor only once.
  *
- * @returns whether a page begins with a different record
+ * @throws the reason of an aborted signal
  */
-async function hasShifted(
+async function checkShift(
   client: ServiceClient,
-  run: RunFile,
+  run: WritingRun,
   { marks, readPages, pageSize, updatedSince, columns }: Stage,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<ShiftCheck> {
   const { name, path, params } = run.resource;
-  for (const { cursor, first } of marksToCheck(marks, readPages)) {
-    const request = { resource: name, path, params, limit: pageSize, cursor, updatedSince, signal };
-    try {
+  try {
+    for (const { cursor, first } of marksToCheck(marks, readPages)) {
+      const request = { resource: name, path, params, limit: pageSize, cursor, updatedSince, signal };
       const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
       const [key] = value.rows.keys;
-      if (key === undefined || recordKeyHash(key) !== first) return true;
-    } catch (error) {
-      // A service may accept each cursor only once. The check is optional, so its errors do not fail the run.
-      if (error instanceof ServiceError) return false;
-      throw error;
+      if (key === undefined || recordKeyHash(key) !== first) return { kind: 'shifted' };
     }
+    return { kind: 'same' };
+  } catch (error) {
+    signal.throwIfAborted();
+    const status = error instanceof ServiceError ? error.status : null;
+    return { kind: 'not-made', why: status === null ? 'no usable answer' : `status ${status}` };
   }
-  return false;
 }

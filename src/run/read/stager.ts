@@ -55,6 +55,11 @@ const CHUNK_MS = 5000;
 /** The most chunks of one call. */
 const MAX_CHUNKS = 240;
 
+/** What requesting pages again shows about a list. `why`: without cursors, which can be keys of records. */
+export type ShiftCheck =
+  | { readonly kind: 'same' | 'shifted' }
+  | { readonly kind: 'not-made'; readonly why: string };
+
 interface StagerOptions {
   readonly staging: Staging;
   readonly run: RunFile;
@@ -157,10 +162,14 @@ export class Stager {
     return { key: this.key!, stage: this.#stage };
   }
 
-  /** Notes, after the current chunk is staged, that pages of the reading were requested again, and whether the list shifted. */
-  async markChecked(hasShifted: boolean): Promise<void> {
+  /** Notes, after the current chunk is staged, what the check for a shifted list has found. */
+  async markChecked(found: ShiftCheck): Promise<void> {
     await this.#settle();
-    this.#ahead = { ...this.#ahead, isChecked: true, shifted: this.#ahead.shifted || hasShifted };
+    const { notChecked: _, ...ahead } = this.#ahead;
+    this.#ahead =
+      found.kind === 'not-made'
+        ? { ...ahead, notChecked: found.why }
+        : { ...ahead, isChecked: true, shifted: ahead.shifted || found.kind === 'shifted' };
   }
 
   /** Returns the position after the current chunk is staged. */

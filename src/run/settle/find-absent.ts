@@ -38,7 +38,7 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
     const sources = await openSources({
       store,
       run,
-      columns: null,
+      written: null,
       range: { from, to },
       before: part,
       chunks: reach,

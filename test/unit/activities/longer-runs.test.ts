@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ReadInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
-import type { RunFile } from '../../../src/lake/documents/run-file.js';
+import type { WritingRun } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
 import { LakeStaging } from '../../../src/run/lake-staging.js';
 import { MAX_OVERLAP, nextSlice } from '../../../src/run/merge/key-ranges.js';
@@ -27,7 +27,7 @@ const run = {
   sync: { pageSize: 1 },
   columns: [],
   rollback: null,
-} as unknown as RunFile;
+} as unknown as WritingRun;
 
 /** A chunk with the rows `id:updatedAt`, in a header of so many columns. */
 async function chunk(chain: number, rows: readonly string[], more: Partial<StagedChunk> = {}, columns = 3) {

@@ -1,5 +1,5 @@
 import type { RunId } from '../../../src/core/brands.js';
-import type { RunFile } from '../../../src/lake/documents/run-file.js';
+import type { WritingRun } from '../../../src/lake/documents/run-file.js';
 import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import { profileOf } from '../lake/data-plane.js';
 
@@ -12,4 +12,4 @@ export const RUN = {
   startedAt: 0,
   shapes: [shapeOf(profileOf(), null)],
   resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, ...profileOf() },
-} as unknown as RunFile;
+} as unknown as WritingRun;

@@ -63,7 +63,10 @@ async function merged(chunks: readonly StagedChunk[], range: KeyRange) {
   const far = new FarStore(lake.store, new Map(bodies));
   const sources = await openSources({
     ...{ store: far.store, run: RUN, range, before: null, chunks },
-    columns: COLUMNS.map((name) => ({ name, types: 0, values: noFacts() })),
+    written: {
+      columns: COLUMNS.map((name) => ({ name, types: 0, values: noFacts() })),
+      profile: RUN.resource,
+    },
     bufferBytes: BUFFER_BYTES,
     signal: new AbortController().signal,
   });

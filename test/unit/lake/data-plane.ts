@@ -19,7 +19,8 @@ import { PartWriter } from '../../../src/lake/part/part-writer.js';
 import { BlockReader } from '../../../src/lake/part/reader.js';
 import { type Cell, RowScanner, readRow, writeRows } from '../../../src/lake/rows/csv.js';
 import { headerCells } from '../../../src/lake/rows/data-columns.js';
-import type { Profile } from '../../../src/lake/rows/profile.js';
+import type { MaskingKey } from '../../../src/lake/rows/masking-key.js';
+import { type Profile, type ReadyProfile, readyProfile } from '../../../src/lake/rows/profile.js';
 import { payloadAt, rowKey, type SortKey, sortKey } from '../../../src/lake/rows/row.js';
 import { type ObjectStore, openStore, toObjectKey } from '../../../src/lake/store/index.js';
 import { CSV } from './published.js';
@@ -60,13 +61,15 @@ export function profileOf(
     csv?: Partial<Profile['csv']>;
     columns?: Partial<Profile['columns']>;
     key?: readonly string[];
+    maskingKey?: MaskingKey;
   } = {},
-): Profile {
-  return {
+): ReadyProfile {
+  const profile = {
     key: more.key ?? ['id'],
     csv: { ...CSV, ...more.csv },
     columns: { include: null, exclude: [], mask: {}, ...more.columns },
   };
+  return readyProfile(profile, more.maskingKey ?? null);
 }
 
 /** A row of the lake before it is text. */

@@ -10,10 +10,12 @@ import {
   keyFingerprint,
   type Profile,
   profileFingerprint,
+  type ReadyProfile,
+  readyProfile,
 } from '../../../src/lake/rows/profile.js';
 import { anyText, bytes, profileOf } from './data-plane.js';
 
-const apply = (profile: Profile, column: string, text: string): string => {
+const apply = (profile: ReadyProfile, column: string, text: string): string => {
   const rule = cellRule(profile, column);
   return fromByteString(rule === null ? bytes(text) : rule(bytes(text)));
 };
@@ -60,10 +62,9 @@ describe('A profile fingerprint', () => {
 describe('A profile with a masking secret', () => {
   const SECRET = 'a secret of the tests';
   const key = new MaskingKey(SECRET, 'masking.secret');
-  const keyed = (maskingKey: MaskingKey): Profile => ({
-    ...profileOf({ columns: { mask: { email: 'hash' }, maskedWith: maskingKey.fingerprint } }),
-    maskingKey,
-  });
+  const masked = { mask: { email: 'hash' } } as const;
+  const keyed = (maskingKey: MaskingKey): ReadyProfile =>
+    profileOf({ columns: { ...masked, maskedWith: maskingKey.fingerprint }, maskingKey });
   const plain = profileOf({ columns: { mask: { email: 'hash' } } });
   const other = keyed(new MaskingKey('another secret of the tests', 'masking.secret'));
 
@@ -85,15 +86,19 @@ describe('A profile with a masking secret', () => {
   });
 
   it('gives masked keys another key fingerprint, and leaves that of unmasked keys', () => {
-    const masked = { ...keyed(key), key: ['email'] };
-    expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...other, key: ['email'] }));
-    expect(keyFingerprint(masked)).not.toBe(keyFingerprint({ ...plain, key: ['email'] }));
+    const asKey = { ...keyed(key), key: ['email'] };
+    expect(keyFingerprint(asKey)).not.toBe(keyFingerprint({ ...other, key: ['email'] }));
+    expect(keyFingerprint(asKey)).not.toBe(keyFingerprint({ ...plain, key: ['email'] }));
     expect(keyFingerprint(keyed(key))).toBe(keyFingerprint(plain));
   });
 
-  it('throws an error if the secret is not loaded', () => {
-    const { maskingKey: _, ...lacking } = keyed(key);
-    expect(() => apply(lacking, 'email', 'x')).toThrow('without the masking secret');
+  it('cannot be made without the secret, or with another one', () => {
+    const columns = { ...masked, maskedWith: key.fingerprint };
+    expect(() => profileOf({ columns })).toThrow('without the masking secret');
+    expect(() => readyProfile(profileOf(), key)).toThrow('with another one');
+    expect(() =>
+      profileOf({ columns, maskingKey: new MaskingKey('another secret of the tests', '') }),
+    ).toThrow();
   });
 
   it('rejects a secret that is too short', () => {

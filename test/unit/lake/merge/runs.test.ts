@@ -10,13 +10,13 @@ import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
 import { writeChunk } from '../../../../src/lake/chunk/write-chunk.js';
 import { indexKey } from '../../../../src/lake/documents/block-index.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/documents/lake-layout.js';
-import type { BaseSnapshot, RunFile } from '../../../../src/lake/documents/run-file.js';
+import type { BaseSnapshot, WritingRun } from '../../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
 import { framingOf, framingOfChunk } from '../../../../src/lake/part/framing.js';
 import { BlockReader } from '../../../../src/lake/part/reader.js';
 import { ColumnSet } from '../../../../src/lake/rows/data-columns.js';
 import { newerRows } from '../../../../src/lake/rows/newer.js';
-import { profileFingerprint } from '../../../../src/lake/rows/profile.js';
+import { profileFingerprint, readyProfile } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import { LakeStaging } from '../../../../src/run/lake-staging.js';
@@ -128,11 +128,11 @@ class Mirror {
     longer,
     gone,
     csv,
-  }: Night): Promise<{ readonly run: RunFile; readonly plan: MergePlan }> {
+  }: Night): Promise<{ readonly run: WritingRun; readonly plan: MergePlan }> {
     const startedAt = Date.parse('2026-11-21T02:00:00Z') + this.#runs * 86_400_000;
     const stamp = toUtcSeconds(startedAt).replaceAll(/[-:]/g, '');
     const runId = `${stamp}-${String(this.#runs++).padStart(8, '0')}` as RunId;
-    const resource = { ...resourceOf(csv), name: this.#name };
+    const resource = readyProfile({ ...resourceOf(csv), name: this.#name }, null);
     const run = {
       resource,
       runId,
@@ -140,7 +140,7 @@ class Mirror {
       nominalStart: startedAt,
       before: this.before,
       rollback: null,
-    } as unknown as RunFile;
+    } as unknown as WritingRun;
     const columns = new ColumnSet(['id'], this.before?.columns ?? []);
     let staged: StagedChunk[] = [];
     let duplicates = 0;
@@ -197,10 +197,10 @@ class Mirror {
     return { run, plan };
   }
 
-  async #mergeFirst(run: RunFile, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
+  async #mergeFirst(run: WritingRun, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
     const input = { resource: run.resource.name, runId: run.runId, call: 0 } as ReadInput;
     const { signal: stop } = new AbortController();
-    const read = { ...run, sync: { pageSize: 1 } } as RunFile;
+    const read = { ...run, sync: { pageSize: 1 } } as WritingRun;
     const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };
     if (chunks.length === 0) return stage;
     const staging = new LakeStaging(lake.store, input, 1);
@@ -211,7 +211,7 @@ class Mirror {
   }
 
   async #plan(
-    run: RunFile,
+    run: WritingRun,
     columns: ColumnSet,
     chunks: readonly StagedChunk[],
     gone: readonly string[],
@@ -243,7 +243,7 @@ class Mirror {
     };
   }
 
-  async #task(run: RunFile, plan: MergePlan, at: number, gone: readonly string[]): Promise<TaskResult> {
+  async #task(run: WritingRun, plan: MergePlan, at: number, gone: readonly string[]): Promise<TaskResult> {
     const task = plan.tasks[at]!;
     if (task.kind === 'merge') {
       const keys = gone.map((id) => bytes(id) as SortKey);

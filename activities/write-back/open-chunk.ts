@@ -16,6 +16,7 @@ import {
   isPending,
   isWritten,
   type LoggedRow,
+  loggedReceipt,
   type RowReceipt,
   type Said,
 } from '../../src/write-back/plan-file.js';
@@ -82,8 +83,7 @@ export class OpenChunk {
 
   /** Records the outcome of a row. @param index the row's index in the chunk */
   settle(index: number, receipt: RowReceipt): void {
-    const { outcome, status, id, message } = receipt;
-    this.#rows.set(index, [index, outcome, status, id, message]);
+    this.#rows.set(index, loggedReceipt(index, receipt));
     if (isWritten(receipt)) this.#accepted++;
     this.#dirty = true;
   }
@@ -122,8 +122,7 @@ export class OpenChunk {
       const logged = this.#rows.get(index);
       const before = states.get(index)?.receipt ?? null;
       if (logged !== undefined && isReceipt(logged)) receipts.push(logged);
-      else if (before !== null)
-        receipts.push([index, before.outcome, before.status, before.id, before.message]);
+      else if (before !== null) receipts.push(loggedReceipt(index, before));
       else return null;
     }
     return receipts;

@@ -12,6 +12,11 @@ import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
+import {
+  differencesOf,
+  hiddenFields,
+  type RecordDifferences,
+} from '../../src/write-back/record-differences.js';
 import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-back/write-request.js';
 import type { RowTask, SendAttemptOptions } from './open-chunk.js';
 
@@ -55,9 +60,18 @@ export async function sendRowRequest(
     const { writeBack } = connection.settings;
     const { method, path, body } = toRequest(resource, row, writeBack);
     const context = { resource, rule: writeBack[resource], row };
+    const { ignore } = writeBack[resource];
+    const isHidden = hiddenFields(connection.settings, resource);
     const outcome = await connection.client.send(
       { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait, onRefused },
-      (text, facts) => judgeResponse(text, facts, context),
+      (text, facts) => {
+        const verdict = judgeResponse(text, facts, context);
+        const found =
+          verdict.kind === 'record' && verdict.record !== null
+            ? differencesOf(row, verdict.record, { ignore, isHidden, redact: facts.shown })
+            : null;
+        return { ...verdict, found };
+      },
     );
     switch (outcome.kind) {
       case 'answered':
@@ -73,13 +87,17 @@ export async function sendRowRequest(
   }
 }
 
-function answered(answer: SendAnswer<WriteVerdict>, resource: WritableResource): RequestOutcome {
+/** What a response shows about a row, and how its record differs from it. */
+type ComparedVerdict = WriteVerdict & { readonly found: RecordDifferences | null };
+
+function answered(answer: SendAnswer<ComparedVerdict>, resource: WritableResource): RequestOutcome {
   switch (answer.verdict) {
     case 'accepted': {
       const { status, value } = answer.received;
       if (value.kind === 'unclear') return { kind: 'unclear', status, message: value.message };
       const outcome = resource === 'time-entries' || status === 201 ? 'created' : 'updated';
-      return { kind: 'settled', receipt: { outcome, status, id: value.id, message: null } };
+      const found = value.found === null ? {} : { found: value.found };
+      return { kind: 'settled', receipt: { outcome, status, id: value.id, message: null, ...found } };
     }
     case 'refused':
       return { kind: 'refused', refusal: { error: answer.error, inDoubt: false } };

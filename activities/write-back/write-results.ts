@@ -8,6 +8,7 @@ import { textHash } from '../../src/write-back/idempotency-key.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
 import { tidyLedger } from '../../src/write-back/ledger/entries.js';
 import { isWritten } from '../../src/write-back/plan-file.js';
+import { DifferenceCounter } from '../../src/write-back/record-differences.js';
 import {
   RefusalTexts,
   resultLines,
@@ -39,6 +40,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const writer = store.openWriter(key, { signal });
   const counts = noRows();
   const refused = new RefusalTexts();
+  const differences = new DifferenceCounter();
   const ids = new HashTable();
   let sameId = 0;
   let unsent = 0;
@@ -56,8 +58,9 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
         if (state?.held?.run === input.run) refused.add(row.row, state.held);
         return [];
       });
-      for (const { result } of results) {
+      for (const { row, result } of results) {
         counts[result.outcome]++;
+        differences.add(row.row, result.found);
         if (!isWritten(result) || result.id === null) continue;
         const known = ids.size;
         ids.entry(textHash(result.id));
@@ -84,7 +87,11 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const { texts } = refused;
   const refusals = texts.length === 0 ? null : batchKeys(input.batchId).refusals;
   if (refusals !== null) await store.write(refusals, encodeSealed(texts));
-  const written = { results: key, counts, unsent, refusals, sameId };
+  const { examples } = differences;
+  const shown = examples.length === 0 ? null : batchKeys(input.batchId).differences;
+  if (shown !== null) await store.write(shown, encodeSealed(examples));
+  const compared = { ...differences.counts, differences: shown };
+  const written = { results: key, counts, unsent, refusals, sameId, ...compared };
   const complete = unsent === 0 && counts.unknown === 0;
   const { baseUrl } = plan.file;
   const summary: Summary = { plan: input.plan, baseUrl, complete, found: skipped, written };

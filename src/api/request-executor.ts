@@ -8,7 +8,7 @@ import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
-import { createRecordRedactor, createRedactor, type Redactor } from './redact.js';
+import { boundMessage, createRecordRedactor, createRedactor, type Redactor } from './redact.js';
 import { MAX_REDIRECTS, redirectPath } from './redirect.js';
 import type {
   ListRequest,
@@ -113,9 +113,11 @@ export class RequestExecutor {
     let response: HttpResponse;
     let failure: ServiceError | null = null;
     let request: FailedRequest;
+    let redact: Redactor;
     try {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
-      request = failedRequest(operation, this.#redact(key));
+      redact = this.#redact(key);
+      request = failedRequest(operation, redact);
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
@@ -149,6 +151,7 @@ export class RequestExecutor {
     const facts = {
       ...{ status, location: headerOf(headers, 'location'), url: operation.origin + operation.path },
       message: () => serviceMessage(fromByteString(text), request.redact)?.shown ?? null,
+      shown: (value: string) => boundMessage(redact(value)),
     };
     // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
     const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;

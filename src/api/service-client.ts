@@ -136,6 +136,8 @@ export interface ResponseFacts {
   readonly url: string;
   /** The service's message in the body, or the whole text: redacted and shortened; `null` for an empty body. */
   message(): string | null;
+  /** Prepares a value of the response for a message: redacted and shortened, on one line. */
+  shown(text: string): string;
 }
 
 /** Called with each complete body; again for each retried request, and for a repaired body. */

@@ -42,6 +42,12 @@ export function compareWith(text: string, limit: DecimalLimit): number | null {
   return number === null ? null : compare(number, limit.exact);
 }
 
+/** Whether two number literals are the same number, as exact decimals; `false` if one of them is not a number. */
+export function sameDecimal(one: string, other: string): boolean {
+  const [a, b] = [readDecimal(one.trim()), readDecimal(other.trim())];
+  return a !== null && b !== null && compare(a, b) === 0;
+}
+
 function readDecimal(text: string): Decimal | null {
   const found = NUMBER.exec(text);
   if (found === null) return null;

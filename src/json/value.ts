@@ -51,3 +51,19 @@ export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | n
   }
   return found ?? null;
 }
+
+/** The JSON text of a value. */
+export function jsonText(value: JsonValue): string {
+  switch (value.kind) {
+    case 'object':
+      return `{${Array.from(value.members, ([name, one]) => `${JSON.stringify(name)}:${jsonText(one)}`).join(',')}}`;
+    case 'array':
+      return `[${value.items.map(jsonText).join(',')}]`;
+    case 'string':
+      return JSON.stringify(value.text);
+    case 'number':
+      return value.literal;
+    default:
+      return value.kind;
+  }
+}

@@ -45,6 +45,8 @@ export function batchKeys(batchId: string) {
     summary: key(`${internal}/summary.json`),
     /** What the service said when it refused rows that have no outcome. */
     refusals: key(`${internal}/refusals.json`),
+    /** The fields of written rows that differ from the service's records, with values. */
+    differences: key(`${internal}/differences.json`),
     plans: `${internal}/plans/`,
   };
 }

@@ -2,6 +2,7 @@ import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import type { CellTypes } from './input-columns.js';
 import type { PlannedRow } from './planner.js';
+import type { RecordDifferences } from './record-differences.js';
 import { readSealedLines, sealLine } from './sealed.js';
 
 /** `batch.json`: the settings of all runs of a batch. */
@@ -57,6 +58,8 @@ export interface Said {
 export interface RowReceipt extends Said {
   readonly outcome: RowOutcome;
   readonly id: string | null;
+  /** What the service's record says other than the row; absent if nothing does. */
+  readonly found?: RecordDifferences;
 }
 
 /** A row in a plan's chunk. */
@@ -134,7 +137,14 @@ export type LoggedRow = readonly [
   status: number | null,
   id: string | null,
   message: string | null,
+  found?: RecordDifferences,
 ];
+
+/** The entry of a row with an outcome. */
+export function loggedReceipt(index: number, receipt: RowReceipt): LoggedRow {
+  const { outcome, status, id, message, found } = receipt;
+  return [index, outcome, status, id, message, ...(found === undefined ? ([] as const) : ([found] as const))];
+}
 
 /** The state of a row according to the logs of all attempts, and what the last response said. */
 export interface RowState extends Said {
@@ -167,14 +177,17 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   };
   for (const { run, at, closed, rows: logged } of logs) {
     const named = new Set<number>();
-    for (const [index, outcome, status, id, message] of logged) {
+    for (const [index, outcome, status, id, message, found] of logged) {
       named.add(index);
       const said = message === null ? {} : { status, message };
       if (outcome === 'tried') markUnknown(index, at, said);
       else if (outcome === 'unclear') markUnknown(index, at, { ...said, unclearIn: run });
       else if (outcome === 'held') add(index, { held: { run, status, message } });
       else if (!isWritten(states.get(index)?.receipt ?? null))
-        add(index, { receipt: { outcome, status, id, message }, sentAt: null });
+        add(index, {
+          receipt: { outcome, status, id, message, ...(found === undefined ? {} : { found }) },
+          sentAt: null,
+        });
     }
     if (closed) continue;
     for (let index = 0; index < rows; index++) if (!named.has(index)) markUnknown(index, at);

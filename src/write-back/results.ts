@@ -21,6 +21,7 @@ import {
   type RowState,
   type Said,
 } from './plan-file.js';
+import { differencesText, type FieldExample } from './record-differences.js';
 import { decodeSealed } from './sealed.js';
 import type { TargetSystem } from './system.js';
 
@@ -70,7 +71,7 @@ export function resultLines(
       result.outcome,
       result.status === null ? null : String(result.status),
       result.id,
-      result.message,
+      result.message ?? differencesText(result.found),
     ].map((cell) => {
       if (cell === null) return null;
       return escapeFormulas ? escapeFormula(toByteString(cell)) : toByteString(cell);
@@ -215,6 +216,11 @@ export class RefusalTexts {
 /** Reads what the service said. @throws DamagedError, StoreError */
 export async function readRefusals(store: ObjectStore, key: ObjectKey): Promise<readonly RefusalText[]> {
   return decodeSealed<readonly RefusalText[]>(key, await store.read(key));
+}
+
+/** Reads the fields that differ, with the values of their first rows. @throws DamagedError, StoreError */
+export async function readDifferences(store: ObjectStore, key: ObjectKey): Promise<readonly FieldExample[]> {
+  return decodeSealed<readonly FieldExample[]>(key, await store.read(key));
 }
 
 /** The content of `summary.json`. */

@@ -34,8 +34,12 @@ function withPair(pair: readonly [string, string], body: string): string {
 
 /** What a complete response with 2xx shows about a row. */
 export type WriteVerdict =
-  /** The service shows the record. @member id `null`: the rule accepts a response without one */
-  | { readonly kind: 'record'; readonly id: string | null }
+  /**
+   * The service has written the row.
+   * @member id `null`: the rule accepts a response without one
+   * @member record the record as the response shows it; `null`: it does not
+   */
+  | { readonly kind: 'record'; readonly id: string | null; readonly record: JsonValue | null }
   /** The response shows no record. @member message the reason, with the service's text */
   | { readonly kind: 'unclear'; readonly message: string };
 
@@ -71,22 +75,24 @@ export function judgeResponse(
   };
   const named = status === 201 ? idOfLocation(facts) : null;
   if (!/[^ \t\r\n]/.test(body)) {
-    if (named !== null) return { kind: 'record', id: named };
+    if (named !== null) return { kind: 'record', id: named, record: null };
     const isEnough = rule.success === 'empty' || (pair !== null && EMPTY_UPSERT.includes(status));
-    if (isEnough) return { kind: 'record', id: null };
+    if (isEnough) return { kind: 'record', id: null, record: null };
     const remedy = `If this is its usual response, set writeBack.${resource}.success to empty`;
     return unclear(` with an empty body, which shows no record. ${remedy}`);
   }
   const value = parse(body, named !== null);
-  if (value === null) return named === null ? unclear(' without a record') : { kind: 'record', id: named };
+  if (value === null)
+    return named === null ? unclear(' without a record') : { kind: 'record', id: named, record: null };
   const levels = levelsOf(value);
   const errors = levels.flatMap(reportedErrors);
   // A record has the values that were sent, whatever the names of their fields are.
   if (!errors.every((error) => wasSent(row, error))) return unclear(' and reports an error');
-  const id = idIn(levels, rule.idField);
-  if (id !== null) return { kind: 'record', id };
-  if (pair !== null && levels.some((level) => hasPair(level, pair))) return { kind: 'record', id: named };
-  if (named !== null) return { kind: 'record', id: named };
+  const found = recordIn(levels, rule.idField);
+  if (found !== null) return { kind: 'record', ...found };
+  const same = pair === null ? undefined : levels.find((level) => hasPair(level, pair));
+  if (same !== undefined) return { kind: 'record', id: named, record: same };
+  if (named !== null) return { kind: 'record', id: named, record: levels.at(-1)! };
   if (value.kind !== 'object') return unclear(' without a record');
   return unclear(` without a record: it has no id (writeBack.${resource}.idField is ${rule.idField})`);
 }
@@ -134,14 +140,25 @@ function wasSent({ body }: Pick<PlannedRow, 'body'>, [name, value]: Member): boo
   return value.kind === 'number' ? sent === Number(value.literal) : String(sent) === value.kind;
 }
 
-/** The id of the innermost level that has one: an envelope can have another id, such as that of the request. */
-function idIn(levels: readonly JsonValue[], idField: string): string | null {
+/**
+ * The record, and its id, in the innermost level that has an id: an envelope can have another id, such as that of the request.
+ */
+function recordIn(
+  levels: readonly JsonValue[],
+  idField: string,
+): { readonly id: string; readonly record: JsonValue } | null {
   for (const level of levels.toReversed()) {
     const found = idField.startsWith('/') ? valueAtPointer(level, idField) : memberOf(level, idField);
     const id = found === null ? null : textOfId(found);
-    if (id !== null) return id;
+    if (id !== null) return { id, record: recordOf(level, idField) };
   }
   return null;
+}
+
+/** The object with the id: a pointer such as `/entry/id` names a member of `entry`, and `/meta/id` says nothing of the record. */
+function recordOf(level: JsonValue, idField: string): JsonValue {
+  const end = idField.lastIndexOf('/');
+  return (end > 0 ? valueAtPointer(level, idField.slice(0, end)) : null) ?? level;
 }
 
 function memberOf(level: JsonValue, name: string): JsonValue | null {

@@ -115,12 +115,12 @@ class WriteBackBatch {
   }
 
   /** Reports the batch, and the run that read the written rows, for alerts. */
-  async report({ batchId, counts, unsent, error }: WriteBackResult): Promise<void> {
+  async report({ batchId, counts, unsent, differs, error }: WriteBackResult): Promise<void> {
     if (this.#planned?.alerts === false) return;
     const { connection, resource } = this.#ref;
     const { rejected, unknown } = counts;
     const runs = this.#readBackRun === null ? [] : [this.#readBackRun];
-    const writeBack = { resource, batchId, rejected, unknown, unsent, error };
+    const writeBack = { resource, batchId, rejected, unknown, unsent, differs, error };
     await reportAlerts({ connection, runs, writeBack });
   }
 
@@ -206,13 +206,17 @@ class WriteBackBatch {
   ): WriteBackResult {
     this.#stage = 'done';
     const rows = this.#planned?.rows ?? 0;
-    const { counts, results, unsent, refusals } = written ?? {
+    const { counts, results, unsent, refusals, ...compared } = written ?? {
       ...{ counts: noRows(), results: null, unsent: rows, refusals: null },
     };
+    const { differs = [], absent = [], differences = null }: Partial<WrittenResults> = compared;
     this.#done = rows - unsent;
     const { batchId, resource } = this.#ref;
     const all = [...warnings, ...sameIdWarnings(resource, written?.sameId ?? 0)];
-    this.#result = { batchId, outcome, counts, results, rows, unsent, refusals, warnings: all, error };
+    this.#result = {
+      ...{ batchId, outcome, counts, results, rows, unsent, refusals },
+      ...{ differs, absent, differences, warnings: all, error },
+    };
     const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
     if (error === null) log.info('write-back ended', ended);
     else log.warn('write-back ended', { ...ended, errorType: error.type, error: error.message });

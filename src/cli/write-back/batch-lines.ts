@@ -1,4 +1,5 @@
 import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
+import { type FieldExample, valuesText } from '../../write-back/record-differences.js';
 import type { RefusalText } from '../../write-back/results.js';
 import { count, counted } from '../shared/output.js';
 
@@ -38,6 +39,26 @@ export function batchDiagnostics(result: WriteBackResult): string[] {
     );
   }
   return lines;
+}
+
+/**
+ * What the service's records say other than the rows, for stderr.
+ *
+ * @param examples values of fields that differ, for a person at a terminal; empty for a log, which must not hold values
+ */
+export function differenceLines(
+  { differs, absent, counts }: Pick<WriteBackResult, 'differs' | 'absent' | 'counts'>,
+  examples: readonly FieldExample[],
+): string[] {
+  const written = count(counts.created + counts.updated);
+  const lines = differs.map(({ field, rows }) => {
+    const found = examples.find((one) => one.field === field);
+    const values = found === undefined ? '' : ` (${valuesText(found)})`;
+    return `warning: ${field} differs in ${count(rows)} of ${written} rows${values}`;
+  });
+  if (absent.length === 0) return lines;
+  const named = absent.map(({ field, rows }) => `${field} (${counted(rows, 'row')})`);
+  return [...lines, `Not in the service's responses, so not compared: ${named.join(', ')}`];
 }
 
 const MAX_TEXTS = 5;

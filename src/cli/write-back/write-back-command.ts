@@ -26,7 +26,7 @@ import {
 import type { InputColumn } from '../../write-back/input-columns.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
 import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
-import { readRefusals, type WrittenBatch, writtenBatch } from '../../write-back/results.js';
+import { readDifferences, readRefusals, type WrittenBatch, writtenBatch } from '../../write-back/results.js';
 import { copyInput } from '../../write-back/stage-input.js';
 import { toRequest } from '../../write-back/write-request.js';
 import { batchProgressOn } from '../progress/progress-views.js';
@@ -36,8 +36,8 @@ import type { GlobalOptions } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { age, counted, output, printJson } from '../shared/output.js';
-import { batchDiagnostics, refusalLines, resultLine } from './batch-lines.js';
+import { age, counted, output, printable, printJson } from '../shared/output.js';
+import { batchDiagnostics, differenceLines, refusalLines, resultLine } from './batch-lines.js';
 import { firstNotWritten, receiptsCommand } from './receipts-command.js';
 import {
   askedPolicy,
@@ -141,14 +141,18 @@ async function finish(
   store: ObjectStore,
   { json }: WriteBackOptions,
 ): Promise<ExitCode> {
-  const { batchId, outcome, counts, results } = result;
-  if (json === true) printJson({ batchId, outcome, counts, results });
+  const { batchId, outcome, unsent, results, differs, differences } = result;
+  const counts = { ...result.counts, notSent: unsent };
+  if (json === true) printJson({ batchId, outcome, counts, results, differs });
   else output.out(resultLine(result));
   if (results !== null && counts.rejected + counts.unknown > 0) {
     if (process.stderr.isTTY)
       for (const line of await firstNotWritten(connection, store, batchId)) output.note(line);
     output.note(`Their receipts: ${receiptsCommand(batchId)}`);
   }
+  const isShown = differences !== null && process.stderr.isTTY;
+  const examples = isShown ? await readDifferences(store, differences) : [];
+  for (const line of differenceLines(result, examples)) output.note(printable(line));
   for (const line of batchDiagnostics(result)) output.note(line);
   if (result.refusals !== null)
     for (const line of refusalLines(await readRefusals(store, result.refusals))) output.note(line);
@@ -171,7 +175,9 @@ function finishWritten(
   const { counts, results, unsent } = written;
   const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
   const nothing = { refusals: null, warnings: [], error: null };
-  const result = { batchId, outcome, counts, results, rows, unsent, ...nothing } as const;
+  const { differs = [], absent = [], differences = null } = written;
+  const compared = { differs, absent, differences };
+  const result = { batchId, outcome, counts, results, rows, unsent, ...compared, ...nothing } as const;
   return finish(result, connection, store, options);
 }
 

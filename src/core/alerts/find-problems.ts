@@ -67,18 +67,23 @@ function listed(texts: readonly string[]): string {
 
 /** What an ended write-back says of its resource. */
 export function observeWriteBack(ended: WriteBackAlert): Observation {
-  const { resource, batchId, rejected, unknown, unsent, error } = ended;
+  const { resource, batchId, rejected, unknown, unsent, differs = [], error } = ended;
   const covers = ['rows-not-written'] as const;
   const counts = [
     [rejected, 'rejected'],
     [unknown, 'unknown'],
     [unsent, 'not sent'],
   ] as const;
-  const named = counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`]));
+  const named = [
+    ...counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`])),
+    ...differs
+      .slice(0, MAX_NAMED)
+      .map(({ field, rows }) => `${field} differs in ${rows} ${rows === 1 ? 'row' : 'rows'}`),
+  ];
   if (named.length === 0 && error === null) return { resource, covers, problems: [] };
   const why = error === null ? '' : `. ${error.message}`;
   const text = `batch ${batchId}: ${named.join(', ') || 'it stopped'}${why}`;
-  const mark = `${batchId} ${rejected} ${unknown} ${unsent}`;
+  const mark = [batchId, rejected, unknown, unsent, ...differs.map(({ field }) => field)].join(' ');
   return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text }] };
 }
 

@@ -47,8 +47,8 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
   'rows-not-written': {
     ...{
       ...SERIOUS,
-      happened: (what) => `rows were not written to ${what}`,
-      after: 'rows that were not written',
+      happened: (what) => `rows were not written to ${what} as they were sent`,
+      after: 'rows that were not written as sent',
     },
     example: 'batch example: 2 rejected, 1 unknown',
   },

@@ -145,7 +145,8 @@ export interface SendAlertInput {
 /** The end of a write-back. */
 export interface WriteBackAlert
   extends Pick<RowCounts, 'rejected' | 'unknown'>,
-    Pick<WriteBackResult, 'batchId' | 'unsent' | 'error'> {
+    Pick<WriteBackResult, 'batchId' | 'unsent' | 'error'>,
+    Partial<Pick<WriteBackResult, 'differs'>> {
   readonly resource: string;
 }
 

@@ -93,6 +93,12 @@ interface WriteBackResume extends Pick<SendRowsInput, 'turn' | 'limitedSince'> {
   readonly planned: WriteBackPlanned;
 }
 
+/** A field, and the number of rows that it concerns. */
+export interface FieldCount {
+  readonly field: string;
+  readonly rows: number;
+}
+
 export interface WriteBackResult {
   readonly batchId: string;
   readonly outcome: WriteBackOutcome;
@@ -105,6 +111,12 @@ export interface WriteBackResult {
   readonly unsent: number;
   /** What the service said when it refused rows without an outcome; `null` if there are none. */
   readonly refusals: ObjectKey | null;
+  /** Fields whose values in the service's records are not those that were sent. */
+  readonly differs: readonly FieldCount[];
+  /** Fields that the service's responses do not show. */
+  readonly absent: readonly FieldCount[];
+  /** The values of fields that differ (`FieldExample`); `null` if none does. */
+  readonly differences: ObjectKey | null;
   readonly warnings: readonly string[];
   readonly error: RunError | null;
 }
@@ -176,7 +188,9 @@ export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
 /** `turn` is `null` even if the batch ended before its turn came. */
 export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
 
-export interface WrittenResults extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'> {
+export interface WrittenResults
+  extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'>,
+    Partial<Pick<WriteBackResult, 'differs' | 'absent' | 'differences'>> {
   readonly results: ObjectKey;
   /** Written rows whose id an earlier row of the input has, too. */
   readonly sameId: number;
@@ -226,6 +240,9 @@ export function shownBatchId(batchId: string): string {
 export function writeBackLockId(connection: string, resource: WritableResource): string {
   return `worktrack/${connection}/write-back/${resource}/_lane`;
 }
+
+/** No differences between rows and records. */
+export const NO_DIFFERENCES = { differs: [], absent: [], differences: null } as const;
 
 /** Zero for every outcome. */
 export function noRows(): Record<RowOutcome, number> {

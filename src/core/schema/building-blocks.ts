@@ -196,9 +196,13 @@ export function singleLine(what: string, maxLength = 1024) {
 /** The name of a field of the service's records. */
 export const fieldName = singleLine('the name of a field');
 
-export const fieldNames = z
-  .array(fieldName, { error: ({ input }) => invalidValue(input, 'a list of field names') })
-  .min(1, { error: 'found an empty list; allowed: at least one field name' });
+export const anyFieldNames = z.array(fieldName, {
+  error: ({ input }) => invalidValue(input, 'a list of field names'),
+});
+
+export const fieldNames = anyFieldNames.min(1, {
+  error: 'found an empty list; allowed: at least one field name',
+});
 
 /** A map of the file without a prototype, because a key may be named `constructor`. */
 export function withoutPrototype<T extends object>(map: T): T {

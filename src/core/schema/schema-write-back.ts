@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { choice, duration, parsedString, renamed, section } from './building-blocks.js';
+import { anyFieldNames, choice, duration, parsedString, renamed, section } from './building-blocks.js';
 import { readIdField } from './readers.js';
 import type { CsvKeys } from './schema-output.js';
 import { type OwnResource, path } from './schema-resource.js';
@@ -18,6 +18,11 @@ const write = {
     .prefault('record')
     .describe(
       'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
+    ),
+  ignore: anyFieldNames
+    .prefault([])
+    .describe(
+      "Fields whose values in the service's response may be other than those that were sent. Differences in other fields are reported.",
     ),
 };
 

@@ -1,5 +1,6 @@
 import { CancelledFailure, type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
 import {
+  NO_DIFFERENCES,
   noRows,
   type SendHeartbeat,
   type WriteBackProgress,
@@ -116,6 +117,7 @@ export function writeBackResultOf(
     rows: 0,
     unsent: 0,
     refusals: null,
+    ...NO_DIFFERENCES,
     warnings: [],
     error: cancelled
       ? null

@@ -49,7 +49,13 @@ class FakeService {
     await new Promise(setImmediate);
     const body = this.#bodies[cursor ?? ''];
     if (body === undefined) throw new Error(`no page ${cursor}`);
-    const facts = { status: 200, location: null, url: '', message: () => null };
+    const facts = {
+      status: 200,
+      location: null,
+      url: '',
+      message: () => null,
+      shown: (text: string) => text,
+    };
     const value = await parse(toByteString(body), facts);
     this.log.push(`read ${cursor ?? 'first'}`);
     return {

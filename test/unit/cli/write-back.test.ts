@@ -3,7 +3,7 @@ import { batchLine, batchProgressOn } from '../../../src/cli/progress/progress-v
 import { EXIT, writeBackExitCode } from '../../../src/cli/shared/choose-exit-code.js';
 import { batchDiagnostics, resultLine } from '../../../src/cli/write-back/batch-lines.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
-import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
+import { NO_DIFFERENCES, noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
 
 const RESULT: WriteBackResult = {
@@ -14,6 +14,7 @@ const RESULT: WriteBackResult = {
   rows: 1200,
   unsent: 0,
   refusals: null,
+  ...NO_DIFFERENCES,
   warnings: [],
   error: null,
 };

@@ -14,7 +14,7 @@ import {
 import { UnsendableError } from '../../../src/api/url.js';
 import { DetachedError, failureOf, UsageError } from '../../../src/cli/shared/choose-exit-code.js';
 import { SettingsError } from '../../../src/config/index.js';
-import { noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
+import { NO_DIFFERENCES, noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import {
   ConfigurationError,
   ERROR_CODES,
@@ -46,7 +46,7 @@ const store = (kind: StoreErrorKind): StoreError =>
 
 const BATCH: WriteBackResult = {
   ...{ batchId: 'november', outcome: 'incomplete', counts: { ...noRows(), rejected: 1 }, results: null },
-  ...{ rows: 1, unsent: 0, refusals: null, warnings: [], error: null },
+  ...{ rows: 1, unsent: 0, refusals: null, ...NO_DIFFERENCES, warnings: [], error: null },
 };
 
 /** One error of each class, with its code and exit code. */

@@ -28,7 +28,7 @@ const ROW: ChunkRow = {
 const NOTHING = {
   ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null },
 } as const;
-const RULE = { idField: 'id', success: 'record' } as const;
+const RULE = { idField: 'id', success: 'record', ignore: [] } as const;
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
 
 describe('the logs of a chunk', () => {

@@ -30,14 +30,14 @@ async function outcomeOf(
     response.writeHead(status, headers);
     response.end(body);
   });
-  const own = { path: resource, ...RULE, ...rule };
+  const own = { path: resource, ...RULE, ...rule, ignore: [] };
   const writeBack = {
     'time-entries': own,
     'calendar-entries': { ...own, style: 'put-path' },
     ...{ unknownAfterMs: 3_600_000, escapeFormulas: { 'time-entries': false, 'calendar-entries': false } },
   } as const;
   const connection = {
-    settings: { writeBack } as unknown as ConnectionSettings,
+    settings: { writeBack, resources: [] } as unknown as ConnectionSettings,
     client: client(url, { retry: { attempts: 2, maxDelayMs: 10 } }),
     store: null as never,
   };

@@ -107,7 +107,7 @@ export interface FieldExample extends FieldCount, FieldDifference {
   readonly row: number;
 }
 
-/** Counts the rows of a batch in which a field differs, or is not shown. */
+/** Counts, for each field, the rows of a batch that differ or whose response does not show it. */
 export class DifferenceCounter {
   readonly #differs = new Map<string, FieldExample>();
   readonly #absent = new Map<string, number>();

@@ -145,8 +145,14 @@ describe('a valid configuration', () => {
       notify: [],
       onPublished: null,
       writeBack: {
-        'time-entries': { path: 'time-entries', idField: 'id', success: 'record' },
-        'calendar-entries': { path: 'calendar-entries', style: 'put-path', idField: 'id', success: 'record' },
+        'time-entries': { path: 'time-entries', idField: 'id', success: 'record', ignore: [] },
+        'calendar-entries': {
+          path: 'calendar-entries',
+          style: 'put-path',
+          idField: 'id',
+          success: 'record',
+          ignore: [],
+        },
         unknownAfterMs: 43_200_000,
         escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
       },
@@ -284,7 +290,7 @@ resources:
     expect(connectionOf(withLines(moved)).writeBack['calendar-entries'].path).toBe('calendars/all');
     const told = `${moved}\nwriteBack: { calendar-entries: { path: calendars, style: post-body } }`;
     expect(connectionOf(withLines(told)).writeBack['calendar-entries']).toEqual({
-      ...{ path: 'calendars', idField: 'id', success: 'record' },
+      ...{ path: 'calendars', idField: 'id', success: 'record', ignore: [] },
       style: 'post-body',
     });
   });

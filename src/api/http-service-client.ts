@@ -20,6 +20,8 @@ import {
 } from './service-client.js';
 import {
   apiRoot,
+  cursorTexts,
+  displayQuery,
   displayUrl,
   listQuery,
   recordSegments,
@@ -76,8 +78,8 @@ class HttpServiceClient implements ServiceClient {
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
-    const target = this.#target(request, request.path.split('/'), () => listQuery(request));
     const { cursor, mayRetry, wasRead } = request;
+    const target = this.#target(request, request.path.split('/'), () => listQuery(request));
     let isBlank = false;
     const received = await this.#execute(
       { ...readOperation(request, target), mayRetry, wasRead: wasRead === true && cursor === null },
@@ -169,10 +171,13 @@ class HttpServiceClient implements ServiceClient {
     query: () => string,
   ): Target {
     try {
-      const url = resourceUrl(this.#root, segments) + query();
+      const asked = query();
+      const url = resourceUrl(this.#root, segments) + asked;
       const origin = this.#origin;
-      const records = segments.flatMap((segment) => (typeof segment === 'string' ? [] : [segment.value]));
-      const shown = records.length === 0 ? url : displayUrl(this.#root, segments);
+      const ids = segments.flatMap((segment) => (typeof segment === 'string' ? [] : [segment.value]));
+      const cursor = 'cursor' in request ? request.cursor : null;
+      const records = [...ids, ...(cursor === null ? [] : cursorTexts(cursor))];
+      const shown = displayUrl(this.#root, segments) + displayQuery(asked);
       return { origin, path: url.slice(origin.length), displayUrl: shown, records };
     } catch (error) {
       throw error instanceof UnsendableError ? unsendableError(request, error) : error;

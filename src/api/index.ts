@@ -41,4 +41,4 @@ export type {
 } from './service-client.js';
 export { REFUSAL_REMEDY } from './service-failure.js';
 export { reportsFailure } from './service-message.js';
-export { apiRoot, listName, recordSegments, type Segment } from './url.js';
+export { apiRoot, displayQuery, listName, recordSegments, type Segment } from './url.js';

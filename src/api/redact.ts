@@ -55,11 +55,18 @@ export function createRecordRedactor(names: readonly string[]): Redactor {
  */
 export function boundMessage(text: string, maxChars: number = MAX_MESSAGE_CHARS): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
-  const line = text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
+  const line = hideQueries(text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim());
   if (line.length <= maxChars) return line;
   // Half a surrogate pair cannot be encoded.
   return `${line.slice(0, maxChars - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
+
+/** Values of the queries of URLs in a text: error pages repeat the URL, and a value may be a record's key. */
+function hideQueries(line: string): string {
+  return line.replace(QUERY_VALUE, '$1…');
+}
+
+const QUERY_VALUE = /([?&](?:amp;)?(?!(?:limit|updatedSince)=)[\w.[\]%-]{1,64}=)[^\s&"'<>)\]}]+/g;
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': 'amp',

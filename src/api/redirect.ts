@@ -43,3 +43,26 @@ function parametersOf(query: string): string[] {
 function nameOf(parameter: string): string {
   return parameter.split('=')[0]!;
 }
+
+/** A word of a path that any service may use in a message, such as `login`. A key of a record has a digit or another character. */
+const PLAIN = /^[A-Za-z]{1,12}$/;
+
+/** The segments and query values that a redirect has added to a path. Each may be a record's key. */
+export function addedParts(from: string, to: string): string[] {
+  const before = new Set(partsOf(from));
+  return partsOf(to).filter((part) => !before.has(part) && !PLAIN.test(part));
+}
+
+function partsOf(path: string): string[] {
+  const { pathname, searchParams } = new URL(`http://localhost${path}`);
+  const encoded = pathname.split('/').filter((part) => part !== '');
+  return [...encoded, ...encoded.map(decoded), ...searchParams.values()];
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -9,7 +9,7 @@ import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
 import { boundMessage, createRecordRedactor, createRedactor, type Redactor } from './redact.js';
-import { MAX_REDIRECTS, redirectPath } from './redirect.js';
+import { addedParts, MAX_REDIRECTS, redirectPath } from './redirect.js';
 import type {
   ListRequest,
   Parse,
@@ -38,9 +38,9 @@ export interface Operation
     Partial<Pick<ListRequest, 'wasRead' | 'mayRetry'>>,
     Pick<SendRequest, 'notAfter'> {
   readonly resource: string;
-  /** The URL for messages, with a placeholder for each record id. */
+  /** The URL for messages, with a placeholder for each record id and value of the query. */
   readonly displayUrl: string;
-  /** Ids of the record in the request. Messages never contain them. */
+  /** Ids of the record in the request, and texts of the cursor. Messages never contain them. */
   readonly records: readonly string[];
   /** Most attempts. Default: the client's setting. */
   readonly attempts?: number | undefined;
@@ -117,11 +117,14 @@ export class RequestExecutor {
     try {
       const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
       redact = this.#redact(key);
-      request = failedRequest(operation, redact);
+      const records = [...operation.records];
+      request = failedRequest({ ...operation, records }, redact);
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
-        response = await this.#exchange(operation, key);
+        response = await this.#exchange(operation, key, (path) =>
+          records.push(...addedParts(operation.path, path)),
+        );
       } catch (error) {
         operation.signal?.throwIfAborted();
         return { error: exchangeError(error, request), delayMs: backoff };
@@ -175,7 +178,11 @@ export class RequestExecutor {
   }
 
   /** Makes one request and follows its redirects within the origin. */
-  async #exchange(operation: Operation, key: string): Promise<HttpResponse> {
+  async #exchange(
+    operation: Operation,
+    key: string,
+    onRedirect: (path: string) => void,
+  ): Promise<HttpResponse> {
     const headers = {
       authorization: `Bearer ${key}`,
       accept: 'application/json',
@@ -189,6 +196,7 @@ export class RequestExecutor {
       const location = headerOf(response.headers, 'location');
       const path = response.kind === 'success' ? null : redirectPath(response.status, location, next);
       if (path === null || redirects === MAX_REDIRECTS) return response;
+      onRedirect(path);
       next = { ...next, path };
     }
   }
@@ -235,7 +243,7 @@ function failedRequest(operation: Operation, redactKey: Redactor): FailedRequest
     hide ??= createRecordRedactor(records);
     return hide(redactKey(text));
   };
-  return { method, resource, redact, url: () => redact(displayUrl) };
+  return { method, resource, redact, url: () => redactKey(displayUrl) };
 }
 
 function isExpired({ notAfter }: Operation, atMs: number): boolean {

@@ -99,6 +99,49 @@ export function listName({
   return text === '' ? path : `${path}?${text}`;
 }
 
+/** Parameters whose values are no data of the service. */
+const SHOWN: readonly string[] = ['limit', 'updatedSince'];
+
+/**
+ * A query for messages, which may be stored in a history. A cursor is often made of a record's key, and other values may be one, so only
+ * the page size and the time are shown (docs/explanation/guarantees.md#secrets).
+ *
+ * @param query with `?`, or empty
+ */
+export function displayQuery(query: string): string {
+  return query.replace(/([?&])([^=&]*)=[^&]*/g, (parameter, mark: string, name: string) =>
+    SHOWN.includes(name) ? parameter : `${mark}${name}=…`,
+  );
+}
+
+/** Most texts of one cursor. */
+const MAX_HIDDEN = 40;
+
+/**
+ * The texts that a service may repeat of a cursor and that may be the key of a record: itself, what it is in Base64 or
+ * percent-encoding, and all words with a digit in these. The caller hides them from what it quotes.
+ */
+export function cursorTexts(cursor: string): string[] {
+  const forms = [cursor, decodedPercent(cursor), Buffer.from(cursor, 'base64').toString('utf8')];
+  const readable = forms.filter((form) => form !== '' && !/[\p{Cc}\ufffd]/u.test(form));
+  const words = readable.flatMap((form) => form.match(/[\p{L}\p{N}_-]{3,}/gu) ?? []);
+  const texts = [...readable, ...words.filter((word) => /\d/.test(word))].flatMap(pieces);
+  return [...new Set(texts)].slice(0, MAX_HIDDEN);
+}
+
+/** A long text in pieces, because a search for it becomes one expression. */
+function pieces(text: string): string[] {
+  return text.match(/[\s\S]{1,200}/gu) ?? [];
+}
+
+function decodedPercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
+}
+
 function encode(text: string): string {
   try {
     return encodeURIComponent(text);

@@ -1,4 +1,4 @@
-import { listName } from '../../api/index.js';
+import { displayQuery, listName } from '../../api/index.js';
 import type { DeletesProblem, PublishInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
@@ -205,7 +205,7 @@ function listWarnings(run: RunFile, unlisted: number): string[] {
   const isNew = before!.list.path !== listName(resource);
   if (unlisted === 0 || !(isNew || canDetectDeletes(resource))) return [];
   return [
-    `list: ${resource.name} was read from ${short(earlierList!)} before and is now read from ${short(listName(resource))}; ${count(unlisted, 'row')} of the ` +
+    `list: ${resource.name} was read from ${shortList(earlierList!)} before and is now read from ${shortList(listName(resource))}; ${count(unlisted, 'row')} of the ` +
       `earlier list ${unlisted === 1 ? 'is' : 'are'} not in it and ${unlisted === 1 ? 'stays' : 'stay'} in the lake. If they are gone, run \`worktrack export --resource ` +
       `${resource.name} --allow-deletes\``,
   ];
@@ -214,6 +214,11 @@ function listWarnings(run: RunFile, unlisted: number): string[] {
 function listed(names: readonly string[]): string {
   const more = names.length - NAMED.most;
   return [...names.slice(0, NAMED.most).map(short), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** Without the values of its parameters, which may be keys of records. */
+function shortList(name: string): string {
+  return short(displayQuery(name));
 }
 
 function short(text: string): string {

@@ -61,6 +61,9 @@ describe('the claims of the pages', () => {
     expect(text).toContain('| `npm test` | all but chaos, engines and benchmarks |');
     expect(scripts.test).toMatch(/vitest run$/);
     const config = read('vitest.config.ts');
+    const long = read('test/support/test-long.mjs');
+    for (const [, part] of text.matchAll(/^\| `(\w+)` \| .* \| about /gm))
+      expect(long).toContain(`\n  ${part}: [`);
     for (const left of ['chaos', 'engines', 'bench']) expect(config).not.toContain(`test/${left}/`);
     expect(scripts['test:chaos']).toContain('test/chaos');
     expect(scripts['test:engines']).toContain('test/engines');

@@ -128,6 +128,14 @@ export {
   type Statement,
   unreadableViews,
 } from './sql/ddl/statements.js';
+export { QueryError } from './sql/query/errors.js';
+export {
+  type QueryColumn,
+  type QueryOptions,
+  type QueryResult,
+  queryLake,
+} from './sql/query/query-lake.js';
+export type { QueryValue } from './sql/query/query-value.js';
 export { verifyResource } from './table/verify-table.js';
 export {
   type ClientConnectOptions,

@@ -278,6 +278,25 @@ function declareData(program: WorktrackCommand): void {
     .runs(async () => (await import('./inspect/dbt-command.js')).runDbt);
 
   program
+    .command('query')
+    .description('answer a SELECT over the published snapshots, with DuckDB')
+    .argument(
+      '[statement]',
+      'a SELECT over views such as tasks and time_entries_changes; without it, from stdin',
+    )
+    .option('--dt <date>', DAY)
+    .option('--run <id>', 'this published run')
+    .json('print one JSON object: every digit as text, null differs from an empty string')
+    .option('--csv', 'print CSV with a header: NULL is an empty field, an empty string is ""')
+    .option('--output <file>', 'write a file that ends in .csv, .json or .parquet')
+    .examples(
+      '"SELECT count(*) FROM tasks WHERE _deleted_at IS NULL"',
+      '"SELECT * FROM time_entries LIMIT 5" --dt 2026-11-21 --json',
+      '"FROM tasks" --output tasks.parquet',
+    )
+    .runs(async () => (await import('./inspect/query-command.js')).runQuery);
+
+  program
     .command('cat')
     .description('print rows of a published snapshot as CSV with a header')
     .argument('<resource>', 'resource in the configuration')

@@ -40,6 +40,7 @@ export const ERROR_CODES = {
   RUN_CANCELLED: { exitCode: EXIT.failed, failureType: null },
   WRITE_BACK_INCOMPLETE: { exitCode: EXIT.failed, failureType: null },
   SNAPSHOT_NOT_FOUND: { exitCode: EXIT.usage, failureType: null },
+  QUERY: { exitCode: EXIT.usage, failureType: null },
   SYSTEM: { exitCode: EXIT.failed, failureType: null },
   SERVER_ENVIRONMENT: { exitCode: EXIT.usage, failureType: null },
   SERVER_INSTALL: { exitCode: EXIT.failed, failureType: null },

@@ -6,7 +6,12 @@ import path from 'node:path';
 import { rolldown } from 'rolldown';
 
 /** Optional packages, and what only a worker loads: bundled commands never reach them. */
-const UNREACHED = [/^@temporalio\/(worker|activity|interceptors-)/, /^@opentelemetry\//, /^hyparquet/];
+const UNREACHED = [
+  /^@temporalio\/(worker|activity|interceptors-)/,
+  /^@opentelemetry\//,
+  /^hyparquet/,
+  /^@duckdb\//,
+];
 /** Modules of the commands that load the SDK from its packages. */
 const HOSTS =
   /\/dist\/src\/(cli\/(worker\/|runs\/local-export|demo\/)|simulator\/|temporal\/(worker\/open-telemetry|replay))[^/]*\.js$/;

@@ -14,13 +14,14 @@ import {
 } from '../../sql/dbt/file.js';
 import { DBT_ADAPTERS, type DbtAdapterName, dbtProject, GENERATED_FOLDERS } from '../../sql/dbt/project.js';
 import type { PublishedResource } from '../../sql/ddl/published-sources.js';
+import { publishedResource } from '../../sql/ddl/published-sources.js';
 import { clashingResources, unreadableViews } from '../../sql/ddl/statements.js';
 import { EXIT, type ExitCode, orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { counted, output } from '../shared/output.js';
-import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
+import { skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 
 interface DbtOptions extends GlobalOptions {
   readonly adapter?: DbtAdapterName;

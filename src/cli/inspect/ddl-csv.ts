@@ -1,5 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { publishedResource } from '../../sql/ddl/published-sources.js';
 import {
   type DdlInput,
   DIALECTS,
@@ -14,7 +15,7 @@ import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { publishedResource, skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
+import { skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 
 /**
  * The statements of `worktrack ddl` for the CSV files of a connection. If no resource is named, resources without a

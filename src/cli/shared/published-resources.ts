@@ -1,8 +1,6 @@
 import type { ResourceSettings } from '../../core/settings.js';
 import { findMissingChangeLogs } from '../../lake/published/change-logs.js';
 import { type PublishedSnapshot, SnapshotNotFoundError } from '../../lake/published/read-published.js';
-import { maskedColumns } from '../../lake/rows/profile.js';
-import type { PublishedResource } from '../../sql/ddl/published-sources.js';
 import { type OpenLake, publishedSnapshot } from './open-lake.js';
 import { output } from './output.js';
 
@@ -64,18 +62,4 @@ async function lacksChangeLogs(
 export function skipUnpublished({ found, missing }: Pick<Snapshots, 'found' | 'missing'>): void {
   if (missing.length > 0 && found.length === 0) throw missing[0];
   for (const error of missing) output.note(`Skipped: ${error.describe('. ')}`);
-}
-
-/** What statements need of a resource, without its lake. */
-export function publishedResource(
-  settings: ResourceSettings,
-  { resource, pointer, manifest }: PublishedSnapshot,
-): Omit<PublishedResource, 'lake' | 'numbers'> {
-  const names = manifest.columns.map(({ name }) => name);
-  // The change log spans runs whose masks may differ, so a column that is masked now or was masked then is text.
-  const masked = [
-    ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
-    ...maskedColumns(settings, names),
-  ];
-  return { resource, pointer, manifest, masked, deletes: settings.deletes, checks: settings.checks };
 }

@@ -80,12 +80,8 @@ export function selectText(source: TableSource, columns: readonly ViewColumn[]):
   return `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`;
 }
 
-function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
-  // Runs of the change log may differ in their compression, which is visible in the names of their files.
-  const parts =
-    shape === 'log'
-      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
-      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`;
+function readCsv(source: TableSource, columns: readonly ViewColumn[]): string {
+  const { shape, csv } = source;
   const options = [
     'auto_detect = false',
     // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
@@ -99,17 +95,29 @@ function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly Vi
     `nullstr = ''`,
     'allow_quoted_nulls = false',
     `max_line_size = ${MAX_LINE_BYTES}`,
+    // The default is sixteen times the longest line, so 1 GiB.
+    `buffer_size = ${MAX_LINE_BYTES}`,
     // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread. Rows of later ones
     // may have more, which only the mode that is not strict leaves out.
     ...(shape === 'log' ? ['null_padding = true', 'parallel = false', 'strict_mode = false'] : []),
     `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
-  return `read_csv(\n  ${[sqlString(parts), ...options].join(',\n  ')}\n)`;
+  return `read_csv(\n  ${[filesOf(source), ...options].join(',\n  ')}\n)`;
+}
+
+function filesOf({ lake, folder, files, shape, csv }: TableSource): string {
+  if (files !== undefined) return `[${files.map((file) => sqlString(withoutGlob(file))).join(', ')}]`;
+  // Runs of the change log may differ in their compression, which is visible in the names of their files.
+  return sqlString(
+    shape === 'log'
+      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
+      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`,
+  );
 }
 
 /** Excludes the change log of a run in progress, which is written before publication: its run id is later than the pointer's. */
-function publishedOnly({ lake, pointer, shape }: TableSource): string {
-  if (shape === 'run') return '';
+function publishedOnly({ lake, pointer, shape, files }: TableSource): string {
+  if (shape === 'run' || files !== undefined) return '';
   const latest = sqlString(pathIn(lake, pointer));
   return `\nWHERE "_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
 }
@@ -117,7 +125,11 @@ function publishedOnly({ lake, pointer, shape }: TableSource): string {
 /** Path of a key, with glob characters in brackets. */
 export function pathIn({ url }: LakeSettings, key: string): string {
   const root = url.startsWith('file:') ? fileURLToPath(url) : url;
-  return `${root}/${key}`.replace(/[*?[]/g, '[$&]');
+  return withoutGlob(`${root}/${key}`);
+}
+
+function withoutGlob(path: string): string {
+  return path.replace(/[*?[]/g, '[$&]');
 }
 
 const TYPES = {

@@ -49,6 +49,8 @@ export interface TableSource {
   readonly shape: 'run' | 'log' | 'newest';
   /** A run's folder, or the root of a tree that contains `dt=…/run=…/` folders. */
   readonly folder: ObjectKey;
+  /** Paths of its files on this machine. Absent: they are found below the folder. */
+  readonly files?: readonly string[];
   /** Key of the pointer, which names the last published run. */
   readonly pointer: ObjectKey;
   readonly columns: readonly Column[];

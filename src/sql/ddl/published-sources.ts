@@ -1,8 +1,10 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { CheckSettings, DeletePolicy, LakeSettings } from '../../core/settings.js';
+import type { CheckSettings, DeletePolicy, LakeSettings, ResourceSettings } from '../../core/settings.js';
 import { folderOf, pointerKey } from '../../lake/documents/lake-layout.js';
 import { addLineBreaks, type Manifest } from '../../lake/documents/manifest.js';
 import type { Pointer } from '../../lake/documents/pointer.js';
+import type { PublishedSnapshot } from '../../lake/published/read-published.js';
+import { maskedColumns } from '../../lake/rows/profile.js';
 import type { Numbers } from './column-kinds.js';
 import type { Engine, TableSource } from './engine-views.js';
 import { viewName } from './names-and-quotes.js';
@@ -24,6 +26,20 @@ export interface PublishedResource {
   readonly deletes?: DeletePolicy | undefined;
   /** What must hold before a run is published. Default: nothing. */
   readonly checks?: readonly CheckSettings[] | undefined;
+}
+
+/** What statements need of a resource, without its lake. */
+export function publishedResource(
+  settings: ResourceSettings,
+  { resource, pointer, manifest }: PublishedSnapshot,
+): Omit<PublishedResource, 'lake' | 'numbers'> {
+  const names = manifest.columns.map(({ name }) => name);
+  // The change log spans runs whose masks may differ, so a column that is masked now or was masked then is text.
+  const masked = [
+    ...maskedColumns({ ...manifest, columns: manifest.selection }, names),
+    ...maskedColumns(settings, names),
+  ];
+  return { resource, pointer, manifest, masked, deletes: settings.deletes, checks: settings.checks };
 }
 
 /** The snapshot of one run. @param snapshot key of its `_datapackage.json` */

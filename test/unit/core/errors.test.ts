@@ -36,6 +36,7 @@ import {
   StoreUnclearError,
 } from '../../../src/lake/store/index.js';
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
+import { QueryError } from '../../../src/sql/query/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
 import { InputError } from '../../../src/write-back/input-error.js';
 
@@ -57,6 +58,7 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new TooManyColumnsError(), 'CONFIGURATION', 2],
   [new InvalidArgumentError('since', 'is not a time'), 'INVALID_ARGUMENT', 2],
   [new UsageError('wrong'), 'USAGE', 2],
+  [new QueryError('wrong'), 'QUERY', 2],
   [new DetachedError('left'), 'DETACHED', 130],
   [new OutOfReachError('gone'), 'OUT_OF_REACH', 4],
   [new RunFailedError('failed', { outcome: 'failed', runs: [] }), 'RUN_FAILED', 1],

@@ -1,0 +1,337 @@
+import { copyFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type {
+  DuckDBConnection,
+  DuckDBInstance,
+  DuckDBPreparedStatement,
+  DuckDBResult,
+} from '@duckdb/node-api';
+import type { RunId } from '../../core/brands.js';
+import { ConfigurationError, errorMessage } from '../../core/errors.js';
+import { namedCache } from '../../core/home-folder.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
+import { readPublishedIds } from '../../lake/published/chain.js';
+import {
+  type PublishedSnapshot,
+  readPublished,
+  readPublishedOn,
+  readPublishedRun,
+} from '../../lake/published/read-published.js';
+import { listRuns } from '../../lake/published/run-folders.js';
+import { type ObjectStore, openStore } from '../../lake/store/index.js';
+import { duckdb } from '../ddl/duckdb-views.js';
+import { type TableSource, viewStatements } from '../ddl/engine-views.js';
+import { sqlString, viewName } from '../ddl/names-and-quotes.js';
+import { logSource, publishedResource, runSource } from '../ddl/published-sources.js';
+import { type DuckDbLibrary, duckDbLibrary } from './duckdb-library.js';
+import { QueryError } from './errors.js';
+import { PartCache, type WantedPart } from './part-cache.js';
+import { type QueryValue, toQueryValue, toText } from './query-value.js';
+import { mentionedViews, type ReadingStatement, readingStatement } from './reading-statement.js';
+
+/** Which snapshots a query reads. Default: the current ones. */
+export interface QueryOptions {
+  /** The last published run of this day, such as `2026-11-21`. */
+  readonly dt?: string | undefined;
+  /** This published run. */
+  readonly run?: RunId | undefined;
+  /** Folder for fetched parts. Default: below the cache folder of this user. */
+  readonly cacheFolder?: string | undefined;
+  /** Called before parts are fetched. */
+  readonly onFetch?:
+    | ((needed: { readonly parts: number; readonly bytes: number; readonly folder: string }) => void)
+    | undefined;
+  /** Repeats a first request to a lake that does not answer. Default: no repetition. */
+  readonly retry?: (<T>(attempt: () => Promise<T>) => Promise<T>) | undefined;
+}
+
+export interface QueryColumn {
+  readonly name: string;
+  /** DuckDB's type, such as `DECIMAL(18,2)`. */
+  readonly type: string;
+}
+
+/** The rows of a statement. Iterate one of them once, or call `close`. */
+export interface QueryResult {
+  readonly columns: readonly QueryColumn[];
+  /** The run whose snapshot each resource in the statement shows. */
+  readonly runs: Readonly<Record<string, RunId>>;
+  /** The rows as values. */
+  rows(): AsyncGenerator<QueryValue[]>;
+  /** The rows as text: every digit of a number, and `null` for NULL. */
+  texts(): AsyncGenerator<(string | null)[]>;
+  /** Writes the rows to a Parquet file, whose types are those of `columns`. @param path on this machine */
+  writeParquet(path: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Answers a statement over the published snapshots of a connection, with DuckDB. The views are those of `ddl`: `time_entries`,
+ * `time_entries_text`, and `time_entries_changes` for the change logs. It only reads: DuckDB never sees the lake, but verified copies of
+ * the parts, and accepts one SELECT, or EXPLAIN without options.
+ *
+ * @throws QueryError for any other statement, or one that fails; SnapshotNotFoundError; ConfigurationError if DuckDB is not installed
+ * @example
+ * const [acme] = (await loadSettings()).connections;
+ * const result = await queryLake(acme, 'SELECT id, title FROM tasks WHERE _deleted_at IS NULL');
+ * for await (const [id, title] of result.rows()) console.log(id, title);
+ */
+export async function queryLake(
+  connection: ConnectionSettings,
+  sql: string,
+  options: QueryOptions = {},
+): Promise<QueryResult> {
+  const statement = readingStatement(sql);
+  const library = await duckDbLibrary();
+  await checkSyntax(library, statement);
+  const store = openStore(connection.lake);
+  const cache = new PartCache(options.cacheFolder ?? defaultCache());
+  const session = await cache.openSession();
+  const clear = () => rm(session, { recursive: true, force: true });
+  try {
+    const sources = await readSources(connection, store, statement, options);
+    await provideParts(store, cache, session, { sources, options });
+    const engine = await openEngine(
+      library,
+      session,
+      sources.map(({ source }) => source),
+    );
+    const runs = Object.fromEntries(sources.map(({ snapshot }) => [snapshot.resource, snapshot.runId]));
+    return await startStatement(library, engine, { statement, session, runs, clear }).catch(async (error) => {
+      engine.close();
+      throw error;
+    });
+  } catch (error) {
+    await clear();
+    throw error;
+  } finally {
+    store.close();
+    await cache.prune().catch(() => {});
+  }
+}
+
+function defaultCache(): string {
+  const cache = namedCache(process.env);
+  if (cache !== null) return join(cache, 'query');
+  throw new ConfigurationError('there is no folder for the parts of a query.', {
+    remedy: 'Set WORKTRACK_CACHE to a folder that this user can write.',
+  });
+}
+
+/** A source of rows, and the parts that hold them. */
+interface LocalSource {
+  readonly source: TableSource & { files: string[] };
+  readonly snapshot: PublishedSnapshot;
+  readonly parts: Manifest['parts'];
+}
+
+/** What the views in the statement read. Views that the statement does not name do not exist for it. */
+async function readSources(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  { sql }: ReadingStatement,
+  options: QueryOptions,
+): Promise<LocalSource[]> {
+  const views = connection.resources.flatMap((resource) => {
+    const name = viewName(resource.name);
+    return (['run', 'log'] as const).map((shape) => {
+      const view = shape === 'run' ? name : `${name}_changes`;
+      return { resource, shape, names: [view, `${view}_text`] };
+    });
+  });
+  const mentioned = new Set(
+    mentionedViews(
+      sql,
+      views.flatMap(({ names }) => names),
+    ),
+  );
+  const sources: LocalSource[] = [];
+  for (const { resource, shape, names } of views) {
+    if (!names.some((name) => mentioned.has(name))) continue;
+    const snapshot = await snapshotOf(store, resource, options);
+    const input = { lake: connection.lake, ...publishedResource(resource, snapshot) };
+    const about = { name: viewName(resource.name), about: `${resource.name} as of run ${snapshot.runId}` };
+    const source = shape === 'run' ? runSource(input, about, snapshot) : logSource(input, 'log');
+    const parts = shape === 'run' ? snapshot.manifest.parts : await changeParts(store, snapshot, options);
+    sources.push({ source: { ...source, files: [] }, snapshot, parts });
+  }
+  return sources;
+}
+
+async function snapshotOf(
+  store: ObjectStore,
+  { name }: ResourceSettings,
+  { dt, run, retry = (attempt) => attempt() }: QueryOptions,
+): Promise<PublishedSnapshot> {
+  const current = await retry(() => readPublished(store, name));
+  if (run !== undefined) return readPublishedRun(store, current, run);
+  return dt === undefined ? current : readPublishedOn(store, current, dt);
+}
+
+/** The parts of the change logs of the published runs, oldest first. */
+async function changeParts(
+  store: ObjectStore,
+  { resource, pointer }: PublishedSnapshot,
+  { dt, run }: QueryOptions,
+): Promise<Manifest['parts']> {
+  if (dt !== undefined || run !== undefined)
+    throw new QueryError(
+      `${viewName(resource)}_changes has the changes of all runs. Leave out --dt and --run.`,
+    );
+  const { runs } = await readPublishedIds(store, pointer);
+  const logs = [...(await listRuns(store, resource, 'changes'))].filter(([runId]) => runs.has(runId)).sort();
+  const manifests = await Promise.all(logs.map(([, key]) => readManifest(store, key)));
+  return manifests.flatMap((manifest) => manifest?.parts ?? []);
+}
+
+async function provideParts(
+  store: ObjectStore,
+  cache: PartCache,
+  session: string,
+  { sources, options }: { readonly sources: readonly LocalSource[]; readonly options: QueryOptions },
+): Promise<void> {
+  const wanted = sources.map(({ source, parts }) =>
+    parts.map((part, at): WantedPart => {
+      const extension = part.key.endsWith('.gz') ? '.csv.gz' : '.csv';
+      return { part, name: `${source.name}-${String(at).padStart(5, '0')}${extension}` };
+    }),
+  );
+  const missing = await cache.missing(wanted.flat());
+  const bytes = missing.reduce((sum, { part }) => sum + part.bytes, 0);
+  if (missing.length > 0) options.onFetch?.({ parts: missing.length, bytes, folder: cache.folder });
+  const paths = await cache.provide(store, session, { wanted: wanted.flat(), missing });
+  for (const { source, parts } of sources) source.files.push(...paths.splice(0, parts.length));
+}
+
+interface Engine {
+  readonly connection: DuckDBConnection;
+  close(): void;
+}
+
+/** Memory of DuckDB; above it, DuckDB spills to the session's folder. */
+const MEMORY_LIMIT = '1GiB';
+
+/** What DuckDB may not do. It is set before any statement, and locked before the one of the user. */
+const OFF = [
+  'autoinstall_known_extensions',
+  'autoload_known_extensions',
+  'allow_community_extensions',
+  'allow_persistent_secrets',
+] as const;
+
+async function openEngine(
+  { DuckDBInstance: Instance }: DuckDbLibrary,
+  session: string,
+  sources: readonly TableSource[],
+): Promise<Engine> {
+  const instance: DuckDBInstance = await Instance.create(':memory:', {
+    ...Object.fromEntries(OFF.map((option) => [option, 'false'])),
+    ...{ memory_limit: MEMORY_LIMIT, temp_directory: join(session, 'spilled') },
+  });
+  const connection = await instance.connect();
+  for (const source of sources) {
+    for (const { sql } of viewStatements(duckdb, source).filter(({ kind }) => kind === 'define'))
+      await connection.run(sql);
+  }
+  await connection.run(`SET allowed_directories = [${sqlString(session)}]`);
+  await connection.run('SET enable_external_access = false');
+  await connection.run('SET lock_configuration = true');
+  return {
+    connection,
+    close() {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+/** Refuses what DuckDB does not parse as one statement, before anything is fetched. */
+async function checkSyntax(
+  { DuckDBInstance: Instance }: DuckDbLibrary,
+  { sql }: ReadingStatement,
+): Promise<void> {
+  const instance = await Instance.create(':memory:');
+  const connection = await instance.connect();
+  try {
+    const { count } = await orQueryError(() => connection.extractStatements(sql));
+    if (count !== 1) throw new QueryError(`query runs one statement at a time, and these are ${count}.`);
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+async function prepareReading(
+  { StatementType }: DuckDbLibrary,
+  connection: DuckDBConnection,
+  { sql, explained }: ReadingStatement,
+): Promise<DuckDBPreparedStatement> {
+  const prepare = (text: string) =>
+    orQueryError(async () => (await connection.extractStatements(text)).prepare(0));
+  const reads = await prepare(explained ?? sql);
+  if (reads.statementType !== StatementType.SELECT)
+    throw new QueryError(
+      'query only reads, so it refuses this statement. Use SELECT, or EXPLAIN without options.',
+    );
+  return explained === null ? reads : prepare(sql);
+}
+
+async function startStatement(
+  library: DuckDbLibrary,
+  { connection, close: closeEngine }: Engine,
+  of: {
+    readonly statement: ReadingStatement;
+    readonly session: string;
+    readonly runs: QueryResult['runs'];
+    readonly clear: () => Promise<void>;
+  },
+): Promise<QueryResult> {
+  const { statement, session, runs, clear } = of;
+  const prepared = await prepareReading(library, connection, statement);
+  const result: DuckDBResult = await orQueryError(() => prepared.stream());
+  const types = result.columnTypes();
+  const close = async (): Promise<void> => {
+    closeEngine();
+    await clear();
+  };
+  async function* converted<T>(convert: typeof toText | typeof toQueryValue): AsyncGenerator<T[]> {
+    try {
+      for (;;) {
+        const chunk = await orQueryError(() => result.fetchChunk());
+        if (chunk === null || chunk.rowCount === 0) return;
+        for (const row of chunk.getRows()) yield row.map((value, at) => convert(value, types[at]!) as T);
+      }
+    } finally {
+      await close();
+    }
+  }
+  return {
+    columns: result.deduplicatedColumnNames().map((name, at) => ({ name, type: String(types[at]) })),
+    runs,
+    rows: () => converted<QueryValue>(toQueryValue),
+    texts: () => converted<string | null>(toText),
+    async writeParquet(path) {
+      const own = join(session, 'result.parquet');
+      // The statement is one SELECT, as DuckDB's parser said, so it cannot end the parenthesis.
+      const body = statement.sql.trimEnd().replace(/;$/, '');
+      await orQueryError(() =>
+        connection.run(`COPY (\n${body}\n) TO ${sqlString(own)} (FORMAT parquet, COMPRESSION zstd)`),
+      );
+      await copyFile(own, path);
+      await close();
+    },
+    close,
+  };
+}
+
+/** DuckDB's errors are about the statement. Their first paragraph says what is wrong. */
+async function orQueryError<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof QueryError) throw cause;
+    const [message = ''] = errorMessage(cause).replace('Failed to extract statements: ', '').split('\n\n');
+    throw new QueryError(message.trim(), { cause });
+  }
+}

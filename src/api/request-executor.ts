@@ -152,7 +152,8 @@ export class RequestExecutor {
       received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
     });
     const facts = {
-      ...{ status, location: headerOf(headers, 'location'), url: operation.origin + operation.path },
+      ...{ status, headers },
+      ...{ location: headerOf(headers, 'location'), url: operation.origin + operation.path },
       message: () => serviceMessage(fromByteString(text), request.redact)?.shown ?? null,
       shown: (value: string) => boundMessage(redact(value)),
     };

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteString, Cursor, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
 import type { RateBudget } from './budget.js';
@@ -130,6 +131,7 @@ export interface ReceivedPage<T> extends Received<T> {
 /** What a response with 2xx shows besides its body. */
 export interface ResponseFacts {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   /** The `Location` header, which can be relative to the request's URL. */
   readonly location: string | null;
   /** The URL of the request. */

@@ -32,6 +32,10 @@ interface Read {
   /** Start of reading, milliseconds since 1970. */
   readonly startedAt: number;
   readonly shifted: boolean;
+  /** Whether the run moves no checkpoint, because a list was incomplete. */
+  readonly isHeld: boolean;
+  /** Whether its last reading of the list had exactly as many records as the service says that the list has. */
+  readonly hasExactTotal: boolean;
   /** Pages of the last reading of the list, and records per page. */
   readonly pages: number;
   readonly pageSize: number;
@@ -41,9 +45,12 @@ interface Read {
 export function nextFullRead(before: FullRead | null, run: Read): FullRead | null {
   // The full read after a rollback is due whatever this says, and its list has not shifted yet.
   if (run.mode === 'rollback') return before === null ? null : { ...before, shifted: 0 };
-  if (run.mode === 'increment' && !run.shifted) return before;
+  // An incomplete increment moves no checkpoint, so the next one reads it again.
+  if (run.mode === 'increment' && !(run.shifted && !run.isHeld)) return before;
   const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
   if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };
   const { pages, pageSize } = run;
-  return { startedAt: new Date(run.startedAt).toISOString(), shifted, pages, pageSize };
+  const isExact = run.shifted ? before?.hasExactTotal === true : run.hasExactTotal;
+  const exact = isExact ? { hasExactTotal: true } : {};
+  return { startedAt: new Date(run.startedAt).toISOString(), shifted, ...exact, pages, pageSize };
 }

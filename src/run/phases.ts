@@ -20,6 +20,7 @@ import type {
   ShiftSigns,
 } from '../core/contract/index.js';
 import { inParallel } from '../core/in-parallel.js';
+import { deletesAllowed } from '../core/list-evidence.js';
 import { MAX_REREADS } from '../core/mirror-requests.js';
 import { sizeToTry } from '../core/page-size.js';
 
@@ -139,6 +140,11 @@ class Reading {
     return read.number;
   }
 
+  /** What the readings so far prove deletes by. */
+  get deletesAllowed(): ReturnType<typeof deletesAllowed> {
+    return deletesAllowed(this.last.doubts ?? []);
+  }
+
   /** What the last reading has returned. */
   get last(): ReadResult {
     if (this.#last === null) throw new Error('the list was not read');
@@ -178,7 +184,15 @@ async function detectDeletes(
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, expected: 0, unproven: 0, problems };
   await reading.read('catch-up');
-  const first = { ...ref, stage: reading.last.stage, sinceRead: 0, among: null, allowDeletes };
+  const allowed = reading.deletesAllowed;
+  if (allowed === 'none') return nothing;
+  const first = {
+    ...ref,
+    stage: reading.last.stage,
+    sinceRead: 0,
+    among: null,
+    allowDeletes: allowDeletes || allowed === 'by-id',
+  };
   if (reading.last.isBlank) {
     // An empty body concludes no deletes: a proxy may have dropped the body of the list.
     const { count } = await steps.settle({ ...first, allowDeletes: true }, ABSENT);
@@ -204,10 +218,10 @@ async function detectDeletes(
   }
   if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
   if (isEmpty) return nothing;
-  if (hasKeyless()) return nothing;
+  if (hasKeyless() || allowed !== 'all') return nothing;
   const sinceRead = await reading.read('list');
   await reading.read('catch-up');
-  if (reading.last.isBlank || hasKeyless()) return nothing;
+  if (reading.last.isBlank || reading.deletesAllowed !== 'all' || hasKeyless()) return nothing;
   const { stage } = reading.last;
   const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
   const gone = await steps.settle(second, `${absent.count} absent records again`);

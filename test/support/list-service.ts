@@ -50,6 +50,30 @@ export interface ServiceRules {
   pageSize: number;
   /** Whether each cursor is accepted only once. */
   cursorsOnce?: boolean;
+  /** Answers a page of the list in another way. It gets the page that the service would send. */
+  answer?: (page: ListPage) => ListAnswer;
+}
+
+/** A page of the list as the service would send it; `of`: how many records the whole list has, and `at`: where the page begins. */
+export interface ListPage {
+  readonly records: readonly string[];
+  readonly next: string | null;
+  readonly limit: number;
+  readonly isIncrement: boolean;
+  readonly of: number;
+  readonly at: number;
+}
+
+/** `body` is the JSON text of the whole envelope. */
+export interface ListAnswer {
+  readonly body: string;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The envelope of a page. @param more members of the envelope, and of `page`, as JSON text that begins with a comma */
+export function envelope({ records, next, limit }: ListPage, more = '', inPage = ''): string {
+  return `{"data":[${records.join(',')}],"page":{"limit":${limit},"nextCursor":${JSON.stringify(next)}${inPage}}${more}}`;
 }
 
 /** A small service with one list, whose records are the truth that a test compares a mirror with. */
@@ -103,18 +127,20 @@ export class ListService {
       return void sendText(response, 400, '{"message":"This cursor has been used"}');
     if (after !== '') this.#used.add(after);
     const limit = Math.min(Number(query.get('limit') ?? 100), this.rules.pageSize);
-    const rest = [...this.records.values()]
-      .filter((record) => this.lists(record) && record.updatedAt >= since && record.id > after)
+    const all = [...this.records.values()]
+      .filter((record) => this.lists(record) && record.updatedAt >= since)
       .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const rest = all.filter(({ id }) => id > after);
     const page = rest.slice(0, limit);
     const next = rest.length > limit ? page.at(-1)!.id : null;
     if (page.length === 0 && this.rules.noContent === true) return void response.writeHead(204).end();
-    const data = page.map((record) => this.textOf(record)).join(',');
-    sendText(
-      response,
-      200,
-      `{"data":[${data}],"page":{"limit":${limit},"nextCursor":${JSON.stringify(next)}}}`,
-    );
+    const asked: ListPage = {
+      ...{ records: page.map((record) => this.textOf(record)), next, limit },
+      ...{ isIncrement: query.has('updatedSince'), of: all.length, at: all.length - rest.length },
+    };
+    const { status = 200, headers = {}, body } = this.rules.answer?.(asked) ?? { body: envelope(asked) };
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    sendText(response, status, body);
   }
 
   #byId(id: string, response: ServerResponse): void {

@@ -1,8 +1,10 @@
 import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
+import type { PageEvidence } from '../../core/list-evidence.js';
 import { JsonScanner } from '../../json/scanner.js';
-import { readValue } from '../../json/value.js';
+import { type JsonValue, readValue } from '../../json/value.js';
 import { BrokenPromiseError } from '../errors.js';
 import { mayReport, plainName, ReportedError, reportedError, reportsFailure } from '../service-message.js';
+import { EvidenceReader } from './read-evidence.js';
 import { type FieldColumns, RecordReader } from './record.js';
 
 /** One page of a list (docs/service-api.md#the-list-envelope). */
@@ -11,8 +13,15 @@ export interface ListEnvelope {
   readonly rows: Cells[];
   /** The page size that the service applied; `null` if it does not report it. */
   readonly limit: number | null;
-  /** `null` at the end of the list, where the service writes `null`, `""` or no cursor (docs/explanation/guarantees.md#cursors). */
+  /**
+   * `null` at the end of the list, where the service writes `null`, `""`, an empty array or object, `false` or no cursor
+   * (docs/explanation/guarantees.md#cursors).
+   */
   readonly nextCursor: Cursor | null;
+  /** Position of the first element of `data` that is not an object, such as `null`; `null`: all are. It has no cells. */
+  readonly firstOther: number | null;
+  /** What the body says about the list. */
+  readonly evidence: PageEvidence;
   /** Number of lone surrogates replaced by U+FFFD. */
   readonly replaced: number;
 }
@@ -64,21 +73,24 @@ export function* scanListPage(
   const scanner = new JsonScanner(body);
   const records = new RecordReader(scanner, options.columns, options.flatten);
   let data: 'none' | 'null' | 'array' = 'none';
+  let firstOther: number | null = null;
   let page: PageFields | null = null;
   let hasFailed = false;
   let isMore = false;
+  const evidence = new EvidenceReader();
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
   for (const [name] of scanner.members()) {
     if (name === 'data') {
       if (data === 'array') options.forget();
       data = scanner.peek() === NULL ? 'null' : 'array';
+      firstOther = null;
       if (data === 'null') scanner.word('null');
-      else yield* readData(scanner, records, options);
-    } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner);
+      else firstOther = yield* readData(scanner, records, options);
+    } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner, evidence);
     else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
     else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
-    else scanner.skip();
+    else if (!evidence.read(name, scanner, 'envelope')) scanner.skip();
   }
   scanner.end();
 
@@ -89,7 +101,7 @@ export function* scanListPage(
   const { limit, nextCursor, ...rest } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
   if (nextCursor === null && (isMore || rest.isMore))
     rejectEnvelope(body, 'it says that the list continues, but has no "nextCursor"');
-  return { limit, nextCursor, replaced: scanner.replaced };
+  return { limit, nextCursor, replaced: scanner.replaced, firstOther, evidence: evidence.found };
 }
 
 /** Throws the error that the body reports, if it reports one. */
@@ -116,51 +128,67 @@ function saysMore(name: ByteString): boolean {
   return MORE.includes(plainName(name));
 }
 
+/** Reads the records. Returns the position of the first element that is none. */
 function* readData(
   scanner: JsonScanner,
   records: RecordReader,
   { take, atOnce }: ScanOptions,
-): Generator<void, void> {
+): Generator<void, number | null> {
   let read: Cells[] = [];
+  let firstOther: number | null = null;
   if (scanner.peek() !== OPEN_ARRAY) rejectEnvelope(scanner.text, '"data" is not an array');
   for (const at of scanner.items()) {
-    if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, `data[${at}] is not an object`, at);
-    read.push(records.read());
+    if (scanner.peek() === OPEN_OBJECT) read.push(records.read());
+    else {
+      firstOther ??= at;
+      scanner.skip();
+      read.push([]);
+    }
     if (read.length < atOnce()) continue;
     take(read);
     read = [];
     yield;
   }
   if (read.length > 0) take(read);
+  return firstOther;
 }
 
-function readPageFields(scanner: JsonScanner): PageFields {
+function readPageFields(scanner: JsonScanner, evidence: EvidenceReader): PageFields {
   let limit: number | null = null;
   let nextCursor: Cursor | null = null;
   let isMore = false;
+  // PHP writes an empty map as an empty array.
+  if (scanner.peek() === OPEN_ARRAY && isEmpty(readValue(scanner))) {
+    evidence.oddEnd('"page": []');
+    return { limit, nextCursor, isMore };
+  }
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
   for (const [name] of scanner.members()) {
     const code = scanner.peek();
-    if (name === 'nextCursor') nextCursor = readCursor(scanner, code);
+    if (name === 'nextCursor') nextCursor = readCursor(scanner, code, evidence);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) limit = Number(scanner.number());
     else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
-    else scanner.skip();
+    else if (!evidence.read(name, scanner, 'page')) scanner.skip();
   }
   return { limit, nextCursor, isMore };
 }
 
-function readCursor(scanner: JsonScanner, code: number): Cursor | null {
-  if (code === 0x22) {
-    const cursor = fromByteString(scanner.string());
-    return cursor === '' ? null : (cursor as Cursor);
-  }
-  if (code === 0x6e) {
-    scanner.word('null');
-    return null;
-  }
+function readCursor(scanner: JsonScanner, code: number, evidence: EvidenceReader): Cursor | null {
   // The API (docs/service-api.md) requires a string, but a number that is sent back as written also continues the list.
   if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return scanner.number() as string as Cursor;
-  return rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
+  const value = readValue(scanner);
+  if (value.kind === 'null') return null;
+  if (value.kind === 'string') return value.text === '' ? null : (value.text as Cursor);
+  if (!isEmpty(value)) rejectEnvelope(scanner.text, '"page.nextCursor" is neither a string nor null');
+  evidence.oddEnd(`"nextCursor": ${EMPTY_TEXTS[value.kind]}`);
+  return null;
+}
+
+const EMPTY_TEXTS = { array: '[]', object: '{}', false: 'false', true: '', number: '' } as const;
+
+function isEmpty(value: JsonValue): boolean {
+  if (value.kind === 'array') return value.items.length === 0;
+  return value.kind === 'false' || (value.kind === 'object' && value.members.size === 0);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
 import type { WordsSpent } from '../unproven-limits.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
@@ -91,6 +92,8 @@ export interface ReadResult {
   readonly shifted: boolean;
   /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
+  /** Why readings of this run may lack records. Absent: none does. */
+  readonly doubts?: readonly ListDoubt[];
   /** As in the input, after this call. */
   readonly words?: WordsSpent;
 }

@@ -107,6 +107,12 @@ const http = renamed(
 
 export const overlap = duration({ unit: 'm', max: 7 * DAY_MS });
 
+const END_CURSOR = 'texts or whole numbers, such as ["0"] or ["end"]';
+
+const endCursors = z.array(z.union([singleLine(END_CURSOR, 100), z.int().transform(String)]), {
+  error: ({ input }) => invalidValue(input, `a list of ${END_CURSOR}`),
+});
+
 const sync = renamed(
   section({
     pageSize: wholeNumber(1, 100_000)
@@ -128,6 +134,14 @@ const sync = renamed(
     minInterval: duration({ unit: 'm' })
       .prefault('15m')
       .describe('Least time between two runs that change notices start.'),
+    total: choice(['check', 'ignore'])
+      .prefault('check')
+      .describe(
+        'Whether a total in the list, such as `page.total`, shows that records are [missing](../explanation/guarantees.md#incomplete-lists).',
+      ),
+    endCursors: endCursors
+      .prefault([])
+      .describe('Values of `nextCursor` that mark the end of a list, such as `["0"]` or `["end"]`.'),
   }),
   {
     overlap: 'overlapMs',

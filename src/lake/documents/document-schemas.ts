@@ -131,8 +131,10 @@ const previousRun = z.object({ runId, publishedAt: count });
 const fullRead = z.object({
   /** Start of the full read, ISO 8601. */
   startedAt: z.string(),
-  /** Number of consecutive published runs, up to this one, whose list shifted; 0 if this run's list did not. */
+  /** Number of consecutive published runs, up to this one, whose list shifted or was incomplete; 0 if this run's was neither. */
   shifted: count,
+  /** Whether the last complete full read had exactly as many records as the service said. Absent: no. */
+  hasExactTotal: z.boolean().optional(),
   /** Pages of the full read, and records per page. Absent: not known. */
   pages: count.optional(),
   pageSize: count.optional(),

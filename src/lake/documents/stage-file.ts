@@ -1,5 +1,6 @@
 import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ListRead } from '../../core/contract/index.js';
+import type { ListDoubt, ReadingEvidence } from '../../core/list-evidence.js';
 import type { Column } from '../rows/data-columns.js';
 import type { DeletedRule } from '../rows/deletion-mark.js';
 import type { SortKey } from '../rows/row.js';
@@ -114,6 +115,10 @@ export interface Stage {
   readonly repaired: number;
   /** Whether a reading of the whole list got an empty body, as with status 204. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
+  /** What the pages of the current chain say about the list. */
+  readonly evidence: ReadingEvidence;
+  /** Why readings of this run may lack records: those that have reached the end of the list. */
+  readonly doubts: readonly ListDoubt[];
   /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
   readonly serviceStart: number | null;
   /** The workflow's clock at the same time; `null` before that response. */

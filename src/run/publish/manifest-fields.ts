@@ -1,4 +1,5 @@
 import { listName } from '../../api/index.js';
+import { hasExactTotal, isIncomplete as isIncompleteList } from '../../core/list-evidence.js';
 import type { ListIdentity, RolledBack } from '../../lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
 import {
@@ -40,11 +41,17 @@ export function manifestFields(
   const schema = run.before === null ? [] : schemaChanges(run.columns, plan.columns);
   const { readPages: pages, pageSize, updatedSince: asked } = list;
   const isIncomplete = isIncompleteRead(found);
-  const read = { mode: run.mode, startedAt: run.readSince, shifted: isIncomplete, pages, pageSize };
-  const updatedSince =
-    rollback?.checkpoint ?? nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
-  const readUpTo =
-    rollback?.readUpTo ?? nextReadUpTo(run.before?.readUpTo ?? null, began, run.checkpoint, run.updatedSince);
+  // The checkpoint of a first export must be set. What its list lacked comes with the next full read.
+  const isHeld = stage.doubts.some(isIncompleteList) && run.before !== null;
+  const read = {
+    ...{ mode: run.mode, startedAt: run.readSince, pages, pageSize },
+    ...{ shifted: isIncomplete, isHeld, hasExactTotal: hasExactTotal(list.evidence) },
+  };
+  const next = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
+  const updatedSince = rollback?.checkpoint ?? (isHeld ? run.checkpoint : null) ?? next;
+  const before = run.before?.readUpTo ?? null;
+  const upTo = isHeld ? before : nextReadUpTo(before, began, run.checkpoint, run.updatedSince);
+  const readUpTo = rollback?.readUpTo ?? upTo ?? began;
   return {
     ...{ connection: run.connection, baseUrl: run.baseUrl, resource: resource.name, runId: run.runId },
     ...{ writer: run.writer, previousRuns: previousRuns(run.before), leftBehind: run.leftBehind },
@@ -61,7 +68,7 @@ export function manifestFields(
     columns: plan.columns,
     ...{ key: resource.key, csv: resource.csv, selection: resource.columns },
     fingerprint: profileFingerprint(resource),
-    ...listAndShapes(run, counts),
+    ...listAndShapes(run, counts, isIncomplete),
     gap,
     deletes: detectionOf(resource, run.before?.deletes ?? null, {
       problems: deletesProblems,
@@ -88,11 +95,13 @@ export function manifestFields(
 function listAndShapes(
   run: RunFile,
   { unlisted, unrestored }: MergeCounts,
+  isIncomplete: boolean,
 ): Pick<ManifestFields, 'list' | 'shapes'> {
   const { resource, earlierList, shapes, reconcile, rollback, before } = run;
   // Also while deletes are not detected: settings may turn the detection on later.
-  const isOpen = earlierList !== null && !reconcile && !(countsUnlisted(run) && unlisted === 0);
-  const isSettled = countsUnrestored(run) && unrestored === 0;
+  const isLeft = isIncomplete || (!reconcile && !(countsUnlisted(run) && unlisted === 0));
+  const isOpen = earlierList !== null && isLeft;
+  const isSettled = countsUnrestored(run) && unrestored === 0 && !isIncomplete;
   if (rollback !== null) return { list: listAfterRollback(before!.list, rollback.list), shapes };
   return {
     list: {
@@ -110,9 +119,12 @@ function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdenti
   return earlier === undefined ? head : { ...head, earlier };
 }
 
-/** A list with an empty body may hide rows like one that shifts, because a proxy may have dropped the body. */
+/**
+ * Whether the run is no complete full read. A list with an empty body may hide rows like one that shifts or says that it is
+ * incomplete, because a proxy may have dropped the body.
+ */
 export function isIncompleteRead({ shifted, stage, list }: RunFindings): boolean {
-  return shifted || (stage.isBlank && list.updatedSince === null);
+  return shifted || stage.doubts.some(isIncompleteList) || (stage.isBlank && list.updatedSince === null);
 }
 
 /** What the manifest says about a rollback: it ends with the next complete full read. */

@@ -1,6 +1,7 @@
 import { displayQuery, listName } from '../../api/index.js';
 import type { DeletesProblem, PublishInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
+import type { ListDoubt } from '../../core/list-evidence.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { countsUnlisted, type RunFile } from '../../lake/documents/run-file.js';
@@ -93,6 +94,7 @@ export function warningsOf(
       `list check: pages of the list could not be requested again (${list.notChecked}), so it is not known whether records moved ` +
         'between pages while they were read',
     );
+  warnings.push(...doubtWarnings(run, stage.doubts));
   for (const problem of deletesProblems ?? []) warnings.push(`deletes: ${problemText(problem, resource)}`);
   if (unproven > 0) {
     warnings.push(
@@ -120,6 +122,30 @@ export function warningsOf(
         'because of `json: lenient`',
     );
   return warnings;
+}
+
+/** The doubts about the lists of a run: one line for each kind, because each of its readings may have the same. */
+function doubtWarnings({ resource: { name }, before }: RunFile, doubts: readonly ListDoubt[]): string[] {
+  const effect =
+    before === null
+      ? 'so rows may be missing; the next run reads everything'
+      : 'so no deletes were concluded, the checkpoint stays where it was, and this run does not count as a full read';
+  const first = new Map(doubts.map((doubt) => [doubt.kind, doubt] as const).reverse());
+  return [...first.values()].map((doubt) => {
+    if (doubt.kind === 'total') {
+      const { read, total, isProven } = doubt;
+      return (
+        `list: the service says that ${name} has ${total} records, but only ${read} could be read, ` +
+        `${isProven ? effect : 'so no deletes were concluded from absence'}. If this total counts something else, set ` +
+        '`sync.total: ignore`'
+      );
+    }
+    const what =
+      doubt.kind === 'said'
+        ? 'the service says that the list is incomplete'
+        : 'the list ends in an unusual way, on a page that is as full as the one before';
+    return `list: ${what} (${doubt.words}), ${effect}`;
+  });
 }
 
 /** Differences up to this are normal without an overlap, because responses take time and clocks are compared in seconds. */

@@ -10,6 +10,7 @@ import {
   ServiceError,
 } from '../../api/index.js';
 import { peekNextCursor } from '../../api/json/page.js';
+import { withResponse } from '../../api/json/read-evidence.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
@@ -151,11 +152,12 @@ export class PageChain {
         },
         mayRetry: (error) => !mayBeTooHeavy(error) || ++failures < mostFailures,
       },
-      async (body) => {
+      async (body, response) => {
         await turn;
         if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
         const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
-        return reader.read(body, mayBeNull ? 'empty' : 'wrong');
+        const page = await reader.read(body, mayBeNull ? 'empty' : 'wrong');
+        return { ...page, evidence: withResponse(page.evidence, response) };
       },
     );
     // Otherwise the list would count as complete with the pages that came before it began again.

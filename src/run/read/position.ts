@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Cursor, ObjectKey } from '../../core/brands.js';
 import type { ReadInput } from '../../core/contract/index.js';
+import { NOTHING_READ } from '../../core/list-evidence.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
@@ -103,6 +104,7 @@ function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
     shifted: false,
     marks: [],
     isChecked: false,
+    evidence: NOTHING_READ,
     chain: before.chain + 1,
   };
 }

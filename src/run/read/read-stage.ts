@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { ReadResult } from '../../core/contract/index.js';
+import { NOTHING_READ } from '../../core/list-evidence.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
@@ -37,6 +38,8 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     replaced: 0,
     repaired: 0,
     isBlank: false,
+    evidence: NOTHING_READ,
+    doubts: [],
     serviceStart: null,
     began: null,
     pageSize: pageSize ?? run.sync.pageSize,
@@ -61,6 +64,7 @@ export interface StoredStage {
 
 /** The result of a call that ends with this stage. */
 export function toReadResult({ key, stage }: StoredStage): ReadResult {
-  const { done, pages, fetched, quarantined, pageSize, shifted, isBlank } = stage;
-  return { stage: key, done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
+  const { done, pages, fetched, quarantined, pageSize, shifted, isBlank, doubts } = stage;
+  const result = { stage: key, done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
+  return doubts.length === 0 ? result : { ...result, doubts };
 }

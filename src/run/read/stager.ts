@@ -1,5 +1,12 @@
 import type { Cells, ObjectKey } from '../../core/brands.js';
 import type { ReadInput } from '../../core/contract/index.js';
+import {
+  doubtOf,
+  type ListDoubt,
+  NOTHING_READ,
+  type ReadingEvidence,
+  withPage,
+} from '../../core/list-evidence.js';
 import { RowBuffer } from '../../lake/chunk/row-buffer.js';
 import { isApart, writeChunk } from '../../lake/chunk/write-chunk.js';
 import { quarantineKey } from '../../lake/documents/lake-layout.js';
@@ -128,6 +135,12 @@ export class Stager {
     if (chainChanged) this.progress = new ReadProgress(null);
     const kept = this.#take(received.value);
     const serviceClock = serviceClockAtRequest(received);
+    const { records } = received.value;
+    const evidence = withPage(
+      chainChanged ? NOTHING_READ : this.#ahead.evidence,
+      received.value.evidence,
+      records,
+    );
     this.#ahead = {
       ...this.#ahead,
       ...next,
@@ -136,12 +149,16 @@ export class Stager {
       marks,
       seen: [...(chainChanged ? [] : this.#ahead.seen), ...(newCursorHash === null ? [] : [newCursorHash])],
       pages: this.#ahead.pages + 1,
-      fetched: this.#ahead.fetched + received.value.records,
+      fetched: this.#ahead.fetched + records,
       quarantined: this.#ahead.quarantined + received.value.keyless.length,
       thin: addThin(this.#ahead.thin, received.value.thin),
       ignored: this.#ahead.ignored + received.value.ignored,
       replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
       repaired: this.#ahead.repaired + received.repaired,
+      evidence,
+      doubts: done
+        ? [...this.#ahead.doubts, ...this.#doubts(evidence, next.updatedSince)]
+        : this.#ahead.doubts,
       isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
       serviceStart: this.#ahead.pages === 0 ? serviceClock : this.#ahead.serviceStart,
@@ -152,6 +169,15 @@ export class Stager {
     };
     if (kept > 0) this.#bodyBytes += received.bytes;
     if (done || this.#isChunk() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
+  }
+
+  /** Why a reading that has reached the end of its list may lack records. */
+  #doubts(evidence: ReadingEvidence, updatedSince: Stage['updatedSince']): ListDoubt[] {
+    const { sync, before } = this.#options.run;
+    const isExact = before?.fullRead?.hasExactTotal === true;
+    const trust = sync.total === 'ignore' ? 'ignored' : isExact ? 'proven' : 'unproven';
+    const doubt = doubtOf(evidence, { of: updatedSince === null ? 'all' : 'changes', trust });
+    return doubt === null ? [] : [doubt];
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */
@@ -212,10 +238,14 @@ export class Stager {
     const { run, reader } = this.#options;
     const { name, key, badRecords } = run.resource;
     if (page.firstKeyless !== null && badRecords === 'stop') {
+      const isOther = page.firstOther === page.firstKeyless;
+      const has = isOther ? 'is not an object' : `has no value for the key ("${key.join('", "')}")`;
       throw finalFailure(
         'BrokenPromise',
-        `${name}: record ${page.firstKeyless} of page ${this.#ahead.pages} (counted from 0) has no value for the key ("${key.join('", "')}"). ` +
-          'Nothing was published. Correct `key` for the resource, or set `badRecords: quarantine` to write such ' +
+        `${name}: record ${page.firstKeyless} of page ${this.#ahead.pages} (counted from 0) ${has}. ` +
+          'Nothing was published. ' +
+          (isOther ? 'Set' : 'Correct `key` for the resource, or set') +
+          ' `badRecords: quarantine` to write such ' +
           'records to _quarantine/.',
         { resource: name },
       );

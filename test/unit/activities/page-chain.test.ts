@@ -55,6 +55,7 @@ class FakeService {
       url: '',
       message: () => null,
       shown: (text: string) => text,
+      headers: {},
     };
     const value = await parse(toByteString(body), facts);
     this.log.push(`read ${cursor ?? 'first'}`);

@@ -130,6 +130,8 @@ describe('a valid configuration', () => {
         clock: 'earliest',
         reconcileEveryMs: 7 * DAY,
         minIntervalMs: 900_000,
+        total: 'check',
+        endCursors: [],
       },
       retention: { snapshotsMs: 30 * DAY, keepPerDay: 'last' },
       tables: null,

@@ -7,6 +7,7 @@ const startedAt = '2026-11-21T02:00:00.000Z';
 const START = Date.parse(startedAt);
 
 const PAGES = { pages: 3, pageSize: 1000 };
+const PLAIN = { isHeld: false, hasExactTotal: false };
 
 describe('a full read', () => {
   it('is due once per reconcileEvery, counted from the start of the last one', () => {
@@ -32,11 +33,17 @@ describe('a full read', () => {
   it('is due immediately after a run whose list kept shifting, and then daily until one does not', () => {
     const once = nextFullRead(
       { startedAt, shifted: 0 },
-      { mode: 'increment', startedAt: START, shifted: true, ...PAGES },
+      { mode: 'increment', startedAt: START, shifted: true, ...PAGES, ...PLAIN },
     );
     expect(once).toEqual({ startedAt, shifted: 1 });
     expect(isFullReadDue(once, START, null)).toBe(true);
-    const twice = nextFullRead(once, { mode: 'full', startedAt: START + HOUR, shifted: true, ...PAGES });
+    const twice = nextFullRead(once, {
+      mode: 'full',
+      startedAt: START + HOUR,
+      shifted: true,
+      ...PAGES,
+      ...PLAIN,
+    });
     expect(isFullReadDue(twice, START + 2 * HOUR, null)).toBe(false);
     expect(isFullReadDue(twice, START + 22 * HOUR, null)).toBe(true);
     const good = nextFullRead(twice, {
@@ -44,17 +51,26 @@ describe('a full read', () => {
       startedAt: START + 22 * HOUR,
       shifted: false,
       ...PAGES,
+      ...PLAIN,
     });
     expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0, ...PAGES });
   });
 
   it('stays due after a successful increment', () => {
     const owed = { startedAt, shifted: 1 };
-    expect(nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toEqual(
-      owed,
-    );
-    expect(nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false, ...PAGES })).toBeNull();
-    const unknown = nextFullRead(null, { mode: 'increment', startedAt: START, shifted: true, ...PAGES });
+    expect(
+      nextFullRead(owed, { mode: 'increment', startedAt: START, shifted: false, ...PAGES, ...PLAIN }),
+    ).toEqual(owed);
+    expect(
+      nextFullRead(null, { mode: 'increment', startedAt: START, shifted: false, ...PAGES, ...PLAIN }),
+    ).toBeNull();
+    const unknown = nextFullRead(null, {
+      mode: 'increment',
+      startedAt: START,
+      shifted: true,
+      ...PAGES,
+      ...PLAIN,
+    });
     expect(isFullReadDue(unknown, START, null)).toBe(true);
   });
 });

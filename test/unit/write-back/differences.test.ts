@@ -31,7 +31,14 @@ function found(
   options = OPTIONS,
   idField = 'id',
 ) {
-  const facts = { status: 201, location: null, url: 'http://x/', message: () => null, shown: OPTIONS.redact };
+  const facts = {
+    status: 201,
+    headers: {},
+    location: null,
+    url: 'http://x/',
+    message: () => null,
+    shown: OPTIONS.redact,
+  };
   const resource = row.pair === null ? ('time-entries' as const) : ('calendar-entries' as const);
   const rule = { idField, success: 'record' as const };
   const verdict = judgeResponse(toByteString(body), facts, { resource, rule, row });

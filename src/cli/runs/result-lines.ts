@@ -2,6 +2,7 @@ import type { ExportResult, RunCounts, RunReport } from '../../core/contract/ind
 import { deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { viewName } from '../../sql/ddl/names-and-quotes.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import type { ConnectionSummary } from '../shared/each-connection.js';
@@ -73,11 +74,9 @@ export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
 /** Where the published data are, and how to query them; nothing if no run was published. */
 export function whereLines({ runs }: Pick<ExportResult, 'runs'>, lakeUrl: string): string[] {
   if (!runs.some(({ snapshot }) => snapshot !== null)) return [];
-  // A folder needs no statements to connect to a store.
-  const setup = lakeUrl.startsWith('file:') ? '' : ' --setup';
-  return [
-    `Data: ${lakeUrl}/. Query it with DuckDB: \`worktrack ddl${setup} > lake.sql; duckdb -init lake.sql\``,
-  ];
+  const largest = runs.reduce((best, run) => ((run.rows ?? -1) > (best.rows ?? -1) ? run : best));
+  const view = viewName(largest.resource);
+  return [`Data: ${lakeUrl}/. Query it: \`worktrack query "SELECT count(*) FROM ${view}"\``];
 }
 
 /**

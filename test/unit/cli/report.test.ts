@@ -32,10 +32,10 @@ describe('the report of an export', () => {
   it('gives a line for each resource, and says where the data are and how to query them', () => {
     expect(publishedLines(result)).toEqual(['tasks  published  10 rows  1,200 inserted, 1 updated']);
     expect(whereLines(result, 's3://lake/worktrack')).toEqual([
-      'Data: s3://lake/worktrack/. Query it with DuckDB: `worktrack ddl --setup > lake.sql; duckdb -init lake.sql`',
+      'Data: s3://lake/worktrack/. Query it: `worktrack query "SELECT count(*) FROM tasks"`',
     ]);
     expect(whereLines(result, 'file:///data/lake')).toEqual([
-      'Data: file:///data/lake/. Query it with DuckDB: `worktrack ddl > lake.sql; duckdb -init lake.sql`',
+      'Data: file:///data/lake/. Query it: `worktrack query "SELECT count(*) FROM tasks"`',
     ]);
     const runs = [failed('Refused', 'the key is not valid')];
     expect(whereLines({ runs }, 's3://lake/worktrack')).toEqual([]);

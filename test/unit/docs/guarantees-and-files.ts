@@ -6,6 +6,7 @@ export const GUARANTEES: Readonly<Record<string, string>> = {
   Windows: 'integration/mirror/windows.test.ts',
   'Full reads': 'integration/mirror/full-reads.test.ts',
   'Lists that shift': 'integration/mirror/shifting-lists.test.ts',
+  'Incomplete lists': 'unit/mirror/incomplete-lists.test.ts',
   Deletes: 'unit/mirror/deletes-random.test.ts',
   'Records that say that they are deleted': 'unit/mirror/deleted-records.test.ts',
   'Dates of a window': 'unit/mirror/dates.test.ts',

@@ -166,30 +166,36 @@ export class ChunkFeed {
       return [];
     }
     await chunk.begin();
-    await this.#checkTurn(chunk);
+    if (await this.hasTurnEnded()) {
+      // No row of the chunk was sent.
+      await chunk.close();
+      throw this.turnEnded();
+    }
     this.#events.onOpen(chunk, tasks.length);
     return tasks;
   }
 
   /**
-   * Checks that the turn of the batch has not ended. A worker that was cut off can outlive its batch. The log of the chunk is
+   * Whether the turn of the batch has ended. A worker that was cut off can outlive its batch. The log of the chunk is
    * in the lake, so whoever ended the turn after this check sees the log.
    */
-  async #checkTurn(chunk: OpenChunk): Promise<void> {
-    const { connection, input, turn } = this.#options;
-    if (turn.fence === null || (await connection.store.head(turn.fence)) === null) return;
-    // No row of the chunk was sent.
-    await chunk.close();
-    throw transientFailure(`${input.resource}: the turn of this batch has ended, so it sends no further row`);
+  async hasTurnEnded(): Promise<boolean> {
+    const { connection, turn } = this.#options;
+    return turn.fence !== null && (await connection.store.head(turn.fence)) !== null;
+  }
+
+  turnEnded(): Error {
+    const { resource } = this.#options.input;
+    return transientFailure(`${resource}: the turn of this batch has ended, so it sends no further row`);
   }
 
   /** With `--unknown skip`, rows in doubt are settled as skipped. */
   #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
-    const { connection, input, turn } = this.#options;
+    const { connection, input, turn, sending } = this.#options;
     const { unknown } = input;
     const { receipt, sentAt: firstSent } = knownOf(row, state);
     if (row.verdict !== null || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
-    const isForgotten = firstSent !== null && this.#isForgotten(firstSent);
+    const isForgotten = firstSent !== null && (sending.repeat === 'never' || this.#isForgotten(firstSent));
     if (isForgotten && unknown === 'skip') return 'skipped';
     if (isForgotten && unknown !== 'resend') return 'unclear';
     // A complete response left the outcome unknown: asking again in the same run would change nothing.

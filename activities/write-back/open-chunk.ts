@@ -19,6 +19,7 @@ import {
   loggedReceipt,
   type RowReceipt,
   type Said,
+  type SendingRules,
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { LoadedChunk, LogIndex, StoredPlan } from './stored-batch.js';
@@ -28,6 +29,7 @@ export interface SendAttemptOptions {
   readonly connection: OpenConnection;
   readonly input: SendRowsInput;
   readonly plan: StoredPlan;
+  readonly sending: SendingRules;
   readonly logs: LogIndex;
   readonly turn: Turn;
   /** Makes the log names of this attempt unique. */
@@ -55,8 +57,13 @@ export class OpenChunk {
   #accepted = 0;
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
+  /** A write that has not begun: it will contain all changes until it begins. */
+  #queued: Promise<void> | null = null;
+  /** Whether each row is in the log before it is sent. */
+  readonly #isNamed: boolean;
 
-  constructor({ deps, connection, input, plan, token }: SendAttemptOptions, chunk: LoadedChunk) {
+  constructor({ deps, connection, input, plan, token, sending }: SendAttemptOptions, chunk: LoadedChunk) {
+    this.#isNamed = sending.repeat === 'never';
     this.at = deps.now();
     this.#run = input.run;
     this.#chunk = chunk;
@@ -67,7 +74,7 @@ export class OpenChunk {
 
   /** Writes the open log, before the first row of the chunk is sent. */
   begin(): Promise<void> {
-    return this.#write('open', false, [...this.#rows.values()]);
+    return this.#write(this.#open, () => this.#log(false, [...this.#rows.values()]));
   }
 
   /** Call this before the row's request. @param index the row's index in the chunk */
@@ -96,9 +103,14 @@ export class OpenChunk {
 
   /** Writes the log if it has changed since the last write. */
   async flush(): Promise<void> {
+    if (this.#queued !== null) return this.#queued;
     if (!this.#dirty) return this.#writing;
-    this.#dirty = false;
-    return this.begin();
+    this.#queued = this.#write(this.#open, () => {
+      this.#queued = null;
+      this.#dirty = false;
+      return this.#log(false, [...this.#rows.values()]);
+    });
+    return this.#queued;
   }
 
   /** Closes a chunk without rows to send. Writes a log only if there are receipts to record. */
@@ -109,8 +121,8 @@ export class OpenChunk {
   /** Closes the log: rows that it does not list were not sent. */
   close(): Promise<void> {
     const rows = this.#receipts();
-    if (rows !== null) return this.#write('done', true, rows);
-    return this.#write('open', true, [...this.#rows.values()]);
+    if (rows !== null) return this.#write(this.#done, () => this.#log(true, rows));
+    return this.#write(this.#open, () => this.#log(true, [...this.#rows.values()]));
   }
 
   /** The receipts of all rows of the chunk, from all attempts; `null` while one is missing. */
@@ -128,11 +140,14 @@ export class OpenChunk {
     return receipts;
   }
 
-  /** Writes one log at a time, in order. */
-  #write(state: 'open' | 'done', closed: boolean, rows: readonly LoggedRow[]): Promise<void> {
-    const log: ChunkLog = { run: this.#run, at: this.at, accepted: this.#accepted, closed, rows };
-    const file = state === 'open' ? this.#open : this.#done;
-    const writing = this.#writing.then(() => file.write(log));
+  #log(closed: boolean, rows: readonly LoggedRow[]): ChunkLog {
+    const named = this.#isNamed ? { isNamed: true as const } : {};
+    return { run: this.#run, at: this.at, accepted: this.#accepted, closed, ...named, rows };
+  }
+
+  /** Writes one log at a time, in order. @param log called when its write begins */
+  #write(file: LogFile, log: () => ChunkLog): Promise<void> {
+    const writing = this.#writing.then(() => file.write(log()));
     this.#writing = writing.catch(() => {});
     return writing;
   }

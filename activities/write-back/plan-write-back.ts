@@ -23,6 +23,7 @@ import {
   isPending,
   isWritten,
   type PlanFile,
+  sendingRules,
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
 import { writtenBatch } from '../../src/write-back/results.js';
@@ -52,7 +53,8 @@ export async function planWriteBack(
   if (begun !== null)
     checkBatch(input.batchId, begun.file, { ...input, kind: batchKind(input.format) }, target);
   const system = target.alsoAt(begun?.file.sameAs ?? []);
-  const named = { ...input, system, connection: begun?.file.connection ?? input.connection };
+  const sending = begun?.file.sending ?? sendingRules(settings.writeBack, input.resource);
+  const named = { ...input, system, sending, connection: begun?.file.connection ?? input.connection };
   const isCurrent = last?.file.input === input.input && last.file.baseUrl === settings.baseUrl;
   const plan = isCurrent ? last : await makePlan(store, named, plans);
   const asked = { policy: input.written, system };
@@ -73,7 +75,7 @@ async function makePlan(
   before: readonly StoredPlan[],
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();
-  const planner = new BatchPlanner(input);
+  const planner = new BatchPlanner({ ...input, form: input.sending.form });
   const columns = await eachRow(store, input, signal, (row) => void planner.survey(row));
   await writeBatchFile(store, input, typesOf(columns));
 

@@ -50,7 +50,7 @@ export interface RequestEvents {
 /** Sends the request for one row, within the connection's rate budget. Never throws. */
 export async function sendRowRequest(
   { row, before, notAfter }: RowTask,
-  { connection, deps, input }: Pick<SendAttemptOptions, 'connection' | 'deps' | 'input'>,
+  { connection, deps, input, sending }: Pick<SendAttemptOptions, 'connection' | 'deps' | 'input' | 'sending'>,
   { signal, onWait, onRefused }: RequestEvents,
 ): Promise<RequestOutcome> {
   const { resource } = input;
@@ -58,12 +58,15 @@ export async function sendRowRequest(
   try {
     const { idempotencyKey } = row;
     const { writeBack } = connection.settings;
-    const { method, path, body } = toRequest(resource, row, writeBack);
+    const { method, path, body } = toRequest(row, sending);
     const context = { resource, rule: writeBack[resource], row };
     const { ignore } = writeBack[resource];
     const isHidden = hiddenFields(connection.settings, resource);
     const outcome = await connection.client.send(
-      { resource, method, path, body, idempotencyKey, before, notAfter, signal, onWait, onRefused },
+      {
+        ...{ resource, method, path, body, before, notAfter, signal, onWait, onRefused },
+        ...{ idempotencyKey, keyHeader: sending.header, repeat: sending.repeat },
+      },
       (text, facts) => {
         const verdict = judgeResponse(text, facts, context);
         const found =

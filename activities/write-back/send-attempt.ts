@@ -190,10 +190,11 @@ export class SendAttempt {
   }
 
   async #send(task: RowTask): Promise<void> {
-    const begun = this.#refusals.begin();
     task.chunk.sending(task.index);
     this.#inFlight++;
     try {
+      if (!(await this.#mayBegin(task))) return;
+      const begun = this.#refusals.begin();
       const sent = await sendRowRequest(task, this.#options, {
         signal: this.#abort.signal,
         onWait: (untilMs) => {
@@ -206,6 +207,24 @@ export class SendAttempt {
       this.#inFlight--;
       this.#inDoubt.delete(task);
       this.#changed.notify();
+    }
+  }
+
+  /**
+   * Whether the request of a row may begin. If the service does not honour keys, the intent to send the row, and the results so
+   * far, must be in the lake before that: so a killed worker leaves only the rows in flight in doubt.
+   */
+  async #mayBegin(task: RowTask): Promise<boolean> {
+    if (this.#options.sending.repeat === 'always') return true;
+    try {
+      await Promise.all([...this.#open.keys()].map((chunk) => chunk.flush()));
+      // Whoever ended the turn before this check may have read the log without this row.
+      if (await this.#feed.hasTurnEnded()) throw this.#feed.turnEnded();
+      return true;
+    } catch (error) {
+      task.chunk.unsent(task.index);
+      this.#failed(task, error);
+      return false;
     }
   }
 
@@ -265,7 +284,7 @@ export class SendAttempt {
    * @param when `end`: no other row follows
    */
   #judgeNotFound(when: 'more' | 'end'): void {
-    const { input, connection } = this.#options;
+    const { input, sending } = this.#options;
     const rows = this.#notFound;
     if (rows.length === 0) return;
     if (!this.#answered && when === 'more' && rows.length < MAX_NOT_FOUND) return;
@@ -274,8 +293,7 @@ export class SendAttempt {
       for (const { task, receipt } of rows) this.#settle(task, receipt);
       return;
     }
-    const { path } = connection.settings.writeBack[input.resource];
-    this.halt(endpointMissing(input.resource, path, rows.length));
+    this.halt(endpointMissing(input.resource, sending.path, rows.length));
     for (const { task } of rows) {
       // A 404 or 405 says that the service did not write the row.
       task.chunk.unsent(task.index);

@@ -6,6 +6,8 @@ import { attemptToken, HEARTBEAT_MS, temporalClock } from '../../src/run/activit
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, toFailure } from '../../src/run/failures.js';
 import { finalIfLate } from '../../src/run/run-failures.js';
+import { readBatch } from '../../src/write-back/batch-file.js';
+import { sendingRules } from '../../src/write-back/plan-file.js';
 import { SendAttempt } from './send-attempt.js';
 import { checkSystem, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
@@ -38,11 +40,13 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
       );
     const plan = await readPlan(connection.store, input.plan);
     checkSystem(plan, { resource: input.resource, deps, settings: connection.settings });
+    const begun = await readBatch(connection.store, input.batchId);
+    const sending = begun?.file.sending ?? sendingRules(connection.settings.writeBack, input.resource);
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);
     const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
     run = new SendAttempt({
-      ...{ deps, connection, input, plan, logs, turn, token: attemptToken(), endBefore },
+      ...{ deps, connection, input, plan, sending, logs, turn, token: attemptToken(), endBefore },
       // Even if the limit had ended.
       limitedSince: beat === undefined ? input.limitedSince : beat.limitedSince,
       fruitless: beat?.fruitless ?? 0,

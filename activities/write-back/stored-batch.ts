@@ -20,6 +20,7 @@ import {
   mergeLogs,
   type PlanFile,
   type RowState,
+  type SendingRules,
 } from '../../src/write-back/plan-file.js';
 import { decodeSealed, encodeSealed } from '../../src/write-back/sealed.js';
 import type { TargetSystem } from '../../src/write-back/system.js';
@@ -90,17 +91,19 @@ export async function readStoredPlans(store: ObjectStore, batchId: string): Prom
 /** The input of a plan, and where its rows are sent. Its connection has the name that the batch began with. */
 export interface NamedBatch extends Omit<PlanWriteBackInput, 'system'> {
   readonly system: TargetSystem;
+  /** How rows are sent, as the batch began or as the configuration says. */
+  readonly sending: SendingRules;
 }
 
 const MAX_SWAPS = 5;
 
 /**
- * Writes `batch.json`, which fixes the resource, key column and types of a batch. Later runs can only add columns.
+ * Writes `batch.json`, which fixes the resource, key column, types and sending rules of a batch. Later runs can only add columns.
  *
  * @throws InputError when a different batch has this id
  */
 export async function writeBatchFile(store: ObjectStore, input: NamedBatch, types: CellTypes): Promise<void> {
-  const { connection, resource, batchId, keyColumn, system } = input;
+  const { connection, resource, batchId, keyColumn, system, sending } = input;
   const { baseUrl } = system;
   const fixed = { connection, resource, keyColumn, kind: batchKind(input.format) };
   for (let swap = 1; swap <= MAX_SWAPS; swap++) {
@@ -109,7 +112,7 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
     const known = found?.file.types ?? {};
     const sameAs = system.alsoAt(found?.file.sameAs ?? []).aliasesWith(found?.file.baseUrl ?? baseUrl);
     const all = { ...types, ...known };
-    const file: BatchFile = { layout: 1, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
+    const file: BatchFile = { layout: 1, sending, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
     if (found !== null && isDeepStrictEqual(found.file, file)) return;
     const expected = found === null ? 'absent' : { etag: found.etag };
     const { outcome } = await store.swap(batchKeys(batchId).batch, encodeSealed(file), expected);

@@ -9,6 +9,7 @@ import {
   type FetchRequest,
   isUnprocessed,
   type ListRequest,
+  mayRepeatWithoutKey,
   outcomeOfFailure,
   type Parse,
   type Received,
@@ -133,6 +134,7 @@ class HttpServiceClient implements ServiceClient {
 
   #writeOperation(request: SendRequest, onSend: () => void): Operation {
     const { resource, method, body, signal, onWait, idempotencyKey, notAfter } = request;
+    const { keyHeader = 'idempotency-key', repeat = 'always' } = request;
     const target = this.#target(request, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
       const cause = new UnsendableError('An Idempotency-Key must consist of visible ASCII characters.');
@@ -144,9 +146,10 @@ class HttpServiceClient implements ServiceClient {
       ...{ method, resource, body, notAfter, onSend, signal, onWait },
       headers: {
         'content-type': 'application/json',
-        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        ...(idempotencyKey === undefined ? {} : { [keyHeader.toLowerCase()]: idempotencyKey }),
       },
       attempts: request.attempts ?? (repeatable ? undefined : 1),
+      ...(repeat === 'never' ? { mayRetry: mayRepeatWithoutKey } : {}),
     };
   }
 

@@ -92,6 +92,10 @@ export interface SendRequest extends Waitable {
   readonly body: string;
   /** Makes a create safe to retry (docs/service-api.md#requests). Visible ASCII. */
   readonly idempotencyKey?: string | undefined;
+  /** The header with the key. Default: `Idempotency-Key`. */
+  readonly keyHeader?: string | undefined;
+  /** `never`: a request is repeated only if its response shows that the service has not processed it. Default: `always`. */
+  readonly repeat?: 'always' | 'never' | undefined;
   /** Default: as for reads, but 1 for a POST without an idempotency key, because a retry could create a second record. */
   readonly attempts?: number | undefined;
   /** Called when a response shows that the service has not processed the record (yet): a refusal, or a 429. */
@@ -243,6 +247,15 @@ export function isUnprocessed(error: unknown): error is RefusedError | Transient
   if (error instanceof RefusedError) return isConclusive(error);
   if (!(error instanceof TransientError) || !isConclusive(error)) return false;
   return error.status === 429 || isLimit(error);
+}
+
+/**
+ * Whether a request can be repeated although the service does not honour idempotency keys. A 429 that names its wait comes from
+ * the service's limit; any other one may be a proxy's, which may have passed the request on.
+ */
+export function mayRepeatWithoutKey(error: ServiceError): boolean {
+  if (!isUnprocessed(error)) return false;
+  return error.status !== 429 || error.retryAfterMs !== null;
 }
 
 /** Whether a failure is a refusal that points to a limit, or to a proxy. */

@@ -384,6 +384,10 @@ function declareWriteBack(program: WorktrackCommand): void {
       'resend',
       'skip',
     ])
+    .option(
+      '--last-wins',
+      'of calendar entries with the same source and sourceKey, send the last one (default: an error)',
+    )
     .option('--again', 'also send rows that an earlier batch has written')
     .option('--skip-written', 'leave such rows out (default with --key-column; otherwise an error)')
     .option(

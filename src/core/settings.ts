@@ -58,5 +58,7 @@ export type TokenSettings = Extract<SignatureSettings, { readonly algorithm: 'to
 /** A keyed hash (RFC 2104) of the notice. */
 export type HmacSettings = Exclude<SignatureSettings, TokenSettings>;
 export type WriteBackSettings = ConnectionSettings['writeBack'];
+/** The form of an idempotency key. */
+export type KeyForm = WriteBackSettings['time-entries']['idempotencyKey']['form'];
 /** Which responses with 2xx show that the service has written a row. */
 export type SuccessRule = Pick<ConnectionSettings['writeBack']['time-entries'], 'idField' | 'success'>;

@@ -25,9 +25,9 @@ import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
 import { readInputRows } from './input-rows.js';
 import { type InputSource, openSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
-import { batchKind } from './plan-file.js';
-import { inputRowKey } from './planner.js';
-import { checkForms, checkMasks, PublishedIds } from './published-checks.js';
+import { batchKind, type SendingRules, sendingRules } from './plan-file.js';
+import { BatchPlanner, inputRowKey } from './planner.js';
+import { type BeforeWindow, checkForms, checkMasks, PublishedIds, WindowCheck } from './published-checks.js';
 import { InputFacts } from './reading.js';
 import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
 import { readTargetSystem, type TargetSystem } from './system.js';
@@ -40,6 +40,8 @@ export interface WriteBackSource extends ReadingOptions {
   readonly format?: InputFormat | undefined;
   /** The column with the row's key. Default: the key is a hash of the content. */
   readonly keyColumn?: string | undefined;
+  /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
+  readonly lastWins?: boolean | undefined;
   /** Default: the SHA-256 of resource and content. */
   readonly batchId?: string | undefined;
   /** What an unknown address is that rows of the file were written to. Default: an error. */
@@ -55,6 +57,11 @@ export interface CheckedInput {
   /** Where its rows are sent. */
   readonly system: TargetSystem;
   readonly rows: number;
+  readonly lastWins: boolean;
+  /** How the rows of the batch are sent. */
+  readonly sending: SendingRules;
+  /** Rows that the resource's list will not show; `null` if there are none. */
+  readonly beforeWindow: BeforeWindow | null;
   /** The hashes of the rows, to look them up; `null` for upserts. */
   readonly fileRows: FileRows | null;
   /** Columns of a CSV, with the types of their cells in requests. */
@@ -114,7 +121,7 @@ async function checkSource(
   opened: Pick<CheckedInput, 'resource' | 'source'> & { readonly given: string | null },
 ): Promise<CheckedInput> {
   const { resource, source, given } = opened;
-  const { keyColumn = null } = request;
+  const { keyColumn = null, lastWins = false } = request;
   const format = request.format ?? formatOf(source.name);
   const published = await publishedSnapshotOf(store, resource);
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
@@ -143,11 +150,16 @@ async function checkSource(
   let rows = 0;
   // Upserts are not looked up: to repeat one does no harm.
   const fileRows = resource === 'time-entries' ? new FileRows(keyColumn) : null;
+  const sending = existing?.file.sending ?? sendingRules(connection.writeBack, resource);
+  const planner = new BatchPlanner({ ...identity, batchId, lastWins });
+  const window = new WindowCheck(connection, resource, Date.now());
   const keyField = keyColumn === null ? null : toByteString(keyColumn);
   for await (const some of readInputRows(source.open(), options)) {
     rows += some.length;
     for (const row of some) fileRows?.add(row.fields, keyField === null ? null : inputRowKey(row, keyField));
     ids?.add(some);
+    window.add(some);
+    if (resource === 'calendar-entries') for (const row of some) planner.survey(row);
     if (published !== null) await checkForms(store, published, facts, waived);
   }
   const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
@@ -163,6 +175,9 @@ async function checkSource(
     keyColumn,
     system,
     rows,
+    lastWins,
+    sending,
+    beforeWindow: window.found,
     reading,
     fileRows,
     columns,

@@ -17,6 +17,8 @@ export class CsvRows {
   readonly #parser: CsvParser;
   readonly #context: RowContext;
   #cells: CellsReader | null = null;
+  /** The texts that repeat the header, by column: its cell, and the name of the field. */
+  #header: readonly ReadonlySet<string>[] = [];
 
   constructor(context: RowContext) {
     this.#parser = new CsvParser(context.reading.delimiter);
@@ -24,13 +26,16 @@ export class CsvRows {
   }
 
   read(text: string, state: 'open' | 'end'): InputRow[] {
-    const { types, reading, onColumns } = this.#context;
+    const { types, reading, onColumns, facts } = this.#context;
     const rows: InputRow[] = [];
     for (const { cells, line } of this.#parser.parse(text, state)) {
       if (this.#cells === null) {
         const columns = inputColumns(cells, line, types, reading);
         this.#cells = new CellsReader(columns, this.#context);
+        this.#header = columns.map(({ name }, at) => new Set([headerText(cells[at]), headerText(name)]));
         onColumns(columns);
+      } else if (this.#repeatsHeader(cells)) {
+        facts.headerLines++;
       } else {
         const row = this.#cells.row(cells, line);
         if (row !== null) rows.push(row);
@@ -38,6 +43,26 @@ export class CsvRows {
     }
     return rows;
   }
+
+  /** Whether a line is the header again, as in files that were joined. */
+  #repeatsHeader(cells: readonly (ByteString | null)[]): boolean {
+    const header = this.#header;
+    // Almost every row ends here.
+    if (cells.length < header.length || !header[0]!.has(headerText(cells[0]))) return false;
+    return cells.every((cell, at) => {
+      const text = headerText(cell);
+      return header[at] === undefined ? text === '' : header[at].has(text);
+    });
+  }
+}
+
+/** A cell of a header without the space around it, and without the byte order mark of a file that was appended. */
+function headerText(cell: ByteString | null | undefined): string {
+  return cell == null
+    ? ''
+    : fromByteString(cell)
+        .replace(/^\ufeff/, '')
+        .trim();
 }
 
 /** Makes rows of cells. */

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
+import type { KeyForm, WriteBackSettings } from '../core/settings.js';
 import type { CellTypes } from './input-columns.js';
 import type { PlannedRow } from './planner.js';
 import type { RecordDifferences } from './record-differences.js';
@@ -21,11 +22,31 @@ export interface BatchFile {
    * Absent: an earlier build wrote the file.
    */
   readonly keys?: readonly string[];
+  /** How its rows are sent. The first run fixes it. */
+  readonly sending: SendingRules;
   /** CSV and JSON inputs compute row keys differently. */
   readonly kind: 'csv' | 'json';
   readonly keyColumn: string | null;
   /** Types of CSV columns. They are fixed so that a row is sent the same way every time. */
   readonly types: CellTypes;
+}
+
+/** How the rows of a batch are sent. A change in the configuration applies to later batches. */
+export interface SendingRules {
+  readonly form: KeyForm;
+  /** The header with the idempotency key. */
+  readonly header: string;
+  /** Whether a row in doubt is sent again. */
+  readonly repeat: 'always' | 'never';
+  readonly path: string;
+  /** How an upsert is sent. Creates do not have a style. */
+  readonly style: WriteBackSettings['calendar-entries']['style'] | null;
+}
+
+export function sendingRules(settings: WriteBackSettings, resource: WritableResource): SendingRules {
+  const { path, repeat, idempotencyKey } = settings[resource];
+  const style = resource === 'calendar-entries' ? settings[resource].style : null;
+  return { ...idempotencyKey, repeat, path, style };
 }
 
 export function batchKind(format: InputFormat): BatchFile['kind'] {
@@ -112,7 +133,7 @@ export function chunkRows(rows: number): number {
 
 /**
  * The log of one attempt to send a chunk. It is written before the attempt's first request and again with the results.
- * Once it is `closed`, this attempt has not sent any row that is not in `rows`.
+ * Once it is `closed`, and always with `isNamed`, this attempt has not sent any row that is not in `rows`.
  */
 export interface ChunkLog {
   /** The run of the batch that the attempt belongs to. */
@@ -122,6 +143,8 @@ export interface ChunkLog {
   /** Number of rows of the chunk that the service has accepted from this attempt. */
   readonly accepted: number;
   readonly closed: boolean;
+  /** Whether each row is in the log before it is sent, so that no other row was sent. */
+  readonly isNamed?: true;
   readonly rows: readonly LoggedRow[];
 }
 
@@ -175,7 +198,7 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   const markUnknown = (index: number, at: number, more: Partial<RowState> = {}): void => {
     add(index, { sentAt: Math.min(at, states.get(index)?.sentAt ?? at), ...more });
   };
-  for (const { run, at, closed, rows: logged } of logs) {
+  for (const { run, at, closed, isNamed, rows: logged } of logs) {
     const named = new Set<number>();
     for (const [index, outcome, status, id, message, found] of logged) {
       named.add(index);
@@ -189,7 +212,7 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
           sentAt: null,
         });
     }
-    if (closed) continue;
+    if (closed || isNamed === true) continue;
     for (let index = 0; index < rows; index++) if (!named.has(index)) markUnknown(index, at);
   }
   return states;

@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
+import type { KeyForm } from '../core/settings.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { contentHash, idempotencyKey, keyPartsHash, textHash } from './idempotency-key.js';
@@ -36,6 +37,10 @@ interface BatchIdentity {
   readonly resource: WritableResource;
   readonly batchId: string;
   readonly keyColumn: string | null;
+  /** Of idempotency keys. Default: `uuid-v5`. */
+  readonly form?: KeyForm | undefined;
+  /** Of calendar entries with the same pair and other content, the last one is sent. Default: they are an error. */
+  readonly lastWins?: boolean | undefined;
 }
 
 /**
@@ -45,8 +50,8 @@ interface BatchIdentity {
 export class BatchPlanner {
   readonly #batch: BatchIdentity;
   readonly #keyField: ByteString | null;
-  /** By pair: the number of the last row with this pair. */
-  readonly #lastOfPair = new HashTable();
+  /** By pair: the number of the last row with this pair, its line, and the beginning of its content's hash. */
+  readonly #lastOfPair = new HashTable(4);
   /** By key: the first row with this key and the beginning of its content's hash. Without keys, by content: occurrences. */
   #seen: HashTable;
   readonly #width: number;
@@ -68,13 +73,31 @@ export class BatchPlanner {
   /** First pass. @throws InputError for a row without its key or pair */
   survey(row: InputRow): void {
     if (this.#batch.resource === 'calendar-entries') {
-      if (this.#identify(row).verdict !== null) return;
-      const pair = keyPartsHash(pairOf(row));
-      this.#lastOfPair.set(this.#lastOfPair.entry(pair), 0, this.#rows);
+      const { content, verdict } = this.#identify(row);
+      if (verdict === null) this.#surveyPair(row, content);
     } else {
       this.#rows++;
       if (this.#keyField !== null) inputRowKey(row, this.#keyField);
     }
+  }
+
+  /** @throws InputError for a row with the pair and other content than an earlier row, because one of them would be lost */
+  #surveyPair(row: InputRow, content: Buffer): void {
+    const last = this.#lastOfPair;
+    const entry = last.entry(keyPartsHash(pairOf(row)));
+    const [high, low] = [content.readUInt32LE(0), content.readUInt32LE(4)];
+    const line = last.get(entry, 1);
+    const isSame = last.get(entry, 2) === high && last.get(entry, 3) === low;
+    if (line > 0 && !isSame && this.#batch.lastWins !== true)
+      throw new InputError(
+        `the rows on lines ${line} and ${row.line} have the same source and sourceKey, and other content`,
+        {
+          line: row.line,
+          remedy:
+            'Each of them would overwrite the one before. Give each entry its own sourceKey, or set --last-wins to send only the last one.',
+        },
+      );
+    for (const [at, value] of [this.#rows, row.line, high, low].entries()) last.set(entry, at, value);
   }
 
   /** Second pass; the first call ends the first pass. */
@@ -92,7 +115,7 @@ export class BatchPlanner {
       row: this.#rows,
       line: row.line,
       key,
-      idempotencyKey: idempotencyKey(this.#batch.connection, this.#batch.batchId, key),
+      idempotencyKey: idempotencyKey(this.#batch.connection, this.#batch.batchId, key, this.#batch.form),
       content: content.toString('hex', 0, 8),
       pair,
       body: toBody(fields),

@@ -1,4 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import { dateSpan } from '../core/date-span.js';
+import type { ConnectionSettings } from '../core/settings.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { readRows as readPublishedRows } from '../lake/published/read-rows.js';
 import { columnName, META_COLUMNS } from '../lake/rows/data-columns.js';
@@ -117,5 +119,47 @@ export class PublishedIds {
         remedy: `To create them as further records, leave the ids out: ${key.map((name) => `--drop-column ${name}`).join(' ')}`,
       },
     );
+  }
+}
+
+/** Rows whose date lies before the window of their resource. */
+export interface BeforeWindow {
+  readonly rows: number;
+  /** The field with the date. */
+  readonly field: string;
+  /** How far back the list of the service reaches, ms. */
+  readonly windowMs: number;
+}
+
+/** Counts rows that the list of their resource will not show, so that they will not be in the lake. */
+export class WindowCheck {
+  readonly #field: ByteString | null = null;
+  readonly #windowMs: number = 0;
+  readonly #from: number = 0;
+  #rows = 0;
+
+  /** @param now milliseconds since 1970 */
+  constructor({ resources }: Pick<ConnectionSettings, 'resources'>, resource: string, now: number) {
+    const mirrored = resources.find(({ name }) => name === resource);
+    if (mirrored === undefined || mirrored.windowMs === null || mirrored.windowField === null) return;
+    this.#field = toByteString(mirrored.windowField);
+    this.#windowMs = mirrored.windowMs;
+    this.#from = now - mirrored.windowMs;
+  }
+
+  add(rows: readonly InputRow[]): void {
+    if (this.#field === null) return;
+    for (const { fields } of rows) {
+      const date = fields.find(({ name }) => name === this.#field);
+      if (date === undefined) continue;
+      const span = dateSpan(textOf(date) ?? fromByteString(date.json));
+      // A row is counted only if every meaning of its date lies before the window.
+      if (span !== null && span.to < this.#from) this.#rows++;
+    }
+  }
+
+  get found(): BeforeWindow | null {
+    if (this.#field === null || this.#rows === 0) return null;
+    return { rows: this.#rows, field: fromByteString(this.#field), windowMs: this.#windowMs };
   }
 }

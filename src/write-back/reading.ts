@@ -16,6 +16,8 @@ export const PLAIN_READING: InputReading = {
 export class InputFacts {
   /** Lines without any value. They are not rows. */
   blankLines = 0;
+  /** Lines that repeat the header. They are not rows. */
+  headerLines = 0;
   /** Rows of an export that are deleted in the service (`_deleted_at`). They are not rows. */
   deletedRows = 0;
   /** Cells whose decimal comma or group mark was replaced. */

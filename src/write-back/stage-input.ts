@@ -19,7 +19,7 @@ export async function copyInput(
   store: ObjectStore,
   input: CheckedInput,
 ): Promise<WriteBackInput> {
-  const { resource, batchId, format, reading, keyColumn, sha256, source } = input;
+  const { resource, batchId, format, reading, keyColumn, lastWins, sha256, source } = input;
   const key = inputKey(batchId, input);
   if ((await store.head(key)) === null) {
     const writer = store.openWriter(key);
@@ -41,7 +41,8 @@ export async function copyInput(
     }
   }
   const { policy } = input.system;
-  const batch = { connection, resource, batchId, input: key, format, reading, keyColumn };
+  const named = { connection, resource, batchId, input: key, format, reading, keyColumn };
+  const batch = lastWins ? { ...named, lastWins } : named;
   return policy === undefined ? batch : { ...batch, system: policy };
 }
 

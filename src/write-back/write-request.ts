@@ -2,27 +2,26 @@ import { type ResponseFacts, recordSegments, reportsFailure, type SendRequest } 
 import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { parseUrl } from '../core/parse-url.js';
-import type { SuccessRule, WriteBackSettings } from '../core/settings.js';
+import type { SuccessRule } from '../core/settings.js';
 import { JsonScanner } from '../json/scanner.js';
 import { type JsonValue, readValue, valueAtPointer } from '../json/value.js';
+import type { SendingRules } from './plan-file.js';
 import { PAIR, type PlannedRow } from './planner.js';
 
-/** The request of a row (docs/service-api.md#requests); for calendar entries in the configured style (docs/reference/configuration.md). */
+/** The request of a row (docs/service-api.md#requests); for calendar entries in the batch's style (docs/reference/configuration.md). */
 export function toRequest(
-  resource: WritableResource,
   { pair, body }: Pick<PlannedRow, 'pair' | 'body'>,
-  settings: WriteBackSettings,
+  { path: joined, style }: Pick<SendingRules, 'path' | 'style'>,
 ): Pick<SendRequest, 'method' | 'path' | 'body'> {
-  const path = settings[resource].path.split('/');
+  const path = joined.split('/');
   if (pair === null) return { method: 'POST', path, body };
-  const { style } = settings['calendar-entries'];
   if (style === 'put-path') {
     const [source, sourceKey] = pair;
     const segments = [
       { value: source, shown: '<source>' },
       { value: sourceKey, shown: '<sourceKey>' },
     ];
-    return { method: 'PUT', path: recordSegments(settings[resource].path, segments), body };
+    return { method: 'PUT', path: recordSegments(joined, segments), body };
   }
   return { method: style === 'put-body' ? 'PUT' : 'POST', path, body: withPair(pair, body) };
 }

@@ -7,6 +7,7 @@ import {
   type WriteBackInput,
   type WriteBackResult,
 } from '../../core/contract/write-back.js';
+import { formatDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { OutOfReachError } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -182,8 +183,8 @@ function finishWritten(
 }
 
 /** What the user should know about an input before it is sent. */
-function inputNotes({ unpublished, mixed, resource, facts }: CheckedInput): string[] {
-  const { blankLines, deletedRows } = facts;
+function inputNotes({ unpublished, mixed, resource, facts, beforeWindow }: CheckedInput): string[] {
+  const { blankLines, headerLines, deletedRows } = facts;
   const notes = unpublished.map(
     (name) =>
       `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
@@ -195,6 +196,14 @@ function inputNotes({ unpublished, mixed, resource, facts }: CheckedInput): stri
         `set a type in the header (${name}:json), or leave the column out with --drop-column.`,
     );
   if (blankLines > 0) notes.push(`${counted(blankLines, 'line')} without any value: skipped`);
+  if (headerLines > 0) notes.push(`${counted(headerLines, 'line')} with the header again: skipped`);
+  if (beforeWindow !== null) {
+    const { rows, field, windowMs } = beforeWindow;
+    notes.push(
+      `warning: ${counted(rows, 'row')} with ${field} more than ${formatDuration(windowMs)} ago. The service no longer lists such records, ` +
+        `so ${rows === 1 ? 'it' : 'they'} will not be in the lake.`,
+    );
+  }
   if (deletedRows > 0)
     notes.push(
       `${counted(deletedRows, 'row')} with _deleted_at: not sent, because the service has deleted the record`,
@@ -264,8 +273,10 @@ async function dryRun(
   { json }: { readonly json?: boolean },
   unsent: (row: number) => 'skipped' | 'unknown' | null,
 ): Promise<ExitCode> {
-  const { resource, batchId, keyColumn } = input;
-  const planner = new BatchPlanner({ connection: connection.name, resource, batchId, keyColumn });
+  const { resource, batchId, keyColumn, lastWins, sending } = input;
+  const { form } = sending;
+  const identity = { connection: connection.name, resource, batchId, keyColumn };
+  const planner = new BatchPlanner({ ...identity, form, lastWins });
   for await (const rows of input.eachRow()) for (const row of rows) planner.survey(row);
   const shown: PlannedRow[] = [];
   const setAside: Record<string, number> = {};
@@ -294,14 +305,16 @@ async function dryRun(
   for (const column of input.columns)
     if (column.role !== 'unnamed') output.out(`  ${columnLine(column, input.reading.dates?.columns ?? [])}`);
   for (const { row, key, method, url, idempotencyKey, body } of requests) {
-    output.out(`\nRow ${row}, key ${key}\n${method} ${url}\nIdempotency-Key: ${idempotencyKey}\n${body}`);
+    output.out(
+      `\nRow ${row}, key ${key}\n${method} ${url}\n${input.sending.header}: ${idempotencyKey}\n${body}`,
+    );
   }
   if (sent > shown.length) output.out(`\n... and ${counted(sent - shown.length, 'more request')}`);
   return EXIT.done;
 }
 
-function describe({ baseUrl, writeBack }: ConnectionSettings, { resource }: CheckedInput, row: PlannedRow) {
-  const { method, path, body } = toRequest(resource, row, writeBack);
+function describe({ baseUrl }: ConnectionSettings, { sending }: CheckedInput, row: PlannedRow) {
+  const { method, path, body } = toRequest(row, sending);
   const root = apiRoot(baseUrl);
   const segments = path.map((segment) => (typeof segment === 'string' ? segment : segment.value));
   const url = [root, ...segments.map((segment) => encodeURIComponent(segment.toWellFormed()))].join('/');

@@ -83,6 +83,8 @@ export interface WriteBackInput extends BatchRef {
   readonly written?: WrittenPolicy;
   /** Default: a batch with rows of an address that is not known stops. */
   readonly system?: SystemPolicy;
+  /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
+  readonly lastWins?: boolean;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
   readonly readBack?: boolean;
   /** State over a continue-as-new; clients leave it out. */

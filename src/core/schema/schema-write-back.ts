@@ -3,8 +3,23 @@ import { anyFieldNames, choice, duration, parsedString, renamed, section } from 
 import { readIdField } from './readers.js';
 import type { CsvKeys } from './schema-output.js';
 import { type OwnResource, path } from './schema-resource.js';
+import { invalidValue } from './values.js';
 
 const WRITE_PATH = 'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
+
+/** Headers that have a meaning of their own, or that this package or the HTTP client sets. */
+const RESERVED =
+  /^(?:authorization|proxy-.*|x-api-key|cookie|host|origin|referer|content-.*|transfer-encoding|connection|keep-alive|upgrade|expect|te|trailer|date|via|user-agent|accept(?:-.*)?|cache-control|if-.*|range)$/i;
+
+const keyHeader = parsedString('the name of an HTTP header', (text) => {
+  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text) && !RESERVED.test(text)) return text;
+  throw new RangeError(
+    invalidValue(text, 'the name of an HTTP header such as X-Request-Id, and none that has another meaning'),
+  );
+});
+
+/** The forms of an idempotency key. */
+const KEY_FORMS = ['uuid-v5', 'uuid-v4', 'hex'] as const;
 
 /** Keys of every resource that rows are written to. */
 const write = {
@@ -18,6 +33,19 @@ const write = {
     .prefault('record')
     .describe(
       'What shows that a row was written: a record with its id, or a 201 with `Location` (`record`); an empty response as well (`empty`).',
+    ),
+  idempotencyKey: section({
+    form: choice(KEY_FORMS)
+      .prefault('uuid-v5')
+      .describe(
+        'Form of the keys: a UUID of version 5 or 4, or 32 hexadecimal digits. A row has the same key each time.',
+      ),
+    header: keyHeader.prefault('Idempotency-Key').describe('Header of the request that has the key.'),
+  }).prefault({}),
+  repeat: choice(['always', 'never'])
+    .prefault('always')
+    .describe(
+      'Whether a row that may have been written is sent again with its idempotency key. Set `never` for a service that [ignores the key](../how-to/write-back.md#whether-a-service-honours-keys).',
     ),
   ignore: anyFieldNames
     .prefault([])

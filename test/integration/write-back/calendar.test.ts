@@ -58,7 +58,7 @@ describe('writing calendar entries back', () => {
       startsAt: START,
     }));
     const file = await fileIn(stack, JSON.stringify(rows, null, 2), 'json');
-    const result = await writeBack(stack, { resource: 'calendar-entries', file });
+    const result = await writeBack(stack, { resource: 'calendar-entries', file, lastWins: true });
     expect(result).toMatchObject({ outcome: 'written', counts: { created: 50, superseded: 150 } });
     expect(writesSeen(stack)).toBe(50);
     const records = recordsOf(stack, 'calendar-entries');

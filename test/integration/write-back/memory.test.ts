@@ -17,7 +17,7 @@ async function* chunks() {
     yield Buffer.from(rows.join(''));
   }
 }
-const planner = new BatchPlanner({ connection: 'c', resource: 'calendar-entries', batchId: 'b', keyColumn: null });
+const planner = new BatchPlanner({ connection: 'c', resource: 'calendar-entries', batchId: 'b', keyColumn: null, lastWins: true });
 for await (const rows of readInputRows(chunks(), { format: 'csv', types })) for (const row of rows) planner.survey(row);
 const outcomes = { sent: 0, superseded: 0 };
 for await (const rows of readInputRows(chunks(), { format: 'csv', types })) {

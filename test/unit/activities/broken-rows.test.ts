@@ -16,7 +16,7 @@ import { seededRandom } from '../../support/random.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { seeds } from '../../support/seeds.js';
 import { client, HTTP } from '../api/support.js';
-import { PLAN, planRows } from './planned-rows.js';
+import { PLAN, planRows, SENDING } from './planned-rows.js';
 
 const CONCURRENCY = 5;
 
@@ -96,7 +96,7 @@ describe('rows that always fail', () => {
       http: { ...HTTP, concurrency: CONCURRENCY },
       retries: { giveUpAfterMs: HOUR_MS },
       writeBack: {
-        'time-entries': { path: 'time-entries', idField: 'id', success: 'record' },
+        'time-entries': { path: 'time-entries', idField: 'id', success: 'record', ignore: [] },
         unknownAfterMs: HOUR_MS,
       },
     } as unknown as ConnectionSettings;
@@ -106,6 +106,7 @@ describe('rows that always fail', () => {
       input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
       plan: await readPlan(store, PLAN),
       logs: await readLogIndex(store, PLAN),
+      sending: SENDING,
       turn: new Turn('time-entries', null),
       ...{ token: `t${number}`, endBefore: now() + HOUR_MS, limitedSince: null, fruitless },
     });

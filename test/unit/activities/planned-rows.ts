@@ -2,6 +2,12 @@ import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
 import { writePlan } from '../../../activities/write-back/stored-batch.js';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
+import type { SendingRules } from '../../../src/write-back/plan-file.js';
+
+/** How the rows are sent. */
+export const SENDING: SendingRules = {
+  ...{ form: 'uuid-v5', header: 'Idempotency-Key', repeat: 'always', path: 'time-entries', style: null },
+};
 
 /** The key of the plan that `planRows` writes. */
 export const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;

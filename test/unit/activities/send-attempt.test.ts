@@ -21,7 +21,7 @@ import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
-import { PLAN, planRows } from './planned-rows.js';
+import { PLAN, planRows, SENDING } from './planned-rows.js';
 
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
 
@@ -50,7 +50,7 @@ describe('an attempt at sending rows', () => {
   }
 
   async function optionsOf(on: ObjectStore) {
-    const rule = { idField: 'id', success: 'record' };
+    const rule = { idField: 'id', success: 'record', ignore: [] };
     const settings = {
       baseUrl: 'http://127.0.0.1:1',
       resources: [],
@@ -65,6 +65,7 @@ describe('an attempt at sending rows', () => {
       input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
       plan: await readPlan(store, PLAN),
       logs: await readLogIndex(store, PLAN),
+      sending: SENDING,
       turn: new Turn('time-entries', null),
       token: 't',
       endBefore: Date.now() + HOUR_MS,

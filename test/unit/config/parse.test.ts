@@ -147,12 +147,21 @@ describe('a valid configuration', () => {
       notify: [],
       onPublished: null,
       writeBack: {
-        'time-entries': { path: 'time-entries', idField: 'id', success: 'record', ignore: [] },
+        'time-entries': {
+          path: 'time-entries',
+          idField: 'id',
+          success: 'record',
+          idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
+          repeat: 'always',
+          ignore: [],
+        },
         'calendar-entries': {
           path: 'calendar-entries',
           style: 'put-path',
           idField: 'id',
           success: 'record',
+          idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
+          repeat: 'always',
           ignore: [],
         },
         unknownAfterMs: 43_200_000,
@@ -292,7 +301,14 @@ resources:
     expect(connectionOf(withLines(moved)).writeBack['calendar-entries'].path).toBe('calendars/all');
     const told = `${moved}\nwriteBack: { calendar-entries: { path: calendars, style: post-body } }`;
     expect(connectionOf(withLines(told)).writeBack['calendar-entries']).toEqual({
-      ...{ path: 'calendars', idField: 'id', success: 'record', ignore: [] },
+      ...{
+        path: 'calendars',
+        idField: 'id',
+        success: 'record',
+        idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
+        repeat: 'always',
+        ignore: [],
+      },
       style: 'post-body',
     });
   });

@@ -7,10 +7,10 @@ import { rowsOf } from './support.js';
 
 async function plan(
   csv: string,
-  options: { resource?: WritableResource; keyColumn?: string; batchId?: string } = {},
+  options: { resource?: WritableResource; keyColumn?: string; batchId?: string; lastWins?: boolean } = {},
 ): Promise<PlannedRow[]> {
-  const { resource = 'time-entries', keyColumn = null, batchId = 'b' } = options;
-  const planner = new BatchPlanner({ connection: 'acme', resource, batchId, keyColumn });
+  const { resource = 'time-entries', keyColumn = null, batchId = 'b', lastWins } = options;
+  const planner = new BatchPlanner({ connection: 'acme', resource, batchId, keyColumn, lastWins });
   const rows = await rowsOf(csv);
   for (const row of rows) planner.survey(row);
   return rows.map((row) => planner.plan(row));
@@ -61,7 +61,10 @@ describe('a plan', () => {
 
   it('sends the last row of a pair, unless that row is not sent for another reason', async () => {
     const csv = 'source,sourceKey,t\nc,1,a\nc,2,a\nc,1,b\nc,1,a\nc,1,c\n';
-    const plain = await plan(csv, { resource: 'calendar-entries' });
+    await expect(plan(csv, { resource: 'calendar-entries' })).rejects.toThrow(
+      'the rows on lines 2 and 4 have the same source and sourceKey, and other content',
+    );
+    const plain = await plan(csv, { resource: 'calendar-entries', lastWins: true });
     expect(plain.map(({ verdict }) => verdict?.outcome ?? null)).toEqual([
       'superseded',
       null,
@@ -70,7 +73,7 @@ describe('a plan', () => {
       null,
     ]);
     expect(plain[0]!.verdict!.message).toBe('row 5 has the same source and sourceKey');
-    const keyed = await plan(csv, { resource: 'calendar-entries', keyColumn: 't' });
+    const keyed = await plan(csv, { resource: 'calendar-entries', keyColumn: 't', lastWins: true });
     expect(keyed.map(({ verdict }) => verdict?.outcome ?? null)).toEqual([
       'superseded',
       'rejected',

@@ -28,7 +28,6 @@ const ROW: ChunkRow = {
 const NOTHING = {
   ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null },
 } as const;
-const RULE = { idField: 'id', success: 'record', ignore: [] } as const;
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
 
 describe('the logs of a chunk', () => {
@@ -147,19 +146,14 @@ describe('a planned row', () => {
   });
 
   it('becomes a request in the configured style', () => {
-    const settings = (style: 'put-path' | 'put-body' | 'post-body') => ({
-      'time-entries': { path: 'time-entries', ...RULE },
-      'calendar-entries': { path: 'calendar/entries', style, ...RULE },
-      unknownAfterMs: 1,
-      escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
-    });
+    const settings = (style: 'put-path' | 'put-body' | 'post-body') => ({ path: 'calendar/entries', style });
     const row = { pair: ['a/b', 'ключ'] as const, body: '{"t":1.50}' };
-    expect(toRequest('time-entries', ROW, settings('put-path'))).toEqual({
+    expect(toRequest(ROW, { path: 'time-entries', style: null })).toEqual({
       method: 'POST',
       path: ['time-entries'],
       body: '{"ключ":9007199254740993}',
     });
-    expect(toRequest('calendar-entries', row, settings('put-path'))).toEqual({
+    expect(toRequest(row, settings('put-path'))).toEqual({
       method: 'PUT',
       path: [
         'calendar',
@@ -171,9 +165,9 @@ describe('a planned row', () => {
     });
     const body = '{"source":"a/b","sourceKey":"ключ","t":1.50}';
     const path = ['calendar', 'entries'];
-    expect(toRequest('calendar-entries', row, settings('put-body'))).toEqual({ method: 'PUT', path, body });
-    expect(toRequest('calendar-entries', row, settings('post-body'))).toEqual({ method: 'POST', path, body });
-    const bare = toRequest('calendar-entries', { ...row, body: '{}' }, settings('post-body'));
+    expect(toRequest(row, settings('put-body'))).toEqual({ method: 'PUT', path, body });
+    expect(toRequest(row, settings('post-body'))).toEqual({ method: 'POST', path, body });
+    const bare = toRequest({ ...row, body: '{}' }, settings('post-body'));
     expect(JSON.parse(bare.body)).toEqual({ source: 'a/b', sourceKey: 'ключ' });
   });
 });

@@ -5,6 +5,7 @@ import { toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings, SuccessRule } from '../../../src/core/settings.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
+import { SENDING } from '../activities/planned-rows.js';
 import { client, service } from '../api/support.js';
 
 /** A response: status, headers, body. */
@@ -59,6 +60,7 @@ async function outcomeOf(
   const attempt = {
     connection,
     deps: { now: Date.now } as ActivityDeps,
+    sending: { ...SENDING, path: resource, style: 'put-path' as const },
     input: { resource } as SendRowsInput,
   };
   const sent = await sendRowRequest(task as Parameters<typeof sendRowRequest>[0], attempt, {

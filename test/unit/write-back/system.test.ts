@@ -7,6 +7,7 @@ import { batchKeys } from '../../../src/write-back/batch-layout.js';
 import type { BatchFile } from '../../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { readTargetSystem, TargetSystem } from '../../../src/write-back/system.js';
+import { SENDING } from '../activities/planned-rows.js';
 import { ENTRY_COLUMNS, entryRows, StagedFiles } from './staged.js';
 
 const [REAL, TRIAL, OLD] = [
@@ -17,7 +18,7 @@ const [REAL, TRIAL, OLD] = [
 
 const STARTED: BatchFile = {
   ...{ layout: 1, connection: 'acme', baseUrl: TRIAL, sameAs: [OLD], resource: 'time-entries' },
-  ...{ kind: 'csv', keyColumn: null, types: {} },
+  ...{ kind: 'csv', keyColumn: null, types: {}, sending: SENDING },
 };
 
 describe('a batch that was started', () => {

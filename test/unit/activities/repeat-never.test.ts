@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
+import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
+import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
+import { HOUR_MS } from '../../../src/core/duration.js';
+import type { ConnectionSettings } from '../../../src/core/settings.js';
+import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import type { ActivityDeps } from '../../../src/run/deps.js';
+import { Turn } from '../../../src/write-back/ledger/turn.js';
+import { resultOf } from '../../../src/write-back/results.js';
+import { RowService } from '../../support/row-service.js';
+import { client, HTTP } from '../api/support.js';
+import { PLAN, planRows, SENDING } from './planned-rows.js';
+
+const ROWS = 40;
+
+/** A service that makes a record of each request that it takes, whatever the idempotency key is. */
+describe('a batch that never repeats a row in doubt', () => {
+  let folder: string;
+  let store: ObjectStore;
+  let service: RowService;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'worktrack-never-'));
+    store = openStore({ url: `file://${folder}` } as Parameters<typeof openStore>[0]);
+    service = await RowService.start();
+    service.retentionMs = -1;
+  });
+  afterEach(async () => {
+    await service.stop();
+    store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function attempt(token: string, on = store, isKilled = () => false): Promise<void> {
+    const rule = { idField: 'id', success: 'record', ignore: [] };
+    const settings = {
+      ...{ baseUrl: 'http://127.0.0.1:1', resources: [], http: HTTP, retries: { giveUpAfterMs: HOUR_MS } },
+      writeBack: { 'time-entries': { path: 'time-entries', ...rule }, unknownAfterMs: HOUR_MS },
+    } as unknown as ConnectionSettings;
+    const run = new SendAttempt({
+      deps: { now: () => Date.now(), draining: isKilled } as ActivityDeps,
+      connection: {
+        settings,
+        client: client(service.url, { retry: { attempts: 3, maxDelayMs: 2 } }),
+        store: on,
+      },
+      input: { resource: 'time-entries', unknown: 'report', run: token } as SendRowsInput,
+      plan: await readPlan(store, PLAN),
+      logs: await readLogIndex(store, PLAN),
+      sending: { ...SENDING, repeat: 'never' },
+      turn: new Turn('time-entries', null),
+      ...{ token, endBefore: Date.now() + HOUR_MS, limitedSince: null, fruitless: 0 },
+    });
+    await run.sendAll().catch(() => {});
+  }
+
+  async function outcomes(): Promise<(string | undefined)[]> {
+    const plan = await readPlan(store, PLAN);
+    const logs = await readLogIndex(store, PLAN);
+    const chunks = await Promise.all(
+      [...plan.file.chunks.keys()].map((one) => loadChunk(store, plan, one, logs)),
+    );
+    return chunks.flatMap(({ rows, states }) =>
+      rows.map((row, index) => resultOf(row, states.get(index))?.outcome),
+    );
+  }
+
+  it('writes each row at most once, and says which rows may be written', async () => {
+    const answer = fc.constantFrom('drop', 'reset', 'error', 'limit', 'refused', 'fine', 'fine', 'fine');
+    await fc.assert(
+      fc.asyncProperty(fc.array(answer, { minLength: 60, maxLength: 60 }), async (answers) => {
+        await rm(folder, { recursive: true, force: true });
+        service.records.length = 0;
+        await planRows(store, ROWS, 10);
+        let at = 0;
+        service.respond = () => {
+          const kind = answers[at++ % answers.length];
+          if (kind === 'drop' || kind === 'reset') return kind;
+          if (kind === 'error') return { status: 503, writes: at % 2 === 0 };
+          if (kind === 'limit') return { status: 429, headers: { 'retry-after': '0' } };
+          return kind === 'refused' ? { status: 429, writes: true } : null;
+        };
+        for (const token of ['one', 'two', 'three']) await attempt(token);
+        service.respond = () => null;
+        for (const token of ['four', 'five']) await attempt(token);
+        const found = await outcomes();
+        const records = (row: number) => service.records.filter(({ body }) => body.n === row).length;
+        for (const [index, outcome] of found.entries()) {
+          expect(records(index + 1)).toBeLessThanOrEqual(1);
+          expect(['created', 'unknown']).toContain(outcome);
+          if (outcome === 'created') expect(records(index + 1)).toBe(1);
+        }
+      }),
+      { numRuns: 6 },
+    );
+  });
+
+  it.each([3, 11, 26, 39])(
+    'leaves at most the rows in flight in doubt if it is killed after %i rows',
+    async (rows) => {
+      await planRows(store, ROWS, 10);
+      let killed = false;
+      // A killed worker writes nothing more to the lake, and sends nothing more.
+      const dying: ObjectStore = new Proxy(store, {
+        get: (target, name: keyof ObjectStore) =>
+          killed
+            ? () => Promise.reject(new Error('killed'))
+            : (...given: never[]) => Reflect.apply(target[name] as () => unknown, target, given),
+      });
+      service.respond = () => {
+        killed ||= service.writes.length >= rows;
+        return killed ? 'drop' : null;
+      };
+      await attempt('killed', dying, () => killed);
+      const found = await outcomes();
+      expect(found.filter((outcome) => outcome === 'unknown').length).toBeLessThanOrEqual(
+        2 * HTTP.concurrency,
+      );
+      service.respond = () => null;
+      await attempt('next');
+      for (let row = 1; row <= ROWS; row++)
+        expect(service.records.filter(({ body }) => body.n === row).length).toBeLessThanOrEqual(1);
+      const unknown = (await outcomes()).filter((outcome) => outcome === 'unknown').length;
+      expect((await outcomes()).filter((outcome) => outcome === 'created').length).toBe(ROWS - unknown);
+    },
+  );
+});

@@ -7,7 +7,7 @@ import { invalidValue } from './values.js';
 
 const WRITE_PATH = 'Path of the endpoint under `/api/public/v2/`. Default: that of the resource.';
 
-/** Headers that have a meaning of their own, or that this package or the HTTP client sets. */
+/** Headers with a separate meaning, and those that this package or the HTTP client sets. */
 const RESERVED =
   /^(?:authorization|proxy-.*|x-api-key|cookie|host|origin|referer|content-.*|transfer-encoding|connection|keep-alive|upgrade|expect|te|trailer|date|via|user-agent|accept(?:-.*)?|cache-control|if-.*|range)$/i;
 

@@ -104,7 +104,7 @@ describe('the form of idempotency keys', () => {
       'x',
     ).connections[0]!.writeBack['time-entries'];
 
-  it('and the header can be set', () => {
+  it('can be set, like the header', () => {
     const found = settingsWith(
       '{ time-entries: { idempotencyKey: { form: uuid-v4, header: X-Request-Id }, repeat: never } }',
     );

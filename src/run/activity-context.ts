@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../core/brands.js';
-import type { RunPhase, StepHeartbeat, StoreLimitNote } from '../core/contract/index.js';
+import type { CheckedHead, RunPhase, StepHeartbeat, StoreLimitNote } from '../core/contract/index.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { type StoreLimit, storeLimits } from '../lake/store/index.js';
 
@@ -22,6 +22,8 @@ export function temporalClock(measure: () => number = () => performance.now()): 
 /** What an attempt has done so far of a run. */
 export class AttemptProgress {
   mergedRows = 0;
+  /** What an attempt of this activity has read of a rollback's head; `null`: nothing. */
+  checkedHead: CheckedHead | null = null;
   /** Whether the merge may have written parts. */
   hasParts = false;
   /** Whether the swap of the pointer may arrive. */
@@ -36,13 +38,14 @@ export class AttemptProgress {
  */
 export async function withHeartbeat<T>(
   work: () => Promise<T>,
-  progress?: Pick<AttemptProgress, 'mergedRows'>,
+  progress?: Partial<Pick<AttemptProgress, 'mergedRows' | 'checkedHead'>>,
 ): Promise<T> {
   const context = Context.current();
   const timer = setInterval(() => {
-    const mergedRows = progress?.mergedRows ?? 0;
+    const { mergedRows = 0, checkedHead = null } = progress ?? {};
     const details: StepHeartbeat = {
       ...(mergedRows === 0 ? {} : { mergedRows }),
+      ...(checkedHead === null ? {} : { checkedHead }),
       ...storeLimitOf(context),
     };
     if (Object.keys(details).length === 0) context.heartbeat();

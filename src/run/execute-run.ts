@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type { PublishedRun, RunDone, RunInput, RunRef, RunSweep } from '../core/contract/index.js';
+import type {
+  PublishedRun,
+  RunDone,
+  RunInput,
+  RunRef,
+  RunSweep,
+  StepHeartbeat,
+} from '../core/contract/index.js';
 import { errorMessage } from '../core/errors.js';
 import { allDone } from '../core/in-parallel.js';
 import { sweepWarning } from '../core/mirror-requests.js';
@@ -60,8 +67,10 @@ async function attemptRun(
   input: RunInput,
   clock: () => number,
 ): Promise<RunDone> {
-  const { attempt } = Context.current().info;
+  const { attempt, heartbeatDetails } = Context.current().info;
   const { store, settings } = connection;
+  const progress = new AttemptProgress();
+  progress.checkedHead = (heartbeatDetails as StepHeartbeat | undefined)?.checkedHead ?? null;
   logPhase('prepare');
   const prepared = await withHeartbeat(async () => {
     // The first attempt finds it when it spills.
@@ -71,11 +80,12 @@ async function attemptRun(
       now: clock,
       worker: () => deps.now(),
       origin: deps.origin,
+      progress,
     });
     if (found.kind === 'published' || !beginsInLake(found.run, input, attempt)) return found;
     await fixRun(store, found.run);
     return { kind: 'spilled' } as const;
-  });
+  }, progress);
   if (prepared.kind === 'spilled') return spilled(connection, input);
   if (prepared.kind === 'published') {
     const { runId } = prepared.run;
@@ -94,7 +104,7 @@ async function attemptRun(
       run,
       staging,
       clock,
-      progress: new AttemptProgress(),
+      progress,
     });
   } finally {
     staging.close();
@@ -103,9 +113,15 @@ async function attemptRun(
 
 /**
  * Whether a run is in the lake from the beginning: if it takes over staged pages, if the mirror must first note where the
- * workflows of `onPublished` begin, or if several attempts have died.
+ * workflows of `onPublished` begin, or if several attempts have died. A rollback whose first attempt ended may need all the
+ * time of this one for the head, and what follows has more time in the lake.
  */
-function beginsInLake({ resumed, onPublished }: RunFile, { hookedTo }: RunInput, attempt: number): boolean {
+function beginsInLake(
+  { resumed, onPublished, rollback }: RunFile,
+  { hookedTo }: RunInput,
+  attempt: number,
+): boolean {
+  if (rollback !== null && attempt > 1) return true;
   const isNewHook = onPublished !== null && hookedTo === null;
   return resumed !== null || isNewHook || attempt > MAX_MEMORY_ATTEMPTS;
 }

@@ -217,7 +217,8 @@ export class ActivityMirror {
   }
 
   /** Publishes the rows of an earlier run. */
-  async rollBack(to: RunId): Promise<Ended> {
+  async rollBack(to: RunId, onStart: NonNullable<RunOptions['onStart']> = () => {}): Promise<Ended> {
+    this.#onStart = onStart;
     const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: true } as const;
     return this.#noted(await this.#whole({ ...this.#input(request), rollbackTo: to }, 1));
   }

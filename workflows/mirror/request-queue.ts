@@ -1,5 +1,11 @@
 import { ApplicationFailure } from '@temporalio/workflow';
-import type { MirrorRequest, RunAnswer, RunRequest, SyncInput } from '../../src/core/contract/index.js';
+import type {
+  MirrorRequest,
+  MirrorState,
+  RunAnswer,
+  RunRequest,
+  SyncInput,
+} from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { syncInputProblem } from '../../src/core/signal-checks.js';
 import { jsonTextBytes } from '../../src/core/text-budget.js';
@@ -102,10 +108,29 @@ export function answerOf(answered: readonly RunAnswer[], requestId: string): Run
 
 const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];
 
-/** Rejects an invalid update before it enters the history. @throws ApplicationFailure `InvalidSync` */
-export function checkSyncInput(input: SyncInput | undefined): void {
+/**
+ * Rejects an update that is invalid, or that may not wait, before it enters the history.
+ *
+ * @throws ApplicationFailure `InvalidSync` or `QueueFull`
+ */
+export function checkSync(input: SyncInput | undefined, { resource, waiting }: Queue): void {
   const problem = problemOf(input ?? {});
   if (problem !== null) throw ApplicationFailure.nonRetryable(`sync: ${problem}`, 'InvalidSync');
+  if (isFull(waiting, syncRequest(input, SOME_ID, 0)))
+    throw ApplicationFailure.nonRetryable(`sync: ${fullQueue({ resource, waiting })}`, 'QueueFull');
+}
+
+/** As long as the id of a request. */
+const SOME_ID = '0'.repeat(36);
+
+type Queue = Pick<MirrorState, 'resource' | 'waiting'>;
+
+/** Why a request may not wait. */
+export function fullQueue({ resource, waiting }: Queue): string {
+  return (
+    `${resource}: ${waiting.length} requests wait for this mirror, and their state has no space for more. Wait until they ` +
+    'are served, or withdraw some of them.'
+  );
 }
 
 function problemOf(input: SyncInput): string | null {

@@ -43,8 +43,9 @@ import {
   alertedBy,
   answerOf,
   type Batch,
-  checkSyncInput,
+  checkSync,
   enqueue,
+  fullQueue,
   isFull,
   nextBatch,
   remember,
@@ -102,7 +103,7 @@ class ResourceMirror implements Mirror {
         this.#acceptRequest(request);
         return { requestId: request.requestId };
       },
-      { validator: checkSyncInput },
+      { validator: (input) => checkSync(input, this.state) },
     );
     handleChecked(withdrawRequest, idProblem, (requestId) => this.#withdrawRequest(requestId));
   }
@@ -280,12 +281,8 @@ function shownRun(state: MirrorState['published']): Pick<MirrorStatus, 'publishe
 }
 
 /** The answer to a request that may not wait. Not remembered, so that the same request can be made again later. */
-function tooMany({ resource, waiting }: MirrorState, { requestId }: MirrorRequest): RunAnswer {
-  const error = new Error(
-    `${resource}: ${waiting.length} requests wait for this mirror, and their state has no space for more. Wait until they ` +
-      'are served, or withdraw some of them.',
-  );
-  return { requestId, report: failedReport(resource, null, error) };
+function tooMany(state: MirrorState, { requestId }: MirrorRequest): RunAnswer {
+  return { requestId, report: failedReport(state.resource, null, new Error(fullQueue(state))) };
 }
 
 /** Signals the answer to the requester. A requester that missed it sends its request again. */

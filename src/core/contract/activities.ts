@@ -112,6 +112,18 @@ export interface StepHeartbeat {
   readonly storeLimit?: StoreLimitNote;
   /** Of a merge: rows of its new parts so far. Absent: none. */
   readonly mergedRows?: number;
+  /** Of a rollback: how much of the head it has read. Absent: nothing. */
+  readonly checkedHead?: CheckedHead;
+}
+
+/** How much of the head a rollback has read, so that its next attempt goes on there. */
+export interface CheckedHead {
+  /** Version of the pointer. */
+  readonly etag: string;
+  /** The first parts of its snapshot that were read. */
+  readonly parts: number;
+  /** Places of those that are damaged. */
+  readonly damaged: readonly number[];
 }
 
 /** Heartbeat details of the phase `read`: the last staged position, for a retry and for display. */

@@ -10,6 +10,7 @@ import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
 import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
 import { ALL_REMOVED, type ObjectStore, removalWarnings } from '../../lake/store/index.js';
+import type { AttemptProgress } from '../activity-context.js';
 import { canDetectDeletes } from '../delete-rules.js';
 import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
@@ -58,7 +59,13 @@ export async function prepareRun(
     now,
     worker,
     origin,
-  }: { readonly now: () => number; readonly worker: () => number; readonly origin: string },
+    progress,
+  }: {
+    readonly now: () => number;
+    readonly worker: () => number;
+    readonly origin: string;
+    readonly progress: AttemptProgress;
+  },
 ): Promise<Preparation> {
   const { settings, store } = connection;
   const configured = settings.resources.find(({ name }) => name === input.resource);
@@ -79,7 +86,7 @@ export async function prepareRun(
   if (found !== null) checkIsNewId(found, input);
   // Only now, because it writes to the lake.
   await checkConditionalWrites(connection, now());
-  const { before, warnings: fromHead } = await readHead(store, found, input);
+  const { before, warnings: fromHead } = await readHead(store, found, input, progress);
   const rollback =
     input.rollbackTo === null
       ? null
@@ -178,10 +185,11 @@ async function readHead(
   store: ObjectStore,
   found: FoundPointer | null,
   { rollbackTo }: RunInput,
+  progress: AttemptProgress,
 ): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
   if (found === null) return { before: null, warnings: [] };
   if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
-  return readIntactHead(store, found);
+  return readIntactHead(store, found, progress);
 }
 
 /** What a run says that has adopted a lake of another address or name. */

@@ -14,6 +14,7 @@ import { readPublishedIds } from '../../lake/published/chain.js';
 import { listRuns } from '../../lake/published/run-folders.js';
 import { checkObject, sha256InStore } from '../../lake/store/digest.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
+import type { AttemptProgress } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../pass-fence.js';
 import { firstStage, toReadResult } from '../read/read-stage.js';
@@ -106,11 +107,14 @@ const READ_AT_ONCE = 4;
 
 /**
  * Reads the head, and leaves out what is missing or damaged: a rollback is the way out of damaged data, so it cannot depend on
- * it. All parts are read, because a merge finds damage only on its way.
+ * it. All parts are read, because a merge finds damage only on its way. With a slow store, that takes several attempts.
+ *
+ * @param progress what an earlier attempt has read; updated after each part
  */
 export async function readIntactHead(
   store: ObjectStore,
   found: FoundPointer,
+  progress: Pick<AttemptProgress, 'checkedHead'>,
 ): Promise<{ readonly before: BaseSnapshot; readonly warnings: readonly string[] }> {
   const { snapshot, changes, manifests } = found.pointer;
   const manifest = await orNull(() => readManifest(store, snapshot, manifests?.snapshot));
@@ -122,15 +126,35 @@ export async function readIntactHead(
     return { before: withParts(before, []), warnings: [leftOut(found.pointer, 'the snapshot')] };
   }
   const before = baseSnapshot(found, manifest);
-  const { cancellationSignal: signal } = Context.current();
-  const sums = await inParallel(before.parts, READ_AT_ONCE, ({ key }) =>
-    orNull(() => sha256InStore(store, key, signal)),
-  );
-  const parts = before.parts.filter(({ sha256 }, at) => sums[at] === sha256);
+  const isIntact = await checkHead(store, before, progress);
+  const parts = before.parts.filter((_, at) => isIntact[at]);
   const damaged = before.parts.length - parts.length;
   if (damaged === 0) return { before, warnings: [] };
   const what = `${damaged} of ${before.parts.length} parts of the snapshot`;
   return { before: withParts(before, parts), warnings: [leftOut(found.pointer, what)] };
+}
+
+/** Which parts of the head are intact. */
+async function checkHead(
+  store: ObjectStore,
+  { etag, parts }: BaseSnapshot,
+  progress: Pick<AttemptProgress, 'checkedHead'>,
+): Promise<readonly boolean[]> {
+  const { cancellationSignal: signal } = Context.current();
+  const known = progress.checkedHead?.etag === etag ? progress.checkedHead : null;
+  const first = known?.parts ?? 0;
+  const isIntact = parts.slice(0, first).map((_, at) => known?.damaged.includes(at) === false);
+  let read = first;
+  const damaged = [...(known?.damaged ?? [])];
+  const rest = [...parts.keys()].slice(first);
+  await inParallel(rest, READ_AT_ONCE, async (at) => {
+    const { key, sha256 } = parts[at]!;
+    isIntact[at] = (await orNull(() => sha256InStore(store, key, signal))) === sha256;
+    // Parts are read at the same time, so a later one may end first.
+    for (; isIntact[read] !== undefined; read++) if (!isIntact[read]) damaged.push(read);
+    progress.checkedHead = { etag, parts: read, damaged: [...damaged] };
+  });
+  return isIntact;
 }
 
 function withParts(before: BaseSnapshot, parts: readonly PublishedPart[]): BaseSnapshot {

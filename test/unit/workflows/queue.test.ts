@@ -5,6 +5,7 @@ import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../s
 import {
   alertedBy,
   answerOf,
+  checkSync,
   enqueue,
   nextBatch,
   remember,
@@ -231,4 +232,23 @@ describe('The answers that a mirror keeps', () => {
 it('merges requests that differ only in who reports them for alerts', () => {
   const next = nextBatch([request('a'), request('b', { alertedBy: 'sender' })]);
   expect(next?.batch.all.map(({ requestId }) => requestId)).toEqual(['a', 'b']);
+});
+
+describe('The update `sync`', () => {
+  const full = Array.from({ length: 2000 }, (_, at) => request(`request-${at}`));
+  const free = full.slice(0, 10);
+
+  it('is refused while the queue is full, because its request would be dropped', () => {
+    expect(() => checkSync({}, { resource: 'tasks', waiting: free })).not.toThrow();
+    expect(() => checkSync(undefined, { resource: 'tasks', waiting: full })).toThrow(
+      'sync: tasks: 2000 requests wait for this mirror',
+    );
+  });
+
+  it('is refused for an input that is not valid, whatever waits', () => {
+    for (const waiting of [free, full])
+      expect(() =>
+        checkSync({ mode: 'full', since: '2026-11-21T02:00:00Z' }, { resource: 'tasks', waiting }),
+      ).toThrow('sync: since');
+  });
 });

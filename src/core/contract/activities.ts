@@ -116,7 +116,7 @@ export interface StepHeartbeat {
   readonly checkedHead?: CheckedHead;
 }
 
-/** How much of the head a rollback has read, so that its next attempt goes on there. */
+/** How much of the head a rollback has read, so that its next attempt continues there. */
 export interface CheckedHead {
   /** Version of the pointer. */
   readonly etag: string;

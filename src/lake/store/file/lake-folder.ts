@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { lstat, open, readdir, rmdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { constants, type Dirent } from 'node:fs';
+import { type FileHandle, lstat, open, readdir, readlink, realpath, rmdir } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { errorMessage } from '../../../core/errors.js';
 import { makeFolder, systemCode } from '../../../core/system-error.js';
@@ -49,6 +49,37 @@ export class LakeFolder {
     return new StoreError({ ...where, kind, problem, remedy, ...said });
   }
 
+  /**
+   * Opens a file below the lake. What is read or written is never behind a symbolic link: the descriptor of the open file shows its
+   * place, however links change meanwhile.
+   *
+   * @param flags as `open` of POSIX
+   * @throws StoreError for a link; the error of the file system otherwise
+   */
+  async open(path: string, flags: number): Promise<FileHandle> {
+    const handle = await open(path, flags | NO_FOLLOW).catch((error: unknown) => {
+      throw systemCode(error) === 'ELOOP' ? linkFound(this.root, relative(this.root, path)) : error;
+    });
+    try {
+      if (await this.#isInPlace(handle, path)) return handle;
+      throw linkFound(this.root, relative(this.root, path));
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /** Whether the path of an open file has no link below the lake's folder. The folder itself may be one. */
+  async #isInPlace(handle: FileHandle, path: string): Promise<boolean> {
+    const wanted = join(await realpath(this.root), relative(this.root, path));
+    const place = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => null);
+    // A file that was replaced after it was opened is marked as deleted.
+    if (place !== null) return place === wanted || place === `${wanted} (deleted)`;
+    // Not on Linux: the path is looked at after the file was opened, so a link that was replaced in between is not seen.
+    const found = await realpath(path).catch(ignoreAbsent);
+    return found === null || found === wanted;
+  }
+
   /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
   async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -72,6 +103,9 @@ export class LakeFolder {
     }
   }
 }
+
+/** Absent on Windows, where no link is followed that is not seen afterwards. */
+const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
 /** Makes a rename in a folder durable across a power failure. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -158,7 +192,7 @@ async function* below(
       continue;
     }
     if (!key.startsWith(prefix) || isReservedName(entry.name) || keyProblem(key) !== null) continue;
-    const info = await stat(join(root, key)).catch(ignoreAbsent);
+    const info = await lstat(join(root, key)).catch(ignoreAbsent);
     if (info !== null)
       yield { key: key as ObjectKey, bytes: info.size, modifiedAt: Math.floor(info.mtimeMs) };
   }

@@ -1,4 +1,5 @@
-import { copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { copyFile, type FileHandle, lstat, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
@@ -60,7 +61,8 @@ export function fileStore(root: string): ObjectStore {
     async head(key) {
       const path = folder.pathOf(key);
       return folder.run('head', key, async () => {
-        const info = await stat(path, { bigint: true }).catch(ignoreAbsent);
+        const handle = await folder.open(path, constants.O_RDONLY).catch(ignoreAbsent);
+        const info = await handle?.stat({ bigint: true }).finally(() => handle.close());
         if (!info?.isFile()) return null;
         const stamp = `${info.ino} ${info.size} ${info.mtimeNs}`;
         const digest = await digestOf(key, path, stamp).catch(nullIfNotFound);
@@ -95,7 +97,10 @@ export function fileStore(root: string): ObjectStore {
     },
     async abortUploads(prefix, isAbandoned = () => true) {
       checkFolder(prefix);
-      const remove = () => removeUnfinished(folder, prefix, isAbandoned);
+      const remove = async (): Promise<number> => {
+        await refuseLinks(folder.root, prefix);
+        return removeUnfinished(folder, prefix, isAbandoned);
+      };
       return { aborted: await folder.run('abortUploads', null, remove), refused: null };
     },
     /** A file has no uploads. */
@@ -110,15 +115,19 @@ async function copyWithin(folder: LakeFolder, from: ObjectKey, to: ObjectKey): P
   const target = folder.pathOf(to);
   const temporary = join(dirname(target), temporaryName());
   await folder.run('copy', from, async () => {
-    if (!(await stat(source)).isFile())
-      throw new ObjectNotFoundError({ operation: 'copy', key: from, bucket: folder.root });
+    const read = await openFile(folder, from, source);
     try {
-      await folder.withFolder(temporary, () => copyFile(source, temporary));
-      const handle = await open(temporary, 'r+');
+      await refuseLinks(folder.root, to);
+      // Through the descriptor, where the system has a path for it: the name may be a link by now.
+      const opened = `/proc/self/fd/${read.fd}`;
+      const readable = (await lstat(opened).catch(() => null)) === null ? source : opened;
+      await folder.withFolder(temporary, () => copyFile(readable, temporary, constants.COPYFILE_EXCL));
+      const handle = await folder.open(temporary, constants.O_RDWR);
       await handle.sync().finally(() => handle.close());
       await rename(temporary, target);
       await syncFolder(dirname(target));
     } finally {
+      await read.close();
       await rm(temporary, { force: true });
     }
   });
@@ -127,7 +136,7 @@ async function copyWithin(folder: LakeFolder, from: ObjectKey, to: ObjectKey): P
 async function removeFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<void> {
   await refuseLinks(folder.root, key);
   // A key whose parent is a file, or that is itself a folder, is not an object either.
-  const info = await stat(path).catch(ignoreAbsent);
+  const info = await lstat(path).catch(ignoreAbsent);
   if (!info?.isFile()) return;
   await rm(path, { force: true });
   await folder.prune(path);
@@ -166,7 +175,7 @@ async function* streamFile(
 async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promise<FileHandle> {
   let handle: FileHandle | null = null;
   try {
-    handle = await open(path, 'r');
+    handle = await folder.open(path, constants.O_RDONLY);
     // Folders can also be opened.
     if ((await handle.stat()).isFile()) return handle;
     await handle.close();
@@ -189,7 +198,7 @@ async function removeUnfinished(
     else if (!entry.isLink && isTemporaryName(entry.name)) {
       const path = join(folder.root, below, entry.name);
       // The writer may remove it meanwhile.
-      const info = await stat(path).catch(() => null);
+      const info = await lstat(path).catch(() => null);
       if (info === null || !isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs)) continue;
       await rm(path, { force: true });
       await folder.prune(path);

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { withFileLock } from '../../../core/file-lock.js';
@@ -7,7 +8,7 @@ import type { ProcessIdentity } from '../../../core/process-identity.js';
 import { StoreError, StoreUnclearError } from '../errors.js';
 import { GuardedWriter } from '../guarded-writer.js';
 import type { Expected, SwapResult, WriteOptions, WrittenObject } from '../port.js';
-import { ignoreAbsent, type LakeFolder, syncFolder, temporaryName } from './lake-folder.js';
+import { ignoreAbsent, type LakeFolder, refuseLinks, syncFolder, temporaryName } from './lake-folder.js';
 
 /** Writes a temporary file in the same folder, syncs it, and renames it at the end. The object appears complete or not at all. */
 export class FileWriter extends GuardedWriter {
@@ -38,6 +39,7 @@ export class FileWriter extends GuardedWriter {
       await handle.sync();
       await handle.close();
       this.#handle = null;
+      await refuseLinks(this.#folder.root, this.key);
       await rename(this.#temporary, this.#path);
       await syncFolder(dirname(this.#path));
       return written;
@@ -45,7 +47,10 @@ export class FileWriter extends GuardedWriter {
   }
 
   async #open(): Promise<FileHandle> {
-    this.#handle ??= await this.#folder.withFolder(this.#temporary, () => open(this.#temporary, 'wx'));
+    if (this.#handle !== null) return this.#handle;
+    const folder = this.#folder;
+    await refuseLinks(folder.root, this.key);
+    this.#handle = await folder.withFolder(this.#temporary, () => folder.open(this.#temporary, NEW_FILE));
     return this.#handle;
   }
 
@@ -56,6 +61,8 @@ export class FileWriter extends GuardedWriter {
     await this.#folder.prune(this.#temporary);
   }
 }
+
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
 
 /** The ETag of a file: the SHA-256 of its content, so equal content has the same ETag. */
 export function etagOf(body: Uint8Array): string {
@@ -88,14 +95,20 @@ export async function swapFile(
       error: (holder: ProcessIdentity | null) => lockTimedOut(folder, lock, holder),
     },
   };
-  return folder.run('swap', key, () =>
-    withFileLock(lock, options, async (stillHeld): Promise<SwapResult> => {
+  return folder.run('swap', key, async () => {
+    // Before the lock, which is a file in the same folder.
+    await refuseLinks(folder.root, key);
+    return withFileLock(lock, options, async (stillHeld): Promise<SwapResult> => {
       await syncFolder(dirname(lock));
-      const current = await readFile(path).catch(ignoreAbsent);
+      const current = await contentOf(folder, path);
       if ((current && etagOf(current)) !== (expected === 'absent' ? null : expected.etag))
         return { outcome: 'conflict' };
       try {
-        await writeFile(temporary, body, { flag: 'wx', flush: true });
+        const handle = await folder.open(temporary, NEW_FILE);
+        await handle
+          .writeFile(body)
+          .then(() => handle.sync())
+          .finally(() => handle.close());
         if (!stillHeld())
           throw new StoreUnclearError({
             operation: 'swap',
@@ -109,8 +122,14 @@ export async function swapFile(
       }
       await syncFolder(dirname(path));
       return { outcome: 'written', etag: etagOf(body) };
-    }),
-  );
+    });
+  });
+}
+
+/** The content of a file; `null` if there is none. */
+async function contentOf(folder: LakeFolder, path: string): Promise<Buffer | null> {
+  const handle = await folder.open(path, constants.O_RDONLY).catch(ignoreAbsent);
+  return handle === null ? null : handle.readFile().finally(() => handle.close());
 }
 
 /** Path of an object's lock: in the same folder, with a name of fixed length. */

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownIdentity } from '../../../../src/core/process-identity.js';
-import { lockPathOf } from '../../../../src/lake/store/file/write.js';
-import { type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/store/index.js';
+import { etagOf, lockPathOf } from '../../../../src/lake/store/file/write.js';
+import { collected, type ObjectStore, openStore, toObjectKey } from '../../../../src/lake/store/index.js';
 import { describeStoreContract } from '../../../support/store-contract.js';
 import { startSuspendedProcess } from '../../../support/suspended-process.js';
 
@@ -72,6 +72,55 @@ describe('The file store', () => {
     await rm(join(root, 'linked'));
     await rm(elsewhere, { recursive: true });
   });
+
+  describe.each(['a file', 'a folder', 'a folder above'])(
+    'refuses a symbolic link in place of %s',
+    (what) => {
+      const name = what.replaceAll(' ', '-');
+      const key = toObjectKey(`${name}/deep/part.csv`);
+      const place = { 'a file': 'deep/part.csv', 'a folder': 'deep', 'a folder above': '' }[what]!;
+      const secret = join('elsewhere', name);
+
+      /** Puts a link in the place of the object's file, or of a folder above it. */
+      async function link(): Promise<void> {
+        const target = join(outer, secret);
+        await mkdir(join(target, 'deep'), { recursive: true });
+        await writeFile(join(target, 'deep/part.csv'), 'a secret');
+        const at = join(root, name, place);
+        await rm(at, { recursive: true, force: true });
+        await mkdir(join(at, '..'), { recursive: true });
+        await symlink(join(target, place), at.replace(/\/$/, ''));
+      }
+
+      it.each<[string, () => Promise<unknown>]>([
+        ['read', () => store.read(key)],
+        ['readIfExists', () => store.readIfExists(key)],
+        ['head', () => store.head(key)],
+        ['copy from', () => store.copy(key, toObjectKey('copies/part.csv'))],
+        ['copy to', () => store.copy(toObjectKey('originals/part.csv'), key)],
+        ['write', () => store.write(key, Buffer.from('ours'))],
+        ['swap', () => store.swap(key, Buffer.from('ours'), 'absent')],
+        [
+          'swap of a version',
+          () => store.swap(key, Buffer.from('ours'), { etag: etagOf(Buffer.from('a secret')) }),
+        ],
+        ['remove', () => store.remove([key])],
+        ['list', () => collected(store.list(`${name}/`))],
+      ])('by %s', async (_, work) => {
+        await store.write(toObjectKey('originals/part.csv'), Buffer.from('original'));
+        await link();
+        await expect(work()).rejects.toMatchObject({
+          kind: 'invalid-key',
+          message: expect.stringContaining('symbolic link'),
+        });
+        expect(await readdir(join(outer, secret))).toEqual(['deep']);
+        expect(await readdir(join(outer, secret, 'deep'))).toEqual(['part.csv']);
+        expect(await readFile(join(outer, secret, 'deep/part.csv'), 'utf8')).toBe('a secret');
+        expect(await store.head(toObjectKey('copies/part.csv'))).toBeNull();
+        await rm(join(root, name), { recursive: true, force: true });
+      });
+    },
+  );
 
   it('may itself be behind a symbolic link', async () => {
     await store.write(toObjectKey('projects/latest.json'), Buffer.from('{}'));

@@ -4,7 +4,7 @@ import { framingOf } from '../../lake/part/framing.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
 import { type Engine, type TableSource, textView } from './engine-views.js';
-import { chName, chString } from './names-and-quotes.js';
+import { chName, chString, PART_NAME } from './names-and-quotes.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
 export const clickhouse: Engine = {
@@ -26,7 +26,8 @@ export const clickhouse: Engine = {
 };
 
 function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
-  const parts = shape === 'log' ? '/dt=*/run=*/part-*.csv*' : `/part-*${framingOf(csv).extension}`;
+  const parts =
+    shape === 'log' ? `/dt=*/run=*/${PART_NAME}{.csv,.csv.gz}` : `/${PART_NAME}${framingOf(csv).extension}`;
   const structure = columns.map(({ alias }) => `${chName(alias)} Nullable(String)`).join(', ');
   return files(lake, `${escapeGlob(folder)}${parts}`, 'CSVWithNames', structure);
 }

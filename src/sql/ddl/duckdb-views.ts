@@ -14,7 +14,7 @@ import {
   textView,
   tryCast,
 } from './engine-views.js';
-import { sqlName, sqlString } from './names-and-quotes.js';
+import { PART_NAME, sqlName, sqlString } from './names-and-quotes.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -110,8 +110,8 @@ function filesOf({ lake, folder, files, shape, csv }: TableSource): string {
   // Runs of the change log may differ in their compression, which is visible in the names of their files.
   return sqlString(
     shape === 'log'
-      ? `${pathIn(lake, folder)}/dt=*/run=*/part-*.csv*`
-      : `${pathIn(lake, folder)}/part-*${framingOf(csv).extension}`,
+      ? `${pathIn(lake, folder)}/dt=*/run=*/${PART_NAME}.csv*`
+      : `${pathIn(lake, folder)}/${PART_NAME}${framingOf(csv).extension}`,
   );
 }
 

@@ -430,7 +430,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(script).toContain('USE_SSL false');
     expect(script).toContain("SCOPE 's3://lake/acme'");
     expect(script).toContain(
-      `'s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-*.csv.gz'`,
+      `'s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-?????-????????.csv.gz'`,
     );
   });
 });

@@ -133,7 +133,7 @@ class HttpServiceClient implements ServiceClient {
   }
 
   #writeOperation(request: SendRequest, onSend: () => void): Operation {
-    const { resource, method, body, signal, onWait, idempotencyKey, notAfter } = request;
+    const { resource, method, body, signal, onWait, keys, idempotencyKey, notAfter } = request;
     const { keyHeader = 'idempotency-key', repeat = 'always' } = request;
     const target = this.#target(request, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
@@ -143,7 +143,7 @@ class HttpServiceClient implements ServiceClient {
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
     return {
       ...target,
-      ...{ method, resource, body, notAfter, onSend, signal, onWait },
+      ...{ method, resource, body, notAfter, onSend, signal, onWait, keys },
       headers: {
         'content-type': 'application/json',
         ...(idempotencyKey === undefined ? {} : { [keyHeader.toLowerCase()]: idempotencyKey }),
@@ -192,8 +192,9 @@ class HttpServiceClient implements ServiceClient {
 type Target = Pick<Operation, 'origin' | 'path' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
-  const { resource, signal, onWait } = request;
-  return { ...target, method: 'GET', headers: { 'cache-control': 'no-cache' }, resource, signal, onWait };
+  const { resource, signal, onWait, keys } = request;
+  const headers = { 'cache-control': 'no-cache' };
+  return { ...target, method: 'GET', headers, resource, signal, onWait, keys };
 }
 
 function unsendableError({ resource }: { readonly resource: string }, cause: UnsendableError): RejectedError {

@@ -22,11 +22,13 @@ export {
   TransientError,
 } from './errors.js';
 export { createServiceClient } from './http-service-client.js';
+export { ShownKeys, withKeyGuard } from './key-guard.js';
 export { postAlert, targetPath } from './post-alert.js';
 export { type JsonAnswer, postJson } from './post-json.js';
 export { boundMessage, createRedactor, REDACTED } from './redact.js';
 export type {
   FetchRequest,
+  KeyGuard,
   ListRequest,
   Received,
   ReceivedPage,

@@ -6,7 +6,7 @@ import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
-import { type ServiceError, TransientError } from './errors.js';
+import { RefusedError, type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
 import { boundMessage, createRecordRedactor, createRedactor, type Redactor } from './redact.js';
 import { addedParts, MAX_REDIRECTS, redirectPath } from './redirect.js';
@@ -48,10 +48,19 @@ export interface Operation
   readonly onFailure?: (error: ServiceError) => void;
 }
 
-/** The result of one attempt; a failure has the wait before the next one. */
+/** The result of one attempt; a failure has the wait before the next one. `key`: the key that it was made with. */
 type AttemptResult<T> =
   | { readonly received: Received<T> }
-  | { readonly error: ServiceError; readonly delayMs: number };
+  | { readonly error: ServiceError; readonly delayMs: number; readonly key: string }
+  /** Nothing was sent, because the guard does not admit the key with this fingerprint. */
+  | { readonly notAdmitted: string };
+
+/** What follows from a key. */
+interface KeyFacts {
+  readonly key: string;
+  readonly redact: Redactor;
+  readonly fingerprint: string;
+}
 
 const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 
@@ -66,7 +75,7 @@ export class RequestExecutor {
   readonly #now: () => number;
   readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
-  #redactor: { readonly key: string; readonly redact: Redactor } | null = null;
+  #facts: KeyFacts | null = null;
 
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#dispatcher = dispatcher;
@@ -86,13 +95,26 @@ export class RequestExecutor {
     for (let attempt = 1; ; attempt += 1) {
       const result = await this.#attempt(operation, attempt, parse);
       const { resource } = operation;
+      if ('notAdmitted' in result) {
+        await operation.keys!.show(result.notAdmitted);
+        attempt -= 1;
+        continue;
+      }
       if ('received' in result) {
         this.#onEvent({ kind: 'request', resource, outcome: 'ok' });
         return result.received;
       }
-      const { error, delayMs } = result;
+      const { error, delayMs, key } = result;
       operation.onFailure?.(error);
       this.#onEvent({ kind: 'request', resource, outcome: error.status === 429 ? 'throttled' : error.kind });
+      if (
+        error instanceof RefusedError &&
+        error.scope === 'key' &&
+        (await this.#isReplaced(key, operation))
+      ) {
+        attempt -= 1;
+        continue;
+      }
       const inTime = delayMs <= this.#retry.maxDelayMs && !isExpired(operation, this.#now() + delayMs);
       const mayRetry = error instanceof TransientError && attempt < attemptsFor(error, attempts) && inTime;
       if (!mayRetry || operation.mayRetry?.(error) === false) throw error;
@@ -113,10 +135,13 @@ export class RequestExecutor {
     let response: HttpResponse;
     let failure: ServiceError | null = null;
     let request: FailedRequest;
+    let key: string;
     let redact: Redactor;
     try {
-      const key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
-      redact = this.#redact(key);
+      key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
+      const facts = this.#factsOf(key);
+      if (operation.keys?.admits(facts.fingerprint) === false) return { notAdmitted: facts.fingerprint };
+      redact = facts.redact;
       const records = [...operation.records];
       request = failedRequest({ ...operation, records }, redact);
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
@@ -127,7 +152,7 @@ export class RequestExecutor {
         );
       } catch (error) {
         operation.signal?.throwIfAborted();
-        return { error: exchangeError(error, request), delayMs: backoff };
+        return { error: exchangeError(error, request), delayMs: backoff, key };
       }
       if (response.kind === 'failure')
         failure = statusError(response, request, this.#rules, operation.wasRead === true);
@@ -142,7 +167,7 @@ export class RequestExecutor {
       const delay = isShort
         ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#rules.giveUpAfterMs, this.#random)
         : backoff;
-      return { error, delayMs: Math.max(requiredMs, delay) };
+      return { error, key, delayMs: Math.max(requiredMs, delay) };
     };
     if (response.kind === 'failure') return failed(failure!, response.retryAfterMs ?? 0);
     const { status, serviceDate, headers } = response;
@@ -226,13 +251,19 @@ export class RequestExecutor {
 
   /** As in `ServiceClient`. */
   async keyFingerprint(): Promise<string> {
-    return secretFingerprint((await this.#key.read()).value, 'an API key');
+    return this.#factsOf((await this.#key.read()).value).fingerprint;
   }
 
-  /** Creates a redactor only when the key changes. */
-  #redact(key: string): Redactor {
-    if (this.#redactor?.key !== key) this.#redactor = { key, redact: createRedactor([key]) };
-    return this.#redactor.redact;
+  /** Whether a rejected key has been replaced, or is within `awaitKeyMs`. Once per key: a second rejection waits no longer. */
+  #isReplaced(key: string, { signal }: Operation): Promise<boolean> {
+    return this.#key.isReplaced(key, { withinMs: this.#options.awaitKeyMs ?? 0, signal });
+  }
+
+  /** Computed only when the key changes. */
+  #factsOf(key: string): KeyFacts {
+    if (this.#facts?.key === key) return this.#facts;
+    this.#facts = { key, redact: createRedactor([key]), fingerprint: secretFingerprint(key, 'an API key') };
+    return this.#facts;
   }
 }
 

@@ -37,6 +37,8 @@ export interface ServiceClientOptions {
   /** Milliseconds since the epoch. */
   readonly now?: (() => number) | undefined;
   readonly userAgent?: string | undefined;
+  /** How long the file of a rejected key is read again, in case it is being replaced; ms. Default: 0. */
+  readonly awaitKeyMs?: number | undefined;
   /** Called for every request, for metrics. */
   readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
 }
@@ -55,7 +57,19 @@ type RequestOutcome = 'ok' | 'throttled' | ServiceErrorKind;
 /** Why a request waits: the service requires it, or a failed request is about to be retried. */
 type WaitReason = 'rate-limit' | 'retry';
 
+/** Which API keys the requests of a run or a batch may use (`ShownKeys`). */
+export interface KeyGuard {
+  admits(fingerprint: string): boolean;
+  /**
+   * Called before a request would use any other key, outside of the rate budget. Once it resolves, the key is admitted and the
+   * request is sent. What it throws ends the request, which then was not sent.
+   */
+  show(fingerprint: string): Promise<void>;
+}
+
 export interface Waitable {
+  /** Default: any key. */
+  readonly keys?: KeyGuard | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called at the start of each wait, with its end in ms since the epoch. */
   readonly onWait?: ((untilMs: number, why: WaitReason) => void) | undefined;

@@ -4,6 +4,8 @@ import { collect, type WorktrackCommand } from './command.js';
 const SNAPSHOTS = 'print the folder of each snapshot';
 const ALLOW_DELETES =
   'publish although the list is empty, or more than 20 rows and 10% of the rows would be deleted';
+const ADOPT_ORGANIZATION =
+  'continue with a new API key whose organization could not be checked; reads everything';
 const TIMEOUT = 'wait at most this long, such as 30m; the run continues';
 const DAY = 'last published run of this day, such as 2026-11-21 (default: current state)';
 
@@ -123,6 +125,7 @@ function declareRuns(program: WorktrackCommand): void {
       '--adopt',
       'take over a lake of another writer, a renamed connection or a service at a new address',
     )
+    .option('--adopt-organization', ADOPT_ORGANIZATION)
     .option('--allow-deletes', ALLOW_DELETES)
     .option('--accept-checks', 'publish once although checks fail; the manifest records it')
     .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
@@ -140,6 +143,7 @@ function declareRuns(program: WorktrackCommand): void {
     .ofResources()
     .option('--since <time>', 'only changes since this date or time (default: everything)')
     .option('--reconcile', 'read everything and detect deleted records')
+    .option('--adopt-organization', ADOPT_ORGANIZATION)
     .option('--allow-deletes', ALLOW_DELETES)
     .option('--timeout <duration>', TIMEOUT)
     .option('--no-wait', 'print the workflow id and do not wait')

@@ -1,5 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigurationError } from './errors.js';
 import type { SecretRef } from './settings.js';
 import { systemCause } from './system-error.js';
@@ -80,11 +82,21 @@ function checked(text: string, subject: string, { path, form }: ResolveOptions):
   return value;
 }
 
+/** Rejects when the signal is aborted. */
+async function abortOf(signal: AbortSignal): Promise<never> {
+  await once(signal, 'abort');
+  throw signal.reason;
+}
+
 /** A changed file takes effect within this time. Reading it for every request would be slow. */
 const CACHE_MS = 3_000;
+/** A file that is being replaced is read again after this time. */
+const AGAIN_MS = 250;
 
 /** Reads one secret repeatedly, from a file at most every few seconds. The value is in a private field, so logs cannot show it. */
 export class SecretReader {
+  /** For the fingerprint of each rejected value, the wait for its replacement. */
+  readonly #awaited = new Map<string, Promise<void>>();
   #cached: { readonly secret: Secret; readonly at: number } | null = null;
 
   constructor(
@@ -99,6 +111,37 @@ export class SecretReader {
     const at = this.options.now();
     const secret = await resolveSecret(this.ref, this.options);
     this.#cached = { secret, at };
+    return secret;
+  }
+
+  /**
+   * Whether the file has another value than a rejected one, now or within a time. The first call for a value waits; later calls only
+   * look. A variable never changes.
+   */
+  async isReplaced(
+    value: string,
+    { withinMs, signal }: { readonly withinMs: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<boolean> {
+    if ('env' in this.ref) return false;
+    const code = secretFingerprint(value, 'an API key');
+    const waiting = this.#awaited.get(code) ?? this.#awaitOther(value, withinMs);
+    this.#awaited.set(code, waiting);
+    signal?.throwIfAborted();
+    await Promise.race([waiting, ...(signal === undefined ? [] : [abortOf(signal)])]);
+    return (await this.#readOther(value)) !== null;
+  }
+
+  async #awaitOther(value: string, withinMs: number): Promise<void> {
+    const endsAt = performance.now() + withinMs;
+    while ((await this.#readOther(value)) === null && performance.now() < endsAt)
+      await delay(AGAIN_MS, undefined, { ref: false });
+  }
+
+  /** The secret in the file, if it is another one. While it is being replaced, the file may be missing or empty. */
+  async #readOther(value: string): Promise<Secret | null> {
+    const secret = await resolveSecret(this.ref, this.options).catch(() => null);
+    if (secret === null || secret.value === value) return null;
+    this.#cached = { secret, at: this.options.now() };
     return secret;
   }
 

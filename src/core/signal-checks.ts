@@ -72,6 +72,7 @@ const REQUESTS = {
     reconcile: flag,
     adopt: flag,
     allowDeletes: flag,
+    adoptOrganization: ifTrue,
     acceptChecks: optional(idProblem),
     since: orNull(utcSeconds),
     nominalStart: moment,

@@ -1,8 +1,16 @@
 import { ConfigurationError } from '../core/errors.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
+import { columnName } from '../lake/rows/data-columns.js';
 import { MaskingKey } from '../lake/rows/masking-key.js';
-import { hashesColumns, type Profile, type ReadyProfile, readyProfile } from '../lake/rows/profile.js';
+import {
+  hashesColumns,
+  maskedColumns,
+  type Profile,
+  type ReadyProfile,
+  readyProfile,
+  unmaskedKeys,
+} from '../lake/rows/profile.js';
 
 type Masking = Pick<ConnectionSettings, 'name' | 'masking'>;
 
@@ -58,4 +66,10 @@ export async function withMaskingKey<P extends Profile>(
         'All workers need the same secret. If it has changed on purpose, start the run again; a key that is masked needs its earlier secret.',
     },
   );
+}
+
+/** A profile for keys alone. Only a key that is masked needs the secret. @throws as `withMaskingKey` */
+export function withKeySecret(connection: Masking, profile: Profile): Promise<ReadyProfile> | ReadyProfile {
+  const isMasked = maskedColumns(profile, profile.key.map(columnName)).length > 0;
+  return isMasked ? withMaskingKey(connection, profile) : unmaskedKeys(profile);
 }

@@ -145,11 +145,11 @@ export async function readBaseSnapshot(store: ObjectStore, found: FoundPointer):
 /** @param manifest of the snapshot, or of the run's change log, which has the same fields apart from the parts */
 export function baseSnapshot({ pointer, etag }: FoundPointer, manifest: Manifest): BaseSnapshot {
   const { fullRead, rolledBack, deletes, changesLineBreaks, previousRuns, leftBehind } = manifest;
-  const { uniques, measured, checkedTypes } = manifest;
+  const { uniques, measured, checkedTypes, organization } = manifest;
   return {
     ...snapshotFacts(manifest),
     ...{ fullRead, rolledBack, deletes, changesLineBreaks, previousRuns, leftBehind },
-    ...{ uniques, measured, checkedTypes },
+    ...{ uniques, measured, checkedTypes, organization },
     etag,
     manifest: pointer.snapshot,
     checkpoint: pointer.checkpoint.updatedSince,

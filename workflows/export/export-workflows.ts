@@ -60,6 +60,7 @@ export async function backfillWorkflow(input: BackfillInput): Promise<ExportResu
     mode: input.since === undefined || reconcile ? 'full' : 'increment',
     reconcile,
     allowDeletes: input.allowDeletes === true,
+    ...adopted(input),
     // An invalid time stays as it is: the check of the request then reports it for each resource.
     since:
       reconcile || input.since === undefined
@@ -85,10 +86,15 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
     reconcile: allowDeletes,
     adopt: input.adopt === true,
     allowDeletes,
+    ...adopted(input),
     ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     ...(scheduledAt === null ? {} : ({ background: true } as const)),
   } as const;
   return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
+}
+
+function adopted({ adoptOrganization }: Pick<ExportInput, 'adoptOrganization'>) {
+  return adoptOrganization === true ? ({ adoptOrganization: true } as const) : {};
 }
 
 /** The scheduled time if a Schedule started this run; milliseconds since 1970. */

@@ -174,11 +174,13 @@ function inputOf(
   const { checkpoint, resumable, pageSize, hookedTo, sweepAt } = state;
   const rollbackTo = request.kind === 'rollback' ? request.to : null;
   const wanted = request.kind === 'run' ? request : runSpec(startedAt, { allowDeletes: true });
-  const { mode, reconcile, adopt, allowDeletes, acceptChecks, since, nominalStart } = wanted;
+  const { mode, reconcile, adopt, allowDeletes, adoptOrganization, acceptChecks, since, nominalStart } =
+    wanted;
   const sweep = sweepOfRun(state, rollbackTo === null && mode === 'increment' && !reconcile, now);
   return {
     ...{ ...fenced(state, active), mode, reconcile, adopt, allowDeletes, since, rollbackTo, nominalStart },
     ...{ startedAt, checkpoint, resumable, pageSize, hookedTo },
+    ...(adoptOrganization && { adoptOrganization }),
     ...(acceptChecks !== undefined && { acceptChecks }),
     ...(sweepAt?.refused && { refused: sweepAt.refused }),
     ...(sweep && { sweep }),

@@ -12,6 +12,7 @@ import { type RunCommand, runOnConnections } from './start-and-follow.js';
 interface BackfillOptions extends SeveralOptions, WaitOptions {
   readonly since?: string;
   readonly reconcile?: boolean;
+  readonly adoptOrganization?: boolean;
   readonly allowDeletes?: boolean;
 }
 
@@ -32,7 +33,7 @@ export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
 /** @throws UsageError, also for a time in the future, since which nothing can have changed */
 function inputOf(
   connection: ConnectionSettings,
-  { resource, since, reconcile, allowDeletes }: BackfillOptions,
+  { resource, since, reconcile, adoptOrganization, allowDeletes }: BackfillOptions,
 ): BackfillInput {
   const resources = selectResources(connection, resource).map(({ name }) => name);
   const input = {
@@ -40,6 +41,7 @@ function inputOf(
     ...(resource === undefined ? {} : { resources }),
     ...(since === undefined ? {} : { since }),
     ...(reconcile === true ? { reconcile } : {}),
+    ...(adoptOrganization === true ? { adoptOrganization } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),
   };
   try {

@@ -16,6 +16,7 @@ import { followToEnd, type RunCommand, runOnConnections } from './start-and-foll
 interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly full?: boolean;
   readonly adopt?: boolean;
+  readonly adoptOrganization?: boolean;
   readonly allowDeletes?: boolean;
   readonly acceptChecks?: boolean;
   readonly local?: boolean;
@@ -62,7 +63,7 @@ function checkOptions(options: ExportOptions): void {
 
 /** @throws ConfigurationError for a resource that the configuration does not have */
 function inputOf(
-  { resource, full, adopt, allowDeletes, acceptChecks }: ExportOptions,
+  { resource, full, adopt, adoptOrganization, allowDeletes, acceptChecks }: ExportOptions,
   connection: ConnectionSettings,
 ): ExportInput {
   const resources = selectResources(connection, resource).map(({ name }) => name);
@@ -72,6 +73,7 @@ function inputOf(
     ...(resource === undefined ? {} : { resources }),
     ...(full === true ? { full } : {}),
     ...(adopt === true ? { adopt } : {}),
+    ...(adoptOrganization === true ? { adoptOrganization } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),
     ...(acceptChecks === true ? { acceptChecks: currentUser() } : {}),
   };

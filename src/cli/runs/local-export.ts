@@ -115,7 +115,15 @@ export function localStateFolder(
 /** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */
 export function localExportId(input: ExportInput): string {
   const { resources = null, full = false, adopt = false, allowDeletes = false, acceptChecks } = input;
-  const request = [resources, full, adopt, allowDeletes, ...(acceptChecks === undefined ? [] : ['accept'])];
+  const { adoptOrganization } = input;
+  const request = [
+    resources,
+    full,
+    adopt,
+    allowDeletes,
+    ...(acceptChecks === undefined ? [] : ['accept']),
+    ...(adoptOrganization === true ? ['adopt'] : []),
+  ];
   return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify(request))}`;
 }
 

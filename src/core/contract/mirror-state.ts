@@ -17,6 +17,8 @@ export interface RunRequest extends Requested {
   readonly reconcile: boolean;
   readonly adopt: boolean;
   readonly allowDeletes: boolean;
+  /** The user says that the API key, which may be new, belongs to the organization of the lake; absent: it has to be shown. */
+  readonly adoptOrganization?: true;
   /** The user who accepts failed checks, so that the run is published in spite of them; absent: no one. */
   readonly acceptChecks?: string;
   /** Start of an increment, instead of the checkpoint; `null`: the checkpoint. */

@@ -102,6 +102,11 @@ export interface ExportInput {
   readonly resources?: readonly string[];
   readonly full?: boolean;
   readonly adopt?: boolean;
+  /**
+   * Goes on with an API key whose organization is not shown (docs/explanation/guarantees.md#organization-check), and reads
+   * everything.
+   */
+  readonly adoptOrganization?: boolean;
   /** Publishes even if more than a tenth of the rows would be marked as deleted (docs/explanation/guarantees.md#deletes). */
   readonly allowDeletes?: boolean;
   /**
@@ -125,7 +130,7 @@ export interface ExportProgress {
 }
 
 export interface BackfillInput
-  extends Pick<ExportInput, 'connection' | 'resources' | 'allowDeletes' | 'together'> {
+  extends Pick<ExportInput, 'connection' | 'resources' | 'adoptOrganization' | 'allowDeletes' | 'together'> {
   /**
    * Reads the changes since this time: a date such as `2026-08-01` (midnight UTC), or a time with its zone such as
    * `2026-08-01T12:00:00Z`. Absent: everything.

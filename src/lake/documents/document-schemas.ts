@@ -153,6 +153,14 @@ const list = z.object({
   earlier: z.string().optional(),
 });
 
+/** Whose data a snapshot holds (docs/explanation/guarantees.md#organization-check). */
+const organization = z.object({
+  /** Fingerprints of API keys that belong to the organization, the newest last. */
+  keys: z.array(z.string()),
+  /** What the run has found out about its key. */
+  basis: z.enum(['first', 'same-key', 'records', 'adopted']),
+});
+
 /** A purge of this run's rows. The purged keys are not recorded. `rows`: number of rows removed from this tree. */
 const purge = z.object({ runId, rows: count });
 
@@ -199,6 +207,8 @@ const worktrack = z.object({
   fullRead: fullRead.nullable(),
   rolledBack: rolledBack.nullable(),
   deletes: known<DeleteDetection>(),
+  /** Absent: an earlier build wrote the manifest. */
+  organization: organization.optional(),
   /** Line breaks inside the cells of all change logs up to this run. */
   changesLineBreaks: count,
   warnings: z.array(z.string()),
@@ -249,6 +259,8 @@ export const manifestSchema = z.object({
   worktrack,
 });
 
+/** As in the manifest. */
+export type Organization = Stored<z.infer<typeof organization>>;
 export type StoredPointer = Stored<z.output<typeof pointerSchema>>;
 export type StoredManifest = Stored<z.output<typeof worktrack>>;
 export type StoredPart = Stored<z.output<typeof part>>;

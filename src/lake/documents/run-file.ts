@@ -5,9 +5,10 @@ import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
 import type { Profile, ReadyProfile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
-import type { RolledBack } from './document-schemas.js';
+import type { Organization, RolledBack } from './document-schemas.js';
 import { dateOf, runFolder, type Tree } from './lake-layout.js';
 import type { ClockTimes, Manifest } from './manifest.js';
+import type { Stage } from './stage-file.js';
 
 /** What a run needs to know of a published snapshot. The fields that it shares with the manifest are as there. */
 interface SnapshotFacts
@@ -24,6 +25,7 @@ type Continued =
   | 'fullRead'
   | 'rolledBack'
   | 'deletes'
+  | 'organization'
   | 'changesLineBreaks'
   | 'previousRuns'
   | 'leftBehind'
@@ -89,6 +91,11 @@ export interface RunFile
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */
   readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
+  /**
+   * What the run began with. A key that is replaced during the run adds its fingerprint to the stages. Absent: an earlier build
+   * began the run.
+   */
+  readonly organization?: Organization;
   /** As in the manifest that the run writes. */
   readonly leftBehind: readonly RunId[];
   /** The snapshot that a rollback publishes; `null`: the run reads the service. */
@@ -147,4 +154,16 @@ export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {
 /** The folder of a run in `snapshots/` or `changes/`, without a trailing slash. */
 export function folderIn({ resource, nominalStart, runId }: RunPlace, tree: Tree): ObjectKey {
   return runFolder(resource.name, tree, dateOf(nominalStart), runId);
+}
+
+/**
+ * Fingerprints of the keys that belong to the organization of a run, the newest last; `null`: not known.
+ *
+ * @param stage the last one
+ */
+export function keysOf(
+  { organization }: Pick<RunFile, 'organization'>,
+  { keys }: Pick<Stage, 'keys'>,
+): readonly string[] | null {
+  return keys ?? organization?.keys ?? null;
 }

@@ -125,4 +125,6 @@ export interface Stage {
   readonly began: number | null;
   readonly pageSize: number;
   readonly columns: readonly Column[];
+  /** Fingerprints of the API keys of the organization that the pages are of. Absent: those in the run file. */
+  readonly keys?: readonly string[];
 }

@@ -1,11 +1,12 @@
 import { Context } from '@temporalio/activity';
-import { type ServiceClient, ServiceError, TransientError } from '../../api/index.js';
+import { type ServiceClient, ServiceError, ShownKeys, TransientError } from '../../api/index.js';
 import { readListPage } from '../../api/json/page.js';
 import { fromByteString } from '../../core/brands.js';
+import type { RunInput } from '../../core/contract/index.js';
 import type { ResourceSettings } from '../../core/settings.js';
-import { folderOf } from '../../lake/documents/lake-layout.js';
-import { decodeManifest, type Manifest, type PublishedPart } from '../../lake/documents/manifest.js';
-import { readPointer } from '../../lake/documents/pointer.js';
+import type { Organization } from '../../lake/documents/document-schemas.js';
+import type { Manifest, PublishedPart } from '../../lake/documents/manifest.js';
+import type { BaseSnapshot } from '../../lake/documents/run-file.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { readPartRows } from '../../lake/part/part-rows.js';
 import { readPartIndex } from '../../lake/part/read-index.js';
@@ -18,6 +19,7 @@ import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import type { PassedFence } from '../pass-fence.js';
 import { askById, isWebPage, seemsRefused } from '../settle/ask-by-id.js';
+import { currentManifest, knownProjects, showKey } from '../show-organization.js';
 
 /** Known projects that are requested until one is found. */
 const MAX_REQUESTS = 10;
@@ -125,7 +127,7 @@ function belongsToAnother(
 }
 
 /** A resource, and where its list is. */
-type Place = Pick<ResourceSettings, 'name' | 'path'>;
+type Place = Pick<ResourceSettings, 'name' | 'path' | 'params'>;
 
 /** How long the runs of a connection share the ids, in ms. All resources of an export run within this time. */
 const SHARED_MS = 60_000;
@@ -134,13 +136,13 @@ const SHARED_MS = 60_000;
 const shared = new WeakMap<OpenConnection, Map<string, Promise<string[]>>>();
 
 /** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
-async function knownIds(connection: OpenConnection, { name, path }: Place): Promise<string[]> {
+async function knownIds(connection: OpenConnection, { name, path, params }: Place): Promise<string[]> {
   const ofConnection = shared.get(connection) ?? new Map<string, Promise<string[]>>();
   shared.set(connection, ofConnection);
-  const id = JSON.stringify([name, path]);
+  const id = JSON.stringify([name, path, params]);
   const known = ofConnection.get(id);
   if (known !== undefined) return known;
-  const reading = readKnownIds(connection.store, { name, path });
+  const reading = readKnownIds(connection.store, { name, path, params });
   ofConnection.set(id, reading);
   const forget = (): void => void ofConnection.delete(id);
   setTimeout(forget, SHARED_MS).unref();
@@ -155,14 +157,10 @@ async function knownIds(connection: OpenConnection, { name, path }: Place): Prom
   }
 }
 
-/** Reads ids of live rows from the first and the last block of the published snapshot. */
-async function readKnownIds(store: ObjectStore, { name, path }: Place): Promise<string[]> {
-  const pointer = await readPointer(store, name);
-  if (pointer === null) return [];
-  const { snapshot } = pointer;
-  const manifest = decodeManifest(await store.read(snapshot), folderOf(snapshot));
-  // Records of another list say nothing about this one, apart from one with other parameters.
-  if (manifest.list.path.split('?')[0] !== path || manifest.list.earlier !== undefined) return [];
+/** Reads ids of live rows from the first and the last block of the published snapshot. Records of another list say nothing. */
+async function readKnownIds(store: ObjectStore, place: Place): Promise<string[]> {
+  const manifest = await currentManifest(store, place);
+  if (manifest === null) return [];
   const parts = manifest.parts.filter((part) => part.rows > 0);
   if (parts.length === 0) return [];
   const keys = new Set([
@@ -198,4 +196,46 @@ async function someKeys(store: ObjectStore, csv: Manifest['csv'], part: Publishe
     if (keys.length > 0) return keys;
   }
   return [];
+}
+
+/** What a run has found out about its API key before it reads. */
+interface CheckedKey extends Organization {
+  /** Whether the key was shown, or adopted, now. The check by known projects then adds nothing. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Checks that the API key belongs to the organization of the lake (docs/explanation/guarantees.md#organization-check). A key with
+ * a fingerprint that the snapshot has is the same, or was shown before. A resource without a snapshot is compared with the
+ * projects of the lake.
+ *
+ * @throws a final failure `Refused` if the organization of another key is not shown, and it is not adopted
+ */
+export async function checkKey(
+  connection: OpenConnection,
+  resource: ResourceSettings,
+  before: BaseSnapshot | null,
+  { adoptOrganization }: Pick<RunInput, 'adoptOrganization'>,
+): Promise<CheckedKey> {
+  const fingerprint = await connection.client.keyFingerprint();
+  const first = { keys: [fingerprint], basis: 'first', isNew: false } as const;
+  const own = before?.organization?.keys ?? null;
+  if (own?.includes(fingerprint) === true)
+    return { keys: newestLast(own, fingerprint), basis: 'same-key', isNew: false };
+  if (before !== null && own === null) return first;
+  const projects = await knownProjects(connection);
+  const known = own ?? projects?.keys ?? null;
+  if (known === null) return first;
+  if (known.includes(fingerprint))
+    return { keys: newestLast(known, fingerprint), basis: 'same-key', isNew: false };
+  if (adoptOrganization === true) return { keys: [fingerprint], basis: 'adopted', isNew: true };
+  const keys = new ShownKeys(connection.client, known, (client) =>
+    showKey(connection, { client, resource, before, chunks: [], columns: [] }, fingerprint),
+  );
+  await keys.show(fingerprint);
+  return { keys: keys.keys, basis: 'records', isNew: true };
+}
+
+function newestLast(keys: readonly string[], newest: string): readonly string[] {
+  return [...keys.filter((key) => key !== newest), newest];
 }

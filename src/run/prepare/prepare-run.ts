@@ -1,10 +1,16 @@
-import { listName } from '../../api/index.js';
+import { listName, ShownKeys } from '../../api/index.js';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { FoundPointer } from '../../lake/documents/pointer.js';
-import type { BaseSnapshot, RollbackTarget, RunFile } from '../../lake/documents/run-file.js';
+import {
+  type BaseSnapshot,
+  keysOf,
+  type RollbackTarget,
+  type RunFile,
+} from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
@@ -20,9 +26,10 @@ import { withMaskingFingerprint } from '../masking-secret.js';
 import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass-fence.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { type StoredStage, toReadResult } from '../read/read-stage.js';
-import type { Staging } from '../staging.js';
+import { isNotShown, showKey } from '../show-organization.js';
+import { readStages, type Staging } from '../staging.js';
 import { checkConditionalWrites } from './conditional-writes.js';
-import { checkOrganization } from './organization.js';
+import { checkKey, checkOrganization } from './organization.js';
 import { readIntactHead, readTarget, stageTarget } from './rollback.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
@@ -92,19 +99,24 @@ export async function prepareRun(
       ? null
       : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
   const warnings: string[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
+  const { isNew, ...organization } =
+    rollback === null ? await checkKey(connection, resource, before, input) : keptKeys(before);
   if (before !== null) {
-    checkKey(resource, before);
-    if (rollback !== null) checkKey(resource, rollback);
+    checkRowKey(resource, before);
+    if (rollback !== null) checkRowKey(resource, rollback);
     checkDelimiter(resource, before);
     // `--adopt` overrides the organization check, but not for a lake of another address or name, which may be another's.
-    const asksService = rollback === null && (!input.adopt || movedFrom !== null || renamedFrom !== null);
+    const isOther = movedFrom !== null || renamedFrom !== null;
+    const asksService = rollback === null && !isNew && (!input.adopt || isOther);
     if (asksService) warnings.push(...(await checkOrganization(connection, { movedFrom, renamedFrom })));
     warnings.push(...adoptedWarnings(settings, movedFrom, renamedFrom));
   }
   const checkpoint = checkpointOf(input, before, outcome);
   const change = before === null ? null : changeOf(resource, before);
-  const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom);
-  const isNewList = before !== null && (before.list.path !== listName(resource) || movedFrom !== null);
+  const isAdopted = organization.basis === 'adopted';
+  const earlierList = before === null ? null : earlierListOf(resource, before, movedFrom, isAdopted);
+  const isNewList =
+    before !== null && (before.list.path !== listName(resource) || movedFrom !== null || isAdopted);
   // After a rollback, the list decides what is current; until then, what the target says stays.
   const isAfterRollback = before !== null && before.rolledBack !== null && input.since === null;
   const isDue =
@@ -144,9 +156,11 @@ export async function prepareRun(
   const resumable =
     input.resumable === null || rollback !== null
       ? null
-      : await findResumable(store, request, input.resumable, input.startedAt);
-  const readSince = resumable?.readSince ?? input.startedAt;
-  const clocks = resumable?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
+      : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt);
+  if (resumable?.warning !== undefined) warnings.push(resumable.warning);
+  const pages = resumable?.pages ?? null;
+  const readSince = pages?.readSince ?? input.startedAt;
+  const clocks = pages?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
   const { runId, startedAt, nominalStart, acceptChecks } = input;
   const { sync, http, retention, tables, onPublished, retries } = settings;
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
@@ -160,7 +174,8 @@ export async function prepareRun(
     settingsChange: change,
     earlierList,
     columns: new ColumnSet(resource.key, before?.columns ?? []).toColumns(),
-    resumed: resumable?.resumed ?? null,
+    resumed: pages?.resumed ?? null,
+    organization: { ...organization, keys: pages?.keys ?? organization.keys },
     leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
@@ -216,7 +231,7 @@ function noDeletesYet(resource: string): string {
 }
 
 /** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
-function checkKey(resource: ResourceSettings, before: RollbackTarget): void {
+function checkRowKey(resource: ResourceSettings, before: RollbackTarget): void {
   if (keyFingerprint(resource) === keyFingerprint(before.profile)) return;
   throw finalFailure(
     'Configuration',
@@ -247,24 +262,37 @@ function checkpointOf(input: RunInput, before: BaseSnapshot | null, fence: strin
 /** Older staged pages are not reused, because the list may have changed too much. */
 const MAX_AGE_MS = DAY_MS;
 
+/** The organization of a run that does not ask the service. */
+function keptKeys(before: BaseSnapshot | null): Organization & { readonly isNew: boolean } {
+  return { keys: before?.organization?.keys ?? [], basis: 'same-key', isNew: false };
+}
+
 /** The inputs that must be equal for a run to reuse the pages of another run. */
 type ReadRequest = Pick<
   RunFile,
   'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
 >;
 
+/** Pages that a run takes over, with the keys of both runs. */
+interface Resumable extends Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> {
+  readonly keys: readonly string[];
+}
+
 /**
  * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
- * less than a day ago. The new run takes its checkpoint from the start of the failed run, so later changes are not missed.
+ * less than a day ago, and in the same organization. The new run takes its checkpoint from the start of the failed run, so later
+ * changes are not missed.
  *
  * @param now milliseconds since 1970
+ * @returns `warning`: why the pages are not used, although they could be
  */
 async function findResumable(
-  store: ObjectStore,
-  request: ReadRequest,
+  connection: OpenConnection,
+  request: ReadRequest & { readonly organization: Organization },
   failed: RunId,
   now: number,
-): Promise<Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> | null> {
+): Promise<{ readonly pages: Resumable | null; readonly warning?: string } | null> {
+  const { store } = connection;
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
   const run = await readRunIfThere(store, ref);
@@ -275,9 +303,44 @@ async function findResumable(
   const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
   const found = key === null ? null : await firstReading(staging, key);
   if (found === null) return null;
+  const keys = keysOf(run, found.stage) ?? [];
+  if (!(await isOfSameKeys(connection, request, staging, { found, keys })))
+    return {
+      pages: null,
+      warning:
+        `organization: the pages of failed run ${failed} were read with another API key, and it is not shown that both keys belong ` +
+        'to the same organization, so this run read everything itself',
+    };
   const { readSince, clocks } = run;
   const resumed = { runId: failed, extracted: toReadResult(found) };
-  return { resumed, readSince, ...(clocks === undefined ? {} : { clocks }) };
+  const all = [...new Set([...keys, ...request.organization.keys])];
+  return { pages: { resumed, readSince, keys: all, ...(clocks === undefined ? {} : { clocks }) } };
+}
+
+/** Whether staged pages are of the organization of the key that the run begins with. */
+async function isOfSameKeys(
+  connection: OpenConnection,
+  { organization, before, resource }: ReadRequest & { readonly organization: Organization },
+  staging: LakeStaging,
+  { found, keys }: { readonly found: StoredStage; readonly keys: readonly string[] },
+): Promise<boolean> {
+  const fingerprint = organization.keys.at(-1)!;
+  if (keys.includes(fingerprint)) return true;
+  if (organization.basis === 'adopted') return false;
+  // The keys of both runs were shown by the same snapshot.
+  if (before !== null) return true;
+  const chunks = (await readStages(staging, found.key)).flatMap((stage) => stage.chunks);
+  const { columns } = found.stage;
+  const shown = new ShownKeys(connection.client, [], (client) =>
+    showKey(connection, { client, resource, before, chunks, columns }, fingerprint),
+  );
+  try {
+    await shown.show(fingerprint);
+    return true;
+  } catch (error) {
+    if (isNotShown(error)) return false;
+    throw error;
+  }
 }
 
 function fingerprintOf(run: ReadRequest): string {

@@ -64,12 +64,22 @@ function sinceOf(
   return toUtcSeconds(Math.max(readSince, earlier + 1000));
 }
 
-/** The list before the current one, if rows of it may be left in the base snapshot. @param movedFrom the earlier address */
+/** What a list was read with before, if the user has adopted the organization of another API key. */
+export const EARLIER_KEY = 'an earlier API key';
+
+/**
+ * The list before the current one, if rows of it may be left in the base snapshot.
+ *
+ * @param movedFrom the earlier address
+ * @param isAdopted whether the organization of the API key is new
+ */
 export function earlierListOf(
   resource: ResourceSettings,
   { list }: BaseSnapshot,
   movedFrom: string | null,
+  isAdopted: boolean,
 ): string | null {
   if (movedFrom !== null) return movedFrom;
+  if (isAdopted) return EARLIER_KEY;
   return list.path === listName(resource) ? (list.earlier ?? null) : list.path;
 }

@@ -1,6 +1,6 @@
 import { listName } from '../../api/index.js';
 import { hasExactTotal, isIncomplete as isIncompleteList } from '../../core/list-evidence.js';
-import type { ListIdentity, RolledBack } from '../../lake/documents/document-schemas.js';
+import type { ListIdentity, Organization, RolledBack } from '../../lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
 import {
   addLineBreaks,
@@ -12,6 +12,7 @@ import {
   countsUnlisted,
   countsUnrestored,
   folderIn,
+  keysOf,
   type RunFile,
   syncedAtOfRun,
 } from '../../lake/documents/run-file.js';
@@ -74,6 +75,7 @@ export function manifestFields(
       problems: deletesProblems,
       notListed: run.mode === 'full' ? sum.counts.retained : null,
     }),
+    organization: organizationOf(run, stage),
     fullRead: nextFullRead(run.before?.fullRead ?? null, read),
     rolledBack: rolledBackAfter(run, isIncomplete),
     ...(checkedTypes === null ? {} : { checkedTypes }),
@@ -117,6 +119,15 @@ function listAndShapes(
 function listAfterRollback(head: ListIdentity, target: ListIdentity): ListIdentity {
   const earlier = head.earlier ?? (target.path === head.path ? target.earlier : target.path);
   return earlier === undefined ? head : { ...head, earlier };
+}
+
+/** Keys that a manifest keeps. */
+const MAX_KEYS = 8;
+
+function organizationOf(run: RunFile, stage: RunFindings['stage']): Organization {
+  const { keys, basis } = run.organization ?? { keys: [], basis: 'first' };
+  const all = keysOf(run, stage) ?? [];
+  return { keys: all.slice(-MAX_KEYS), basis: all.length > keys.length ? 'records' : basis };
 }
 
 /**

@@ -18,11 +18,9 @@ import {
   storedKey,
 } from '../../lake/published/purge-rules.js';
 import { type Version, writeIfUnchanged } from '../../lake/published/swap.js';
-import { columnName } from '../../lake/rows/data-columns.js';
-import { maskedColumns, type ReadyProfile, unmaskedKeys } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { ALL_REMOVED, collected, type ObjectStore, type Removal } from '../../lake/store/index.js';
-import { withMaskingKey } from '../masking-secret.js';
+import { withKeySecret, type withMaskingKey } from '../masking-secret.js';
 
 export interface TreePurge {
   readonly tree: 'snapshots' | 'changes';
@@ -111,7 +109,10 @@ async function removeFromManifest(
 ): Promise<Manifest | null> {
   const folder = folderOf(purge.manifest);
   const manifest = decodeManifest(found.body, folder);
-  const key = storedKey(await keyProfile(manifest, purge), purge.values);
+  const key = storedKey(
+    await withKeySecret(purge.masking, { key: manifest.key, csv: manifest.csv, columns: manifest.selection }),
+    purge.values,
+  );
   const replaced: PurgedPart[] = [];
   for (const part of partsContaining(manifest, key)) {
     if (!(await containsKey(store, manifest, part, { key, ...purge }))) continue;
@@ -125,17 +126,6 @@ async function removeFromManifest(
   const outcome = await writeIfUnchanged(store, purge.manifest, body, found);
   // If the write is rejected, our new parts are strays. A later try removes them, when no manifest can name them.
   return outcome === 'written' ? decodeManifest(body, folder) : null;
-}
-
-/** Only a key that is masked needs the secret: other trees can be purged without it. */
-function keyProfile(
-  { key, csv, selection }: Manifest,
-  { masking }: TreePurge,
-): Promise<ReadyProfile> | ReadyProfile {
-  const profile = { key, csv, columns: selection };
-  return maskedColumns(profile, key.map(columnName)).length > 0
-    ? withMaskingKey(masking, profile)
-    : unmaskedKeys(profile);
 }
 
 function writePartWithout(

@@ -69,9 +69,15 @@ function firstPosition(input: ReadInput, run: RunFile, before: Stage | undefined
   if (before !== undefined) {
     const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
     if (before.read !== input.read.number) return nextRead(input, run, stage);
-    return input.call > 0 || run.resumed === null ? stage : { ...stage, progress: resumed(stage.progress) };
+    return input.call > 0 || run.resumed === null ? stage : takenOver(run, stage);
   }
   return firstStage(run, input.pageSize);
+}
+
+/** A stage of a failed run that this run continues. */
+function takenOver({ organization }: RunFile, stage: Stage): Stage {
+  const keys = organization === undefined ? {} : { keys: organization.keys };
+  return { ...stage, ...keys, progress: resumed(stage.progress) };
 }
 
 /** The time between two runs is no time of reading. The pages without a new key still count. */

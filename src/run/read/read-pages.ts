@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { type ServiceClient, ServiceError, TransientError } from '../../api/index.js';
+import { type ServiceClient, ServiceError, ShownKeys, TransientError } from '../../api/index.js';
 import type { ReadHeartbeat, ReadInput, ReadResult } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { fairness } from '../../core/fairness.js';
@@ -11,12 +11,13 @@ import {
   MAX_WORDS_MS,
   NO_WORDS,
 } from '../../core/unproven-limits.js';
-import type { RunFile, WritingRun } from '../../lake/documents/run-file.js';
+import { keysOf, type RunFile, type WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { HEARTBEAT_MS, storeLimitOf } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
 import { checkSameService } from '../run-failures.js';
+import { showKey } from '../show-organization.js';
 import type { RunAt } from '../staging.js';
 import { withLongerRuns } from './compact-chunks.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
@@ -26,6 +27,8 @@ import { describeRepetition, marksToCheck, readBounds } from './read-progress.js
 import { toReadResult } from './read-stage.js';
 import { type ShiftCheck, Stager } from './stager.js';
 
+/** Time between two looks for a page that is being read. */
+const ARRIVING_MS = 20;
 const MAX_CALL_MS = 20 * MINUTE_MS;
 /** A worker that stops waits this long for a page that has been requested. */
 const MAX_DRAIN_MS = 5000;
@@ -45,14 +48,25 @@ export async function readPages(
   const begunAt = deps.now();
   const fixed = await staging.run();
   checkSameService(fixed, connection, deps);
-  const { client, settings } = connection;
+  const { settings } = connection;
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
   const position = await findPosition(staging, input, run);
   const reader = new PageReader(run, position.stage.columns, now);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
-  const options = { staging, run, input, reader, now, onStaged: () => beat() };
+  const keys = new ShownKeys(connection.client, keysOf(run, position.stage), async (client, fingerprint) => {
+    // A page that has arrived is staged only after the next one is requested.
+    while (keys.isUsed && stager.ahead.pages === 0)
+      await delay(ARRIVING_MS, undefined, { signal: chain.signal });
+    await stager.saveOld(true);
+    const chunks = [...position.earlier, ...stager.ahead.chunks];
+    const { resource, before } = run;
+    const known = { resource, before, chunks, columns: reader.columns.toColumns() };
+    return showKey({ ...connection, store: staging.store }, { client, ...known }, fingerprint);
+  });
+  const { client } = keys;
+  const options = { staging, run, input, reader, now, keys: () => keys.keys, onStaged: () => beat() };
   const stager = new Stager(options, position.stage, position.key);
   const beat = (): void => {
     const { pages, fetched } = stager.ahead;

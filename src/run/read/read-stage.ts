@@ -44,6 +44,7 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     began: null,
     pageSize: pageSize ?? run.sync.pageSize,
     columns: run.columns,
+    ...(run.organization === undefined ? {} : { keys: run.organization.keys }),
   };
 }
 

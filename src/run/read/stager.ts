@@ -72,6 +72,8 @@ interface StagerOptions {
   readonly run: RunFile;
   readonly input: Pick<ReadInput, 'call'>;
   readonly reader: PageReader;
+  /** Fingerprints of the API keys that pages may have been read with. */
+  readonly keys: () => readonly string[];
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   readonly onStaged: () => void;
@@ -290,7 +292,7 @@ export class Stager {
       await writing;
     }
     const buffer = this.#buffer;
-    this.#ahead = { ...this.#ahead, progress: this.progress.toStage() };
+    this.#ahead = { ...this.#ahead, progress: this.progress.toStage(), keys: this.#options.keys() };
     const made = { buffer, quarantine: this.#quarantine, dropped: this.#dropped };
     this.#quarantine = [];
     this.#dropped = 0;

@@ -1,14 +1,16 @@
 import { Context } from '@temporalio/activity';
-import { TransientError } from '../../api/index.js';
+import { ShownKeys, TransientError } from '../../api/index.js';
 import { timeGiven } from '../../core/contract/activity-table.js';
 import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { MAX_WORDS_MS } from '../../core/unproven-limits.js';
+import { keysOf } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { idOf } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
 import { checkSameService } from '../run-failures.js';
+import { showKey } from '../show-organization.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
 
@@ -43,8 +45,15 @@ export async function confirmDeletes(
 ): Promise<ConfirmedDeletes> {
   const run = await staging.run();
   checkSameService(run, connection, deps);
-  const { client, settings } = connection;
-  const { resource, startedAt, giveUpAfterMs } = run;
+  const { settings } = connection;
+  const { resource, before: snapshot, startedAt, giveUpAfterMs } = run;
+  const stages = await readStages(staging, input.stage);
+  const { columns } = stages.at(-1)!;
+  const { client } = new ShownKeys(connection.client, keysOf(run, stages.at(-1)!), (shown, fingerprint) => {
+    const chunks = stages.flatMap((stage) => stage.chunks);
+    const known = { resource, before: snapshot, chunks, columns };
+    return showKey({ ...connection, store: staging.store }, { client: shown, ...known }, fingerprint);
+  });
   const { cancellationSignal: signal, info } = Context.current();
   const givenMs = timeGiven({ startedAt, giveUpAfterMs }, info.scheduledTimestampMs);
   /** Across all attempts. */
@@ -63,7 +72,6 @@ export async function confirmDeletes(
   };
   const signsIn = (key: SortKey): string =>
     [...new Set(idOf(key, resource.csv).match(SIGNS))].sort().join('');
-  const stages = await readStages(staging, input.stage);
   const listed = listedRecords(stages);
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };

@@ -43,6 +43,8 @@ interface Used {
   at: number;
 }
 
+/** The file of a rejected API key is read again for so long, because a new key may be on its way. */
+const AWAIT_KEY_MS = 30_000;
 /** A run that ends without its last step is forgotten when it has been idle for this long, or twice `giveUpAfter`. */
 const KEPT_MS = DAY_MS;
 
@@ -193,6 +195,7 @@ class IdleConnection implements OpenConnection {
       onEvent: recordRequests(this.options.meter, name),
       userAgent: `temporal-worktrack/${VERSION}`,
       giveUpAfterMs: retries.giveUpAfterMs,
+      awaitKeyMs: AWAIT_KEY_MS,
     });
     return this.#client;
   }

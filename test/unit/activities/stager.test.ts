@@ -25,7 +25,7 @@ function startStager(
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(
-    { staging: stagingOf(input), run, input, reader, now: Date.now, onStaged: () => {} },
+    { staging: stagingOf(input), run, input, reader, keys: () => [], now: Date.now, onStaged: () => {} },
     first,
     null,
   );

@@ -108,3 +108,42 @@ describe('The fingerprint of a secret', () => {
     expect(secretFingerprint('wt-key', 'a masking secret')).not.toBe(code.slice(0, 16));
   });
 });
+
+describe('A rejected secret', () => {
+  const reader = (ref: { file: string } | { env: string }) =>
+    new SecretReader(ref, { path: 'apiKey', now: () => performance.now() });
+  const soon = { withinMs: 5_000 };
+
+  it('is replaced as soon as its file has another value, even if the file is empty for a moment', async () => {
+    const file = secretFile('old');
+    const secret = reader({ file });
+    expect((await secret.read()).value).toBe('old');
+    const replaced = secret.isReplaced('old', soon);
+    writeFileSync(file, '');
+    setTimeout(() => writeFileSync(file, 'new'), 20);
+    expect(await replaced).toBe(true);
+    expect((await secret.read()).value).toBe('new');
+  });
+
+  it('is awaited once, and looked at again without a wait', async () => {
+    const file = secretFile('old');
+    const secret = reader({ file });
+    const begun = performance.now();
+    const waits = [secret.isReplaced('old', { withinMs: 300 }), secret.isReplaced('old', { withinMs: 300 })];
+    expect(await Promise.all(waits)).toEqual([false, false]);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(300);
+    const again = performance.now();
+    expect(await secret.isReplaced('old', soon)).toBe(false);
+    expect(performance.now() - again).toBeLessThan(1000);
+    writeFileSync(file, 'new');
+    expect(await secret.isReplaced('old', soon)).toBe(true);
+  });
+
+  it('is not awaited in a variable, and the wait ends with its signal', async () => {
+    expect(await reader({ env: 'PATH' }).isReplaced('old', soon)).toBe(false);
+    const signal = AbortSignal.timeout(20);
+    await expect(
+      reader({ file: secretFile('old') }).isReplaced('old', { ...soon, signal }),
+    ).rejects.toThrow();
+  });
+});

@@ -1,3 +1,4 @@
+import { Argument } from 'commander';
 import { ALERT_EVENTS } from '../core/alerts/index.js';
 import { collect, type WorktrackCommand } from './command.js';
 
@@ -57,6 +58,43 @@ function declareSetup(program: WorktrackCommand): void {
     .description('print the JSON Schema of the configuration, for editors')
     .examples('> worktrack.schema.json')
     .runs(async () => (await import('./setup/config-command.js')).runConfigSchema);
+  config
+    .command('get')
+    .description('print a value of the configuration file')
+    .argument('[path]', 'keys with dots, such as connections.acme.sync.overlap (default: the whole file)')
+    .examples('connections.acme.resources.tasks')
+    .runs(async () => (await import('./setup/config-edit-command.js')).runConfigGet);
+  config
+    .command('set')
+    .description('change a value of the configuration file, which keeps its comments')
+    .argument('<path>', 'keys with dots, such as connections.acme.sync.overlap')
+    .argument('<value>', 'the value as YAML')
+    .examples('connections.acme.sync.overlap 10m', 'connections.acme.resources.tasks.fetchById true')
+    .runs(async () => (await import('./setup/config-edit-command.js')).runConfigSet);
+  config
+    .command('add-connection')
+    .description('add a connection to the configuration file')
+    .argument('<name>', 'name of the connection')
+    .requiredOption('--base-url <url>', 'URL of the service, such as https://tracker.example.com')
+    .requiredOption('--lake <url>', 'lake URL: s3://bucket/prefix or file:///absolute/folder')
+    .option('--endpoint <url>', 'URL of an S3-compatible store other than AWS')
+    .option('--region <name>', 'region of the bucket')
+    .option('--api-key-env <name>', 'environment variable with the API key', 'WORKTRACK_API_KEY')
+    .option('--resources <names>', 'resources to mirror, separated by commas (default: those of the API)')
+    .examples('beta --base-url https://b.example.com --lake file:///srv/b')
+    .runs(async () => (await import('./setup/config-edit-command.js')).runConfigAdd);
+
+  program
+    .command('completion')
+    .description('print a completion script for a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .argument('[words...]', 'what was typed, to print candidates: for the script')
+    .examples('bash >> ~/.bashrc', 'fish > ~/.config/fish/completions/worktrack.fish')
+    .runs(async () => {
+      const { runCompletion } = await import('./setup/completion-command.js');
+      return (shell: 'bash' | 'zsh' | 'fish', words: readonly string[]) =>
+        runCompletion(program, shell, words);
+    });
 
   program
     .command('demo')

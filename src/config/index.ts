@@ -1,6 +1,7 @@
 export { configJsonSchema } from '../core/schema/config-schema.js';
 export { isLoopbackAddress } from '../core/schema/readers.js';
 export { readListen } from '../core/schema/schema-webhook.js';
+export { addToConfig, getInConfig, setInConfig } from './edit.js';
 export {
   type ConfigDifference,
   type ConfigDigest,
@@ -8,7 +9,7 @@ export {
   configDigest,
   configFingerprint,
 } from './fingerprint.js';
-export { type LoadOptions, loadSettings, parseSettings } from './load.js';
+export { findConfig, type LoadOptions, loadSettings, parseSettings } from './load.js';
 export { SettingsError, type SettingsProblem } from './problems.js';
 export { selectConnection, selectResources } from './select.js';
 export { STARTER_DEFAULTS, type StarterAnswers, settingsToPaste, starterConfig } from './yaml-to-write.js';

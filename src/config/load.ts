@@ -27,14 +27,30 @@ export interface LoadOptions {
  * @example
  * const settings = loadSettings({ env: process.env, cwd: process.cwd() });
  */
-export function loadSettings({ file, env, cwd }: LoadOptions): Settings {
+export function loadSettings(options: LoadOptions): Settings {
+  const { text, source } = findConfig(options);
+  return parseSettings(text, source);
+}
+
+/** A configuration file. */
+interface FoundConfig {
+  readonly text: string;
+  /** Its name for messages. */
+  readonly source: string;
+  /** Absolute. */
+  readonly path: string;
+}
+
+/** Finds the file as `loadSettings` does, and reads its text. @throws ConfigurationError */
+export function findConfig({ file, env, cwd }: LoadOptions): FoundConfig {
   if (file === '') throw new ConfigurationError('--config is empty', { remedy: 'Set --config to a path.' });
   const named = file ?? (env.WORKTRACK_CONFIG || undefined);
   const variable = file === undefined ? '$WORKTRACK_CONFIG' : '--config';
   const origin = named === undefined ? 'the working directory' : variable;
   for (const name of named === undefined ? CONFIG_FILES : [named]) {
-    const text = readText(resolve(cwd, name), name, origin);
-    if (text !== null) return parseSettings(text, name);
+    const path = resolve(cwd, name);
+    const text = readText(path, name, origin);
+    if (text !== null) return { text, source: name, path };
   }
   if (named !== undefined)
     throw new ConfigurationError(`${resolve(cwd, named)} does not exist (from ${origin})`, {

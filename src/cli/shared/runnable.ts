@@ -57,9 +57,9 @@ function workingFolder(): string {
 export const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   ...{ worker: [], export: [], backfill: [], cancel: [], status: [], history: [], verify: [], report: [] },
   ...{ rollback: [], purge: [], ddl: [], dbt: [], cat: [], replay: [], webhook: [], doctor: [], init: [] },
-  ...{ demo: [], simulator: [], notify: [], 'write-back': ['receipts'] },
+  ...{ demo: [], simulator: [], notify: [], query: [], completion: [], 'write-back': ['receipts'] },
   schedule: ['apply', 'describe', 'trigger', 'pause', 'resume', 'delete'],
-  config: ['check', 'schema'],
+  config: ['check', 'schema', 'get', 'set', 'add-connection'],
 };
 
 const NAMES = Object.entries(COMMANDS)

@@ -1,0 +1,102 @@
+import type { Argument, Command, Option } from 'commander';
+import { loadSettings } from '../../config/index.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { output } from '../shared/output.js';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** Each script asks this program for the candidates, so that connections and resources are those of the configuration. */
+export const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `_worktrack() {
+  local IFS=$'\\n'
+  COMPREPLY=($(worktrack completion bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _worktrack worktrack`,
+  zsh: `#compdef worktrack
+_worktrack() {
+  local -a found
+  found=(\${(f)"$(worktrack completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  compadd -a found || _files
+}
+compdef _worktrack worktrack`,
+  fish: `complete -c worktrack -a '(worktrack completion fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+};
+
+/** `worktrack completion`: prints a script for a shell; with words, the candidates for the last one, for that script. */
+export function runCompletion(program: Command, shell: Shell, words: readonly string[]): ExitCode {
+  const lines = words.length === 0 ? [SCRIPTS[shell]] : completions(program, words, namesOf(words));
+  if (lines.length > 0) output.source(lines.join('\n'));
+  return EXIT.done;
+}
+
+/** Names in the configuration, as far as it can be read. */
+export interface ConfiguredNames {
+  readonly connections: readonly string[];
+  readonly resources: readonly string[];
+}
+
+function namesOf(words: readonly string[]): ConfiguredNames {
+  try {
+    const file = valueAfter(words, '--config');
+    const { connections } = loadSettings({ file, env: process.env, cwd: process.cwd() });
+    const wanted = valueAfter(words, '--connection');
+    const of = connections.filter(({ name }) => wanted === undefined || name === wanted);
+    const resources = of.flatMap((connection) => connection.resources.map(({ name }) => name));
+    return { connections: connections.map(({ name }) => name), resources: [...new Set(resources)] };
+  } catch {
+    return { connections: [], resources: [] };
+  }
+}
+
+function valueAfter(words: readonly string[], option: string): string | undefined {
+  const at = words.lastIndexOf(option);
+  return at === -1 || at >= words.length - 1 ? undefined : words[at + 1];
+}
+
+/**
+ * What may stand in the place of the last word: commands, options, and the values of options and arguments.
+ *
+ * @param words of the command line after the program's name; the last one is incomplete or empty
+ */
+export function completions(program: Command, words: readonly string[], names: ConfiguredNames): string[] {
+  const last = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const command = commandAt(program, before);
+  const options = optionsOf(command);
+  const open = options.find((option) => option.required && flagsOf(option).includes(before.at(-1) ?? ''));
+  const all =
+    open !== undefined
+      ? valuesOf(open, names)
+      : last.startsWith('-')
+        ? options.flatMap(flagsOf)
+        : [...visible(command), ...command.registeredArguments.flatMap((one) => valuesOf(one, names))];
+  return [...new Set(all)].filter((one) => one.startsWith(last)).sort();
+}
+
+function commandAt(program: Command, words: readonly string[]): Command {
+  return words.reduce(
+    (command, word) => command.commands.find((one) => one.name() === word) ?? command,
+    program,
+  );
+}
+
+function visible({ commands }: Command): string[] {
+  return commands.map((command) => command.name());
+}
+
+function optionsOf(command: Command): Option[] {
+  const own = command.options.filter(({ hidden }) => !hidden);
+  return command.parent === null ? own : [...own, ...optionsOf(command.parent)];
+}
+
+function flagsOf({ short, long }: Option): string[] {
+  return [short, long].filter((flag) => flag !== undefined);
+}
+
+function valuesOf(of: Option | Argument, names: ConfiguredNames): readonly string[] {
+  if (of.argChoices !== undefined) return of.argChoices;
+  const name = of.name();
+  if (name === 'connection') return names.connections;
+  return name === 'resource' || name === 'resources' ? names.resources : [];
+}

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { addToConfig, findConfig, getInConfig, setInConfig } from '../../config/index.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { output } from '../shared/output.js';
+
+/** `worktrack config get`: the value at a path of the file, or the whole file. */
+export function runConfigGet(path: string | undefined, options: GlobalOptions): ExitCode {
+  const { text, source } = fileOf(options);
+  const value = path === undefined ? text.trimEnd() : getInConfig({ text }, path);
+  if (value === undefined) throw new UsageError(`${source} does not set ${path}`);
+  output.source(value);
+  return EXIT.done;
+}
+
+/** `worktrack config set`: changes one value of the file, which keeps its comments. */
+export async function runConfigSet(path: string, value: string, options: GlobalOptions): Promise<ExitCode> {
+  const config = fileOf(options);
+  await replace(config.path, setInConfig(config, path, value));
+  output.out(`${config.source}: ${path} is set. A running worker reads it on SIGHUP.`);
+  return EXIT.done;
+}
+
+interface AddOptions extends GlobalOptions {
+  readonly baseUrl: string;
+  readonly lake: string;
+  readonly endpoint?: string;
+  readonly region?: string;
+  readonly apiKeyEnv: string;
+  readonly resources?: string;
+}
+
+/** `worktrack config add-connection`: one more connection in the file. */
+export async function runConfigAdd(name: string, options: AddOptions): Promise<ExitCode> {
+  const config = fileOf(options);
+  const { baseUrl, lake: url, endpoint, region, apiKeyEnv, resources } = options;
+  const lake = {
+    url,
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(region === undefined ? {} : { region }),
+  };
+  const names = resources?.split(',').map((one) => one.trim());
+  const added = { baseUrl, apiKey: { env: apiKeyEnv }, lake, resources: names };
+  await replace(config.path, addToConfig(config, name, added));
+  output.out(
+    `${config.source}: the connection ${name} is added. Next: \`worktrack doctor --connection ${name}\`.`,
+  );
+  return EXIT.done;
+}
+
+function fileOf({ config }: GlobalOptions) {
+  return findConfig({ file: config, env: process.env, cwd: process.cwd() });
+}
+
+/** A reader sees the old file or the new one. */
+async function replace(path: string, text: string): Promise<void> {
+  const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
+  try {
+    await writeFile(temporary, text, { mode: (await stat(path)).mode & 0o777 });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

@@ -278,7 +278,12 @@ function stepsInMemory(at: InMemory): Steps {
       withHeartbeat(async () => {
         progress.hasParts = true;
         await staging.startWriting();
-        return mergeParts(at, input);
+        try {
+          return await mergeParts(at, input);
+        } finally {
+          // Records whose key is not unique show up in the merge.
+          await staging.startWriting();
+        }
       }),
   };
 }

@@ -133,7 +133,7 @@ export class MemoryStaging implements Staging {
     return 'saved';
   }
 
-  /** Called before the merge writes parts: what is kept whatever becomes of the run is written first. */
+  /** Called before the merge writes parts, and after it: what is kept whatever becomes of the run is written. */
   startWriting(): Promise<void> {
     return this.store.writeHeld((key) => this.#isQuarantined(key));
   }

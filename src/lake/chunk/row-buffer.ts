@@ -14,6 +14,8 @@ export class RowBuffer {
   readonly keys: SortKey[] = [];
   /** Number of data cells in each row. Columns added after the row was written are missing at its end. */
   readonly widths: number[] = [];
+  /** The first row of each page. */
+  readonly #pages: number[] = [];
   /** End offset of each row, after its LF. */
   readonly #ends: number[] = [];
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -66,7 +68,19 @@ export class RowBuffer {
     for (const [at, key] of keys.entries()) this.#note(key, width, from + ends[at]!);
   }
 
+  /** Notes that the rows added from now on are of another page. */
+  beginPage(): void {
+    this.#pages.push(this.rows);
+  }
+
+  /** Whether two rows, the first one first, were on one page. */
+  areOnePage(first: number, then: number): boolean {
+    return !this.#pages.some((from) => first < from && from <= then);
+  }
+
+  /** Adds the rows of a page. */
   addAll(other: RowBuffer): void {
+    this.beginPage();
     const from = this.size;
     this.#reserve(other.size);
     other.bytes(0, other.rows).copy(this.#bytes, from);
@@ -95,6 +109,7 @@ export class RowBuffer {
   clear(): void {
     this.keys.length = 0;
     this.widths.length = 0;
+    this.#pages.length = 0;
     this.#ends.length = 0;
     this.#ascending = true;
   }

@@ -1,4 +1,5 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { folderOf, inFolder, nameOf } from '../documents/lake-layout.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import type { StagedChunk } from '../documents/stage-file.js';
 import { framingOfChunk } from '../part/framing.js';
@@ -6,7 +7,7 @@ import { BLOCK_BYTES, PartWriter } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { newestOf, type VersionRules } from '../rows/newer.js';
 import type { Profile } from '../rows/profile.js';
-import type { SortKey } from '../rows/row.js';
+import { isTombstone, payloadAt, type SortKey } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
 
@@ -18,6 +19,8 @@ interface ChunkOptions extends Pick<VersionRules, 'isNewer'>, Partial<Pick<Versi
 /** The staged chunk, and the number of rows that a newer row of the same key replaced. */
 interface WrittenChunk {
   readonly chunk: StagedChunk;
+  /** Chunks of replaced rows that differ from the row of their key: at most one row of each key. The key may not be unique. */
+  readonly twins: readonly StagedChunk[];
   readonly duplicates: number;
 }
 
@@ -31,7 +34,34 @@ export async function writeChunk(
 ): Promise<WrittenChunk> {
   const { delimiter } = profile.csv;
   const rows = new PaddedRows(buffer, columns.length, delimiter);
-  const order = newestInOrder(buffer, rows, { isNewer, hasTombstones, delimiter });
+  const { order, twins } = newestInOrder(buffer, rows, { isNewer, hasTombstones, delimiter });
+  const write = (to: ObjectKey, positions: Positions): Promise<StagedChunk> =>
+    writeRows(store, to, { buffer, rows, order: positions, columns, profile, signal });
+  const chunk = await write(key, order);
+  const written: StagedChunk[] = [];
+  for (const isProof of [false, true]) {
+    const own = twins.filter((twin) => twin.isProof === isProof).map(({ at }) => at);
+    if (own.length === 0) continue;
+    const name = `${isProof ? 'proof' : 'twin'}-${nameOf(key)}`;
+    const twin = await write(inFolder(folderOf(key), name), own);
+    written.push(isProof ? { ...twin, isProof } : twin);
+  }
+  return { chunk, twins: written, duplicates: buffer.rows - order.length };
+}
+
+interface RowsToWrite extends Pick<ChunkOptions, 'profile' | 'signal'> {
+  readonly buffer: RowBuffer;
+  readonly rows: PaddedRows;
+  readonly order: Positions;
+  readonly columns: readonly Column[];
+}
+
+/** Stages rows in the order of their keys as one part. */
+async function writeRows(
+  store: ObjectStore,
+  key: ObjectKey,
+  { buffer, rows, order, columns, profile, signal }: RowsToWrite,
+): Promise<StagedChunk> {
   const writer = new PartWriter(store, key, {
     framing: framingOfChunk(key),
     header: headerRow(columns, profile.csv),
@@ -51,8 +81,7 @@ export async function writeChunk(
       });
       from = to;
     }
-    const chunk = toChunk(await writer.finish(), columns.length);
-    return { chunk, duplicates: buffer.rows - order.length };
+    return toChunk(await writer.finish(), columns.length);
   } catch (error) {
     await writer.abort();
     throw error;
@@ -138,19 +167,38 @@ class PaddedRows {
   }
 }
 
-/** Positions of the rows to keep, sorted by key. */
-function newestInOrder({ keys, ascending }: RowBuffer, rows: PaddedRows, rules: VersionRules): Positions {
+/** A replaced row that differs from the row of its key, and whether both were on one page. */
+interface Twin {
+  readonly at: number;
+  readonly isProof: boolean;
+}
+
+/** Positions of the rows to keep, sorted by key, and those of their twins. */
+function newestInOrder(buffer: RowBuffer, rows: PaddedRows, rules: VersionRules) {
+  const { keys, ascending } = buffer;
   const order = Uint32Array.from(keys, (_, at) => at);
-  if (ascending) return order;
+  const twins: Twin[] = [];
+  if (ascending) return { order, twins };
   // Equal keys keep their order.
   order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
   const kept: number[] = [];
   for (const at of order) {
     const before = kept.at(-1);
     if (before === undefined || keys[before] !== keys[at]) kept.push(at);
-    else kept[kept.length - 1] = newerAt(before, at, rows, rules);
+    else {
+      const isKnown = twins.length > 0 && keys[twins.at(-1)!.at] === keys[at];
+      const isTwin = !isKnown && areTwins(rows.text(before), rows.text(at));
+      const winner = newerAt(before, at, rows, rules);
+      kept[kept.length - 1] = winner;
+      if (isTwin) twins.push({ at: winner === at ? before : at, isProof: buffer.areOnePage(before, at) });
+    }
   }
-  return kept;
+  return { order: kept, twins };
+}
+
+/** Whether two live rows of a key have different values. */
+function areTwins(a: ByteString, b: ByteString): boolean {
+  return !isTombstone(a) && !isTombstone(b) && a.slice(payloadAt(a)) !== b.slice(payloadAt(b));
 }
 
 /** The position of the newer of two rows of a key, which gets the values that it takes over. */

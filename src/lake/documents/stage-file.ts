@@ -19,6 +19,10 @@ export interface StagedChunk extends Pick<PublishedPart, 'key' | 'rows' | 'bytes
   readonly runId?: RunId;
   /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
+  /**
+   * Whether its rows were on one page with other rows of their keys, which proves that the key is not unique; absent: not.
+   */
+  readonly isProof?: true;
   /** CRC-32 of its block index. */
   readonly indexCrc32: string;
   /** SHA-256 of its object, if it is a part of a rollback's target. */

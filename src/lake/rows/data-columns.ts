@@ -159,7 +159,9 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
     }
     // The first value after only nulls sets the type of a column. It does not change it.
     const had = known.types & ~JsonType.null;
-    const added = types & ~known.types & ~JsonType.null;
+    // A whole number among decimals is one of them, so it is no new type.
+    const same = JsonType.null | ((had & JsonType.number) === 0 ? 0 : JsonType.integer);
+    const added = types & ~known.types & ~same;
     if (had !== 0 && added !== 0) {
       changes.push(
         `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,

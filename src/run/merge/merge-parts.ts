@@ -1,14 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../core/brands.js';
+import type { ByteString, ObjectKey } from '../../core/brands.js';
 import type { MergedParts, MergePartsInput } from '../../core/contract/index.js';
 import { allDone, inParallel } from '../../core/in-parallel.js';
+import { shownName } from '../../core/text-budget.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { planChecks } from '../../lake/checks/check-plan.js';
 import { TaskMeter } from '../../lake/checks/task-meter.js';
 import { continuedUniques } from '../../lake/checks/uniques.js';
 import { indexKey } from '../../lake/documents/block-index.js';
-import { folderOf, inFolder, nameOf, partName, type Tree } from '../../lake/documents/lake-layout.js';
+import {
+  folderOf,
+  inFolder,
+  nameOf,
+  partName,
+  quarantineKey,
+  type Tree,
+} from '../../lake/documents/lake-layout.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import {
   countsUnlisted,
@@ -24,10 +32,13 @@ import { copyIntactPart } from '../../lake/part/copy-part.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { readIndexBody } from '../../lake/part/read-index.js';
 import { PartSeries } from '../../lake/part/series.js';
-import { headerRow } from '../../lake/rows/data-columns.js';
+import { readRow } from '../../lake/rows/csv.js';
+import { headerRow, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { versionRules } from '../../lake/rows/newer.js';
+import { writeQuarantine } from '../../lake/rows/people-csv.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
 import { type RunAt, readRunWith, type Staging } from '../staging.js';
 import { type Restorable, restorable } from './earlier-settings.js';
@@ -36,6 +47,7 @@ import type { MergePlan, MergeTask } from './merge-plan.js';
 import { type BatchResult, MergeCounts, type TaskResult } from './merge-result.js';
 import { mergeRows, type Tally } from './merge-rows.js';
 import { openSources } from './sources.js';
+import { uniqueKey } from './twins.js';
 
 const COPIES_AT_ONCE = 16;
 
@@ -163,6 +175,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const changes = plan.hasBefore ? series(input, 'changes') : null;
   const meter = meterOf(input, input.task);
   const names = plan.columns.map(({ name }) => name);
+  const aside = run.rollback === null ? new SetAside(input) : null;
   try {
     const counts = await mergeRows({
       sources,
@@ -180,11 +193,13 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       observer: meter,
       rolledBackAt: new Set(returningFrom(run)?.rollbacks.map(({ syncedAt }) => syncedAt)),
       signs: input.signs,
+      onTwins: aside?.add,
       onProgress: ({ rows }) => {
         input.onRows?.(rows);
         input.signal.throwIfAborted();
       },
     });
+    await aside?.finish();
     const parts = await snapshot.finish();
     const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
     if (meter === null) return { counts, parts, changes: changed };
@@ -192,6 +207,52 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
+  }
+}
+
+/** Keys whose records a run that stops at them looks at, and records that a task sets aside at most. */
+const MOST_TWINS = { keys: 20, records: 10_000 };
+
+/** The records of keys that are not unique. Their contents go to `_quarantine/` only, and the run stops, unless they are set aside. */
+class SetAside {
+  readonly #twins: (readonly ByteString[])[] = [];
+  #records = 0;
+
+  constructor(private readonly at: TaskInput) {}
+
+  readonly add = (rows: readonly ByteString[]): void => {
+    if (this.#records < MOST_TWINS.records) this.#twins.push(rows);
+    this.#records += rows.length;
+  };
+
+  /** @throws a final failure with `badRecords: stop`, if there were any */
+  async finish(): Promise<void> {
+    if (this.#twins.length === 0) return;
+    const { staging, run, plan, task, token } = this.at;
+    const { name, badRecords, csv, key } = run.resource;
+    const isStopped = badRecords === 'stop';
+    const twins = isStopped ? this.#twins.slice(0, MOST_TWINS.keys) : this.#twins;
+    const records = twins.map((rows) =>
+      rows.map((row) => readRow(row.slice(0, -1), csv.delimiter).slice(META_COLUMNS.length)),
+    );
+    const file = quarantineKey(name, run.runId, `not-unique-${task.number}-${token}`);
+    await writeQuarantine(staging.store, file, records.flat(), plan.columns, csv);
+    if (!isStopped) return;
+    const values = records.map((some) =>
+      some.map((cells) => new Map(plan.columns.map((column, at) => [column.name, cells[at] ?? null]))),
+    );
+    const better = uniqueKey(key, values, plan.columns);
+    const advice =
+      better === null
+        ? 'Name fields that identify a record in `key`.'
+        : `As far as these records show, \`key: [${better.map(shownName).join(', ')}]\` is unique; \`fetchById\` has no effect then.`;
+    throw finalFailure(
+      'BrokenPromise',
+      `${name}: the key (${key.join(', ')}) is not unique: different records have the same key, in one response or in each of two readings ` +
+        `of the list. Nothing was published. ${advice} A lake that has rows already needs a new URL for another key. Examples are in ` +
+        `${file}. To set such records aside instead, set \`badRecords: quarantine\`.`,
+      { resource: name },
+    );
   }
 }
 

@@ -17,6 +17,8 @@ export class MergeCounts {
   tombstones = 0;
   /** Rows of the base snapshot that were not fetched and are kept. */
   retained = 0;
+  /** Fetched rows of keys that are not unique. They are in no other count. */
+  setAside = 0;
   /** Rows in the new snapshot. */
   rows = 0;
   /** Rows of the base snapshot that were not fetched, or fetched unchanged, and have a new value because of new settings. */
@@ -83,7 +85,7 @@ export function addUp(
   const changed = counts.inserted + counts.updated + counts.deleted + counts.restated;
   const checks: readonly [string, number, number][] = [
     ['parts of the plan done', inOrder.length, totals.tasks],
-    ['rows fetched and rows merged', totals.fetched - totals.unwritten, counts.fetched],
+    ['rows fetched and rows merged', totals.fetched - totals.unwritten, counts.fetched + counts.setAside],
     ['rows fetched and unchanged + inserted + updated + duplicates + tombstones', counts.fetched, known],
     [
       'rows before + inserted - dropped and rows after',

@@ -21,12 +21,15 @@ import type { Restorable } from './earlier-settings.js';
 import { byKey, lowerBound } from './key-ranges.js';
 import { MergeCounts } from './merge-result.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
+import { Twins } from './twins.js';
 
 interface MergeOptions extends Omit<KeyMerge, 'counts'> {
   /** At most one has age 0, the base snapshot. The others are staged chunks. */
   readonly sources: readonly MergeSource[];
   /** The merge adds to these counts what the keys show about the last reading of the list. */
   readonly signs?: Tally | undefined;
+  /** Called for each key that is not unique, with its different rows, which are then set aside. Default: the newest row counts. */
+  readonly onTwins?: ((rows: readonly ByteString[]) => void) | undefined;
   /** Called after each block or run of rows. It may throw to stop the merge. */
   readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
 }
@@ -137,6 +140,9 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
   let fetched: ByteString | null = null;
   let last = 0;
   let others = 0;
+  // Most keys have one row, so that nothing is to be compared.
+  let first: { readonly source: MergeSource; readonly row: ByteString } | null = null;
+  let twins: Twins | null = null;
   for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
     if (!top.isOpen) await top.open();
     const row = top.row();
@@ -145,6 +151,13 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
     } else {
       counts.fetched++;
       if (fetched !== null) counts.duplicates++;
+      if (merge.onTwins !== undefined) {
+        if (first === null) first = { source: top, row };
+        else {
+          twins ??= new Twins(first.source, first.row);
+          twins.add(top, row);
+        }
+      }
       if (top.isLast) last++;
       else others++;
       // Sources come oldest first.
@@ -157,11 +170,24 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
     signs.repeated += last - 1;
     if (others === 0) signs.found++;
   }
-  if (before === null) insert(merge, key, fetched!);
+  const proof = twins?.proof() ?? null;
+  if (proof !== null) {
+    merge.onTwins?.(proof);
+    setAside(merge, key, before, last + others);
+  } else if (before === null) insert(merge, key, fetched!);
   else if (fetched === null) resolveAbsent(merge, key, before);
   else if (merge.tombstones === 'applied' && isTombstone(fetched))
     resolveTombstone(merge, key, before, fetched);
   else resolveFetched(merge, key, before, fetched);
+}
+
+/** Sets aside the rows of a key that is not unique. The row of the base snapshot stays. @param rows how many were fetched */
+function setAside(merge: KeyMerge, key: SortKey, before: ByteString | null, rows: number): void {
+  const { counts } = merge;
+  counts.fetched -= rows;
+  counts.duplicates -= rows - 1;
+  counts.setAside += rows;
+  if (before !== null) keep(merge, key, before, 'retained');
 }
 
 /** Where the rows of a key go and are counted, and what decides about them. */

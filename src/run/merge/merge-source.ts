@@ -18,6 +18,9 @@ interface SourceOptions {
   readonly range: KeyRange;
   /** Whether the rows were fetched in the last reading of the list. */
   readonly isLast?: boolean;
+  /** As in the chunk of its rows. */
+  readonly chain?: number | undefined;
+  readonly isProof?: true | undefined;
   /** Converts a row to the current header and profile; `null` if no row needs it, so that whole blocks can be copied. */
   readonly adapt: ((row: ByteString) => ByteString) | null;
 }
@@ -29,6 +32,9 @@ interface SourceOptions {
 export class MergeSource {
   readonly age: number;
   readonly isLast: boolean;
+  /** The chain of pages of its rows; `null` for rows that were not fetched from the service. */
+  readonly chain: number | null;
+  readonly isProof: boolean;
   key: SortKey | null = null;
   readonly #options: SourceOptions;
   #block = 0;
@@ -41,6 +47,8 @@ export class MergeSource {
     this.#options = options;
     this.age = options.age;
     this.isLast = options.isLast === true;
+    this.chain = options.chain ?? null;
+    this.isProof = options.isProof === true;
   }
 
   /** Moves to the first key. Call it once before any other method. */

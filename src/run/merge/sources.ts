@@ -32,7 +32,10 @@ interface SourcesInput {
   /** A part of the base snapshot. */
   readonly before: PublishedPart | null;
   /** Staged chunks, oldest first. */
-  readonly chunks: readonly Pick<StagedChunk, 'key' | 'first' | 'last' | 'chain' | 'runId' | 'indexCrc32'>[];
+  readonly chunks: readonly Pick<
+    StagedChunk,
+    'key' | 'first' | 'last' | 'chain' | 'runId' | 'isProof' | 'indexCrc32'
+  >[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
   /** Default: `BUFFER_BYTES`. */
@@ -57,7 +60,12 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     index: PartIndex,
     written: Omit<Written, 'columns'>,
     framing: Framing,
-    { isLast = false, isForeign = false } = {},
+    {
+      isLast = false,
+      isForeign = false,
+      chain,
+      isProof,
+    }: { isLast?: boolean; isForeign?: boolean } & Pick<StagedChunk, 'chain' | 'isProof'> = {},
   ): MergeSource => {
     const part = { key, blocks: blocksIn(index.blocks, range), framing };
     // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
@@ -69,6 +77,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       delimiter: written.profile.csv.delimiter,
       range,
       isLast,
+      ...{ chain, isProof },
       adapt:
         input.written === null
           ? null
@@ -89,12 +98,16 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     chunks.map((chunk, at) => ({ chunk, age: at + 1 })),
     OPENED_AT_ONCE,
     async ({ chunk, age }) => {
-      const { key, chain, runId } = chunk;
+      const { key, chain, runId, isProof } = chunk;
       const index = await readChunkIndex(store, chunk, signal);
       const isLast = chain !== undefined && chain === input.lastChain;
       // Rows that a failed run has staged, or an attempt with its own id.
       const isForeign = runId !== undefined && runId !== run.runId;
-      return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), { isLast, isForeign });
+      return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), {
+        ...{ isLast, isForeign },
+        ...(chain === undefined ? {} : { chain }),
+        ...(isProof === undefined ? {} : { isProof }),
+      });
     },
   );
   const sources = [...(await openBefore()), ...fetched];

@@ -112,6 +112,11 @@ export function warningsOf(
         `their rows would become empty; to delete these rows, set \`deleted: ${rule}\` for ${resource.name}`,
     );
   }
+  if (counts.setAside > 0)
+    warnings.push(
+      `key: ${count(counts.setAside, 'record')} whose key is not unique written to _quarantine/; the rows of their keys stay as they ` +
+        'were. `worktrack doctor --try-service` proposes a key',
+    );
   if (stage.replaced > 0)
     warnings.push(
       `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,

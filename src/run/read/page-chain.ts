@@ -30,6 +30,8 @@ const MAX_SETBACKS = 3;
 const MAX_FAILURES = 3;
 /** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
 const MAX_CURSOR_BYTES = 64 * 1024;
+/** A cursor that can mark the end of a list: a digit with or without a sign, or a word. It is too short to be a key. */
+export const END_MARK = /^(?:-?\d|[A-Za-z_]{2,8})$/;
 /** Reading a page blocks the event loop. Before that, the next request gets this long to be sent; ms. */
 const SENDING_MS = 1;
 /** Page size in characters above which the next page is not prefetched, because both bodies would be in memory. */
@@ -178,7 +180,7 @@ export class PageChain {
     const isUncertain = at.cursor === null && upTo !== null;
     if (body.length > LARGE_PAGE_CHARS || isUncertain || mustEnd()) return false;
     const cursor = peekNextCursor(body);
-    if (cursor === null || this.#seen.has(cursorHash(cursor))) return false;
+    if (cursor === null || this.#seen.has(cursorHash(cursor)) || this.#isEnd(cursor)) return false;
     const next = { ...at, cursor };
     if (this.#prefetched?.isFor(next)) return false;
     // The previous body was truncated and the request was repeated: its prefetched page has a different cursor.
@@ -265,17 +267,22 @@ export class PageChain {
   }
 
   #accept(received: ReceivedPage<Page>): FetchedPage {
-    const { nextCursor } = received.value;
+    const cursor = received.value.nextCursor;
+    const nextCursor = cursor === null || this.#isEnd(cursor) ? null : cursor;
     this.#retried = false;
     if (nextCursor !== null && Buffer.byteLength(nextCursor) > MAX_CURSOR_BYTES)
       throw this.#longCursor(nextCursor);
     if (nextCursor !== null) {
       const hash = cursorHash(nextCursor);
-      if (this.#seen.has(hash)) throw this.#loops();
+      if (this.#seen.has(hash)) throw this.#loops(nextCursor);
       this.#seen.add(hash);
     }
     this.#at = { ...this.#at, cursor: nextCursor };
     return { received, next: this.#at, done: nextCursor === null };
+  }
+
+  #isEnd(cursor: Cursor): boolean {
+    return this.#options.run.sync.endCursors.includes(cursor);
   }
 
   #longCursor(cursor: Cursor): Error {
@@ -288,13 +295,19 @@ export class PageChain {
     );
   }
 
-  #loops(): Error {
+  /** A short cursor, returned again or sent last, may be a mark of the end: some services begin the list again at it. */
+  #loops(repeated: Cursor): Error {
     const { resource } = this.#options.run;
-    const { updatedSince } = this.#at;
+    const { updatedSince, cursor } = this.#at;
+    const mark = [repeated, cursor].find((one) => one !== null && END_MARK.test(one));
+    const advice =
+      mark === undefined
+        ? "Report it to the service's support."
+        : `If ${JSON.stringify(mark)} marks the end of the list, set \`sync.endCursors: [${JSON.stringify(mark)}]\`. Otherwise, report it to the service's support.`;
     return finalFailure(
       'BrokenPromise',
       `${resource.name}: the service returned the same nextCursor twice within one reading of the list ` +
-        `(updatedSince ${updatedSince ?? 'absent'}). Nothing was published. Report it to the service's support.`,
+        `(updatedSince ${updatedSince ?? 'absent'}). Nothing was published. ${advice}`,
       { resource: resource.name },
     );
   }

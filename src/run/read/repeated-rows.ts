@@ -25,6 +25,7 @@ export class RepeatedRows {
 
   /** Buffers the rows of a page without a new key, except those that are known to be unchanged. Returns their number. */
   addKnown(buffer: RowBuffer, rows: RowBuffer): number {
+    buffer.beginPage();
     let dropped = 0;
     for (const [at, key] of rows.keys.entries()) {
       const digest = hash('sha256', rows.bytes(at, at + 1), 'base64');

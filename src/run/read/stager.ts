@@ -339,8 +339,12 @@ export class Stager {
       if (framing === plainFraming && isFar(written.chunk.bytes, performance.now() - begun))
         this.#isNear = false;
       const { chain } = ahead;
-      chunks = [...chunks, { ...written.chunk, chain, runId: run.runId, repeated: written.duplicates }];
-      duplicates += written.duplicates;
+      const of = { chain, runId: run.runId };
+      const twins = written.twins.map((twin) => ({ ...twin, ...of }));
+      const repeated = written.duplicates - twins.reduce((sum, { rows }) => sum + rows, 0);
+      // The older rows come first.
+      chunks = [...chunks, ...twins, { ...written.chunk, ...of, repeated }];
+      duplicates += repeated;
       shifted ||= written.duplicates > 0;
     }
     buffer.clear();

@@ -16,6 +16,8 @@ class FakeService {
   readonly reader = new PageReader(RUN, []);
   readonly #bodies: Readonly<Record<string, string>>;
 
+  endCursors: readonly string[] = [];
+
   /** @param bodies by cursor; '' is that of the first page */
   constructor(bodies: Readonly<Record<string, string>>) {
     this.#bodies = bodies;
@@ -23,7 +25,7 @@ class FakeService {
 
   chain(mode: RunFile['mode'] = 'full'): PageChain {
     const client = { listPage: this.#listPage } as unknown as ServiceClient;
-    const run = { ...RUN, mode };
+    const run = { ...RUN, mode, sync: { ...RUN.sync, endCursors: this.endCursors } };
     const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, shrinks: 0, pageSize: 2 };
     const { signal } = new AbortController();
     const options = {
@@ -158,5 +160,24 @@ describe('a chain of pages', () => {
     const service = new FakeService({ '': page('a', 'x'), x: page('b', 'x') });
     await expect(readAll(service.chain())).rejects.toThrow(/same nextCursor twice/);
     expect(service.log.filter((entry) => entry === 'asked x').length).toBe(1);
+  });
+
+  it.each(['0', '-1', 'end', 'null'])(
+    'names the setting for a last page that is marked by "%s", at which the list begins again, and ends there with it',
+    async (mark) => {
+      const bodies = { '': page('a', 'page-2'), 'page-2': page('b', mark), [mark]: page('a', 'page-2') };
+      const said = new RegExp(`sync\\.endCursors: \\["${mark}"\\]`);
+      await expect(readAll(new FakeService(bodies).chain())).rejects.toThrow(said);
+      const repeated = { ...bodies, [mark]: page('b', mark) };
+      await expect(readAll(new FakeService(repeated).chain())).rejects.toThrow(said);
+      const service = new FakeService(bodies);
+      service.endCursors = [mark];
+      expect(await readAll(service.chain())).toEqual(['page-2', null]);
+    },
+  );
+
+  it('shows no longer cursor', async () => {
+    const bodies = { '': page('a', 'secret-cursor'), 'secret-cursor': page('b', 'secret-cursor') };
+    await expect(readAll(new FakeService(bodies).chain())).rejects.not.toThrow(/secret|endCursors/);
   });
 });

@@ -197,6 +197,12 @@ describe('the status of one connection', () => {
     expect(text({}, null)).toMatch(/tasks +3 +3 h ago +failed\n {2}tasks: it broke/);
   });
 
+  it('has no schema change for a whole number among decimals, and one for a decimal among whole numbers', () => {
+    const column = (types: number) => [{ name: 'hours', types, values: noFacts() }];
+    expect(schemaChanges(column(8), column(12))).toEqual([]);
+    expect(schemaChanges(column(4), column(12))).toEqual(['"hours" was integer and is now also number']);
+  });
+
   it('labels schema changes separately, and shows gaps', () => {
     const changes = [
       ...schemaChanges(

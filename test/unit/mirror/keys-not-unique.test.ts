@@ -1,0 +1,88 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { errorMessage } from '../../../src/core/errors.js';
+import { collected } from '../../../src/lake/store/index.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import type { ActivityMirror } from '../../support/in-process-mirror.js';
+import { envelope, ListService } from '../../support/list-service.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+
+describe('A list whose key is not unique', () => {
+  let service: ListService;
+  let mirror: ActivityMirror;
+  afterEach(() => service.close());
+
+  /** Entries 1 to 4 of projects A, B and C, in pages of so many records. */
+  async function start(resource: string, pageSize: number, inMemory = true): Promise<void> {
+    const all = ['A', 'B', 'C'].flatMap((project) =>
+      [1, 2, 3, 4].map(
+        (id) => `{"id":${id},"projectId":"${project}","hours":${id}.5,"name":"${project}${id}"}`,
+      ),
+    );
+    service = await ListService.start({
+      ...{ now: NOW, windowMs: null, endpoint: 'exact', mayList: true, pageSize: 1000 },
+      dateText: () => 'null',
+    });
+    for (let at = 0; at < all.length; at++) {
+      const id = `r${String(at).padStart(2, '0')}`;
+      service.records.set(id, { id, date: NOW, updatedAt: NOW - 1000, hidden: false });
+    }
+    service.rules.pageSize = pageSize;
+    service.rules.answer = (page) => ({
+      body: envelope({ ...page, records: all.slice(page.at, page.at + page.records.length) }),
+    });
+    mirror = await mirrorEntries(service.url, resource, { now: () => service.rules.now, inMemory });
+  }
+
+  const quarantined = async (): Promise<string> => {
+    const found = await collected(mirror.store.list('_quarantine/entries/' as never));
+    const bodies = await Promise.all(found.map(({ key }) => mirror.store.read(key)));
+    return bodies.map(String).join('');
+  };
+
+  it.each([
+    ['on one page', 1000, true],
+    ['on several pages', 4, true],
+    ['on pages of one record', 1, false],
+  ])('stops the run, and says which fields would make it unique: %s', async (_, pageSize, inMemory) => {
+    await start('badRecords: stop', pageSize, inMemory);
+    const message = await mirror.run().then(String, errorMessage);
+    expect(message).toContain('the key (id) is not unique');
+    expect(message).toContain('`key: [projectId, id]`');
+    expect(message).not.toMatch(/A1|B1|C1/);
+    expect(await quarantined()).toMatch(/^id,.*projectId.*\n1,/s);
+  });
+
+  it('is right with the proposed key', async () => {
+    await start('key: [projectId, id]', 4);
+    await mirror.run();
+    expect((await readSnapshot(mirror.store, 'entries')).rows).toHaveLength(12);
+  });
+
+  it.each([1000, 4])(
+    'sets such records aside with `badRecords: quarantine`, pages of %d',
+    async (pageSize) => {
+      await start('badRecords: quarantine', pageSize);
+      const { warnings } = await mirror.run();
+      expect(warnings.join('\n')).toMatch(/whose key is not unique written to _quarantine/);
+      expect((await readSnapshot(mirror.store, 'entries')).rows).toHaveLength(0);
+      expect(await quarantined()).toContain('C4');
+    },
+  );
+
+  it('is not one where a record changes while the list is read', async () => {
+    await start('badRecords: stop', 4);
+    let reading = 0;
+    service.rules.answer = (page) => {
+      if (page.at === 0) reading++;
+      const version = `${reading}-${page.at}`;
+      return {
+        body: envelope({ ...page, records: [`{"id":"hot","version":"${version}"}`, `{"id":"e${page.at}"}`] }),
+      };
+    };
+    await mirror.run();
+    const { rows } = await readSnapshot(mirror.store, 'entries');
+    expect(rows.map(({ id }) => id)).toEqual(['e0', 'e4', 'e8', 'hot']);
+  });
+});

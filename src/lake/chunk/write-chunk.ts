@@ -173,7 +173,7 @@ interface Twin {
   readonly isProof: boolean;
 }
 
-/** Positions of the rows to keep, sorted by key, and those of their twins. */
+/** Positions of the rows to keep, sorted by key, and those of the replaced rows that differ. */
 function newestInOrder(buffer: RowBuffer, rows: PaddedRows, rules: VersionRules) {
   const { keys, ascending } = buffer;
   const order = Uint32Array.from(keys, (_, at) => at);

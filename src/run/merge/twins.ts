@@ -18,7 +18,7 @@ export class Twins {
     this.add(source, row);
   }
 
-  /** Adds a row. Rows of one chain come one after the other. */
+  /** Adds a row. Rows of one chain come in turn. */
   add({ chain, isProof }: Pick<MergeSource, 'chain' | 'isProof'>, row: ByteString): void {
     if (chain === null || isTombstone(row)) return;
     this.#isProof ||= isProof;
@@ -54,12 +54,12 @@ const MAX_FIELDS = 3;
  * The fields that make the key unique with today's key, as far as these records show it: those with ids, whole numbers or texts
  * without a time; `null` if there are none.
  *
- * @param twins for each key that is not unique, its different records
+ * @param same for each key that is not unique, its different records
  * @param types the JSON types of each field
  */
 export function uniqueKey(
   key: readonly string[],
-  twins: readonly (readonly Values[])[],
+  same: readonly (readonly Values[])[],
   columns: readonly Pick<Column, 'name' | 'types' | 'values'>[],
 ): readonly string[] | null {
   const names = columns
@@ -67,7 +67,7 @@ export function uniqueKey(
     .map(({ name }) => name);
   const ranked = [...names].sort((a, b) => Number(OF_KEY.test(b)) - Number(OF_KEY.test(a)));
   const added: string[] = [];
-  let left = twins;
+  let left = same;
   while (left.length > 0 && added.length < MAX_FIELDS) {
     const open = (field: string) => left.filter((records) => !areApart(records, [...added, field]));
     const best = ranked.reduce<string | null>(

@@ -1,6 +1,7 @@
 /** The ways the simulator can behave like a less polite service (`worktrack simulator --odd NAME`). */
 
 import { ODD_ANSWERS, ODD_LIMITS, ODD_REDIRECTS, ODD_WAITS } from './answers.js';
+import { ODD_CLAIMS } from './claims.js';
 import { ODD_LISTS } from './lists.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
 import { ODD_DELETES } from './unclear-deletes.js';
@@ -14,6 +15,7 @@ export const ODD_SERVICES: readonly OddService[] = Object.entries({
   ...ODD_WAITS,
   ...ODD_REDIRECTS,
   ...ODD_LISTS,
+  ...ODD_CLAIMS,
   ...ODD_DELETES,
 }).map(([name, [description, create]]) => ({ name, description, create }));
 

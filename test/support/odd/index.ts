@@ -1,4 +1,5 @@
 import { ANSWER_CASES } from './answers.js';
+import { CLAIM_CASES } from './claims.js';
 import { DELETE_CASES } from './deletes.js';
 import { LIMIT_CASES } from './limits.js';
 import { LIST_CASES } from './lists.js';
@@ -15,5 +16,6 @@ export const ODD_CASES: readonly OddCase[] = [
   ...WAIT_CASES,
   ...REDIRECT_CASES,
   ...LIST_CASES,
+  ...CLAIM_CASES,
   ...DELETE_CASES,
 ];

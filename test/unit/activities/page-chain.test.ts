@@ -163,7 +163,7 @@ describe('a chain of pages', () => {
   });
 
   it.each(['0', '-1', 'end', 'null'])(
-    'names the setting for a last page that is marked by "%s", at which the list begins again, and ends there with it',
+    'names the setting for a last page that is marked by "%s", which begins the list again, and ends there with it',
     async (mark) => {
       const bodies = { '': page('a', 'page-2'), 'page-2': page('b', mark), [mark]: page('a', 'page-2') };
       const said = new RegExp(`sync\\.endCursors: \\["${mark}"\\]`);

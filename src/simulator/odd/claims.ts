@@ -1,0 +1,142 @@
+import { isListRequest } from '../faults.js';
+import type { Call } from '../http/call.js';
+import { type Reply, replyWith } from '../http/reply.js';
+import { DEMO_ORGANIZATION } from '../simulator-options.js';
+import { type OddBehaviour, type OddCatalog, withQuery } from './odd-service.js';
+
+/** A page of a list: the text of each record, and what follows `data`. */
+interface ListText {
+  readonly records: readonly string[];
+  readonly isLast: boolean;
+  readonly isIncrement: boolean;
+}
+
+const BEGIN = '{"data":[';
+
+function pageOf({ status, body }: Reply, call: Call): ListText | null {
+  const text = body.toString();
+  const end = text.lastIndexOf('],"page":');
+  if (!isListRequest(call) || status !== 200 || !text.startsWith(BEGIN) || end < 0) return null;
+  const records = text.slice(BEGIN.length, end).split(/,(?=\{"id":)/);
+  return {
+    records: records[0] === '' ? [] : records,
+    isLast: text.slice(end).includes('"nextCursor":null'),
+    isIncrement: call.query.has('updatedSince'),
+  };
+}
+
+/** The same page with other records and another rest. */
+function withPage(normal: Reply, records: readonly string[], change: (rest: string) => string): Reply {
+  const text = normal.body.toString();
+  const rest = text.slice(text.lastIndexOf('],"page":'));
+  return replyWith(200, `${BEGIN}${records.join(',')}${change(rest)}`);
+}
+
+/** From the second complete list on, the lists lack two records and say so. @param members of the envelope */
+function lacking(members: string): () => OddBehaviour {
+  return () => {
+    let lists = 0;
+    let lost: readonly string[] = [];
+    const idOf = (record: string): string => /"id":("[^"]*"|\d+)/.exec(record)?.[1] ?? '';
+    return {
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        if (page === null) return normal;
+        if (lost.length === 0) lost = page.records.slice(2, 4).map(idOf);
+        const isWhole = lists === 0;
+        if (page.isLast) lists++;
+        if (isWhole) return normal;
+        const records = page.records.filter((record) => !lost.includes(idOf(record)));
+        return withPage(normal, records, (rest) => rest.replace(/\}$/, `,${members}}`));
+      },
+    };
+  };
+}
+
+/** Marks the last page, and begins the list again for the mark. @param mark as JSON */
+function markedEnd(mark: string): () => OddBehaviour {
+  const cursor = mark.replaceAll('"', '');
+  return () => ({
+    request: (call) =>
+      call.query.get('cursor') === cursor ? { ...withQuery(call, { cursor: null }), cursor: null } : call,
+    reply: (normal, call) => {
+      const page = pageOf(normal, call);
+      if (page === null || !page.isLast) return normal;
+      return withPage(normal, page.records, (rest) =>
+        rest.replace('"nextCursor":null', `"nextCursor":${mark}`),
+      );
+    },
+  });
+}
+
+/** Lists that say about themselves that they lack records, and lists whose form is odd. */
+export const ODD_CLAIMS: OddCatalog = {
+  'incomplete-results': [
+    'leaves records out of its lists after the first one, with `"incomplete_results": true`',
+    lacking('"incomplete_results":true'),
+  ],
+  'failed-shards': [
+    'leaves records out of its lists after the first one, with a failed shard',
+    lacking('"timed_out":false,"_shards":{"total":5,"failed":1}'),
+  ],
+  'list-cut': [
+    'ends complete lists after two pages from the second one on, although `page.total` says more',
+    () => {
+      let lists = 0;
+      let pages = 0;
+      return {
+        reply: (normal, call, service) => {
+          const page = pageOf(normal, call);
+          if (page === null) return normal;
+          const total = service.dataset(DEMO_ORGANIZATION).table(call.resource).size;
+          if (page.isIncrement) return normal;
+          pages = call.query.has('cursor') ? pages + 1 : 1;
+          const isCut = lists > 0 && pages === 2;
+          if (page.isLast) lists++;
+          return withPage(normal, page.records, (rest) => {
+            const counted = rest.replace('"page":{', `"page":{"total":${total},`);
+            return isCut ? counted.replace(/"nextCursor":"[^"]*"/, '"nextCursor":null') : counted;
+          });
+        },
+      };
+    },
+  ],
+  'empty-map-array': [
+    'writes `"page": []` on the last page, as PHP writes an empty map',
+    () => ({
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        return page?.isLast ? withPage(normal, page.records, () => '],"page":[]}') : normal;
+      },
+    }),
+  ],
+  'null-records': [
+    'has `null` among the records of each page',
+    () => ({
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        if (page === null) return normal;
+        return withPage(
+          normal,
+          [...page.records.slice(0, 1), 'null', ...page.records.slice(1)],
+          (rest) => rest,
+        );
+      },
+    }),
+  ],
+  'last-page-0': ['marks the last page with the cursor 0', markedEnd('0')],
+  'last-page-end': ['marks the last page with the cursor "end"', markedEnd('"end"')],
+  'repeated-ids': [
+    'has the same ids in several records',
+    () => ({
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        if (page === null) return normal;
+        const records = page.records.map((record, at) =>
+          record.replace(/^\{"id":"[^"]*"/, `{"id":"${at % 5}"`),
+        );
+        return withPage(normal, records, (rest) => rest);
+      },
+    }),
+  ],
+};

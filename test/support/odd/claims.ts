@@ -1,0 +1,62 @@
+import type { Simulator } from '../../../src/simulator/index.js';
+import type { Expected, OddCase } from './odd-case.js';
+
+const says = (text: RegExp): NonNullable<OddCase['runs']> => {
+  const failed: Expected = { exit: 1, rows: 'none', says: text };
+  return [failed, failed, failed];
+};
+
+const looksForDeletes = (run: 1 | 2 | 3) => (run === 1 ? {} : { allowDeletes: true });
+const onceIncomplete = (words: RegExp): NonNullable<OddCase['runs']> => [
+  {},
+  { warns: words },
+  { warns: words },
+];
+
+function addOnce({ admin }: Simulator, run: 2 | 3): void {
+  if (run === 2) admin.create('tasks', { name: 'New' });
+}
+
+export const CLAIM_CASES: readonly OddCase[] = [
+  {
+    odd: ['incomplete-results'],
+    request: looksForDeletes,
+    runs: onceIncomplete(/the service says that the list is incomplete \("incomplete_results": true\)/),
+  },
+  {
+    odd: ['failed-shards'],
+    request: looksForDeletes,
+    runs: onceIncomplete(/the list is incomplete \("_shards": \{ "failed": 1 \}\)/),
+  },
+  {
+    odd: ['list-cut'],
+    change: addOnce,
+    request: (run) => (run === 3 ? { allowDeletes: true } : {}),
+    runs: [{}, {}, { warns: /has 31 records, but only 20 could be read.*`sync\.total: ignore`/ }],
+  },
+  { odd: ['empty-map-array'], simulator: { counts: { tasks: 25 } } },
+  {
+    odd: ['empty-map-array'],
+    title: 'on a full page',
+    runs: [
+      { warns: /ends in an unusual way, on a page that is as full as the one before \("page": \[\]\)/ },
+      {},
+      {},
+    ],
+  },
+  { odd: ['null-records'], runs: says(/record 1 of page 0 .* is not an object.*badRecords: quarantine/) },
+  {
+    odd: ['null-records'],
+    title: 'set aside',
+    resources: '[{ name: tasks, badRecords: quarantine }]',
+    runs: [{ warns: /without a key written to _quarantine/ }, {}, {}],
+  },
+  { odd: ['last-page-0'], runs: says(/set `sync\.endCursors: \["0"\]`/) },
+  { odd: ['last-page-end'], runs: says(/set `sync\.endCursors: \["end"\]`/) },
+  {
+    odd: ['last-page-end'],
+    title: 'with the setting',
+    yaml: '    sync: { pageSize: 10, endCursors: [end] }\n',
+  },
+  { odd: ['repeated-ids'], runs: says(/the key \(id\) is not unique/) },
+];

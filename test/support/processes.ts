@@ -11,6 +11,9 @@ import { type Stack, until } from './stack.js';
 const CLI = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 const TERMINAL = fileURLToPath(new URL('terminal.py', import.meta.url));
 
+/** Where a command runs. */
+type Place = Pick<Stack, 'folder' | 'env'>;
+
 /** A command that runs in a separate process, as a user runs it. Its output goes to files. */
 export interface CommandProcess {
   readonly child: ChildProcess;
@@ -23,7 +26,7 @@ export interface CommandProcess {
 let count = 0;
 
 export function startCommand(
-  stack: Stack,
+  stack: Place,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
   stdin: 'ignore' | 'pipe' = 'ignore',
@@ -32,13 +35,13 @@ export function startCommand(
 }
 
 /** Runs a command on a terminal, whose screen is its output. What is written to its stdin is typed. */
-export function startOnTerminal(stack: Stack, args: readonly string[]): CommandProcess {
+export function startOnTerminal(stack: Place, args: readonly string[]): CommandProcess {
   const program = ['python3', TERMINAL, process.execPath, CLI, ...args];
   return start(stack, program, `${args[0]}-${count++}`, { env: { TERM: 'xterm' }, stdin: 'pipe' });
 }
 
 function start(
-  stack: Stack,
+  stack: Place,
   [program = '', ...args]: readonly string[],
   file: string,
   { env, stdin }: { readonly env: NodeJS.ProcessEnv; readonly stdin: 'ignore' | 'pipe' },
@@ -80,7 +83,7 @@ function start(
 }
 
 /** Runs a command to its end. */
-export async function runCommand(stack: Stack, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+export async function runCommand(stack: Place, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const command = startCommand(stack, args, env);
   const code = await command.exited;
   return { code, ...(await command.output()) };

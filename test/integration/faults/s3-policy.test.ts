@@ -161,7 +161,9 @@ describe('the policies for S3', () => {
       const policy = policyFor(stack.bucket, 'writer');
       const failed: string[] = [];
       const warned: string[] = [];
-      for (const name of ALL) {
+      // The test before shows that readers need only what their own policy allows.
+      const needsIt = actionsOf(policyFor(stack.bucket, 'reader')).includes(gone);
+      for (const name of needsIt ? ALL : WRITING) {
         proxy.enforce(policy);
         change();
         proxy.enforce(without(policy, gone));

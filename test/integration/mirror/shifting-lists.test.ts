@@ -88,7 +88,7 @@ describe('a list that shifts while it is read', () => {
     expect(await wrongRows()).toEqual([]);
     expect(warnings).toEqual([]);
     // Thirty pages twice, a catch-up read of two, and one page of the second read requested again. On a slow machine, the
-    // run leaves the memory of its worker in each read, and requests the pages again that it had requested in advance.
+    // run leaves memory in each read, and requests the pages again that it had requested in advance.
     expect(requests()).toBeGreaterThanOrEqual(63);
     expect(requests()).toBeLessThanOrEqual(75);
   });

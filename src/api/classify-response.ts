@@ -135,17 +135,30 @@ export function isLimitUsedUp({ headers }: Pick<ResponseSigns, 'headers'>): bool
 }
 
 /** Words and codes about a limit, in prose (`rate limit`) or as a code (`rateLimitExceeded`, `RATE_LIMITED`). */
-const LIMIT_WORDS =
-  /rate[\s_-]*limit|quota|too[\s_-]*many|throttl|slow[\s_-]*down|limit[\s_-]*(?:(?:has|was|is)\s+(?:been\s+)?)?(?:exceed|reached|hit)|exceed(?:s|ed|ing)?\b[^.]{0,40}\blimit|requests?[\s_-]*limit|(?:requests|calls)\s+(?:per|an?)\s+(?:second|minute|hour|day|month)|over[\s_-]*query|resource[\s_-]*exhausted/i;
+const LIMIT_WORDS: readonly RegExp[] = [
+  /rate[\s_-]{0,9}limit|quota|too[\s_-]{0,9}many|throttl|slow[\s_-]{0,9}down|requests?[\s_-]{0,9}limit/i,
+  /limit[\s_-]{0,9}(?:(?:has|was|is)\s{1,9}(?:been\s{1,9})?)?(?:exceed|reached|hit)/i,
+  /(?:requests|calls)\s{1,9}(?:per|an?)\s{1,9}(?:second|minute|hour|day|month)/i,
+  /over[\s_-]{0,9}query|resource[\s_-]{0,9}exhausted/i,
+];
 /** Services name their documentation in each error, such as `https://…/errors#rate-limits`. */
 const LINKS = /\bhttps?:[^\s"'<>]+/gi;
+
+/** Whether a text says within a few words of one sentence that something exceeds a limit. */
+function exceedsLimit(text: string): boolean {
+  return Array.from(text.matchAll(/exceed(?:s|ed|ing)?\b/gi)).some(({ index, 0: { length } }) => {
+    const [sentence = ''] = text.slice(index + length, index + length + 46).split('.', 1);
+    return /\blimit/i.test(sentence);
+  });
+}
 
 /** Whether the reason phrase, an error header or the body speaks of a limit. */
 function speaksOfLimit({ headers, reason, text }: ResponseSigns): boolean {
   const named = Object.entries(headers).flatMap(([name, value]) =>
     /error|reason/.test(name) ? [value] : [],
   );
-  return LIMIT_WORDS.test([reason, ...named.flat(), text].join('\n').replace(LINKS, ' '));
+  const words = [reason, ...named.flat(), text].join('\n').replace(LINKS, ' ');
+  return LIMIT_WORDS.some((pattern) => pattern.test(words)) || exceedsLimit(words);
 }
 
 /** Set by firewalls in front of a service on a response that the service has not seen. */
@@ -170,9 +183,24 @@ export function isChallenge(signs: ResponseSigns): boolean {
   return isWebPage(signs.text) && CHALLENGE_WORDS.test(signs.text);
 }
 
+const FIRST_TAG = /^<(?:!doctype\s+html|html|head|body|title|meta|script|h[1-6]|center|div|p)\b/i;
+const MAX_TAG_CHARS = 100;
+
+/** Where a text begins after white space and comments. A comment without an end is no comment. */
+function afterComments(text: string): number {
+  const space = /\s*/y;
+  for (let at = 0; ; ) {
+    space.lastIndex = at;
+    space.exec(text);
+    at = space.lastIndex;
+    const end = text.startsWith('<!--', at) ? text.indexOf('-->', at + 4) : -1;
+    if (end === -1) return at;
+    at = end + 3;
+  }
+}
+
 /** Whether a body is HTML, whatever its Content-Type says. XML is not: some gateways send their errors in it. */
 function isWebPage(text: string): boolean {
-  return /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|h[1-6]|center|div|p)\b/i.test(
-    text,
-  );
+  const at = afterComments(text);
+  return FIRST_TAG.test(text.slice(at, at + MAX_TAG_CHARS));
 }

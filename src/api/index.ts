@@ -25,7 +25,7 @@ export { createServiceClient } from './http-service-client.js';
 export { ShownKeys, withKeyGuard } from './key-guard.js';
 export { postAlert, targetPath } from './post-alert.js';
 export { type JsonAnswer, postJson } from './post-json.js';
-export { boundMessage, createRedactor, REDACTED } from './redact.js';
+export { boundMessage, createRedactor, quoteText, REDACTED } from './redact.js';
 export type {
   FetchRequest,
   KeyGuard,

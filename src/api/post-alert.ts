@@ -1,11 +1,12 @@
 import { renderAlert } from '../core/alerts/index.js';
 import type { AlertGroups, AlertMessage } from '../core/contract/alerts.js';
 import { ConfigurationError } from '../core/errors.js';
+import { knownSecrets } from '../core/known-secrets.js';
 import { notifyUrlProblem } from '../core/notify-url.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, NotifyTarget } from '../core/settings.js';
 import { type JsonAnswer, postJson } from './post-json.js';
-import { boundMessage, createRedactor, type Redactor } from './redact.js';
+import { createRedactor, quoteText, type Redactor } from './redact.js';
 
 const TIMEOUT_MS = 15_000;
 const MAX_TEXT_CHARS = 600;
@@ -47,7 +48,7 @@ export async function postAlert(posting: Posting): Promise<JsonAnswer> {
   const key = target.key === null ? null : (await resolveSecret(target.key, { path: `${path}.key` })).value;
   const headers = await readHeaders(target, path);
   const own = [...secretParts(url), ...(key === null ? [] : [key]), ...Object.values(headers)];
-  const redact = createRedactor([...own, ...(await apiKeysOf([connection, ...named]))]);
+  const redact = createRedactor([...own, ...(await apiKeysOf([connection, ...named])), ...knownSecrets()]);
   const answer = await postJson({
     url,
     headers,
@@ -56,7 +57,7 @@ export async function postAlert(posting: Posting): Promise<JsonAnswer> {
     signal,
     name: `${path}.url`,
   });
-  return { ...answer, text: boundMessage(redact(answer.text), MAX_ANSWER_CHARS) };
+  return { ...answer, text: quoteText(answer.text, redact, MAX_ANSWER_CHARS) };
 }
 
 async function readHeaders({ headers }: NotifyTarget, path: string): Promise<Record<string, string>> {
@@ -91,7 +92,7 @@ function clean(message: AlertMessage, redact: Redactor): AlertMessage {
       ...group,
       causes: group.causes.map((cause) => ({
         ...cause,
-        text: boundMessage(redact(cause.text), MAX_TEXT_CHARS),
+        text: quoteText(cause.text, redact, MAX_TEXT_CHARS),
       })),
     })),
   });

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { fromByteString } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
+import { knownSecrets } from '../core/known-secrets.js';
 import { SecretReader, secretFingerprint } from '../core/secrets.js';
 import { repairJson } from '../json/repair.js';
 import { backoffDelayMs, wait } from './backoff.js';
@@ -8,7 +9,7 @@ import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { RefusedError, type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
-import { boundMessage, createRecordRedactor, createRedactor, type Redactor } from './redact.js';
+import { createRedactor, quoteText, type Redactor } from './redact.js';
 import { addedParts, MAX_REDIRECTS, redirectPath } from './redirect.js';
 import type {
   ListRequest,
@@ -58,7 +59,6 @@ type AttemptResult<T> =
 /** What follows from a key. */
 interface KeyFacts {
   readonly key: string;
-  readonly redact: Redactor;
   readonly fingerprint: string;
 }
 
@@ -141,9 +141,9 @@ export class RequestExecutor {
       key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
       const facts = this.#factsOf(key);
       if (operation.keys?.admits(facts.fingerprint) === false) return { notAdmitted: facts.fingerprint };
-      redact = facts.redact;
       const records = [...operation.records];
-      request = failedRequest({ ...operation, records }, redact);
+      redact = lazyRedactor(key, []);
+      request = failedRequest({ ...operation, records }, redact, lazyRedactor(key, records));
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
@@ -180,7 +180,7 @@ export class RequestExecutor {
       ...{ status, headers },
       ...{ location: headerOf(headers, 'location'), url: operation.origin + operation.path },
       message: () => serviceMessage(fromByteString(text), request.redact)?.shown ?? null,
-      shown: (value: string) => boundMessage(redact(value)),
+      shown: (value: string) => quoteText(value, redact),
     };
     // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
     const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;
@@ -262,20 +262,27 @@ export class RequestExecutor {
   /** Computed only when the key changes. */
   #factsOf(key: string): KeyFacts {
     if (this.#facts?.key === key) return this.#facts;
-    this.#facts = { key, redact: createRedactor([key]), fingerprint: secretFingerprint(key, 'an API key') };
+    this.#facts = { key, fingerprint: secretFingerprint(key, 'an API key') };
     return this.#facts;
   }
 }
 
-/** Its redaction hides record ids too. The patterns for them are built on first use, because few requests need a message. */
-function failedRequest(operation: Operation, redactKey: Redactor): FailedRequest {
-  const { method, resource, displayUrl, records } = operation;
-  let hide: Redactor | null = null;
-  const redact = (text: string): string => {
-    hide ??= createRecordRedactor(records);
-    return hide(redactKey(text));
-  };
+/** @param redact hides record ids too; the URL for messages shows a placeholder for each */
+function failedRequest(operation: Operation, redactKey: Redactor, redact: Redactor): FailedRequest {
+  const { method, resource, displayUrl } = operation;
   return { method, resource, redact, url: () => redactKey(displayUrl) };
+}
+
+/** A redactor that is made on first use, because few requests need a message. @param records may grow until then */
+function lazyRedactor(key: string, records: readonly string[]): Redactor {
+  let redactor: Redactor | null = null;
+  const made = (): Redactor => {
+    redactor ??= createRedactor([key, ...knownSecrets()], records);
+    return redactor;
+  };
+  return Object.assign((text: string) => made()(text), {
+    head: (text: string, limit: number) => made().head(text, limit),
+  });
 }
 
 function isExpired({ notAfter }: Operation, atMs: number): boolean {

@@ -20,7 +20,7 @@ import {
   type TransientReason,
 } from './errors.js';
 import type { HttpResponse } from './exchange.js';
-import { boundMessage, type Redactor, safeCause } from './redact.js';
+import { quoteText, type Redactor, safeCause } from './redact.js';
 import { MAX_REDIRECTS } from './redirect.js';
 import { ReportedError, serviceMessage } from './service-message.js';
 
@@ -87,7 +87,7 @@ export function statusError(
     patience: isTooLong ? 'none' : 'long',
   } as const;
   const tooLong = isTooLong
-    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${boundMessage(redact(headerOf(headers, 'retry-after') ?? ''), 100)}), which is longer than ` +
+    ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${quoteText(headerOf(headers, 'retry-after') ?? '', redact, 100)}), which is longer than ` +
       `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
     : '';
   const refused = (): RefusedError => {
@@ -198,7 +198,7 @@ export function parseError(error: unknown, request: FailedRequest, status: numbe
     return new BrokenPromiseError(`${subject(request)}: ${redact(error.message)}`, { ...options, row });
   }
   if (error instanceof ReportedError) {
-    const message = boundMessage(redact(error.message));
+    const message = quoteText(error.message, redact);
     const what =
       message === ''
         ? 'its body reports an error without a message'
@@ -256,7 +256,7 @@ export function notJsonError(
   // With these characters, it may be the rest of JSON whose beginning was lost, and so records.
   const isQuoted = text.length <= MAX_PLAIN_TEXT && !/[\r\n"{}]/.test(text.trim());
   return new TransientError(
-    `${what} text instead of JSON${isQuoted ? `: ${boundMessage(request.redact(text))}` : ''}`,
+    `${what} text instead of JSON${isQuoted ? `: ${quoteText(text, request.redact)}` : ''}`,
     options,
   );
 }

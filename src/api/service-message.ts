@@ -1,6 +1,6 @@
 import { WorktrackError } from '../core/errors.js';
 import type { JsonValue } from '../json/value.js';
-import { boundMessage, type Redactor } from './redact.js';
+import { quoteText, type Redactor } from './redact.js';
 
 /**
  * The message in an error's body (docs/service-api.md#errors: JSON with a message), or the whole text if the body has another form.
@@ -8,7 +8,7 @@ import { boundMessage, type Redactor } from './redact.js';
  */
 export function serviceMessage(text: string, redact: Redactor): { raw: string; shown: string } | null {
   const raw = messageIn(text) ?? text;
-  const shown = boundMessage(redact(raw));
+  const shown = quoteText(raw, redact);
   return shown === '' ? null : { raw, shown };
 }
 
@@ -72,7 +72,7 @@ const ERRORS: readonly string[] = ['error', 'errors', 'fault', 'exception', 'err
 const FLAGS: readonly string[] = ['success', 'ok', 'succeeded', 'issuccess'];
 const STATUSES: readonly string[] = ['status', 'statuscode'];
 /** Texts next to `"data": null` that report no error. */
-const GOOD_NEWS = /^(?:ok|success\w*|done|no (?:data|content|records?|results?|changes?)\b.*)\W*$/i;
+const GOOD_NEWS = /^(?:(?:ok|success\w*|done)\W*|no (?:data|content|records?|results?|changes?)\b.*)$/i;
 
 /** Whether a member of a response's body can say that the request failed. */
 export function mayReport(name: string): boolean {
@@ -95,7 +95,7 @@ function isEmpty(value: JsonValue): boolean {
     case 'array':
       return value.items.every(isEmpty);
     case 'string':
-      return /^\s*(?:0*|2\d\d|null|none|ok|success)\s*$/i.test(value.text);
+      return /^(?:0*|2\d\d|null|none|ok|success)$/i.test(value.text.trim());
     case 'number':
       return Number(value.literal) === 0 || /^2\d\d$/.test(value.literal);
     default:
@@ -107,11 +107,11 @@ function isEmpty(value: JsonValue): boolean {
 function isFailure(value: JsonValue): boolean {
   if (value.kind === 'number') return /^[45]\d\d$/.test(value.literal);
   if (value.kind !== 'string') return value.kind === 'false';
-  return /^\s*(?:errors?|fail(?:ed|ure)?|[45]\d\d)\s*$/i.test(value.text);
+  return /^(?:errors?|fail(?:ed|ure)?|[45]\d\d)$/i.test(value.text.trim());
 }
 
 function isFalse(value: JsonValue): boolean {
-  if (value.kind === 'string') return /^\s*(?:false|0|no)\s*$/i.test(value.text);
+  if (value.kind === 'string') return /^(?:false|0|no)$/i.test(value.text.trim());
   if (value.kind === 'number') return Number(value.literal) === 0;
   return value.kind === 'false';
 }

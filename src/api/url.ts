@@ -1,6 +1,7 @@
 import type { Cursor, UtcSeconds } from '../core/brands.js';
 import { WorktrackError } from '../core/errors.js';
 import { isUtcSeconds } from '../core/utc-time.js';
+import { withoutEnd } from '../core/without-end.js';
 
 /** The base path of the API, including the version. */
 const API_PATH = '/api/public/v2';
@@ -13,7 +14,7 @@ export class UnsendableError extends WorktrackError {
 /** The root of the API under `{base_url}`, in the normal form of a URL and without a trailing slash. */
 export function apiRoot(baseUrl: string): string {
   const { origin, pathname } = new URL(baseUrl);
-  return `${origin}${pathname.replace(/\/+$/, '')}${API_PATH}`;
+  return `${origin}${withoutEnd(pathname, '/')}${API_PATH}`;
 }
 
 /**

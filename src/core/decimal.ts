@@ -1,3 +1,5 @@
+import { withoutEnd } from './without-end.js';
+
 /**
  * Comparison of number literals as exact decimals: a double cannot tell 9007199254740993 from 9007199254740992. Pure.
  */
@@ -57,7 +59,7 @@ function readDecimal(text: string): Decimal | null {
   if (first === -1) return { sign: 0, digits: '', exponent: 0 };
   return {
     sign: minus === '-' ? -1 : 1,
-    digits: all.slice(first).replace(/0+$/, ''),
+    digits: withoutEnd(all.slice(first), '0'),
     exponent: whole.length - first + Number(exponent),
   };
 }

@@ -24,7 +24,7 @@ interface Clock {
  */
 export function parseRetryAfter(value: string | null, clock: Clock): number | null {
   if (value === null) return null;
-  const text = value.replace(/^[ \t]+|[ \t]+$/g, '');
+  const text = value.trim();
   const now = clock.serviceDateMs ?? clock.nowMs;
   if (/^\d+(?:\.\d+)?$/.test(text)) return bounded(delayOf(Number(text), now));
   const at = parseHttpDate(text, clock.nowMs);
@@ -43,7 +43,7 @@ function bounded(delayMs: number): number {
   return Math.min(Math.max(Math.round(delayMs), 0), Number.MAX_SAFE_INTEGER);
 }
 
-const RESET_NAME = /(?:limit|quota|throttl).*reset|reset.*(?:limit|quota)/;
+const LIMIT_NAME = /limit|quota|throttl/;
 /** `RateLimit: "default";r=0;t=30` or `RateLimit: limit=10, remaining=0, reset=30`. */
 const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
 
@@ -54,7 +54,7 @@ const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
 export function resetDelayMs(headers: IncomingHttpHeaders, clock: Clock): number | null {
   const delays = Object.entries(headers).flatMap(([name, value]) => {
     const text = [value ?? ''].flat().join(', ');
-    if (RESET_NAME.test(name)) return [parseRetryAfter(text, clock)];
+    if (name.includes('reset') && LIMIT_NAME.test(name)) return [parseRetryAfter(text, clock)];
     const [, reset] = /^(?:x-)?rate-?limit$/.test(name) ? (STRUCTURED_RESET.exec(text) ?? []) : [];
     return reset === undefined ? [] : [parseRetryAfter(reset, clock)];
   });

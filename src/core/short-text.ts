@@ -2,7 +2,10 @@
 
 /** `1,234,567`. Without `toLocaleString`, whose first call in a process takes 20 ms to load the locale. */
 export function count(value: number): string {
-  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
+  const digits = String(Math.abs(Math.round(value)));
+  const groups: string[] = [];
+  for (let end = digits.length; end > 0; end -= 3) groups.unshift(digits.slice(Math.max(0, end - 3), end));
+  return (value < 0 ? '-' : '') + groups.join(',');
 }
 
 /** An age in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */

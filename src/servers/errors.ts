@@ -91,7 +91,7 @@ const MACHINE_CAUSES: readonly (readonly [RegExp, string, string])[] = [
     'Let this user read and write the folder, or choose another one.',
   ],
   [
-    /127\.0\.0\.1:\d+: (?:bind|connect): (?:network is unreachable|cannot assign requested address)/i,
+    /127\.0\.0\.1:\d{1,5}: (?:bind|connect): (?:network is unre|cannot assign requested add)/i,
     'the address 127.0.0.1 of this machine does not work',
     'Turn on the loopback interface: ip link set lo up.',
   ],

@@ -1,4 +1,5 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { withoutEnd } from '../core/without-end.js';
 import { InputError } from './input-error.js';
 import { isUtf8Text, sepLine, shownDelimiter } from './input-format.js';
 
@@ -86,7 +87,7 @@ export class CsvParser {
   /** Whether a record is the header, and not a line without any value or a `sep=` line before it. */
   #isHeader(record: string, cells: readonly (ByteString | null)[]): boolean {
     if (cells.every((cell) => cell === null || cell.trim() === '')) return false;
-    if (sepLine(record.replace(/[\r\n]+$/, '')) !== null) return false;
+    if (sepLine(withoutEnd(record, '\r\n')) !== null) return false;
     this.#part = 'rows';
     this.#crLines = record.endsWith('\r');
     return true;

@@ -3,6 +3,7 @@ import type { ByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { parseUrl } from '../core/parse-url.js';
 import type { SuccessRule } from '../core/settings.js';
+import { withoutEnd } from '../core/without-end.js';
 import { JsonScanner } from '../json/scanner.js';
 import { type JsonValue, readValue, valueAtPointer } from '../json/value.js';
 import type { SendingRules } from './plan-file.js';
@@ -194,5 +195,5 @@ function idOfLocation({ location, url }: ResponseFacts): string | null {
 }
 
 function withoutSlash(path: string): string {
-  return path.replace(/\/+$/, '');
+  return withoutEnd(path, '/');
 }

@@ -77,12 +77,16 @@ function wrapped(text: string, columns: number, indent: string): string[] {
   // Some terminals report a width of 0.
   const width = Math.max(columns, MIN_WIDTH);
   const lines: string[] = [];
-  let rest = `${indent}${text}`;
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(' ', width);
-    const at = space > INDENT.length * 2 ? space : width;
-    lines.push(rest.slice(0, at));
-    rest = `${INDENT}${INDENT}${rest.slice(at).trimStart()}`;
+  let at = 0;
+  let lead = indent;
+  while (lead.length + text.length - at > width) {
+    const room = width - lead.length;
+    const space = text.slice(at, at + room + 1).lastIndexOf(' ');
+    const end = at + (space + lead.length > INDENT.length * 2 ? space : room);
+    lines.push(lead + text.slice(at, end));
+    at = end;
+    while (text[at] === ' ') at++;
+    lead = INDENT + INDENT;
   }
-  return [...lines, rest];
+  return [...lines, lead + text.slice(at)];
 }

@@ -257,13 +257,18 @@ function broken(line: string, width: number): string[] {
   const margin = /^ */.exec(line)![0].length;
   const indent = ' '.repeat(Math.min(margin + 2, Math.floor(width / 2)));
   const lines: string[] = [];
-  for (let rest = line; ; ) {
-    const start = lines.length === 0 ? margin : indent.length;
-    const fits = rest.length <= width;
-    const space = fits ? -1 : rest.lastIndexOf(' ', width);
-    const at = space > start ? space : fits ? -1 : rest.indexOf(' ', Math.max(width, start));
-    if (at === -1) return [...lines, rest];
-    lines.push(rest.slice(0, at).trimEnd());
-    rest = indent + rest.slice(at).trimStart();
+  for (let at = 0, lead = ''; ; lead = indent) {
+    const room = width - lead.length;
+    const space = line.length - at <= room ? -1 : breakAt(line, at, room, lines.length === 0 ? margin : 0);
+    if (space === -1) return [...lines, lead + line.slice(at)];
+    lines.push((lead + line.slice(at, space)).trimEnd());
+    at = space;
+    while (line[at] === ' ') at++;
   }
+}
+
+/** The last space within the next `room` characters, or else the first one after them; -1 if there is none. */
+function breakAt(line: string, at: number, room: number, margin: number): number {
+  const last = line.slice(at, at + room + 1).lastIndexOf(' ');
+  return last > margin ? at + last : line.indexOf(' ', at + Math.max(room, margin));
 }

@@ -26,10 +26,14 @@ export function runnable(text: string, started: Started): string {
   if (!text.includes('worktrack')) return text;
   const prefix = commandPrefix(started);
   return text.replace(COMMAND, (whole, words: string, at: number) => {
-    const rest = text.slice(at + whole.length);
+    const end = at + whole.length;
+    const rest = text.slice(end, end + MAX_OPTIONS_CHARS);
     return `${prefix} ${words}${missingOptions(words, rest, started.options)}`;
   });
 }
+
+/** Longest options of a command in a message that are looked at. */
+const MAX_OPTIONS_CHARS = 1000;
 
 let optionsHere: () => PlaceOptions = () => ({});
 

@@ -81,5 +81,5 @@ function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Recei
   return parts
     .filter((part) => part !== null && part !== '')
     .join('  ')
-    .replace(/\s*[\r\n]+\s*/g, ' ');
+    .replace(/\r\n?|\n/g, ' ');
 }

@@ -1,5 +1,6 @@
 import { isLoopback } from '../notify-url.js';
 import { parseUrl } from '../parse-url.js';
+import { withoutEnd } from '../without-end.js';
 import { hasControls } from './building-blocks.js';
 import { describeFound, invalidValue } from './values.js';
 
@@ -43,7 +44,8 @@ export function readIdField(text: string): string {
 }
 
 function pathHint(text: string): string {
-  const bare = text.replace(/^\/*(api\/public\/v2\/)?/, '').replace(/\/{2,}$/, '/');
+  const tail = text.replace(/^\/*(api\/public\/v2\/)?/, '');
+  const bare = tail.endsWith('//') ? `${withoutEnd(tail, '/')}/` : tail;
   return bare !== text && /^[\w-]+(\/[\w-]+)*\/?$/.test(bare)
     ? `. Did you mean ${JSON.stringify(bare)}?`
     : '';
@@ -59,14 +61,14 @@ const ENDPOINT = 'an http or https URL such as http://127.0.0.1:9000, without a 
  */
 export function readBaseUrl(text: string): string {
   const url = readHttpUrl(text, BASE_URL, 'set the key in apiKey');
-  const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/public\/v2$/, '');
-  return url.origin + path.replace(/\/+$/, '');
+  const path = withoutEnd(url.pathname, '/').replace(/\/api\/public\/v2$/, '');
+  return url.origin + withoutEnd(path, '/');
 }
 
 /** Parses the URL of an S3-compatible store, without a trailing slash. Throws like `readBaseUrl`. */
 export function readEndpoint(text: string): string {
   const url = readHttpUrl(text, ENDPOINT, 'provide S3 credentials as for the AWS SDK');
-  return url.origin + url.pathname.replace(/\/+$/, '');
+  return url.origin + withoutEnd(url.pathname, '/');
 }
 
 /** Like `isLoopback`, for a listen address: IPv6 without brackets. */
@@ -115,7 +117,7 @@ export function readLakeUrl(text: string): string {
   const match = /^(s3|file):\/\/([^/]*)(\/.*)?$/s.exec(text);
   if (!match) throw new RangeError(wrongUrl(text, ALLOWED) + relativeHint(text));
   const [, scheme, host = '', rest = ''] = match;
-  if (host.includes('@') || /^[^/]+:[^/]+@/.test(rest)) {
+  if (host.includes('@')) {
     throw new RangeError(
       `found credentials in the URL (not repeated here); provide S3 credentials as for the AWS SDK. Allowed: ${ALLOWED}`,
     );
@@ -125,7 +127,7 @@ export function readLakeUrl(text: string): string {
       `found ?, #, a backslash or a control character in the URL (not repeated here); allowed: ${ALLOWED}`,
     );
   }
-  const path = rest.replace(/\/+$/, '');
+  const path = withoutEnd(rest, '/');
   if (/\/\.{0,2}(\/|$)/.test(path))
     throw new RangeError(`${wrongUrl(text, ALLOWED)}, without empty, . and .. parts`);
   if (scheme === 's3') {

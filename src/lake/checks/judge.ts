@@ -1,6 +1,7 @@
 import type { CheckOutcome } from '../../core/contract/index.js';
 import { formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import type { CheckSettings } from '../../core/settings.js';
+import { count as grouped } from '../../core/short-text.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
 import type { CheckResult, Figures, MeasuredDay } from '../documents/check-record.js';
@@ -251,5 +252,5 @@ function counted(count: number, thing: string): string {
 }
 
 function number(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+  return Number.isInteger(value) ? grouped(value) : String(value);
 }

@@ -89,7 +89,7 @@ export class TaskMeter implements RowObserver {
       const meter = new RowMeter(snapshot, fresh, this.measuring.form);
       await measureRows(part, meter, this.measuring);
       measured.push({ ...part, checks: meter.figures(null)! });
-      const label = nameOf(part.key).replace(/\..*$/, '');
+      const label = nameOf(part.key).split('.', 1)[0]!;
       hashes.push(...(await this.#writeHashes(meter, fresh, label)));
     }
     return { parts: measured, checks };

@@ -173,7 +173,9 @@ export function schemaChanges(before: readonly Column[], after: readonly Column[
 
 /** Whether a run's warning is one of `schemaChanges`. */
 export function isSchemaChange(warning: string): boolean {
-  return /^new column "|^".*" was .* and is now also /s.test(warning);
+  if (warning.startsWith('new column "')) return true;
+  const was = warning.startsWith('"') ? warning.indexOf('" was ') : -1;
+  return was !== -1 && warning.includes(' and is now also ', was);
 }
 
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;

@@ -240,7 +240,7 @@ export function releaseArchive(
 /** The digest of a file in a list in the format of `sha256sum`, in lower case; null if the file is not listed. */
 export function digestFromList(list: string, file: string): string | null {
   for (const line of list.split('\n')) {
-    const match = /^([0-9a-fA-F]{64})\s+\*?(.+?)\s*$/.exec(line);
+    const match = /^([0-9a-fA-F]{64})\s+\*?(\S.*)$/.exec(line.trimEnd());
     if (match?.[2] === file) return (match[1] as string).toLowerCase();
   }
   return null;

@@ -72,7 +72,8 @@ export function goInstallArgs(command: GoCommand, version: string): string[] {
 
 /** Whether version `have` is at least `need`, by major and minor number. Accepts `go1.26.8` and `1.25`. */
 export function isGoAtLeast(have: string, need: string): boolean {
-  const numbers = (text: string) => (/(\d+)\.(\d+)/.exec(text) ?? ['', '0', '0']).slice(1).map(Number);
+  const numbers = (text: string) =>
+    (/(\d{1,9})\.(\d{1,9})/.exec(text) ?? ['', '0', '0']).slice(1).map(Number);
   const [haveMajor = 0, haveMinor = 0] = numbers(have);
   const [needMajor = 0, needMinor = 0] = numbers(need);
   return haveMajor > needMajor || (haveMajor === needMajor && haveMinor >= needMinor);

@@ -52,7 +52,7 @@ const FULL_BYTES = 32 * 1024;
 
 /** Whether a log shows that a port was in use, the only failure that is retried. */
 export function isBindConflict(log: string): boolean {
-  return /address already in use|EADDRINUSE|can't (?:use|bind|set) .*port|failed to bind/i.test(log);
+  return /address already in use|EADDRINUSE|can't (?:use|bind|set) |failed to bind/i.test(log);
 }
 
 /** Waits for a port, because a process that was just killed may hold it a moment longer. */

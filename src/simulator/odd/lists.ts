@@ -155,9 +155,9 @@ export const ODD_LISTS: OddCatalog = {
   'growing-cursors': [
     'returns cursors that become longer with each page',
     withCursors(
-      (cursor) => (cursor.endsWith('~') ? cursor.replace(/~+$/, '') : null),
+      (cursor) => (cursor.endsWith('~') ? cursor.slice(0, cursor.indexOf('~')) : null),
       (page, cursor) => {
-        const pad = '~'.repeat(/~*$/.exec(cursor)![0].length + 1000);
+        const pad = '~'.repeat((cursor.endsWith('~') ? cursor.length - cursor.indexOf('~') : 0) + 1000);
         return { ...page, next: `${page.next.slice(0, -1)}${pad}"` };
       },
     ),

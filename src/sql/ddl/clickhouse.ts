@@ -71,7 +71,7 @@ export function s3Address(
   { url, endpoint, region, forcePathStyle }: LakeSettings,
   write: (prefix: string) => string = (prefix) => prefix,
 ): string {
-  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)(.*)$/.exec(url) ?? [];
+  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)(.*)$/s.exec(url) ?? [];
   const base = new URL(endpoint ?? `https://s3.${region ?? 'us-east-1'}.amazonaws.com`);
   const root = base.pathname.replace(/\/$/, '');
   return forcePathStyle === true

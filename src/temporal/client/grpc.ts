@@ -50,15 +50,15 @@ export function grpcMessage(error: unknown): string {
   const cause = grpcCause(error);
   if (cause !== null) return cause.details;
   const text = messages(error).at(-1) ?? String(error);
-  for (const [pattern, words] of NATIVE_CAUSES) {
-    const found = pattern.exec(text);
+  for (const [pattern, words, call = ''] of NATIVE_CAUSES) {
+    const found = text.includes(call) ? pattern.exec(text) : null;
     if (found !== null) return words.replace('$1', found[1] ?? '');
   }
   return text;
 }
 
-/** What the errors of the native client mean. It formats them as Rust structures. */
-const NATIVE_CAUSES: readonly (readonly [RegExp, string])[] = [
+/** What the errors of the native client mean, of any call or of one. It formats them as Rust structures. */
+const NATIVE_CAUSES: readonly (readonly [pattern: RegExp, words: string, call?: string])[] = [
   [/InvalidCertificate\((?:Expired|NotValidYet)/, "the server's certificate has expired or is not valid yet"],
   [
     /InvalidCertificate\((?:UnknownIssuer|BadSignature)/,
@@ -70,8 +70,9 @@ const NATIVE_CAUSES: readonly (readonly [RegExp, string])[] = [
   [/PrivateKeyParseError|CertificateParseError/, 'the client certificate or its key is not valid PEM'],
   [/received fatal alert: (\w+)/, 'the server ended the TLS handshake ($1)'],
   [
-    /Failed to call GetSystemInfo.*(?:hyper::Error|operation was canceled)/s,
+    /hyper::Error|operation was canceled/,
     'the server closed the new connection, as it does if it rejects the client certificate or needs TLS',
+    'Failed to call GetSystemInfo',
   ],
   [/error: "([^"]+)"/, '$1'],
   [/message: "([^"]+)"/, '$1'],

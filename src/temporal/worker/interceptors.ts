@@ -5,6 +5,7 @@ import { activityFacts } from '../../core/contract/activity-table.js';
 import { fairness } from '../../core/fairness.js';
 import type { Connections } from './connections.js';
 import type { RetryWatch } from './gauges.js';
+import type { LoopWatch } from './loop-watch.js';
 
 /** The input fields that identify a run. The key of a purged record is not included. */
 const LOGGED_FIELDS = ['connection', 'resource', 'runId'] as const;
@@ -43,8 +44,15 @@ export const logContext: ActivityInterceptorsFactory = (context) => {
   };
 };
 
-/** What surrounds each activity: the configuration of its run, the watch for retries, and fairness among connections. */
-export function aroundActivities(connections: Connections, retries: RetryWatch): ActivityInterceptorsFactory {
+/**
+ * What surrounds each activity: the configuration of its run, the watches for retries and for a blocked event loop, and
+ * fairness among connections.
+ */
+export function aroundActivities(
+  connections: Connections,
+  retries: RetryWatch,
+  loop: LoopWatch,
+): ActivityInterceptorsFactory {
   return ({ info, cancellationSignal }) => {
     // A merge reads dozens of objects at a time, each with a listener for the cancellation, which leaves with its request; from
     // the eleventh listener on, Node would warn of a leak (MaxListenersExceededWarning).
@@ -55,7 +63,7 @@ export function aroundActivities(connections: Connections, retries: RetryWatch):
           const run = runAttributes(info, input.args);
           // All activities of a run use the configuration that the run began with, even after a reload.
           const execute = () => connections.during(info.activityType, input.args[0], () => next(input));
-          const watched = () => retries.watch(info, run, execute);
+          const watched = () => loop.run(run, () => retries.watch(info, run, execute));
           // Long activities give way to short ones of other connections.
           return run.connection === undefined ? watched() : fairness.run(run.connection, watched);
         },

@@ -14,6 +14,7 @@ import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { RetryWatch, startGauges } from './gauges.js';
 import { aroundActivities, logContext } from './interceptors.js';
+import { LoopWatch } from './loop-watch.js';
 import { clientOf, type PublishedConfig, publishConfig } from './published-config.js';
 import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './telemetry.js';
 
@@ -68,7 +69,11 @@ export class WorktrackPlugin extends SimplePlugin {
     });
     this.#activities ??= createActivities(this.#connections);
     const activities = mergeActivities(options.activities ?? {}, this.#activities);
-    this.#around ??= aroundActivities(this.#connections, this.#retries);
+    this.#around ??= aroundActivities(
+      this.#connections,
+      this.#retries,
+      new LoopWatch({ warn: runtimeLogger.warn }),
+    );
     const interceptors = withInterceptors(options.interceptors, [logContext, this.#around]);
     const sinks = { ...options.sinks, ...metricSinks };
     const configured = super.configureWorker(options);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { boundMessage, createRedactor, REDACTED } from '../../../src/api/index.js';
+import { boundMessage, createRedactor, quoteText, REDACTED } from '../../../src/api/index.js';
 import { KEY } from './support.js';
 
 /** Long enough for every form, and without characters of the marker. */
@@ -9,6 +9,10 @@ const around = fc.string({ maxLength: 20 });
 
 const lowerHex = (text: string): string => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase());
 const everyByte = (text: string): string => [...Buffer.from(text)].map((b) => `%${b.toString(16)}`).join('');
+
+const bytesOf = (text: string, form: (byte: number) => string, separator = ''): string =>
+  [...Buffer.from(text)].map(form).join(separator);
+const hex = (byte: number): string => byte.toString(16).padStart(2, '0');
 
 const FORMS: Record<string, (text: string) => string> = {
   plain: (text) => text,
@@ -21,6 +25,21 @@ const FORMS: Record<string, (text: string) => string> = {
   'percent-encoded byte by byte': everyByte,
   Base64: (text) => Buffer.from(text).toString('base64'),
   'URL-safe Base64': (text) => Buffer.from(text).toString('base64url'),
+  'in capitals': (text) => text.toUpperCase(),
+  hexadecimal: (text) => bytesOf(text, hex),
+  'hexadecimal in capitals': (text) => bytesOf(text, hex).toUpperCase(),
+  'hexadecimal with colons': (text) => bytesOf(text, hex, ':'),
+  'hexadecimal with blanks': (text) => bytesOf(text, hex, ' '),
+  'hexadecimal with 0x': (text) => bytesOf(text, (byte) => `0x${hex(byte)}`, ', '),
+  'escaped with \\x': (text) => bytesOf(text, (byte) => `\\x${hex(byte)}`),
+  'escaped with \\u': (text) => bytesOf(text, (byte) => `\\u00${hex(byte)}`),
+  'octal escapes': (text) => bytesOf(text, (byte) => `\\${byte.toString(8)}`),
+  'octal escapes of three digits': (text) =>
+    bytesOf(text, (byte) => `\\${byte.toString(8).padStart(3, '0')}`),
+  'an octal dump': (text) => bytesOf(text, (byte) => byte.toString(8).padStart(3, '0'), ' '),
+  'a buffer as JSON': (text) => JSON.stringify(Buffer.from(text)),
+  'numeric entities': (text) => bytesOf(text, (byte) => `&#${byte};`),
+  'hexadecimal entities': (text) => bytesOf(text, (byte) => `&#x${hex(byte)};`),
   'HTML-escaped': (text) =>
     text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;'),
 };
@@ -74,6 +93,30 @@ describe('createRedactor', () => {
 
   test('an empty secret redacts nothing', () => {
     expect(createRedactor([''])('text')).toBe('text');
+  });
+});
+
+describe('the beginning of a text', () => {
+  test('never shows a part of a secret, wherever the text is cut', () => {
+    fc.assert(
+      fc.property(
+        secret,
+        fc.array(fc.constantFrom('a', ' ', '\n', KEY), { maxLength: 30 }),
+        fc.integer({ min: 1, max: 60 }),
+        (value, before, limit) => {
+          const redact = createRedactor([value, KEY]);
+          const text = `${before.join('')}${value}${'b'.repeat(50)}`;
+          const shown = redact.head(text, limit);
+          expect(redact(text).startsWith(shown)).toBe(true);
+          expect(quoteText(text, redact, limit).length).toBeLessThanOrEqual(limit);
+        },
+      ),
+    );
+  });
+
+  test('hides a whole id that consists of what an escape begins with', () => {
+    for (const id of ['\\'.repeat(40), '%'.repeat(40), '&'.repeat(40)])
+      expect(createRedactor([], [id])(`no record ${id}!`)).toBe('no record <id>!');
   });
 });
 

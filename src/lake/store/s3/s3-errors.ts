@@ -1,5 +1,6 @@
 import { MINUTE_MS } from '../../../core/duration.js';
 import { parseHttpDate, parseRetryAfter } from '../../../core/retry-after.js';
+import { withoutEnd } from '../../../core/without-end.js';
 import { ObjectNotFoundError, StoreError, type StoreErrorDetails, type StoreErrorKind } from '../errors.js';
 
 interface S3Context {
@@ -237,7 +238,7 @@ export function wordsOf(answer: S3Answer): string {
   const name = answer.name === 'Error' && answer.code !== null ? answer.code : answer.name;
   const status = answer.status === null ? '' : `${answer.status} `;
   const message = answer.message === 'UnknownError' || answer.message === name ? '' : `: ${answer.message}`;
-  return `${status}${name}${message}`.replace(/[.\s]+$/, '');
+  return withoutEnd(`${status}${name}${message}`, '. \t\r\n');
 }
 
 /** Creates an error for `cause`, with the original stack and only the safe fields. */

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+import { growth, MAX_GROWTH } from '../../support/growth.js';
+import { ATTACKS } from './attacks.js';
+import { READERS } from './readers.js';
+
+/** Measures and prints all figures, which takes minutes. */
+const IS_TABLE = process.env.WORKTRACK_GROWTH === 'table';
+
+describe('code that reads texts from outside', () => {
+  it.each(Object.entries(READERS))('takes time in proportion to the length: %s', (name, read) => {
+    const slow = Object.entries(ATTACKS).flatMap(([attack, text]) => {
+      const found = growth(read, text, IS_TABLE ? 0 : undefined);
+      if (IS_TABLE) process.stderr.write(`${name} | ${attack} | ${found.toFixed(2)}\n`);
+      return found > MAX_GROWTH ? [`${attack}: ${found.toFixed(1)} times as long`] : [];
+    });
+    expect(slow).toEqual([]);
+  });
+});

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import type { Command } from 'commander';
+import { rememberEnvironment } from '../core/secrets.js';
 import { createProgram } from './program.js';
 import { EXIT, failureOf } from './shared/choose-exit-code.js';
 import type { GlobalOptions } from './shared/command-options.js';
@@ -18,6 +19,9 @@ export async function run(separate?: () => Promise<{ run(): Promise<never> }>): 
   // sets the same value for such users. This package creates nothing below it.
   if (process.env.HOME === '') delete process.env.HOME;
   if (!hasHome()) process.env.HOME = '/';
+
+  // Before anything is written: no message may show a secret.
+  rememberEnvironment();
 
   // Must be set before the AWS SDK loads. Otherwise the SDK warns users of Node 20 that it will drop support.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';

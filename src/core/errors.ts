@@ -1,5 +1,6 @@
 import type { FailureType } from './contract/index.js';
 import { EXIT, type ExitCode } from './exit-code.js';
+import { redactKnown } from './known-secrets.js';
 
 /**
  * The codes of all errors (docs/reference/exit-codes.md#error-codes). `exitCode`: of a command that ends with the error.
@@ -73,8 +74,9 @@ export abstract class WorktrackError extends Error {
   readonly remedy: string | null;
 
   constructor(message: string, { remedy, cause }: WorktrackErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.remedy = remedy ?? null;
+    // The words of a service or library may repeat a secret.
+    super(redactKnown(message), cause === undefined ? undefined : { cause });
+    this.remedy = remedy === undefined || remedy === null ? null : redactKnown(remedy);
   }
 
   /** The name of the class. A getter of the prototype, so that stack traces show it and `inspect` does not repeat it. */
@@ -103,9 +105,9 @@ export abstract class WorktrackError extends Error {
   }
 }
 
-/** The message of anything that can be thrown. */
+/** The message of anything that can be thrown, without the secrets that this process has read. */
 export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return redactKnown(error instanceof Error ? error.message : String(error));
 }
 
 /** Whether an abort signal has ended a call of Node. */

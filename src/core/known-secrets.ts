@@ -12,8 +12,14 @@ const MAX_KNOWN = 500;
 const known = new Set<string>();
 let redactor: Redactor | null = null;
 
-/** From now on, `redactKnown` replaces this secret. */
+/** From now on, `redactKnown` replaces this secret. Of one with white space or quotation marks, it replaces each part, too. */
 export function rememberSecret(secret: string): void {
+  if (known.has(secret)) return;
+  const parts = secret.split(/[\s"'`]+/);
+  for (const text of parts.length > 1 ? [secret, ...parts] : parts) add(text);
+}
+
+function add(secret: string): void {
   if (secret.length < MIN_CHARS || known.has(secret)) return;
   known.add(secret);
   const [oldest] = known;

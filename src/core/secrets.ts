@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigurationError } from './errors.js';
+import { rememberSecret } from './known-secrets.js';
+import { parseUrl } from './parse-url.js';
 import type { SecretRef } from './settings.js';
 import { systemCause } from './system-error.js';
 
@@ -17,7 +19,7 @@ const MAX_FILE_BYTES = 64 * 1024;
 
 interface ResolveOptions {
   /** Path in the configuration, for messages. */
-  readonly path?: string;
+  readonly path?: string | null;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** `header`: a whole header value, such as `Bearer …`, which may contain spaces. Default: `token`. */
   readonly form?: 'token' | 'header';
@@ -71,6 +73,8 @@ async function readSecretFile(
 
 function checked(text: string, subject: string, { path, form }: ResolveOptions): string {
   const value = text.trim();
+  // Also one that cannot be used: the message of a library may repeat it.
+  rememberSecret(value);
   if (value === '') throw new ConfigurationError(`${subject} is empty.`, { path });
   if (!(form === 'header' ? /^[\x20-\x7e]+$/ : /^[\x21-\x7e]+$/).test(value)) {
     const space = form === 'header' ? '' : 'a space, ';
@@ -80,6 +84,79 @@ function checked(text: string, subject: string, { path, form }: ResolveOptions):
     });
   }
   return value;
+}
+
+/** How a variable holds its secret. `key`: text in PEM; `headers`: `name=value` pairs; `url`: a URL that may have a password. */
+type VariableForm = 'token' | 'header' | 'key' | 'headers' | 'url';
+
+/** The variables that hold secrets of libraries: of Temporal, the AWS SDK, OpenTelemetry, and proxies. */
+const SECRET_VARIABLES: readonly (readonly [name: RegExp, form: VariableForm])[] = [
+  [/^TEMPORAL_API_KEY$/, 'token'],
+  [/^TEMPORAL_(?:CODEC_AUTH|GRPC_META_[A-Z0-9_]+)$/, 'header'],
+  [/^TEMPORAL_TLS_CLIENT_KEY_DATA$/, 'key'],
+  [/^AWS_(?:SECRET_ACCESS_KEY|SESSION_TOKEN)$/, 'token'],
+  [/^AWS_CONTAINER_AUTHORIZATION_TOKEN$/, 'header'],
+  [/^OTEL_EXPORTER_OTLP_(?:TRACES_)?HEADERS$/, 'headers'],
+  [/^OTEL_EXPORTER_OTLP_(?:TRACES_)?ENDPOINT$/, 'url'],
+  [/^https?_proxy$/i, 'url'],
+];
+
+type Variables = Record<string, string | undefined>;
+
+/**
+ * Reads the secrets of all libraries from their variables, so that `redactKnown` replaces them. Removes white space at their ends,
+ * also in `env` itself, because the libraries read it: a secret that is made of a file ends in a line break.
+ */
+export function rememberEnvironment(env: Variables = process.env): void {
+  for (const [name, text] of Object.entries(env)) {
+    const form = formOf(name);
+    if (form === null || text === undefined || text === '') continue;
+    const value = text.trim();
+    if (value !== text) env[name] = value;
+    for (const secret of secretsIn(value, form)) rememberSecret(secret);
+  }
+}
+
+/**
+ * Checks the secrets of a library before it uses them. Reads them as `rememberEnvironment` does.
+ *
+ * @param prefix of the names of the library's variables
+ * @throws ConfigurationError that names the variable if no header can carry its value
+ */
+export function checkEnvironment(prefix: 'TEMPORAL_' | 'AWS_' | 'OTEL_', env: Variables = process.env): void {
+  rememberEnvironment(env);
+  for (const [name, value] of Object.entries(env)) {
+    const form = name.startsWith(prefix) ? formOf(name) : null;
+    if (value === undefined || value === '' || form === null || form === 'key' || form === 'url') continue;
+    checked(value, `The environment variable ${name}`, { form: form === 'token' ? 'token' : 'header' });
+  }
+}
+
+/** Trims a secret that is in another file than those of the configuration. @param subject what holds it, for the message */
+export function checkedSecret(text: string, subject: string): string {
+  return checked(text, subject, {});
+}
+
+function formOf(name: string): VariableForm | null {
+  return SECRET_VARIABLES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
+}
+
+function secretsIn(value: string, form: VariableForm): string[] {
+  if (form === 'headers')
+    return [value, ...value.split(',').map((pair) => decoded(pair.slice(pair.indexOf('=') + 1)))];
+  if (form !== 'url') return [value];
+  const url = parseUrl(value.includes('://') ? value : `http://${value}`);
+  // Of a text that is no URL, any part may be the password.
+  if (url === null) return [value];
+  return [url.password, decoded(url.password)];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text).trim();
+  } catch {
+    return text.trim();
+  }
 }
 
 /** Rejects when the signal is aborted. */

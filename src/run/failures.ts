@@ -2,6 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ServiceError, TransientError } from '../api/index.js';
 import type { FailureType } from '../core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../core/errors.js';
+import { redactKnown } from '../core/known-secrets.js';
 import { cutText, MAX_MESSAGE_BYTES } from '../core/text-budget.js';
 import { StoreError } from '../lake/store/index.js';
 
@@ -20,7 +21,7 @@ function failure(
   return ApplicationFailure.create({
     type,
     // It enters the history with each attempt, and then the report, so it has a budget.
-    message: cutText(message, MAX_MESSAGE_BYTES),
+    message: cutText(redactKnown(message), MAX_MESSAGE_BYTES),
     nonRetryable,
     ...(detail === undefined ? {} : { details: [detail] }),
     ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),

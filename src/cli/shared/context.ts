@@ -26,6 +26,7 @@ export function temporalTarget(options: GlobalOptions): Target {
     const { connectionOptions, namespace } = temporalConfig(options);
     return { address: connectionOptions.address, namespace };
   } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
     throw new ConfigurationError(`Temporal's configuration cannot be read: ${grpcMessage(cause)}`, {
       remedy: 'Correct the TEMPORAL_* variables, or the profile file in TEMPORAL_CONFIG_FILE.',
       cause,

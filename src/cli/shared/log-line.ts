@@ -1,5 +1,6 @@
 import type { LogEntry } from '@temporalio/worker';
 import { FAILURES } from '../../core/contract/index.js';
+import { redactKnown } from '../../core/known-secrets.js';
 import { printable, printableJson } from './output.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,7 +17,7 @@ const MIN_WIDTH = 40;
 /** One JSON object per line: time, level, message, and the fields that the SDK and the activities add. */
 export function jsonLine({ timestampNanos, level, message, meta }: Entry): string {
   const base = { time: timeOf(timestampNanos), level: level.toLowerCase(), message };
-  return printableJson(JSON.stringify({ ...base, ...fieldsOf(meta), ...base }));
+  return printableJson(redactKnown(JSON.stringify({ ...base, ...fieldsOf(meta), ...base })));
 }
 
 /**
@@ -38,7 +39,7 @@ export function textLine(
   const head = `${timeOf(timestampNanos).slice(0, 19)}Z ${level.padEnd(5)}`;
   const what = [...subject.filter(Boolean), message].join(' ');
   const causes = error === undefined ? [] : String(error).split('\n');
-  const lines = [[head, what, ...shown].join(' '), ...causes].map(printable);
+  const lines = [[head, what, ...shown].join(' '), ...causes].map((line) => printable(redactKnown(line)));
   return lines.flatMap((line, at) => wrapped(line, width, at === 0 ? '' : INDENT)).join('\n');
 }
 

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import pc from 'picocolors';
+import { redactKnown } from '../../core/known-secrets.js';
 import { age, count, cut } from '../../core/short-text.js';
 import { runnableHere } from './runnable.js';
 
@@ -25,11 +26,11 @@ export function logNotes(format: NoteFormat): void {
 
 function jsonNote(line: string, level: NoteLevel, fields: NoteFields): string {
   const base = { time: new Date().toISOString(), level, message: line };
-  return printableJson(JSON.stringify({ ...base, ...fields, ...base }));
+  return printableJson(redactKnown(JSON.stringify({ ...base, ...fields, ...base })));
 }
 
 function noteText(text: string, level: NoteLevel = 'info', fields: NoteFields = {}): string {
-  const line = runnableHere(text);
+  const line = runnableHere(redactKnown(text));
   return logFormat === null ? printable(line) : logFormat(line, level, fields);
 }
 
@@ -38,7 +39,7 @@ export const output = {
   /** A line of the result; control characters are escaped, and commands are as the user can type them. */
   out: (line: string): void => void process.stdout.write(fitted(line, process.stdout)),
   /** A line of the result with colors; the caller must make all other text `printable`. */
-  styled: (line: string): void => void process.stdout.write(`${runnableHere(line)}\n`),
+  styled: (line: string): void => void process.stdout.write(`${runnableHere(redactKnown(line))}\n`),
   /** Text for another program, such as SQL: unchanged, except on a terminal. */
   source: (text: string): void =>
     void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
@@ -52,13 +53,13 @@ export const output = {
 /** The lines of a text, escaped and wrapped to the width of the terminal. */
 function fitted(text: string, stream: NodeJS.WriteStream): string {
   const width = terminalWidth(stream);
-  const lines = printable(runnableHere(text)).split('\n');
+  const lines = printable(runnableHere(redactKnown(text))).split('\n');
   return `${lines.flatMap((line) => wrap(line, width)).join('\n')}\n`;
 }
 
 /** Prints the single object of `--json` (docs/reference/json-output.md). */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`);
+  process.stdout.write(`${printableJson(redactKnown(JSON.stringify(value, null, 2)))}\n`);
 }
 
 /** Writes synchronously, for the end of the process, when buffered output would be lost. */

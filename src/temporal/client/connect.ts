@@ -8,6 +8,7 @@ import {
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { grpcProxyFor } from '../../core/proxy.js';
+import { checkEnvironment, checkedSecret } from '../../core/secrets.js';
 import { isRefusedPoll } from './grpc.js';
 
 type ProxyConfig = NonNullable<NativeConnectionOptions['proxy']>;
@@ -43,14 +44,22 @@ export type TemporalConfig = ReturnType<typeof temporalConfig>;
 
 /** Address, namespace, TLS and API key from `TEMPORAL_*` and the profile, for clients and workers alike. */
 export function temporalConfig(options: Pick<ConnectOptions, 'address' | 'namespace'> = {}) {
+  checkEnvironment('TEMPORAL_');
   const { connectionOptions, namespace } = loadClientConnectConfig();
   return {
     connectionOptions: {
       ...connectionOptions,
+      ...apiKeyOf(connectionOptions),
       address: options.address ?? connectionOptions.address ?? 'localhost:7233',
     },
     namespace: options.namespace ?? namespace ?? 'default',
   };
+}
+
+/** The API key as headers can carry it. gRPC would repeat a key that they cannot carry in its message. */
+function apiKeyOf({ apiKey }: NativeConnectionOptions): Pick<NativeConnectionOptions, 'apiKey'> {
+  if (typeof apiKey !== 'string' || apiKey === '') return {};
+  return { apiKey: checkedSecret(apiKey, "The API key in Temporal's profile") };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { WorkflowInfo } from '@temporalio/workflow';
 import { ConfigurationError, errorMessage } from '../../core/errors.js';
 import { parseUrl } from '../../core/parse-url.js';
 import { withTimeout } from '../../core/reachability.js';
+import { checkEnvironment } from '../../core/secrets.js';
 import { VERSION } from '../../core/version.js';
 import { fileOf } from './bundle.js';
 import { runAttributes } from './interceptors.js';
@@ -34,6 +35,7 @@ const FLUSH_TIMEOUT_MS = 5_000;
  */
 export async function openTraces(env: Environment, onError: (message: string) => void): Promise<Traces> {
   checkOtlpEnvironment(env);
+  checkEnvironment('OTEL_');
   const { api, sdk, resources, exporter, temporal } = await load().catch((cause: unknown) => {
     const why = errorMessage(cause).split('\n')[0];
     throw new ConfigurationError(`cannot load the OpenTelemetry packages that traces need: ${why}`, {

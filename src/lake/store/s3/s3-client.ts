@@ -6,8 +6,10 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
 import { MINUTE_MS } from '../../../core/duration.js';
+import { rememberSecret } from '../../../core/known-secrets.js';
 import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import { parseHttpDate } from '../../../core/retry-after.js';
+import { checkEnvironment } from '../../../core/secrets.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { errorKind, readAnswer, wordsOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
@@ -73,6 +75,7 @@ export interface S3Clients {
  * @param features what earlier clients have found out about the store
  */
 export function createS3Clients(lake: LakeSettings, features: StoreFeatures = allFeatures()): S3Clients {
+  checkEnvironment('AWS_');
   const { httpAgent, httpsAgent } = createAgents(lake);
   const common = {
     ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
@@ -97,6 +100,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     // This middleware prepares log entries, and there is no logger.
     one.middlewareStack.remove('loggerMiddleware');
     addAccountParameters(one, lake);
+    rememberCredentials(one);
     repeatRaces(one);
     reportLimits(one);
     clock.follow(one);
@@ -363,4 +367,24 @@ class ResponseClock implements StoreClock {
       { step: 'deserialize', priority: 'low', name: 'worktrackClock' },
     );
   }
+}
+
+/** Lets messages hide the credentials that a request was signed with, wherever the SDK has found them. */
+function rememberCredentials(client: S3Client): void {
+  client.middlewareStack.add(
+    (next, context) => (args) => {
+      const { selectedHttpAuthScheme: scheme } = getSmithyContext(context);
+      const { secretAccessKey, sessionToken } = (scheme as AuthScheme)?.identity ?? {};
+      for (const secret of [secretAccessKey, sessionToken]) if (secret !== undefined) rememberSecret(secret);
+      return next(args);
+    },
+    { step: 'finalizeRequest', name: 'rememberCredentials', priority: 'low' },
+  );
+}
+
+type AuthScheme = { identity?: { secretAccessKey?: string; sessionToken?: string } } | undefined;
+
+/** What the SDK has decided about a request. */
+function getSmithyContext(context: object): Readonly<Record<string, unknown>> {
+  return (context as { __smithy_context?: Record<string, unknown> }).__smithy_context ?? {};
 }

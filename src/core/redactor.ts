@@ -73,7 +73,7 @@ export function createRedactor(secrets: readonly string[], records: readonly str
     ...records.map((value) => ({ value, marker: HIDDEN })),
   ].filter(({ value }) => value !== '');
   const known = all.map(({ value, marker }) => secretOf(value, marker));
-  const longest = Math.max(0, ...all.map(({ value }) => CHARS_PER_BYTE * Buffer.byteLength(value)));
+  const longest = Math.max(0, ...all.map(({ value }) => CHARS_PER_BYTE * utf8(value).length));
   const redact = (text: string): string => replaced(text, spansOf(text, known), text.length);
   const head = (text: string, limit: number): string => {
     const seen = text.slice(0, limit + Math.max(longest, MIN_SEEN_AFTER));
@@ -168,10 +168,10 @@ function widened(text: string, first: number, last: number): [number, number] {
 function secretOf(value: string, marker: string): Secret {
   const isShortId = marker === HIDDEN && value.length < MIN_ANYWHERE_CHARS;
   const kind = isShortId ? 'word' : 'plain';
-  const bytes = Buffer.from(value, 'utf8');
+  const bytes = utf8(value);
   const own = lower(value);
   // An escape gives the bytes of UTF-8, or a character.
-  const forms = [own, lower(bytes.toString('latin1'))];
+  const forms = [own, lower(latin1(bytes))];
   const views = forms.flatMap((form) => {
     const decoded = decodings(rawView(form));
     return [...decoded, ...bareViews(decoded)].map(({ text }) => text);
@@ -183,13 +183,19 @@ function secretOf(value: string, marker: string): Secret {
   if (isShortId) return { marker, escaped, hex: [], numbers: [] };
   escaped.push(...base64Needles(bytes));
   if (bytes.length < MIN_BYTES_AS_NUMBERS) return { marker, escaped, hex: [], numbers: [] };
-  return { marker, escaped, hex: [plain(bytes.toString('hex'))], numbers: numberNeedles(bytes) };
+  return { marker, escaped, hex: [plain(hexOf(bytes))], numbers: numberNeedles(bytes) };
 }
+
+// This file has no global of Node, because the workflow sandbox imports it.
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+const latin1 = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+const hexOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 const plain = (text: string): Needle => ({ text, kind: 'plain' });
 
 /** The bytes in decimal and octal, as `numbersView` shows them. */
-function numberNeedles(bytes: Buffer): Needle[] {
+function numberNeedles(bytes: Uint8Array): Needle[] {
   const lists = [
     (byte: number) => String(byte),
     (byte: number) => byte.toString(8),
@@ -202,9 +208,9 @@ function numberNeedles(bytes: Buffer): Needle[] {
  * The Base64 characters (RFC 4648) that depend only on the secret, for each of its three possible offsets within a group of
  * three bytes, in both alphabets.
  */
-function base64Needles(bytes: Buffer): Needle[] {
+function base64Needles(bytes: Uint8Array): Needle[] {
   const texts = [0, 1, 2].flatMap((offset) => {
-    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
+    const encoded = btoa('\0'.repeat(offset) + latin1(bytes));
     const core = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
     return [core, core.replaceAll('+', '-').replaceAll('/', '_')].map(lower);
   });

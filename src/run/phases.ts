@@ -5,6 +5,7 @@ import type {
   ConfirmedDeletes,
   DeletesProblem,
   FindAbsentInput,
+  KeysFound,
   ListRead,
   MergedParts,
   MergePartsInput,
@@ -210,26 +211,38 @@ async function detectDeletes(
       { ...ref, among: absent.keys, stage, allowDeletes },
       `${absent.count} records by id`,
     );
-    const { keys, count, unproven, works } = asked;
-    if (works) return { gone: count === 0 ? null : keys, expected, unproven, problems };
+    const { keys, count, unproven, works, again } = asked;
+    const proven = { gone: count === 0 ? null : keys, expected, unproven, problems };
+    if (works && again === undefined) return proven;
+    if (works) return secondPass(again!, { ...proven, unproven: unproven + again!.count });
     if (!isEmpty) problems.push({ kind: 'endpoint' });
     // Absence from a second pass cannot tell a deleted record from one that was moved out of the window.
     if (hasWindow && !isEmpty) return nothing;
   }
   if (isEmpty) problems.push({ kind: 'empty-list', rows: absent.count });
   if (isEmpty) return nothing;
-  if (hasKeyless() || allowed !== 'all') return nothing;
-  const sinceRead = await reading.read('list');
-  await reading.read('catch-up');
-  if (reading.last.isBlank || reading.deletesAllowed !== 'all' || hasKeyless()) return nothing;
-  const { stage } = reading.last;
-  const second = { ...ref, stage, sinceRead, among: absent.keys, allowDeletes };
-  const gone = await steps.settle(second, `${absent.count} absent records again`);
-  if (gone.listIsEmpty === true && !allowDeletes) {
-    problems.push({ kind: 'empty-list', rows: gone.count });
-    return nothing;
+  return secondPass(absent, nothing);
+
+  /** @param otherwise what is known if the second pass proves nothing; its deletes are proven in any case */
+  async function secondPass(among: KeysFound, otherwise: DetectedDeletes): Promise<DetectedDeletes> {
+    if (hasKeyless() || allowed !== 'all') return otherwise;
+    const sinceRead = await reading.read('list');
+    await reading.read('catch-up');
+    if (reading.last.isBlank || reading.deletesAllowed !== 'all' || hasKeyless()) return otherwise;
+    const { stage } = reading.last;
+    const { gone: proven } = otherwise;
+    const second = { ...ref, stage, sinceRead, among: among.keys, allowDeletes };
+    const gone = await steps.settle(
+      proven === null ? second : { ...second, proven },
+      `${among.count} absent records again`,
+    );
+    if (gone.listIsEmpty === true && !allowDeletes) {
+      problems.push({ kind: 'empty-list', rows: gone.count });
+      return otherwise;
+    }
+    const unproven = Math.max(0, otherwise.unproven - among.count);
+    return { gone: gone.count === 0 ? null : gone.keys, expected, unproven, problems };
   }
-  return { gone: gone.count === 0 ? null : gone.keys, expected, unproven: 0, problems };
 
   /** Whether a record that seems to be absent may be one of those that were listed without a key. */
   function hasKeyless(): boolean {

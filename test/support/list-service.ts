@@ -43,8 +43,10 @@ export interface ServiceRules {
   mayList: boolean;
   /** Number of requests by id until the endpoint is gone, as while a new version of a service is installed. */
   byIdUntil?: number;
-  /** Whether a proxy answers 404 to encoded slashes, as web servers do by default. */
-  refusesSlashes?: boolean;
+  /** Paths that a proxy or a router answers with 404, such as those with an encoded slash, as web servers do by default. */
+  refuses?: RegExp;
+  /** The record that the next page of the whole list does not show, as while a list shifts. */
+  missesOnce?: string;
   /** Whether an empty list is answered with 204, or so by a proxy. */
   noContent?: boolean;
   pageSize: number;
@@ -90,7 +92,7 @@ export class ListService {
       const [name, id] = url.pathname.replace('/api/public/v2/', '').split('/');
       response.setHeader('date', new Date(this.rules.now).toUTCString());
       if (name !== 'entries') sendText(response, 404, '{"message":"No such list"}');
-      else if (this.rules.refusesSlashes === true && /%2F/i.test(url.pathname))
+      else if (this.rules.refuses?.test(url.pathname) === true)
         sendText(response, 404, '<html><h1>Not Found</h1></html>');
       else if (id === undefined) this.#list(url.searchParams, response);
       else this.#byId(decodeURIComponent(id), response);

@@ -143,6 +143,8 @@ export interface FindAbsentInput extends RunRef {
   readonly sinceRead: number;
   /** Checks only these records; `null`: all rows of the previous snapshot. */
   readonly among: ObjectKey | null;
+  /** Keys of deletes that are proven. They become a part of the result. Absent: none. */
+  readonly proven?: ObjectKey;
   /** Whether many absent records are plausible although the list is empty. */
   readonly allowDeletes: boolean;
 }
@@ -174,6 +176,8 @@ export interface ConfirmDeletesInput extends RunRef {
 export interface ConfirmedDeletes extends KeysFound {
   /** Records whose deletion the service neither confirmed nor ruled out. */
   readonly unproven: number;
+  /** Records that count as deleted only if a second pass does not list them, either. Absent: none. */
+  readonly again?: KeysFound;
   /**
    * Whether the endpoint has found a record that exists. Otherwise its 404 proves nothing, and `count` is 0
    * (docs/explanation/guarantees.md#deletes).

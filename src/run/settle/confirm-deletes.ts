@@ -20,8 +20,12 @@ const MAX_ROUNDS = 3;
 /** Records of the list that are requested until one is found: each may have been deleted since it was listed. */
 const MAX_CONTROLS = 3;
 
-/** Servers and proxies answer 404 to a path with one of these signs, although it is encoded, or look for another record. */
-const SIGNS = /[/%]/g;
+/**
+ * Servers and proxies may answer 404 to a path with such a sign, or look for another record: a slash may separate, and what follows
+ * a dot may be a format.
+ */
+const SIGNS = /[^A-Za-z0-9_-]/g;
+const BEYOND_ASCII = /[^\0-\x7f]/g;
 
 /** The progress of an attempt that did not finish. The next attempt continues from it. */
 interface Progress {
@@ -71,7 +75,7 @@ export async function confirmDeletes(
     return askById(client, request, resource.key[0]!);
   };
   const signsIn = (key: SortKey): string =>
-    [...new Set(idOf(key, resource.csv).match(SIGNS))].sort().join('');
+    [...new Set(idOf(key, resource.csv).replace(BEYOND_ASCII, '\x7f').match(SIGNS))].sort().join('');
   const listed = listedRecords(stages);
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };
@@ -128,16 +132,29 @@ export async function confirmDeletes(
     answered: SortKey[],
     { unproven: open, works }: { unproven: number; works: boolean },
   ) {
+    const plain = answered.filter((key) => signsIn(key) === '').sort();
+    const keys = await staging.write(`gone-${staging.attempt}.json`, plain);
+    const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
+    const known = { keys, count: plain.length, works };
+    const left = open + answered.length - plain.length - again.length;
+    if (again.length === 0) return { ...known, unproven: left };
+    const listed = await staging.write(`again-${staging.attempt}.json`, again);
+    return { ...known, unproven: left, again: { keys: listed, count: again.length } };
+  }
+
+  /**
+   * The records that a second pass has to miss, too. Absence cannot tell a deleted record from one that has left the list's window,
+   * so with a window, the endpoint must have found a listed record with the same signs.
+   */
+  async function withSigns(keys: readonly SortKey[]): Promise<SortKey[]> {
+    if (resource.windowMs === null) return [...keys].sort();
     const accepted = new Set<string>();
-    for (const signs of new Set(answered.map(signsIn))) if (await areAccepted(signs)) accepted.add(signs);
-    const proven = answered.filter((key) => accepted.has(signsIn(key))).sort();
-    const keys = await staging.write(`gone-${staging.attempt}.json`, proven);
-    return { keys, count: proven.length, unproven: open + answered.length - proven.length, works };
+    for (const signs of new Set(keys.map(signsIn))) if (await areAccepted(signs)) accepted.add(signs);
+    return keys.filter((key) => accepted.has(signsIn(key))).sort();
   }
 
   /** Whether the endpoint finds a listed record with these signs in its id. */
   async function areAccepted(signs: string): Promise<boolean> {
-    if (signs === '') return true;
     const alike = listedRecords(stages, (key) => [...signs].every((sign) => signsIn(key).includes(sign)));
     return (await askControls(ask, alike)) === 'found';
   }

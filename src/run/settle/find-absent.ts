@@ -18,6 +18,7 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const among = input.among === null ? null : new Set(await staging.read<SortKey[]>(input.among));
   const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
   const { before, resource } = run;
+  const proven = input.proven === undefined ? [] : await staging.read<SortKey[]>(input.proven);
   const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
   const keys: SortKey[] = [];
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
@@ -49,8 +50,8 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
     });
   }
   const problem = judge.problem();
-  if (problem !== null) return { ...(await writeKeys(staging, name, [])), problem, expected };
-  const found = { ...(await writeKeys(staging, name, keys)), expected };
+  if (problem !== null) return { ...(await writeKeys(staging, name, proven)), problem, expected };
+  const found = { ...(await writeKeys(staging, name, [...keys, ...proven].sort())), expected };
   if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
   return { ...found, listIsEmpty: true };

@@ -75,7 +75,7 @@ describe('An endpoint by id that answers oddly', () => {
       service = await ListService.start({
         ...{ now: NOW, windowMs: 90 * DAY, endpoint: 'exact', mayList: true, pageSize: 1000 },
         dateText: ({ date }) => JSON.stringify(new Date(date).toISOString()),
-        refusesSlashes,
+        ...(refusesSlashes ? { refuses: /%2F/i } : {}),
       });
       for (const id of ids)
         service.records.set(id, { id, date: NOW - 9 * DAY, updatedAt: NOW, hidden: false });
@@ -91,6 +91,32 @@ describe('An endpoint by id that answers oddly', () => {
       expect(rows.filter((row) => row._deleted_at !== null).map((row) => row.id)).toEqual(deleted);
       if (unproven === 0) expect(warnings.join()).not.toContain('no longer listed');
       else expect(warnings.join()).toContain(`${unproven} record no longer listed`);
+    },
+  );
+
+  it.each(['b.json', 'b c', 'b/c', 'b%', 'b:c', 'bé'])(
+    'proves a delete of a record with the id %j only together with absence from a second pass',
+    async (odd) => {
+      service = await ListService.start({
+        ...{ now: NOW, windowMs: null, endpoint: 'exact', mayList: true, pageSize: 1000 },
+        dateText: () => 'null',
+        refuses: new RegExp(encodeURIComponent(odd)),
+      });
+      for (const id of ['a', odd, 'c', 'd'])
+        service.records.set(id, { id, date: NOW, updatedAt: NOW, hidden: false });
+      mirror = await mirrorOf(service.url, '', 0);
+      await mirror.run();
+      const marked = async (): Promise<(string | null)[]> => {
+        service.rules.now += DAY;
+        await mirror.run({ reconcile: true });
+        const { rows } = await readSnapshot(mirror.store, 'entries');
+        return rows.filter((row) => row._deleted_at !== null).map((row) => row.id!);
+      };
+      service.rules.missesOnce = odd;
+      service.records.delete('c');
+      expect(await marked()).toEqual(['c']);
+      service.records.delete(odd);
+      expect(await marked()).toEqual([odd, 'c'].sort());
     },
   );
 

@@ -14,6 +14,7 @@ const isLong = process.env.WORKTRACK_LONG !== undefined;
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Integration files start workers and servers, so more than two at a time only slow each other down.
     maxWorkers: 2,
     reporters: ['default', 'test/support/failure-reporter.ts'],
     projects: [
@@ -38,8 +39,6 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
-          // Half of their time is waiting: three files at a time use two cores.
-          maxWorkers: 3,
           include: ['test/integration/**/*.test.ts', 'test/replay/**/*.test.ts'],
           // After the unit tests, whose time limits would not hold beside workers and servers.
           sequence: { groupOrder: 1 },

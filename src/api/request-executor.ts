@@ -254,8 +254,12 @@ export class RequestExecutor {
     return this.#factsOf((await this.#key.read()).value).fingerprint;
   }
 
-  /** Whether a rejected key has been replaced, or is within `awaitKeyMs`. Once per key: a second rejection waits no longer. */
-  #isReplaced(key: string, { signal }: Operation): Promise<boolean> {
+  /**
+   * Whether a rejected key has been replaced, or is within `awaitKeyMs`. Once per key: a second rejection waits no longer. Without
+   * a guard, no request continues with another key: nothing would show that it is one of the same organization.
+   */
+  async #isReplaced(key: string, { keys, signal }: Operation): Promise<boolean> {
+    if (keys === undefined) return false;
     return this.#key.isReplaced(key, { withinMs: this.#options.awaitKeyMs ?? 0, signal });
   }
 

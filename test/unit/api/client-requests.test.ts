@@ -1,6 +1,9 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, test } from 'vitest';
-import { BrokenPromiseError, NotFoundError, RejectedError } from '../../../src/api/index.js';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { BrokenPromiseError, NotFoundError, RefusedError, RejectedError } from '../../../src/api/index.js';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import { ConfigurationError } from '../../../src/core/errors.js';
 import {
@@ -216,6 +219,29 @@ describe('the client', () => {
     expect(await rejection(one.listPage(TASKS, parseJson))).toBeInstanceOf(ConfigurationError);
     expect(await rejection(one.listPage(TASKS, parseJson))).toBeInstanceOf(ConfigurationError);
     expect(seen).toHaveLength(0);
+  });
+
+  test('continues with a replaced key file after a 401 only if a guard shows the organization of the new key', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'worktrack-key-')), 'key');
+    onTestFinished(() => rmSync(dirname(file), { recursive: true }));
+    writeFileSync(file, 'first-key');
+    const { url, seen } = await service((request, response) => {
+      writeFileSync(file, 'second-key');
+      const isNew = request.headers.authorization === 'Bearer second-key';
+      json(response, isNew ? 200 : 401, isNew ? PAGE : { message: 'The key was revoked.' });
+    });
+    const one = client(url, { apiKey: { file }, awaitKeyMs: 5_000 });
+    const unguarded = await rejection(one.listPage(TASKS, parseJson));
+    expect([unguarded instanceof RefusedError && unguarded.scope, seen.length]).toEqual(['key', 1]);
+    writeFileSync(file, 'first-key');
+    const shown: string[] = [];
+    const keys = {
+      admits: (key: string) => shown.includes(key),
+      show: async (key: string) => void shown.push(key),
+    };
+    const two = client(url, { apiKey: { file }, awaitKeyMs: 5_000 });
+    await two.listPage({ ...TASKS, keys }, parseJson);
+    expect([shown.length, seen.length]).toEqual([2, 3]);
   });
 
   test('uses a changed key without a restart', async () => {

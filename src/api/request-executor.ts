@@ -9,6 +9,7 @@ import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { RefusedError, type ServiceError, TransientError } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
+import { ExtraHeaders } from './extra-headers.js';
 import { createRedactor, quoteText, type Redactor } from './redact.js';
 import { addedParts, MAX_REDIRECTS, redirectPath } from './redirect.js';
 import type {
@@ -75,6 +76,7 @@ export class RequestExecutor {
   readonly #now: () => number;
   readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
+  readonly #extra: ExtraHeaders;
   #facts: KeyFacts | null = null;
 
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
@@ -86,6 +88,7 @@ export class RequestExecutor {
     this.#now = options.now ?? Date.now;
     this.#onEvent = options.onEvent ?? (() => {});
     this.#key = new SecretReader(options.apiKey, { path: 'apiKey', now: this.#now });
+    this.#extra = new ExtraHeaders(options.http.headers, this.#now);
     this.#budget = options.budget ?? new RateBudget({ ...options.http, now: options.now });
   }
 
@@ -141,13 +144,14 @@ export class RequestExecutor {
       key = (this.#key.readAtOnce() ?? (await this.#key.read())).value;
       const facts = this.#factsOf(key);
       if (operation.keys?.admits(facts.fingerprint) === false) return { notAdmitted: facts.fingerprint };
+      const extra = await this.#extra.read();
       const records = [...operation.records];
       redact = lazyRedactor(key, []);
       request = failedRequest({ ...operation, records }, redact, lazyRedactor(key, records));
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
       if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
       try {
-        response = await this.#exchange(operation, key, (path) =>
+        response = await this.#exchange(operation, { key, extra }, (path) =>
           records.push(...addedParts(operation.path, path)),
         );
       } catch (error) {
@@ -206,14 +210,15 @@ export class RequestExecutor {
   /** Makes one request and follows its redirects within the origin. */
   async #exchange(
     operation: Operation,
-    key: string,
+    { key, extra }: { readonly key: string; readonly extra: Readonly<Record<string, string>> },
     onRedirect: (path: string) => void,
   ): Promise<HttpResponse> {
     const headers = {
+      'user-agent': this.#options.userAgent ?? 'temporal-worktrack',
+      ...extra,
       authorization: `Bearer ${key}`,
       accept: 'application/json',
       'accept-encoding': ACCEPTED_CODING,
-      'user-agent': this.#options.userAgent ?? 'temporal-worktrack',
       ...operation.headers,
     };
     let next: HttpRequest = { ...operation, headers };

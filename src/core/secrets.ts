@@ -178,7 +178,7 @@ export class SecretReader {
 
   constructor(
     private readonly ref: SecretRef,
-    private readonly options: { readonly path: string; readonly now: () => number },
+    private readonly options: ResolveOptions & { readonly path: string; readonly now: () => number },
   ) {}
 
   /** Same as `resolveSecret`. */

@@ -33,8 +33,10 @@ interface NamedSecret {
 const API_KEY = 'the API key';
 
 /** The secrets of a connection other than its API key. */
-function otherSecrets({ masking, webhook, notify }: ConnectionSettings): NamedSecret[] {
-  const secrets: NamedSecret[] = [];
+function otherSecrets({ masking, webhook, notify, http }: ConnectionSettings): NamedSecret[] {
+  const secrets: NamedSecret[] = Object.entries(http.headers).flatMap(([name, ref]) =>
+    typeof ref === 'string' ? [] : [{ what: `the header ${name} of requests`, ref }],
+  );
   if (masking !== null) secrets.push({ what: 'the masking secret', ref: masking.secret });
   const signature = webhook?.signature ?? null;
   if (signature !== null) secrets.push({ what: 'the webhook secret', ref: signature.secret });

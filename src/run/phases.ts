@@ -146,6 +146,11 @@ class Reading {
     return deletesAllowed(this.last.doubts ?? []);
   }
 
+  /** Notes what was read in addition to the list. */
+  add(read: ReadResult): void {
+    this.#last = { ...this.#last, ...read };
+  }
+
   /** What the last reading has returned. */
   get last(): ReadResult {
     if (this.#last === null) throw new Error('the list was not read');
@@ -211,7 +216,9 @@ async function detectDeletes(
       { ...ref, among: absent.keys, stage, allowDeletes },
       `${absent.count} records by id`,
     );
-    const { keys, count, unproven, works, again } = asked;
+    const { keys, count, unproven, works, again, untaken = 0 } = asked;
+    if (asked.read !== undefined) reading.add(asked.read);
+    if (untaken > 0) problems.push({ kind: 'by-id-differs', records: untaken });
     const proven = { gone: count === 0 ? null : keys, expected, unproven, problems };
     if (works && again === undefined) return proven;
     if (works) return secondPass(again!, { ...proven, unproven: unproven + again!.count });

@@ -183,6 +183,10 @@ export interface ConfirmedDeletes extends KeysFound {
    * (docs/explanation/guarantees.md#deletes).
    */
   readonly works: boolean;
+  /** Absent records that exist, and whose values by id were not taken. Absent: none. */
+  readonly untaken?: number;
+  /** What the run has read, with the records that only the endpoint has shown. Absent: as before. */
+  readonly read?: ReadResult;
 }
 
 export interface PlanMergeInput extends RunRef {

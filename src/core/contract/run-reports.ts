@@ -203,7 +203,9 @@ export type DeletesProblem =
   /** The list was empty although the snapshot has this many rows that it should list. */
   | { readonly kind: 'empty-list'; readonly rows: number }
   /** So many records had no key (`badRecords: quarantine`): they may be those that seem to be absent. */
-  | { readonly kind: 'keyless'; readonly records: number };
+  | { readonly kind: 'keyless'; readonly records: number }
+  /** So many records are not listed but exist, and GET by id shows other fields or values than the list. */
+  | { readonly kind: 'by-id-differs'; readonly records: number };
 
 /** The report of a published run. Its strings have no brand, so that a test can write one. */
 export interface PublishedReport extends Pick<RunReport, 'resource' | 'warnings' | 'deletes' | 'checks'> {

@@ -15,6 +15,7 @@ import {
 } from './building-blocks.js';
 import { readCron, readTimezone } from './cron.js';
 import { readBaseUrl, readEndpoint, readLakeUrl } from './readers.js';
+import { requestHeaders } from './schema-headers.js';
 import { awsAccount } from './schema-lake.js';
 import { notify } from './schema-notify.js';
 import { csvSection, tables } from './schema-output.js';
@@ -95,6 +96,11 @@ const http = renamed(
     allowPlainHttp: flag()
       .prefault(false)
       .describe('Allow `http://` to another machine, although the key is then sent unencrypted.'),
+    headers: requestHeaders
+      .prefault({})
+      .describe(
+        'More headers of each request: a text, or a secret, as for a gateway in front of the service.',
+      ),
   }),
   {
     connectTimeout: 'connectTimeoutMs',

@@ -4,6 +4,7 @@ import { ALERT_EVENTS, ALERT_FORMATS, DEFAULT_ALERT_EVENTS, PAGERDUTY_URL } from
 import { MINUTE_MS } from '../duration.js';
 import { notifyUrlProblem } from '../notify-url.js';
 import { choice, duration, issueAt, parsedValue, section, withoutPrototype } from './building-blocks.js';
+import { isHeaderName } from './schema-headers.js';
 import { readSecretRef, SECRET_ALLOWED, SECRET_FORMS, type SecretRef, secretRef } from './secret-ref.js';
 import { invalidValue } from './values.js';
 
@@ -34,8 +35,7 @@ const headers = z
   })
   .superRefine((found, context) => {
     for (const name of Object.keys(found)) {
-      const valid = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name);
-      if (valid && !RESERVED.includes(name.toLowerCase())) continue;
+      if (isHeaderName(name) && !RESERVED.includes(name.toLowerCase())) continue;
       const message = `${invalidValue(name, 'HTTP header names')} such as Authorization, except ${RESERVED.join(', ')}`;
       context.addIssue(issueAt(message, name));
     }

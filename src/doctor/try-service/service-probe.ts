@@ -5,8 +5,8 @@ import {
   type ServiceClient,
   ServiceError,
 } from '../../api/index.js';
-import { hasId } from '../../api/json/has-id.js';
 import { readListPage } from '../../api/json/page.js';
+import { recordIn } from '../../api/json/record-in.js';
 import { type Cursor, fromByteString, toByteString, type UtcSeconds } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ResourceSettings } from '../../core/settings.js';
@@ -80,9 +80,9 @@ export class ResourceProbe {
     const { name, path, key } = this.resource;
     try {
       const request = { resource: name, path, id };
-      const found = await this.client.fetchById(request, (body) => hasId(body, key[0]!, id));
+      const found = await this.client.fetchById(request, (body) => recordIn(body, key[0]!, id));
       if (found === null) return 'gone';
-      return found.value ? 'found' : 'other';
+      return found.value === null ? 'other' : 'found';
     } catch (error) {
       if (error instanceof RefusedError) return 'refused';
       if (error instanceof ServiceError) return 'failed';

@@ -108,8 +108,8 @@ export function warningsOf(
     const { field, values } = stage.thin.rule;
     const rule = values === null ? `{ field: ${field} }` : `{ field: ${field}, values: [${values}] }`;
     warnings.push(
-      `deletes: ${count(stage.thin.records, 'record')} with only a key and a mark of deletion written to _quarantine/, because ` +
-        `their rows would become empty; to delete these rows, set \`deleted: ${rule}\` for ${resource.name}`,
+      `deletes: ${count(stage.thin.records, 'record')} with only a key and a mark of deletion set aside, because their rows ` +
+        `would become empty; to delete these rows, set \`deleted: ${rule}\` for ${resource.name}`,
     );
   }
   if (counts.setAside > 0)
@@ -184,6 +184,12 @@ function problemText(problem: DeletesProblem, { name, windowField, windowMs }: R
       return (
         `${count(problem.records, 'record')} without a key may be rows that seem to be gone, so no deletes were concluded; to ` +
         `conclude them, run \`worktrack export --resource ${name} --allow-deletes\``
+      );
+    case 'by-id-differs':
+      return (
+        `${count(problem.records, 'row')} ${problem.records === 1 ? 'is' : 'are'} no longer listed but ${problem.records === 1 ? 'exists' : 'exist'}, and may be out of date: ` +
+        `GET ${name}/<id> shows other fields or values of a listed record than the list, so nothing was taken from it. If the ` +
+        'service has a parameter that lists them, set `params`'
       );
     case 'empty-list':
       return (

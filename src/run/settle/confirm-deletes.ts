@@ -1,7 +1,8 @@
 import { Context } from '@temporalio/activity';
 import { ShownKeys, TransientError } from '../../api/index.js';
+import type { ByteString } from '../../core/brands.js';
 import { timeGiven } from '../../core/contract/activity-table.js';
-import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../core/contract/index.js';
+import type { ConfirmDeletesInput, ConfirmedDeletes, ReadResult } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { MAX_WORDS_MS } from '../../core/unproven-limits.js';
 import { keysOf } from '../../lake/documents/run-file.js';
@@ -9,10 +10,13 @@ import type { Stage } from '../../lake/documents/stage-file.js';
 import { idOf } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
+import { withMaskingKey } from '../masking-secret.js';
+import { toReadResult } from '../read/read-stage.js';
 import { checkSameService } from '../run-failures.js';
 import { showKey } from '../show-organization.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
+import { ShownRecords, type StagedShown } from './shown-records.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
 const MAX_ROUNDS = 3;
@@ -36,6 +40,8 @@ interface Progress {
   /** Keys that have no answer yet. */
   readonly open: readonly SortKey[];
   readonly rounds: number;
+  /** What is staged of the records that were found. Absent: nothing. */
+  readonly shown?: StagedShown;
 }
 
 /**
@@ -69,14 +75,20 @@ export async function confirmDeletes(
   const refused: SortKey[] = [];
   const untried: SortKey[] = [];
   const failures: TransientError[] = [];
-  const ask = (key: SortKey) => {
+  const ask = (key: SortKey, onRecord?: (text: ByteString) => void) => {
     const id = idOf(key, resource.csv);
     const request = { resource: resource.name, path: resource.path, id, signal };
-    return askById(client, request, resource.key[0]!);
+    return askById(client, request, resource.key[0]!, onRecord);
   };
   const signsIn = (key: SortKey): string =>
     [...new Set(idOf(key, resource.csv).replace(BEYOND_ASCII, '\x7f').match(SIGNS))].sort().join('');
   const listed = listedRecords(stages);
+  const last = stages.at(-1)!;
+  const masked = { ...run, resource: await withMaskingKey(settings, resource) };
+  const records = new ShownRecords(
+    { client, staging, run: masked, last, now: clock, signal },
+    before.shown ?? null,
+  );
   const control = await askControls(ask, listed);
   const rest = { unproven: unproven + before.open.length, works: true };
   if (control instanceof TransientError) {
@@ -93,7 +105,11 @@ export async function confirmDeletes(
   await inParallel(before.open, settings.http.concurrency, async (key) => {
     if (isOut || isLate()) return void untried.push(key);
     try {
-      const answer = await ask(key);
+      let record: ByteString | null = null;
+      let answer = await ask(key, (text) => {
+        record = text;
+      });
+      if (record !== null) answer = await records.add(record);
       if (answer === 'found') found++;
       if (answer === 'gone') gone.push(key);
       if (answer === 'unclear') unproven++;
@@ -119,7 +135,7 @@ export async function confirmDeletes(
   const failure = failures.findLast((one) => one.retryable);
   const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
   if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
-    const progress = { gone, unproven, found, open, rounds };
+    const progress = { gone, unproven, found, open, rounds, shown: await records.finish() };
     await staging.write(progressName(staging.attempt), progress);
     throw failure;
   }
@@ -135,7 +151,12 @@ export async function confirmDeletes(
     const plain = answered.filter((key) => signsIn(key) === '').sort();
     const keys = await staging.write(`gone-${staging.attempt}.json`, plain);
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
-    const known = { keys, count: plain.length, works };
+    const { untaken, ...shown } = await records.finish();
+    const known = {
+      ...{ keys, count: plain.length, works },
+      ...(untaken === 0 ? {} : { untaken }),
+      ...(shown.chunks.length === 0 && shown.thin === last.thin ? {} : { read: await stageShown(shown) }),
+    };
     const left = open + answered.length - plain.length - again.length;
     if (again.length === 0) return { ...known, unproven: left };
     const listed = await staging.write(`again-${staging.attempt}.json`, again);
@@ -151,6 +172,19 @@ export async function confirmDeletes(
     const accepted = new Set<string>();
     for (const signs of new Set(keys.map(signsIn))) if (await areAccepted(signs)) accepted.add(signs);
     return keys.filter((key) => accepted.has(signsIn(key))).sort();
+  }
+
+  /** Adds the records to what the run has read. */
+  async function stageShown(shown: Omit<StagedShown, 'untaken'>): Promise<ReadResult> {
+    const stage: Stage = {
+      ...last,
+      ...{ previous: input.stage, seen: [], marks: [], kind: 'catch-up', chain: last.chain + 1 },
+      ...shown,
+      fetched: last.fetched + shown.fetched,
+      duplicates: last.duplicates + shown.duplicates,
+    };
+    const key = await staging.write(`shown-${staging.attempt}.json`, stage);
+    return toReadResult({ key, stage });
   }
 
   /** Whether the endpoint finds a listed record with these signs in its id. */

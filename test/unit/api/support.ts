@@ -23,6 +23,7 @@ export const HTTP: HttpSettings = {
   responseTimeoutMs: 10_000,
   maxBodyBytes: 1024 * 1024,
   allowPlainHttp: false,
+  headers: {},
 };
 
 export interface Seen {

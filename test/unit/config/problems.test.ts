@@ -28,6 +28,37 @@ const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: 
   ['resources: [{ name: a, path: a/../b }]', 'resources[0].path', 'without a leading slash'],
   ['resources: [{ name: a, path: a/%2E%2e/b }]', 'resources[0].path', '..'],
   ['resources: [{ name: a, path: "tasks?x=1" }]', 'resources[0].path', '?'],
+  ...['limit', 'cursor', 'updatedSince', 'updated_since'].map(
+    (name) =>
+      [
+        `resources: [{ name: a, params: { ${name}: 1 } }]`,
+        `resources[0].params.${name}`,
+        'sets itself',
+      ] as const,
+  ),
+  ...['api_key', 'token', 'clientSecret'].map(
+    (name) =>
+      [
+        `resources: [{ name: a, params: { ${name}: x } }]`,
+        `resources[0].params.${name}`,
+        'http.headers',
+      ] as const,
+  ),
+  ['resources: [{ name: a, params: { a: { env: X } } }]', 'resources[0].params.a', 'allowed: a text'],
+  ['resources: [{ name: a, deleted: deletedAt }]', 'resources[0].deleted', 'the keys field, values'],
+  ['resources: [{ name: a, deleted: { field: d, values: [] } }]', 'resources[0].deleted.values', 'empty'],
+  [
+    'resources: [{ name: a, deleted: { field: d }, columns: { exclude: [d] } }]',
+    'resources[0].columns.exclude',
+    'the deleted.field field',
+  ],
+  ...['Authorization', 'host', 'Content-Type', 'idempotency-key', 'Transfer-Encoding'].map(
+    (name) =>
+      [`http: { headers: { ${name}: x } }`, `http.headers.${name}`, 'other than Authorization'] as const,
+  ),
+  ['http: { headers: { "a b": x } }', 'http.headers["a b"]', 'HTTP header names'],
+  ['http: { headers: { A: "x\\ny" } }', 'http.headers.A', 'visible ASCII'],
+  ['http: { headers: { A: { envv: X } } }', 'http.headers.A', 'env and file'],
   ['resources: [{ name: a, key: [] }]', 'resources[0].key', 'found an empty list'],
   ['resources: [{ name: a, key: "" }]', 'resources[0].key', 'the name of a field'],
   ['resources: [{ name: a, key: 7 }]', 'resources[0].key', 'a list of field names for a compound key'],

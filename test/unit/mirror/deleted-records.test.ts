@@ -19,11 +19,19 @@ const FIRST = [item('a'), item('b'), item('c')];
 
 /** A mirror of a list that shows `list`, and `changes` with `updatedSince`. */
 async function start(resource: string) {
-  const shown = { list: FIRST as readonly Item[], changes: [] as readonly Item[], now: NOW };
+  const shown = {
+    list: FIRST as readonly Item[],
+    changes: [] as readonly Item[],
+    /** Of records that are not in the list. */
+    byId: [] as readonly Item[],
+    /** What GET by id makes of a record. */
+    form: (one: Item): Item => one,
+    now: NOW,
+  };
   const service = await AnswerService.start(({ id, query }) => {
     if (id === null) return pageOf(query.has('updatedSince') ? shown.changes : shown.list);
-    const found = shown.list.find((one) => one.id === id);
-    return found === undefined ? { status: 404 } : JSON.stringify(found);
+    const found = [...shown.list, ...shown.byId].find((one) => one.id === id);
+    return found === undefined ? { status: 404 } : JSON.stringify(shown.form(found));
   });
   const mirror = await mirrorEntries(service.url, resource, { now: () => shown.now });
   await mirror.run();
@@ -124,5 +132,69 @@ describe('A record with only its key and a mark of deletion, without the setting
     const { next } = await start('fetchById: false');
     const { counts } = await next({ changes: [{ id: 'b', title: 't', hours: 2, note: 'm', deleted: true }] });
     expect(counts).toMatchObject({ updated: 1 });
+  });
+});
+
+describe('A record that is not listed any more, but exists by id', () => {
+  const [a, b, c] = FIRST as [Item, Item, Item];
+  const archived = { ...b, title: 'Archived', hours: null, note: 'new' };
+  const request = { reconcile: true };
+
+  it.each([
+    ['as it is', (one: Item) => one],
+    ['wrapped', (one: Item) => ({ data: one })],
+  ])('becomes the version of its row (%s)', async (_, form) => {
+    const { next } = await start('fetchById: true');
+    const { rows, counts, warnings } = await next({ list: [a, c], byId: [archived], form }, request);
+    expect(rows[1]).toMatchObject({ title: 'Archived', hours: null, note: 'new', _deleted_at: null });
+    expect({ counts, warnings }).toMatchObject({ counts: { updated: 1, deleted: 0 }, warnings: [] });
+    const again = await next({}, request);
+    expect(again.counts).toMatchObject({ unchanged: 3, updated: 0, inserted: 0 });
+  });
+
+  it.each([
+    ['more fields', (one: Item) => ({ ...one, details: 'x' })],
+    ['fewer fields', ({ note: _, ...one }: Item) => one],
+    ['other values', (one: Item) => ({ ...one, hours: '1.50' })],
+  ])('is only counted if GET by id shows %s than the list', async (_, form) => {
+    const { next } = await start('fetchById: true');
+    const { rows, warnings } = await next({ list: [a, c], byId: [archived], form }, request);
+    expect(rows[1]).toMatchObject({ title: 'Title b', hours: '1.5', note: 'n', _deleted_at: null });
+    expect(warnings.join()).toContain('1 row is no longer listed but exists');
+  });
+
+  it.each([
+    ['all of it', { ...archived, deletedAt: '2026-11-21T10:00:00Z' }, { title: 'Archived', note: 'new' }],
+    ['its key', { id: 'b', deletedAt: '2026-11-21T10:00:00Z' }, { title: 'Title b', note: 'n' }],
+  ])('is deleted if it says so and shows %s', async (_, record, values) => {
+    const { next } = await start('fetchById: true, deleted: { field: deletedAt }');
+    const { rows, counts, live } = await next({ list: [a, c], byId: [record] }, request);
+    expect({ live, counts }).toMatchObject({ live: ['a', 'c'], counts: { deleted: 1, tombstones: 1 } });
+    expect(rows[1]).toMatchObject(values);
+  });
+
+  it('is deleted with the values of its row if other fields by id show less than the list', async () => {
+    const form = ({ note: _, ...one }: Item) => one;
+    const { next } = await start('fetchById: true, deleted: { field: deletedAt }');
+    const gone = { ...archived, deletedAt: '2026-11-21T10:00:00Z' };
+    const { rows, live } = await next({ list: [a, c], byId: [gone], form }, request);
+    expect(live).toEqual(['a', 'c']);
+    expect(rows[1]).toMatchObject({ title: 'Title b', note: 'n' });
+  });
+
+  it('proves nothing if it has only its key and a mark without the setting for it', async () => {
+    const { next } = await start('fetchById: true');
+    const { live, warnings } = await next({ list: [a, c], byId: [{ id: 'b', deleted: true }] }, request);
+    expect(live).toEqual(['a', 'b', 'c']);
+    expect(warnings.join('\n')).toMatch(
+      /neither that it exists[\s\S]*set `deleted: \{ field: deleted \}`|set `deleted: \{ field: deleted \}`[\s\S]*neither that it exists/,
+    );
+  });
+
+  it('is masked as in the list', async () => {
+    const { next } = await start('fetchById: true, columns: { mask: { title: redact }, exclude: [note] }');
+    const { rows } = await next({ list: [a, c], byId: [archived] }, request);
+    expect(rows[1]).toMatchObject({ title: '[redacted]', hours: null });
+    expect(Object.keys(rows[1]!)).not.toContain('note');
   });
 });

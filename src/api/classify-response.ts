@@ -94,6 +94,15 @@ export function refusalScope(status: number, message: string | null): RefusalSco
   return 'grant';
 }
 
+/** What no other key repairs: the client's address, single sign-on, a suspended account, terms to accept. */
+const OTHER_CAUSES =
+  /\b(?:ip|ips|cidr|vpn)\b|\b(?:network |remote )?address(?:es)?\b|\b(?:allow|white|block|deny)[- ]?list|\bsingle[- ]sign[- ]?on\b|\b(?:sso|saml|mfa|2fa)\b|\btwo[- ]factor\b|\bsuspen(?:ded|sion)\b|\bdeactivated\b|\b(?:account|organi[sz]ation|workspace|tenant|user)\b[^.]{0,40}\b(?:disabled|locked|blocked|closed|frozen|inactive)\b|\bterms\b|\b(?:licen[sc]e|user) agreement\b|\bcountry\b|\bregion\b/i;
+
+/** Whether the words of a 403 name another cause than the key, its grants or the plan. They then stand alone. */
+export function isOtherCause(message: string): boolean {
+  return OTHER_CAUSES.test(message.replace(LINKS, ' '));
+}
+
 /** A response, as far as its classification needs it. */
 export interface ResponseSigns {
   readonly status: number;
@@ -131,6 +140,19 @@ export function isLimitUsedUp({ headers }: Pick<ResponseSigns, 'headers'>): bool
       const [, used, allowed] = USED_OF_ALLOWED.exec(part) ?? [];
       return used !== undefined && Number(allowed) > 0 && Number(used) >= Number(allowed);
     });
+  });
+}
+
+/** Whether a rate header says that some requests are left, so that its reset is not that of the limit that was reached. */
+export function isLimitLeft({ headers }: Pick<ResponseSigns, 'headers'>): boolean {
+  return Object.entries(headers).some(([name, value]) => {
+    const parts = [value ?? ''].flat().flatMap((line) => line.split(/[\s,;]+/));
+    if (STRUCTURED_NAME.test(name)) return parts.some((part) => /^(?:r|remaining)=0*[1-9]/i.test(part));
+    return (
+      LIMIT_NAME.test(name) &&
+      REST_NAME.test(name) &&
+      parts.some((part) => /^0*[1-9]\d*(?:\.\d+)?$/.test(part))
+    );
   });
 }
 

@@ -55,8 +55,15 @@ export class RefusedError extends ServiceError {
   override readonly kind = 'refused';
   readonly scope: RefusalScope;
 
-  constructor(message: string, options: ServiceErrorOptions & { readonly scope: RefusalScope }) {
+  /** Whether the service's words name a cause that no key, grant or plan repairs, such as the client's address. */
+  readonly isOther: boolean;
+
+  constructor(
+    message: string,
+    options: ServiceErrorOptions & { readonly scope: RefusalScope; readonly isOther?: boolean },
+  ) {
     super(message, options);
+    this.isOther = options.isOther ?? false;
     this.scope = options.scope;
   }
 
@@ -67,7 +74,7 @@ export class RefusedError extends ServiceError {
 
 /**
  * `hold`: not sent, because the service requires a long wait; `expired`: not sent, because the deadline for the request
- * has passed; `cut`: the body ends too early.
+ * has passed; `cut`: the body ends too early; `malformed`: the response breaks HTTP, or its length is wrong.
  */
 export type TransientReason =
   | 'network'
@@ -76,14 +83,15 @@ export type TransientReason =
   | 'redirect'
   | 'body'
   | 'cut'
+  | 'malformed'
   | 'hold'
   | 'expired';
 
 /**
- * How long retries can help: `long`: hours; `short`: a few retries within a minute show whether the failure lasts; `none`:
- * no wait that the configuration allows is long enough.
+ * How long retries can help: `long`: hours; `short`: a few retries within a minute show whether the failure lasts; `brief`: as
+ * `short`, with one retry less; `none`: no wait that the configuration allows is long enough.
  */
-type Patience = 'long' | 'short' | 'none';
+type Patience = 'long' | 'short' | 'brief' | 'none';
 
 /**
  * A failure that a later retry may fix. Thrown when the retries in this process are used up or the wait would be too

@@ -2,8 +2,18 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/retry-after.js';
 import type { HttpSettings } from '../core/settings.js';
-import { type Body, BodyError, headerOf, readBody, readErrorText, tooLarge, tooSlow } from './body.js';
-import { isLimitUsedUp, isSuccess } from './classify-response.js';
+import { systemCode } from '../core/system-error.js';
+import {
+  type Body,
+  BodyError,
+  brokenHeaders,
+  headerOf,
+  readBody,
+  readErrorText,
+  tooLarge,
+  tooSlow,
+} from './body.js';
+import { isLimitLeft, isLimitUsedUp, isSuccess } from './classify-response.js';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
@@ -34,6 +44,8 @@ export type HttpResponse = ResponseHead & {
         readonly kind: 'failure';
         /** The wait that the service requires: `Retry-After`, or the reset of a limit that is used up. */
         readonly retryAfterMs: number | null;
+        /** Whether that is the reset of a limit: no request may be sent until then. */
+        readonly isReset: boolean;
         readonly text: string;
         /** Whether `text` is certainly the whole body. */
         readonly isWhole: boolean;
@@ -62,9 +74,14 @@ export async function exchange(
     const { text, isDecoded } = await readErrorText(chunks, headers, MAX_ERROR_BYTES);
     const clock = { serviceDateMs: serviceDate, nowMs };
     const requested = parseRetryAfter(headerOf(headers, 'retry-after'), clock);
-    const retryAfterMs = requested ?? (isLimitUsedUp({ headers }) ? resetDelayMs(headers, clock) : null);
+    // A 429 says itself that the limit is used up.
+    const isUsedUp = isLimitUsedUp({ headers }) || (status === 429 && !isLimitLeft({ headers }));
+    const resetMs = requested === null && isUsedUp ? resetDelayMs(headers, clock) : null;
     const isAll = isDecoded && isWhole && endIsMarked(head);
-    return { kind: 'failure', ...head, serviceDate, retryAfterMs, text, isWhole: isAll };
+    return {
+      ...{ kind: 'failure', ...head, serviceDate, text, isWhole: isAll },
+      ...{ retryAfterMs: requested ?? resetMs, isReset: resetMs !== null },
+    };
   }
   const body = await readBody(chunks, headers, http.maxBodyBytes);
   if (body.bytes === 0 && !endIsMarked(head)) {
@@ -120,7 +137,8 @@ function readResponse(
       if (hasEnded) return;
       end();
       if (signal?.aborted) reject(signal.reason);
-      else if (head === null || isSuccess(head.status)) reject(error);
+      else if (head === null || isSuccess(head.status))
+        reject(breaksHeaders(head, error) ? brokenHeaders(error) : error);
       else resolve({ ...head, chunks: chunks.chunks(), isWhole: false });
     };
     /** Ends the exchange before its time. */
@@ -159,6 +177,14 @@ function readResponse(
       onResponseError: (_, error) => fail(error),
     });
   });
+}
+
+/**
+ * Whether the headers state the length of the body in two ways (RFC 9112 6.3), or a wrong header follows Content-Length. The HTTP
+ * client reports both as a wrong length, before it has passed the headers on; later, the body was cut.
+ */
+function breaksHeaders(head: ResponseHead | null, error: unknown): boolean {
+  return head === null && systemCode(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
 }
 
 /** Chunks below this size are joined, bytes. */

@@ -50,12 +50,16 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
     );
   const dispatcher = dispatcherFor(root, {
     connections: http.concurrency,
+    maxHeaderSize: MAX_HEADER_BYTES,
     connect: { timeout: http.connectTimeoutMs },
     headersTimeout: http.headersTimeoutMs,
     bodyTimeout: http.bodyTimeoutMs,
   });
   return new HttpServiceClient(root, dispatcher, options);
 }
+
+/** Headers of a response. Node's own limit of 16 KiB is less than some gateways send. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');

@@ -1,9 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { fromByteString } from '../core/brands.js';
-import { MINUTE_MS } from '../core/duration.js';
+import { HOUR_MS, MINUTE_MS } from '../core/duration.js';
 import { knownSecrets } from '../core/known-secrets.js';
 import { SecretReader, secretFingerprint } from '../core/secrets.js';
+import { systemCode } from '../core/system-error.js';
+import { JsonError } from '../json/json-error.js';
 import { repairJson } from '../json/repair.js';
+import { announcementIn } from './announcement.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
@@ -30,6 +34,7 @@ import {
   parseError,
   statusError,
   strictJsonError,
+  wrongLengthError,
 } from './service-failure.js';
 import { serviceMessage } from './service-message.js';
 
@@ -63,6 +68,9 @@ interface KeyFacts {
   readonly fingerprint: string;
 }
 
+/** How long the bytes behind a response may take. */
+const SURPLUS_MS = 100;
+
 const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 
 /** Sends requests within the rate budget and retries transient failures. */
@@ -77,6 +85,8 @@ export class RequestExecutor {
   readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
   readonly #extra: ExtraHeaders;
+  /** Connections that ended because of bytes behind a response. */
+  #surplus = 0;
   #facts: KeyFacts | null = null;
 
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
@@ -88,6 +98,10 @@ export class RequestExecutor {
     this.#now = options.now ?? Date.now;
     this.#onEvent = options.onEvent ?? (() => {});
     this.#key = new SecretReader(options.apiKey, { path: 'apiKey', now: this.#now });
+    // Bytes that arrive behind a response: its Content-Length is too small.
+    dispatcher.on('disconnect', (_, __, error) => {
+      if (systemCode(error) === 'UND_ERR_SOCKET' && error.message === 'bad response') this.#surplus++;
+    });
     this.#extra = new ExtraHeaders(options.http.headers, this.#now);
     this.#budget = options.budget ?? new RateBudget({ ...options.http, now: options.now });
   }
@@ -135,6 +149,7 @@ export class RequestExecutor {
     let outcome: LeaseOutcome = { kind: 'failure' };
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
     const startedAt = performance.now();
+    const surplus = this.#surplus;
     let response: HttpResponse;
     let failure: ServiceError | null = null;
     let request: FailedRequest;
@@ -167,7 +182,8 @@ export class RequestExecutor {
     }
     const durationMs = performance.now() - startedAt;
     const failed = (error: ServiceError, requiredMs = 0): AttemptResult<T> => {
-      const isShort = error instanceof TransientError && error.patience === 'short';
+      const isShort =
+        error instanceof TransientError && (error.patience === 'short' || error.patience === 'brief');
       const delay = isShort
         ? shortDelayMs(attempt, this.#retry.maxDelayMs, this.#rules.giveUpAfterMs, this.#random)
         : backoff;
@@ -178,7 +194,10 @@ export class RequestExecutor {
     const { text, bytes, replaced } = response.body;
     const retries = attempt - 1;
     const received = (value: T, repaired: number): AttemptResult<T> => ({
-      received: { value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
+      received: {
+        announced: announcementIn(headers, request.redact, this.#now()),
+        ...{ value, serviceDate, status, bytes, replaced, repaired, durationMs, retries },
+      },
     });
     const facts = {
       ...{ status, headers },
@@ -200,11 +219,19 @@ export class RequestExecutor {
         return received(await parse(repaired.text, facts), repaired.repairs);
       } catch (rethrown) {
         const page = rethrown instanceof SyntaxError ? notJsonError(response, request) : null;
+        const isCut = rethrown instanceof JsonError && rethrown.isCut;
+        if (isCut && (await this.#hasSurplus(surplus))) return failed(wrongLengthError(response, request));
         const error = page ?? parseError(rethrown, request, status);
         if (error === null) throw rethrown;
         return failed(error);
       }
     }
+  }
+
+  /** Whether bytes have arrived behind a response. The rest of a body may take a moment. */
+  async #hasSurplus(before: number): Promise<boolean> {
+    if (this.#surplus === before) await delay(SURPLUS_MS);
+    return this.#surplus > before;
   }
 
   /** Makes one request and follows its redirects within the origin. */
@@ -323,7 +350,9 @@ function leaseOutcome(
   if (response.kind === 'success') return { kind: 'success' };
   const { status, retryAfterMs } = response;
   const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
-  const holdMs = isBelieved ? Math.min(retryAfterMs, MAX_HOLD_MS) : 0;
+  // Some services prolong the block with each request before the limit's reset.
+  const longestMs = response.isReset ? HOUR_MS : MAX_HOLD_MS;
+  const holdMs = isBelieved ? Math.min(retryAfterMs, longestMs) : 0;
   if (status === 429 || failure?.evidence === 'header')
     return { kind: 'throttled', delayMs: Math.max(holdMs, backoff) };
   return holdMs === 0 ? { kind: 'failure' } : { kind: 'hold', delayMs: holdMs };
@@ -331,6 +360,8 @@ function leaseOutcome(
 
 /** Retries that show whether a failure lasts. */
 const SHORT_RETRIES = 3;
+/** Retries of what the service sends each time. */
+const BRIEF_RETRIES = 2;
 /** Upper limits of the waits before them. With the requests, they take less than a minute. */
 const SHORT_WAITS_MS = [3_000, 10_000, 20_000] as const;
 /** Shares of `retries.giveUpAfter` that they may take, so that the failure is reported before it ends the activity. */
@@ -338,6 +369,7 @@ const SHORT_SHARES = [0.05, 0.15, 0.3] as const;
 
 function attemptsFor({ patience }: TransientError, attempts: number): number {
   if (patience === 'none') return 1;
+  if (patience === 'brief') return Math.min(attempts, 1 + BRIEF_RETRIES);
   return patience === 'short' ? Math.min(attempts, 1 + SHORT_RETRIES) : attempts;
 }
 

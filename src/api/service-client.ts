@@ -125,6 +125,8 @@ export interface Received<T> {
   /** The service's clock: its `Date` header in ms since the epoch. */
   readonly serviceDate: number | null;
   readonly status: number;
+  /** What the headers announce, such as the end of the list; `null`: nothing. */
+  readonly announced: string | null;
   /** Size of the decoded body. */
   readonly bytes: number;
   /** Number of invalid UTF-8 sequences that were replaced by U+FFFD. */

@@ -6,7 +6,7 @@ import { systemCode } from '../core/system-error.js';
 import { cutText } from '../core/text-budget.js';
 import { JsonError } from '../json/json-error.js';
 import { BodyError, type BodyFault, headerOf } from './body.js';
-import { classifyResponse, isChallenge, refusalScope } from './classify-response.js';
+import { classifyResponse, isChallenge, isOtherCause, refusalScope } from './classify-response.js';
 import {
   BodyTooLargeError,
   BrokenPromiseError,
@@ -20,7 +20,7 @@ import {
   type TransientReason,
 } from './errors.js';
 import type { HttpResponse } from './exchange.js';
-import { quoteText, type Redactor, safeCause } from './redact.js';
+import { boundMessage, quoteText, type Redactor, safeCause } from './redact.js';
 import { MAX_REDIRECTS } from './redirect.js';
 import { ReportedError, serviceMessage } from './service-message.js';
 
@@ -91,13 +91,17 @@ export function statusError(
       `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
     : '';
   const refused = (): RefusedError => {
-    const scope = refusalScope(status, message?.raw ?? null);
-    return new RefusedError(`${sentence} ${REFUSAL_REMEDY[scope]}`, { ...options, scope });
+    const isOther = status === 403 && isOtherCause(message?.raw ?? '');
+    const scope = isOther ? 'grant' : refusalScope(status, message?.raw ?? null);
+    const remedy = isOther ? '' : ` ${REFUSAL_REMEDY[scope]}`;
+    return new RefusedError(`${sentence}${remedy}`, { ...options, scope, isOther });
   };
   if (evidence !== 'status') {
     const refusal = byStatus === 'refused' ? refused() : null;
     const otherwise =
-      refusal === null ? '' : ` Otherwise the service refuses the request: ${REFUSAL_REMEDY[refusal.scope]}`;
+      refusal === null
+        ? ''
+        : ` Otherwise the service refuses the request${refusal.isOther ? '.' : `: ${REFUSAL_REMEDY[refusal.scope]}`}`;
     const reading = isTooLong && evidence === 'header' ? LIMIT : READING[evidence];
     return new TransientError(`${sentence} ${reading}${tooLong}${otherwise}`, { ...options, refusal });
   }
@@ -158,7 +162,7 @@ const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'time
 export function exchangeError(error: unknown, request: FailedRequest): ServiceError {
   const { resource, redact } = request;
   const cause = safeCause(error, redact);
-  if (error instanceof BodyError) {
+  if (error instanceof BodyError && error.fault !== 'headers') {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
         `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
@@ -169,12 +173,50 @@ export function exchangeError(error: unknown, request: FailedRequest): ServiceEr
     return new TransientError(`${subject(request)}: ${cause.message}`, { resource, cause, reason });
   }
   const code = systemCode(error);
+  const breach = breachOf(error, code);
+  if (breach !== null) {
+    const detail = boundMessage(cause.message, 100);
+    return new TransientError(
+      `${subject(request)}: the response breaks HTTP, so it cannot be read: ${breach} (${detail}). A page of another size does ` +
+        'not help. Report it to the support of the service, or of the gateway in front of it.',
+      { resource, cause, reason: 'malformed', patience: request.method === 'GET' ? 'brief' : 'long' },
+    );
+  }
   const reason: TransientReason = TIMEOUTS.has(code ?? '') ? 'timeout' : 'network';
   const detail = cause.message === '' ? cause.name : cause.message;
   const suffix = code === null || detail.includes(code) ? '' : ` (${code})`;
   return new TransientError(
     `${subject(request)} failed: could not connect, or the connection broke: ${detail}${suffix}`,
     { resource, cause, reason },
+  );
+}
+
+/** What a response breaks, by the error of the HTTP client; `null`: the connection failed. */
+function breachOf(error: unknown, code: string | null): string | null {
+  if (error instanceof BodyError)
+    return 'a header is not valid, or it states the length of its body in two ways';
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'its headers are larger than 64 KiB';
+  // Not each of these errors has a code. At the end of a connection, the response was cut.
+  const isParser =
+    error instanceof Error && error.name === 'HTTPParserError' && !/\bEOF\b/i.test(error.message);
+  return isParser ? 'its status line, a header or a length is not valid' : null;
+}
+
+/** The error for a body with more bytes than its Content-Length, which ends too early by it. */
+export function wrongLengthError(
+  { status, headers }: Extract<HttpResponse, { kind: 'success' }>,
+  request: FailedRequest,
+): ServiceError {
+  return new TransientError(
+    `${subject(request)} answered ${status} with a body that is longer than its Content-Length ` +
+      `(${headerOf(headers, 'content-length')}), so its end is missing: perhaps the service counts characters instead of bytes. A ` +
+      "page of another size does not help. Report it to the service's support.",
+    {
+      resource: request.resource,
+      status,
+      reason: 'malformed',
+      patience: request.method === 'GET' ? 'brief' : 'long',
+    },
   );
 }
 

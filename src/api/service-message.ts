@@ -49,16 +49,24 @@ function messageIn(text: string, names: readonly string[] = ALL_NAMES): string |
   }
 }
 
+/** One word, as a program reads it. The description next to it says more. */
+const CODE = /^[\w.:/-]{1,100}$/;
+
 function find(value: unknown, names: readonly string[], depth: number): string | null {
   if (typeof value === 'string') return value.trim() === '' ? null : value;
   if (depth === 0 || typeof value !== 'object' || value === null) return null;
   const members = new Map(Object.entries(value).map(([name, one]) => [plainName(name), one as unknown]));
   const inner = Array.isArray(value) ? value : names.map((name) => members.get(name));
+  let code: string | null = null;
   for (const one of inner) {
     const found = find(one, ALL_NAMES, depth - 1);
-    if (found !== null) return found;
+    if (found === null) continue;
+    const isCode = CODE.test(found);
+    if (code !== null && !isCode) return `${code}: ${found}`;
+    if (Array.isArray(value) || !isCode) return found;
+    code ??= found;
   }
-  return null;
+  return code;
 }
 
 /** Thrown by a parser for a body that reports an error although the status says 2xx. `message` is the service's text, or empty. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HOUR_MS, SECOND_MS } from './duration.js';
+import { momentOf, readIsoTime } from './utc-time.js';
 
 /** From here on, a number is a time in seconds since 1970 and not a delay: 1,000,000,000 s are 31 years. */
 const FIRST_EPOCH_S = 1_000_000_000;
@@ -54,12 +55,21 @@ const STRUCTURED_RESET = /(?:^|[\s,;])(?:t|reset)=(\d+)/i;
 export function resetDelayMs(headers: IncomingHttpHeaders, clock: Clock): number | null {
   const delays = Object.entries(headers).flatMap(([name, value]) => {
     const text = [value ?? ''].flat().join(', ');
-    if (name.includes('reset') && LIMIT_NAME.test(name)) return [parseRetryAfter(text, clock)];
+    if (name.includes('reset') && LIMIT_NAME.test(name)) return [resetIn(text, name, clock)];
     const [, reset] = /^(?:x-)?rate-?limit$/.test(name) ? (STRUCTURED_RESET.exec(text) ?? []) : [];
     return reset === undefined ? [] : [parseRetryAfter(reset, clock)];
   });
   const believed = delays.filter((delay): delay is number => delay !== null && delay <= HOUR_MS);
   return believed.length === 0 ? null : Math.max(...believed);
+}
+
+/** A time in ISO 8601, a delay in the unit of the header's name, or a value as of `Retry-After`. */
+function resetIn(text: string, name: string, clock: Clock): number | null {
+  const iso = readIsoTime(text.trim());
+  if (iso !== null) return bounded(momentOf(iso) - (clock.serviceDateMs ?? clock.nowMs));
+  const isDelay = /^\d{1,9}(?:\.\d+)?$/.test(text.trim());
+  const isMs = /(?:^|[-_])ms$|milli/.test(name);
+  return isDelay && isMs ? bounded(Number(text)) : parseRetryAfter(text, clock);
 }
 
 const TIME = String.raw`(?<minute>(?:[01]\d|2[0-3]):[0-5]\d):(?<second>[0-5]\d|60)`;

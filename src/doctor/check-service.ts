@@ -85,7 +85,16 @@ async function checkList(resource: ResourceSettings, requestPage: RequestPage): 
     const received = await requestPage(resource, 1);
     if (received === null) return { resource, finding: notChecked([resource.name])[0]!, received, at: 0 };
     const at = Date.now() - received.durationMs / 2;
-    return { resource, finding: readable(resource, received.value), received, at };
+    const { announced } = received;
+    const finding =
+      announced === null
+        ? readable(resource, received.value)
+        : warning(
+            'grant',
+            `${resource.name}: readable, but ${announced}`,
+            'Ask the service which list replaces it.',
+          );
+    return { resource, finding, received, at };
   } catch (error) {
     return { resource, finding: classify(error, resource), received: null, at: 0 };
   }
@@ -114,6 +123,13 @@ function classify(error: unknown, { name, path }: ResourceSettings): Finding {
     const { reason, status } = error;
     if (status === 429 || reason === 'hold')
       return warning('grant', message, 'The service limits the request rate. Run the doctor again later.');
+    if (reason === 'malformed')
+      return problem(
+        'grant',
+        'other',
+        message,
+        'Report it to the support of the service, or of the gateway in front of it.',
+      );
     const remedy = 'Check baseUrl, the network, and that the service is running.';
     const lost = reason === 'network' || reason === 'timeout';
     return problem(lost ? 'service' : 'grant', 'out-of-reach', message, remedy);
@@ -125,8 +141,15 @@ function classify(error: unknown, { name, path }: ResourceSettings): Finding {
   return problem('grant', 'other', message, remedy);
 }
 
-function refusal({ scope, status, serviceMessage }: RefusedError, name: string): Finding {
+function refusal({ scope, status, serviceMessage, isOther }: RefusedError, name: string): Finding {
   const response = `${status}${serviceMessage === null ? '' : `: ${serviceMessage}`}`;
+  if (isOther)
+    return problem(
+      'grant',
+      'refused',
+      `${name}: refused (${response})`,
+      'The response says why. The key may be right.',
+    );
   if (scope === 'grant') {
     const remedy = `The grants of a key cannot be changed. Create a new key that may read ${name} (Settings, Integrations, API Keys), replace the old key with it, and revoke the old key.`;
     return problem('grant', 'refused', `${name}: the key may not read it (${response})`, remedy);

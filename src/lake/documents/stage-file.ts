@@ -79,6 +79,8 @@ export interface Stage {
   readonly read: number;
   readonly kind: ListRead['kind'];
   readonly updatedSince: UtcSeconds | null;
+  /** Why `updatedSince` is earlier than planned, or not sent: the service refused the time. Absent: it did not. */
+  readonly refusedSince?: 'too-old' | 'too-new' | undefined;
   /** Pages of this reading. */
   readonly readPages: number;
   /** The service's clock when this reading's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
@@ -117,6 +119,8 @@ export interface Stage {
   readonly replaced: number;
   /** Number of deviations from JSON that `json: lenient` repaired, in total. */
   readonly repaired: number;
+  /** What the service's headers announce, such as the end of the list; `null`: nothing. */
+  readonly announced: string | null;
   /** Whether a reading of the whole list got an empty body, as with status 204. Such a reading concludes no deletes. */
   readonly isBlank: boolean;
   /** What the pages of the current chain say about the list. */

@@ -65,7 +65,12 @@ export function warningsOf(
         `versions are in run ${head}: worktrack cat ${resource.name} --run ${head}`,
     );
   }
-  if (isSetBack(run.updatedSince, asked)) {
+  if (list.refusedSince !== undefined && run.updatedSince !== null) {
+    warnings.push(
+      `updatedSince: the service refused the time ${run.updatedSince}, so ` +
+        (asked === null ? 'this run read everything' : `changes were read from ${asked}`),
+    );
+  } else if (isSetBack(run.updatedSince, asked)) {
     warnings.push(
       asked === null
         ? `clock: it is not known how much time has passed since the previous run, because Temporal's clock went back or the ` +
@@ -117,6 +122,7 @@ export function warningsOf(
       `key: ${count(counts.setAside, 'record')} whose key is not unique written to _quarantine/; the rows of their keys stay as they ` +
         'were. `worktrack doctor --try-service` proposes a key',
     );
+  if (stage.announced !== null) warnings.push(`announced: ${resource.name}: ${stage.announced}`);
   if (stage.replaced > 0)
     warnings.push(
       `${count(stage.replaced, 'character')} that UTF-8 cannot represent (lone surrogates, invalid bytes) became U+FFFD`,

@@ -12,6 +12,8 @@ import {
 import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
+import { formatDuration, HOUR_MS } from '../../core/duration.js';
+import { toUtcSeconds } from '../../core/utc-time.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import { finalFailure, transientFailure } from '../failures.js';
@@ -20,8 +22,12 @@ import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
 import { updatedSinceAfterSetback } from './watermark.js';
 
-/** How often a list is read again from its beginning because a cursor expired. */
+/** How often a list is read again from its beginning because a cursor expired. The first time, with larger pages. */
 const MAX_RESTARTS = 2;
+/** The larger pages, if cursors may live shorter than the reading takes: so many times the size, and at most so many records. */
+const LARGER = { times: 10, most: 10_000 };
+/** How much earlier than a time that is too new for the service changes are requested, in ms. */
+const TOO_NEW_MS = HOUR_MS;
 /** How often a list is read again from its beginning because one of its later pages was too heavy. */
 const MAX_SHRINKS = 5;
 /** How often the first page is requested with an earlier `updatedSince`. After that, everything is read. */
@@ -49,6 +55,8 @@ export interface PageOptions {
   readonly onWait: (until: number) => void;
   /** Called when the page size was reduced. */
   readonly onShrink?: (note: { from: number; to: number; error: string }) => void;
+  /** Called when the service refused a time of changes. */
+  readonly onRefused?: (note: { updatedSince: UtcSeconds; says: string }) => void;
   /** Whether the call must end, for example because the worker is shutting down. The next call then reads the next page. */
   readonly mustEnd: () => boolean;
 }
@@ -77,6 +85,11 @@ export class PageChain {
   readonly #options: PageOptions;
   readonly #seen: Set<string>;
   #at: ChainPosition;
+  /** Pages and records of the current chain, as far as this call has read it. */
+  #pages = 0;
+  #records = 0;
+  /** When the current chain began, or this call, on the workflows' clock. */
+  #began: number;
   /** How often the first page was requested again because of a clock. */
   #setbacks = 0;
   /** Whether the service has rejected the current cursor once. */
@@ -88,9 +101,10 @@ export class PageChain {
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
-    const { cursor, updatedSince, chain, restarts, shrinks, pageSize } = at;
-    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize };
+    const { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince } = at;
+    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince };
     this.#seen = seen;
+    this.#began = options.now();
     this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
   }
 
@@ -118,7 +132,7 @@ export class PageChain {
         this.#options.reader.release(received.value);
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
-        if (this.#at.cursor === null) this.#halvePageSize(error);
+        if (this.#at.cursor === null) this.#otherFirstPage(error);
         else this.#restartList(error);
       }
     }
@@ -218,13 +232,14 @@ export class PageChain {
    * have ended, so the page that failed is requested once more. Only if it fails again, its size is the cause.
    *
    * @returns the page to continue with; the position of the chain is then that of this page
-   * @throws the failure, with a hint at `sync.pageSize` if a smaller page may help
+   * @throws the failure if no size works
    */
   async #lighten(error: unknown): Promise<ReceivedPage<Page>> {
     const tooLarge = isTooLarge(error);
     if (!tooLarge && !mayBeTooHeavy(error)) throw error;
     const from = this.#at;
-    if (from.pageSize <= 1 || (from.cursor !== null && from.shrinks >= MAX_SHRINKS)) throw this.#heavy(error);
+    const isSmallest = from.pageSize <= 1 || from.shrinks >= MAX_SHRINKS;
+    if (from.cursor !== null && from.shrinks > 0 && isSmallest) throw await this.#unreachable(error, from);
     for (let pageSize = Math.floor(from.pageSize / 2); pageSize >= 1; pageSize = Math.floor(pageSize / 2)) {
       const smaller =
         from.cursor === null
@@ -242,7 +257,7 @@ export class PageChain {
       this.#options.onShrink?.({ from: from.pageSize, to: pageSize, error: (error as Error).message });
       return page;
     }
-    throw this.#heavy(error);
+    throw error;
   }
 
   /** Requests a page once. Returns `null` if it may be too heavy, or has a size that the service rejects. */
@@ -255,14 +270,18 @@ export class PageChain {
     }
   }
 
-  #heavy(error: unknown): unknown {
-    if (!(error instanceof ServiceError) || !error.retryable) return error;
-    const { pageSize } = this.#at;
-    if (pageSize <= 1) return error;
-    return transientFailure(
-      `${error.message} If this continues, pages of ${pageSize} records may be too large for the service, or for a gateway ` +
-        'before it: reduce `sync.pageSize`.',
-      error.retryAfterMs,
+  /** The failure of a page that fails at every size, although the service answers others: its place can be said. */
+  async #unreachable(error: unknown, from: ChainPosition): Promise<unknown> {
+    const first = await this.#try({ ...from, cursor: null });
+    if (first === null || !(error instanceof ServiceError)) return error;
+    this.#options.reader.release(first.value);
+    const { name } = this.#options.run.resource;
+    return finalFailure(
+      'Transient',
+      `${name}: the page after record ${this.#records} (page ${this.#pages + 1}) fails with each of ${1 + from.shrinks} page sizes, ` +
+        `down to ${from.pageSize} records, although other pages work. What is behind it cannot be reached. Nothing was published. ` +
+        `${sentence(error.message)} Report it to the service's support.`,
+      { resource: name },
     );
   }
 
@@ -277,6 +296,9 @@ export class PageChain {
       if (this.#seen.has(hash)) throw this.#loops(nextCursor);
       this.#seen.add(hash);
     }
+    if (this.#at.cursor === null) [this.#pages, this.#records] = [0, 0];
+    this.#pages++;
+    this.#records += received.value.records;
     this.#at = { ...this.#at, cursor: nextCursor };
     return { received, next: this.#at, done: nextCursor === null };
   }
@@ -312,30 +334,81 @@ export class PageChain {
     );
   }
 
-  /** After a rejected first page, halves the limit, which may be too large. A 404 is final: the limit does not cause it. */
-  #halvePageSize(error: RejectedError | NotFoundError): void {
-    const { resource } = this.#options.run;
-    if (error instanceof NotFoundError) {
-      throw finalFailure(
-        'BrokenPromise',
-        `${resource.name}: the service has no list at "${resource.path}" (404). ` +
-          "Correct the resource's `path` in the configuration, or remove the resource.",
-        { resource: resource.name },
-      );
+  /**
+   * After a rejected first page, chooses another request for it. A time that the service refuses is not sent again: changes are
+   * requested from an hour earlier, or everything is read. Otherwise the limit may be too large. A 404 is final, and so is a 410.
+   */
+  #otherFirstPage(error: RejectedError | NotFoundError): void {
+    const { updatedSince, pageSize } = this.#at;
+    const says = error.serviceMessage ?? '';
+    if (error instanceof NotFoundError) throw this.#noList('has no list', 404);
+    if (updatedSince !== null && !LIMIT_WORDS.test(says) && error.status !== PAYLOAD_TOO_LARGE) {
+      const isNew = TOO_NEW.test(says) && this.#at.refusedSince === undefined;
+      const earlier = toUtcSeconds(Date.parse(updatedSince) - TOO_NEW_MS);
+      this.#options.onRefused?.({ updatedSince, says });
+      this.#at = isNew
+        ? { ...this.#at, updatedSince: earlier, refusedSince: 'too-new' }
+        : { ...this.#at, updatedSince: null, refusedSince: 'too-old' };
+      return;
     }
-    if (this.#at.pageSize <= 1) throw error;
-    this.#at = { ...this.#at, pageSize: Math.floor(this.#at.pageSize / 2) };
+    if (error.status === 410) throw this.#noList(`has ended the list (${says || 'no reason'})`, 410);
+    if (pageSize <= 1) throw error;
+    this.#at = { ...this.#at, pageSize: Math.floor(pageSize / 2) };
   }
 
-  /** After a cursor is rejected twice, reads the list from its beginning. The staged chunks are kept. */
+  #noList(what: string, status: number): Error {
+    const { name, path } = this.#options.run.resource;
+    return finalFailure(
+      'BrokenPromise',
+      `${name}: the service ${what} at "${path}" (${status}). Correct the resource's \`path\` in the configuration, or remove the resource.`,
+      { resource: name },
+    );
+  }
+
+  /**
+   * After a cursor is rejected twice, reads the list from its beginning. The staged chunks are kept. If cursors live shorter
+   * than the reading takes, larger pages help, so they are tried first.
+   */
   #restartList(error: RejectedError | NotFoundError): void {
     if (!this.#retried) {
       this.#retried = true;
       return;
     }
     this.#retried = false;
-    if (this.#at.restarts >= MAX_RESTARTS) throw error;
+    const { restarts, pageSize, chain } = this.#at;
+    if (restarts >= MAX_RESTARTS) throw this.#expires(error);
     this.#seen.clear();
-    this.#at = { ...this.#at, cursor: null, chain: this.#at.chain + 1, restarts: this.#at.restarts + 1 };
+    const larger = Math.max(pageSize, Math.min(LARGER.times * pageSize, LARGER.most));
+    this.#at = {
+      ...{ ...this.#at, cursor: null, chain: chain + 1, restarts: restarts + 1 },
+      pageSize: restarts === 0 ? larger : pageSize,
+    };
+    this.#began = this.#options.now();
   }
+
+  #expires(error: RejectedError | NotFoundError): Error {
+    const { name } = this.#options.run.resource;
+    const took = formatDuration(
+      Math.max(1000, Math.round((this.#options.now() - this.#began) / 1000) * 1000),
+    );
+    return finalFailure(
+      'BrokenPromise',
+      `${name}: in each of ${1 + MAX_RESTARTS} readings, the service no longer accepted its own cursor, last after ${took} and ` +
+        `${this.#pages} pages of up to ${this.#at.pageSize} records. Its cursors seem to live shorter than the list takes. Larger pages were tried. ` +
+        `Nothing was published. ${sentence(error.message)} Set a larger \`sync.pageSize\` if the service accepts it, or ask its support how ` +
+        'long lists are read.',
+      { resource: name },
+    );
+  }
+}
+
+const PAYLOAD_TOO_LARGE = 413;
+/** Words about the size of a page, in the refusal of a first page. */
+const LIMIT_WORDS = /\blimit\b|page[ _-]?size|per[ _-]?page|\btoo many\b/i;
+/** Words about a time that is too new. */
+const TOO_NEW =
+  /\bfuture\b|too (?:new|recent|late)|\bahead\b|(?:later|newer|after) than|in the past|not yet/i;
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

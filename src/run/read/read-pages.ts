@@ -99,6 +99,7 @@ export async function readPages(
       },
       onShrink: (note) =>
         context.log.warn('the service fails at pages of this size, so a smaller one is used', note),
+      onRefused: (note) => context.log.warn('the service refuses the time of changes', note),
       mustEnd,
     },
     position.stage,

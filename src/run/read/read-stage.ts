@@ -36,6 +36,7 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     thin: { records: 0, rule: null },
     ignored: 0,
     replaced: 0,
+    announced: null,
     repaired: 0,
     isBlank: false,
     evidence: NOTHING_READ,

@@ -161,6 +161,7 @@ export class Stager {
       doubts: done
         ? [...this.#ahead.doubts, ...this.#doubts(evidence, next.updatedSince)]
         : this.#ahead.doubts,
+      announced: this.#ahead.announced ?? received.announced,
       isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
       serviceStart: this.#ahead.pages === 0 ? serviceClock : this.#ahead.serviceStart,

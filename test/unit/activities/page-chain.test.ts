@@ -64,6 +64,7 @@ class FakeService {
     return {
       value,
       serviceDate: null,
+      announced: null,
       status: 200,
       bytes: body.length,
       replaced: 0,

@@ -113,7 +113,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       rollback: null,
     },
     ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
-    sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest' },
+    sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest', endCursors: [] },
     resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, badRecords: 'stop', ...profileOf() },
     shapes: [shapeOf(profileOf(), null)],
     ...options.run,

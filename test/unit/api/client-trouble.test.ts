@@ -186,7 +186,7 @@ describe('broken responses', () => {
       (s) => s.end(`${HEAD}Connection: close\r\n\r\n{"data":[`),
       'body',
     ],
-    ['what is not HTTP', (s) => s.end('SSH-2.0-OpenSSH_9.6\r\n'), 'network'],
+    ['what is not HTTP', (s) => s.end('SSH-2.0-OpenSSH_9.6\r\n'), 'malformed'],
     ['bad gzip', (s) => s.end(`${HEAD}Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello`), 'body'],
     [
       'an unknown coding',

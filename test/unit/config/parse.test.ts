@@ -122,6 +122,7 @@ describe('a valid configuration', () => {
         responseTimeoutMs: 300_000,
         maxBodyBytes: 64 * 1024 ** 2,
         allowPlainHttp: false,
+        headers: {},
       },
       json: 'strict',
       sync: {

@@ -1,3 +1,5 @@
+import { announcementIn } from '../../../src/api/announcement.js';
+import { isOtherCause } from '../../../src/api/classify-response.js';
 import {
   boundMessage,
   classifyResponse,
@@ -6,8 +8,8 @@ import {
   type ResponseSigns,
   reportsFailure,
 } from '../../../src/api/index.js';
-import { hasId } from '../../../src/api/json/has-id.js';
 import { peekNextCursor, readListPage } from '../../../src/api/json/page.js';
+import { recordIn } from '../../../src/api/json/record-in.js';
 import { safeCause } from '../../../src/api/redact.js';
 import { redirectPath } from '../../../src/api/redirect.js';
 import { reportedError, serviceMessage } from '../../../src/api/service-message.js';
@@ -26,6 +28,7 @@ import { compact, JsonScanner } from '../../../src/json/scanner.js';
 import { readValue } from '../../../src/json/value.js';
 import { readRow } from '../../../src/lake/rows/csv.js';
 import { isSchemaChange } from '../../../src/lake/rows/data-columns.js';
+import { saysDeleted } from '../../../src/lake/rows/deletion-mark.js';
 import { escapeFormula, escapeLineBreaks } from '../../../src/lake/rows/escaping.js';
 import { escapeHtml } from '../../../src/report/markup.js';
 import { grpcMessage } from '../../../src/temporal/client/grpc.js';
@@ -51,6 +54,10 @@ const signs = (status: number, text: string): ResponseSigns => ({ status, header
 /** What reads texts from outside: of services, stores, webhook senders, files and people. */
 export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'the class of a refusal': (text) => classifyResponse(signs(403, text), MAPPING, 'read'),
+  'the cause of a refusal': (text) => isOtherCause(text),
+  'what headers announce': (text) =>
+    announcementIn({ deprecation: text, sunset: text, warning: text, link: text }, redact, 0),
+  'a deletion field': (text) => saysDeleted(toByteString(text), null, 0),
   'the class of a failure': (text) => classifyResponse(signs(503, text), MAPPING, 'read'),
   'the class by reason and header': (text) =>
     classifyResponse(
@@ -77,7 +84,7 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
     resetDelayMs({ 'x-ratelimit-reset': text, ratelimit: text, [text.slice(0, 60_000)]: '1' }, clock),
   'the next cursor': (text) => peekNextCursor(toByteString(text)),
   'a page of a list': (text) => readListPage(toByteString(text), { key: ['id'] } as never),
-  'an id in a body': (text) => hasId(toByteString(text), 'id', 'x'),
+  'an id in a body': (text) => recordIn(toByteString(text), 'id', 'x'),
   'a JSON value': (text) => readValue(new JsonScanner(toByteString(text))),
   'compact JSON': (text) => compact(toByteString(text)),
   'repaired JSON': (text) => repairJson(toByteString(text)),

@@ -1,0 +1,192 @@
+import { createServer } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { AnswerService, pageOf } from '../../support/answer-service.js';
+import { mirrorEntries } from '../../support/entries-mirror.js';
+import { readSnapshot } from '../../support/snapshot.js';
+
+const NOW = Date.parse('2026-11-21T02:00:00Z');
+const DAY = 86_400_000;
+const RECORDS = Array.from({ length: 40 }, (_, at) => ({ id: `r${String(at).padStart(2, '0')}` }));
+
+/** A mirror whose clock is a day later with each run. */
+async function start(answer: AnswerService['answer'], connection = '', resource = 'fetchById: false') {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const service = await AnswerService.start(answer);
+  let now = NOW;
+  const mirror = await mirrorEntries(service.url, resource, { connection, now: () => now });
+  const run = async (request = {}) => {
+    now += DAY;
+    service.requests.splice(0);
+    const ended = await mirror.run(request).catch((error: Error) => ({ error: error.message, warnings: [] }));
+    return { ...ended, requests: service.requests.length };
+  };
+  return {
+    service,
+    mirror,
+    run,
+    rows: async () => (await readSnapshot(mirror.store, 'entries')).rows.length,
+  };
+}
+
+/** Pages of up to `limit` records, with the position as the cursor. */
+function pageAt(query: URLSearchParams): {
+  records: readonly { id: string }[];
+  next: string | null;
+  from: number;
+} {
+  const from = Number(query.get('cursor') ?? 0);
+  const to = from + Number(query.get('limit'));
+  return { records: RECORDS.slice(from, to), next: to < RECORDS.length ? String(to) : null, from };
+}
+
+describe('A time of changes that the service refuses', () => {
+  const since = (says: string, isRefused: (at: number) => boolean) =>
+    start(({ query }) => {
+      const asked = query.get('updatedSince');
+      if (asked === null || !isRefused(Date.parse(asked))) return pageOf(RECORDS);
+      return { status: 400, body: JSON.stringify({ error: 'INVALID_SINCE', description: says }) };
+    });
+
+  it.each(['updatedSince is too old: at most 90 days', 'Bad Request'])(
+    'is followed by a request for everything (%s)',
+    async (says) => {
+      const { run } = await since(says, () => true);
+      await run();
+      const { requests, warnings } = await run();
+      expect(requests).toBe(2);
+      expect(warnings.join()).toContain('the service refused the time');
+    },
+  );
+
+  it('is an hour earlier if it is too new', async () => {
+    let newest = 0;
+    const { run, service } = await since('updatedSince must be in the past', (at) => at > newest);
+    await run();
+    newest = NOW + DAY - 1_800_000;
+    const { requests, warnings } = await run();
+    expect(requests).toBe(2);
+    const [first, then] = service.requests.map(({ query }) => Date.parse(query.get('updatedSince')!));
+    expect(first! - then!).toBe(3_600_000);
+    expect(warnings.join()).toContain('changes were read from');
+  });
+});
+
+describe('A list that ends', () => {
+  it('is named after one request that answers 410', async () => {
+    const { run } = await start(() => ({ status: 410, body: '{"message":"Use tasks2."}' }));
+    const { requests, ...ended } = await run();
+    expect(requests).toBe(1);
+    expect((ended as { error: string }).error).toContain('has ended the list (Use tasks2.)');
+  });
+
+  it('is announced with its date', async () => {
+    const headers = {
+      deprecation: '@1688169599',
+      sunset: 'Sat, 01 May 2027 00:00:00 GMT',
+      warning: '299 - "Use v3"',
+      link: '<https://service.example/v3>; rel="sunset"',
+    };
+    const { run } = await start(() => ({ status: 200, headers, body: pageOf([]) }));
+    expect((await run()).warnings).toEqual([
+      'announced: entries: it is deprecated from 2023-06-30 on; it ends on 2027-05-01 (Sunset); the service warns: Use v3; ' +
+        'see https://service.example/v3',
+    ]);
+  });
+});
+
+describe('A list whose cursors live shorter than its reading', () => {
+  /** Each cursor is accepted for so many requests after the first page. */
+  const shortLived = (lives: number) => {
+    let asked = 0;
+    return start(({ query }) => {
+      asked = query.has('cursor') ? asked + 1 : 0;
+      if (asked > lives) return { status: 400, body: '{"message":"CursorExpiredError"}' };
+      const { records, next } = pageAt(query);
+      return pageOf(records, next);
+    }, 'sync: { pageSize: 2 }');
+  };
+
+  it('is read in larger pages', async () => {
+    const { run, rows } = await shortLived(5);
+    const { requests } = await run();
+    expect(await rows()).toBe(40);
+    expect(requests).toBeLessThan(15);
+  });
+
+  it('fails with a message that says so, if these do not help', async () => {
+    const { run } = await shortLived(0);
+    const { error } = (await run()) as { error: string };
+    expect(error).toMatch(
+      /no longer accepted its own cursor.*live shorter than the list takes.*CursorExpiredError/,
+    );
+  });
+});
+
+describe('A page that fails at every size', () => {
+  it('is named with its place, and the run ends', async () => {
+    const { run } = await start(({ query }) => {
+      const { records, next, from } = pageAt(query);
+      const isPoisoned = from <= 30 && from + records.length > 30;
+      return isPoisoned ? { status: 500, body: '{"message":"Internal error"}' } : pageOf(records, next);
+    }, 'sync: { pageSize: 16 }');
+    const { error } = (await run()) as { error: string };
+    expect(error).toMatch(
+      /the page after record 30 \(page 31\) fails .* What is behind it cannot be reached/,
+    );
+    expect(error).not.toContain('sync.pageSize');
+  });
+});
+
+describe('A response that breaks HTTP', () => {
+  const body = '{"data":[{"id":"a","name":"ä"}],"page":{"nextCursor":null}}';
+  const raw = (head: string, text = body) =>
+    `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${head}\r\n\r\n${text}`;
+
+  it.each([
+    [
+      'a length in characters',
+      raw(`Content-Length: ${body.length}`),
+      /longer than its Content-Length .*characters instead of bytes/,
+    ],
+    [
+      'two lengths',
+      raw(`Content-Length: ${Buffer.byteLength(body)}\r\nTransfer-Encoding: chunked`),
+      /breaks HTTP/,
+    ],
+    [
+      'a blank in a header name',
+      raw(`X Odd: 1\r\nContent-Length: ${Buffer.byteLength(body)}`),
+      /breaks HTTP/,
+    ],
+    [
+      'headers of 70 KiB',
+      raw(`X-Big: ${'x'.repeat(70_000)}\r\nContent-Length: ${Buffer.byteLength(body)}`),
+      /breaks HTTP.*larger than 64 KiB/,
+    ],
+  ])('is named after at most three requests: %s', async (_, response, says) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    onTestFinished(() => void vi.restoreAllMocks());
+    let requests = 0;
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', () => {
+        requests++;
+        socket.write(response);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const mirror = await mirrorEntries(`http://127.0.0.1:${port}`, 'fetchById: false');
+    await expect(mirror.run()).rejects.toThrow(says);
+    expect(requests).toBeLessThanOrEqual(3);
+  });
+
+  it('is read with headers of 60 KiB', async () => {
+    const headers = { 'x-big': 'x'.repeat(60_000) };
+    const { run, rows } = await start(() => ({ status: 200, headers, body: pageOf(RECORDS) }));
+    await run();
+    expect(await rows()).toBe(40);
+  });
+});

@@ -102,3 +102,6 @@ export function deletesAllowed(doubts: readonly ListDoubt[]): 'all' | 'by-id' | 
   if (doubts.some(({ kind }) => kind !== 'total')) return 'none';
   return doubts.length > 0 ? 'by-id' : 'all';
 }
+
+/** A cursor that can mark the end of a list: a digit with or without a sign, or a word. It is too short to be a key. */
+export const END_MARK = /^(?:-?\d|[A-Za-z_]{2,8})$/;

@@ -7,6 +7,7 @@ type CheckName =
   | 'grant'
   | 'page size'
   | 'cursor'
+  | 'list'
   | 'updatedSince'
   | 'fetch by id'
   | 'window'

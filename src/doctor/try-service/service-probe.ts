@@ -6,11 +6,13 @@ import {
   ServiceError,
 } from '../../api/index.js';
 import { readListPage } from '../../api/json/page.js';
+import { withResponse } from '../../api/json/read-evidence.js';
 import { recordIn } from '../../api/json/record-in.js';
 import { type Cursor, fromByteString, toByteString, type UtcSeconds } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
+import type { PageEvidence } from '../../core/list-evidence.js';
 import type { ResourceSettings } from '../../core/settings.js';
-import { ColumnSet } from '../../lake/rows/data-columns.js';
+import { type Column, ColumnSet } from '../../lake/rows/data-columns.js';
 
 /** A page of a list; values are text, by field. */
 export interface ProbedPage {
@@ -20,6 +22,11 @@ export interface ProbedPage {
   readonly keys: readonly string[];
   readonly limit: number | null;
   readonly nextCursor: Cursor | null;
+  /** As in `ListEnvelope`. */
+  readonly firstOther: number | null;
+  readonly evidence: PageEvidence;
+  /** The columns of its rows. */
+  readonly columns: readonly Column[];
   /** The service's clock, milliseconds since 1970. */
   readonly serviceDate: number | null;
 }
@@ -58,17 +65,21 @@ export class ResourceProbe {
     const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
     try {
       const request = { resource: name, path, params, limit, cursor, updatedSince };
-      const received = await this.client.listPage(request, (body) =>
-        readListPage(body, { columns, flatten }),
-      );
-      const { rows: cells, limit: applied, nextCursor } = received.value;
+      const received = await this.client.listPage(request, (body, response) => {
+        const read = readListPage(body, { columns, flatten });
+        return { ...read, evidence: withResponse(read.evidence, response) };
+      });
+      const { rows: cells, limit: applied, nextCursor, firstOther, evidence } = received.value;
       const names = columns.names;
       const rows = cells.map((row) => {
         const filled = names.flatMap((field, at) => (row[at] == null ? [] : [[field, row[at]] as const]));
         return new Map(filled.map(([field, cell]) => [field, fromByteString(cell)]));
       });
       const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
-      return { kind: 'page', rows, keys, limit: applied, nextCursor, serviceDate: received.serviceDate };
+      return {
+        ...{ kind: 'page', rows, keys, limit: applied, nextCursor, firstOther, evidence },
+        ...{ columns: columns.toColumns(), serviceDate: received.serviceDate },
+      };
     } catch (error) {
       return failureOf(error);
     }

@@ -9,17 +9,22 @@ import { openStore } from '../../lake/store/index.js';
 import { openProbeClient } from '../check-service.js';
 import { type Finding, ok, warning } from '../finding.js';
 import { ResourceProbe } from './service-probe.js';
+import { type ListSettings, tryList } from './try-list.js';
 import { tryById, tryCursor, tryPageSize, tryUpdatedSince } from './try-parameters.js';
 import { findWindowField, type WindowInput } from './window-field.js';
 
 const RETRY_DELAY_MS = 5_000;
 
 /** Settings of one resource that follow from what the service does. */
-type ResourceSuggestions = { readonly fetchById?: boolean; readonly windowField?: string };
+type ResourceSuggestions = ListSettings & { readonly fetchById?: boolean; readonly windowField?: string };
 
 /** Settings of a connection that follow from what the service does. Empty: nothing needs to change. */
 export interface Suggestions {
-  readonly sync: { readonly pageSize?: number; readonly overlap?: string };
+  readonly sync: {
+    readonly pageSize?: number;
+    readonly overlap?: string;
+    readonly endCursors?: readonly string[];
+  };
   /** By the name of the resource. */
   readonly resources: Readonly<Record<string, ResourceSuggestions>>;
 }
@@ -89,6 +94,7 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
   const suggested: Record<string, ResourceSuggestions> = {};
   const sizes: number[] = [];
   const overlaps: number[] = [];
+  const endCursors = new Set<string>();
   let requests = 0;
   for (const resource of resources) {
     const { name, windowMs } = resource;
@@ -101,17 +107,22 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
       const { size, finding } = await tryPageSize(probe, sync.pageSize);
       const pageSize = Math.min(sync.pageSize, size ?? 1);
       const cursor = await tryCursor(probe);
+      const list = await tryList(probe, { pageSize, endCursors: sync.endCursors });
+      if (list.endCursor !== null) endCursors.add(list.endCursor);
       const since = await tryUpdatedSince(probe, now, sync.overlapMs);
       const byId = await tryById(probe);
       const input = { probe, pageSize, now, known: await knownRows(connection, resource) };
       const window =
         windowMs === null ? { field: null, findings: [] } : await findWindowField(input, windowMs);
-      findings.push(finding, cursor, since.finding, byId.finding, ...window.findings);
+      findings.push(finding, cursor, ...list.findings, since.finding, byId.finding, ...window.findings);
       findings.push(deletesFinding(resource, byId.fetchById, window.field));
       if (size !== null) sizes.push(size);
       if (since.overlapMs !== null) overlaps.push(since.overlapMs);
       const suggestions = {
-        ...(byId.fetchById === resource.fetchById ? {} : { fetchById: byId.fetchById }),
+        ...list.settings,
+        ...(byId.fetchById === resource.fetchById || list.settings.key !== undefined
+          ? {}
+          : { fetchById: byId.fetchById }),
         ...(window.field === null || window.field === resource.windowField
           ? {}
           : { windowField: window.field }),
@@ -127,6 +138,7 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
       sync: {
         ...(smallest < sync.pageSize ? { pageSize: smallest } : {}),
         ...(overlaps.length === 0 ? {} : { overlap: formatDuration(Math.max(...overlaps)) }),
+        ...(endCursors.size === 0 ? {} : { endCursors: [...sync.endCursors, ...endCursors] }),
       },
       resources: suggested,
     },

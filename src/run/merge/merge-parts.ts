@@ -37,6 +37,7 @@ import { headerRow, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { versionRules } from '../../lake/rows/newer.js';
 import { writeQuarantine } from '../../lake/rows/people-csv.js';
 import type { SortKey } from '../../lake/rows/row.js';
+import { uniqueKey } from '../../lake/rows/unique-key.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
@@ -47,7 +48,6 @@ import type { MergePlan, MergeTask } from './merge-plan.js';
 import { type BatchResult, MergeCounts, type TaskResult } from './merge-result.js';
 import { mergeRows, type Tally } from './merge-rows.js';
 import { openSources } from './sources.js';
-import { uniqueKey } from './twins.js';
 
 const COPIES_AT_ONCE = 16;
 

@@ -13,6 +13,7 @@ import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
 import { formatDuration, HOUR_MS } from '../../core/duration.js';
+import { END_MARK } from '../../core/list-evidence.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
@@ -36,8 +37,6 @@ const MAX_SETBACKS = 3;
 const MAX_FAILURES = 3;
 /** A longer cursor does not fit into the first line of a request (RFC 9112 section 3 recommends 8,000 octets). */
 const MAX_CURSOR_BYTES = 64 * 1024;
-/** A cursor that can mark the end of a list: a digit with or without a sign, or a word. It is too short to be a key. */
-export const END_MARK = /^(?:-?\d|[A-Za-z_]{2,8})$/;
 /** Reading a page blocks the event loop. Before that, the next request gets this long to be sent; ms. */
 const SENDING_MS = 1;
 /** Page size in characters above which the next page is not prefetched, because both bodies would be in memory. */

@@ -80,7 +80,7 @@ export const ODD_CLAIMS: OddCatalog = {
     lacking('"timed_out":false,"_shards":{"total":5,"failed":1}'),
   ],
   'list-cut': [
-    'ends complete lists after two pages from the second one on, although `page.total` says more',
+    'ends complete lists after two pages, the first one only if it has over 1,000 records, although `page.total` says more',
     () => {
       let lists = 0;
       let pages = 0;
@@ -91,7 +91,7 @@ export const ODD_CLAIMS: OddCatalog = {
           const total = service.dataset(DEMO_ORGANIZATION).table(call.resource).size;
           if (page.isIncrement) return normal;
           pages = call.query.has('cursor') ? pages + 1 : 1;
-          const isCut = lists > 0 && pages === 2;
+          const isCut = (lists > 0 || total > 1000) && pages === 2;
           if (page.isLast) lists++;
           return withPage(normal, page.records, (rest) => {
             const counted = rest.replace('"page":{', `"page":{"total":${total},`);
@@ -127,16 +127,29 @@ export const ODD_CLAIMS: OddCatalog = {
   'last-page-0': ['marks the last page with the cursor 0', markedEnd('0')],
   'last-page-end': ['marks the last page with the cursor "end"', markedEnd('"end"')],
   'repeated-ids': [
-    'has the same ids in several records',
-    () => ({
-      reply: (normal, call) => {
-        const page = pageOf(normal, call);
-        if (page === null) return normal;
-        const records = page.records.map((record, at) =>
-          record.replace(/^\{"id":"[^"]*"/, `{"id":"${at % 5}"`),
-        );
-        return withPage(normal, records, (rest) => rest);
-      },
-    }),
+    'has ids that are unique only within a project',
+    () => {
+      const ids = new Map<string, string>();
+      const perProject = new Map<string, number>();
+      const idOf = (record: string): string => {
+        const { id, projectId } = JSON.parse(record) as { id: string; projectId: string };
+        const own = (perProject.get(projectId) ?? 0) + 1;
+        if (!ids.has(id)) {
+          ids.set(id, `${own}`);
+          perProject.set(projectId, own);
+        }
+        return ids.get(id)!;
+      };
+      return {
+        reply: (normal, call) => {
+          const page = pageOf(normal, call);
+          if (page === null) return normal;
+          const records = page.records.map((record) =>
+            record.replace(/^\{"id":"[^"]*"/, () => `{"id":"${idOf(record)}"`),
+          );
+          return withPage(normal, records, (rest) => rest);
+        },
+      };
+    },
   ],
 };

@@ -52,6 +52,34 @@ const INTERPRETATIONS: readonly Interpretation[] = [
     },
   },
   {
+    title: 'a last page that is marked by a word',
+    simulator: { counts: { tasks: 2500 }, odd: ['last-page-end'] },
+    finds: [/cursor: tasks: the list begins again after the cursor "end"/],
+    settings: { sync: { endCursors: ['end'] } },
+  },
+  {
+    title: 'null among the records',
+    simulator: { odd: ['null-records'] },
+    finds: [/list: tasks: the list has elements that are no objects/],
+    settings: { resources: { tasks: { badRecords: 'quarantine' } } },
+  },
+  {
+    title: 'ids that are not unique',
+    simulator: { odd: ['repeated-ids'] },
+    finds: [/list: tasks: different records have the same key \(id\)/],
+    settings: { resources: { tasks: { key: ['projectId', 'id'] } } },
+  },
+  {
+    title: 'a list that says that it is incomplete',
+    simulator: { odd: ['failed-shards'] },
+    finds: [/list: tasks: the list is incomplete \("_shards": \{ "failed": 1 \}\)/],
+  },
+  {
+    title: 'a list that is cut',
+    simulator: { counts: { tasks: 2500 }, odd: ['list-cut'] },
+    finds: [/list: tasks: the service says that the list has 2500 records, but it has 2000/],
+  },
+  {
     title: 'small pages, to which larger ones are reduced',
     simulator: { pageMax: 37 },
     finds: [/page size: tasks: the service accepts pages of 37 records and reduces larger ones to that/],

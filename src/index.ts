@@ -111,6 +111,7 @@ export {
   type StoreErrorKind,
   toObjectKey,
 } from './lake/store/index.js';
+export { DocumentTooLargeError } from './lake/too-large-error.js';
 export type { EarlierRuns, VerifyOptions } from './lake/verify/read-runs.js';
 export type { VerifyReport } from './lake/verify/verify-lake.js';
 export { createReport, type FigureGroup, type ReportRequest } from './report/index.js';

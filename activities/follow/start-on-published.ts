@@ -21,6 +21,7 @@ import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { dateOfRun, manifestKey } from '../../src/lake/documents/lake-layout.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { DocumentTooLargeError } from '../../src/lake/too-large-error.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 
 /** The gRPC status of a start that no repetition makes valid (https://grpc.io/docs/guides/status-codes/). */
@@ -103,7 +104,7 @@ async function startOnce(
 
 /** Whether no repetition helps: the server rejects the start itself, such as too large an argument, or there is no report. */
 function isFinal(error: unknown): boolean {
-  if (error instanceof DamagedError) return true;
+  if (error instanceof DamagedError || error instanceof DocumentTooLargeError) return true;
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT;
 }

@@ -36,6 +36,8 @@ export const ERROR_CODES = {
   STORE_OTHER: { exitCode: EXIT.failed, failureType: 'Lake' },
   LAKE_LAYOUT: { exitCode: EXIT.usage, failureType: 'Configuration' },
   LAKE_DAMAGED: { exitCode: EXIT.failed, failureType: 'Lake' },
+  LAKE_TOO_LARGE: { exitCode: EXIT.failed, failureType: 'Lake' },
+  LAKE_WRITE_TOO_LARGE: { exitCode: EXIT.failed, failureType: 'Check' },
   RUN_FAILED: { exitCode: EXIT.failed, failureType: null },
   RUN_REFUSED: { exitCode: EXIT.refused, failureType: null },
   RUN_CANCELLED: { exitCode: EXIT.failed, failureType: null },

@@ -6,6 +6,7 @@ import { readPointer } from '../lake/documents/pointer.js';
 import { readChain, readHistory } from '../lake/published/chain.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/published/fence.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import { DocumentTooLargeError } from '../lake/too-large-error.js';
 import { renderReport } from './html.js';
 import {
   type ConnectionReport,
@@ -104,7 +105,9 @@ async function readResource(
     return resourceReport(resource, runs, { ...options, at: until, verdict });
   } catch (error) {
     // The report shows damaged data as a problem. The caller handles a store that does not answer.
-    if (!(error instanceof SyntaxError || error instanceof DamagedError)) throw error;
+    const isOfObject =
+      error instanceof SyntaxError || error instanceof DamagedError || error instanceof DocumentTooLargeError;
+    if (!isOfObject) throw error;
     return resourceReport(resource, [], { ...options, problem: error.message });
   }
 }

@@ -3,6 +3,7 @@ import type { RunRef } from '../core/contract/index.js';
 import { parseStored } from '../core/stored-json.js';
 import { inFolder, stagingFolder } from '../lake/documents/lake-layout.js';
 import { RUN_FILE, type RunFile } from '../lake/documents/run-file.js';
+import { encodeWithin } from '../lake/size-limits.js';
 import { collected, type ObjectStore } from '../lake/store/index.js';
 import { finalFailure } from './failures.js';
 import type { Staging } from './staging.js';
@@ -76,7 +77,10 @@ export function stagedKey({ resource, runId }: StagedRun, name: string): ObjectK
 
 /** Writes a JSON document to the lake. */
 export async function writeStaged(store: ObjectStore, key: ObjectKey, document: object): Promise<void> {
-  await store.write(key, Buffer.from(JSON.stringify(document)));
+  await store.write(
+    key,
+    encodeWithin(key, () => Buffer.from(JSON.stringify(document))),
+  );
 }
 
 /**

@@ -3,6 +3,7 @@ import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import { DocumentTooLargeError } from '../lake/too-large-error.js';
 import type { VerifyOptions } from '../lake/verify/read-runs.js';
 import { type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
 import { isUpgraded, rowsOfFile, upgradedText } from './log/actions.js';
@@ -39,6 +40,7 @@ export async function checkTable(store: ObjectStore, resource: string): Promise<
       return [byExport(text), ...upgradeProblems(state, resource)];
     }
     if (error instanceof SyntaxError) return [];
+    if (error instanceof DocumentTooLargeError) return tooLarge(error, resource);
     throw error;
   }
 }
@@ -96,6 +98,11 @@ async function problemsOf(
     ...fileProblems(state, await listSizes(store, resource), resource).map(byExport),
     ...upgraded,
   ];
+}
+
+/** `verifySnapshot` reports documents that are not of the table. */
+function tooLarge({ key, message }: DocumentTooLargeError, resource: string): TableProblem[] {
+  return key.startsWith(tableKeys(resource).prefix) ? [{ text: message, repairedBy: 'removal' }] : [];
 }
 
 function byExport(text: string): TableProblem {

@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { SortKey } from '../rows/row.js';
+import { checkBlock } from '../size-limits.js';
 
 /** Rows that are compressed together. `offset` and `bytes` refer to the object. */
 export interface Block {
@@ -45,11 +46,16 @@ export function encodeIndex(index: PartIndex): Buffer {
   return Buffer.from(JSON.stringify({ columns: index.columns, blocks }));
 }
 
-/** @throws SyntaxError if the object is not a block index */
-export function decodeIndex(body: Buffer): PartIndex {
+/**
+ * @param part the part that it belongs to
+ * @throws SyntaxError if the object is not a block index; DocumentTooLargeError if a block of the part is above its limit
+ */
+export function decodeIndex(body: Buffer, part: ObjectKey): PartIndex {
   const { columns, blocks } = parseStored(body) as { columns: number; blocks: BlockTuple[] };
   if (!Array.isArray(blocks) || !blocks.every(Array.isArray))
     throw new SyntaxError('it has no list of blocks');
+  // Before anything is read or decompressed.
+  for (const [, , , , bytes, rawBytes] of blocks) checkBlock('read', part, Math.max(bytes, rawBytes));
   return {
     columns,
     blocks: blocks.map(([first, last, rows, offset, bytes, rawBytes, rawCrc32, crc32, lineBreaks]) => ({

@@ -4,6 +4,7 @@ import { parseStored } from '../../core/stored-json.js';
 import { typeNames } from '../../core/value-facts.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import { headerNames, META_COLUMNS } from '../rows/data-columns.js';
+import { encodeWithin } from '../size-limits.js';
 import type { ObjectStore } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState, sha256Of } from './checksums.js';
 import type { PreviousRun, StoredManifest, StoredPart } from './document-schemas.js';
@@ -106,7 +107,8 @@ export function encodeManifest({ parts, columns, ...fields }: ManifestFields): B
       parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
     },
   };
-  return encodeWithChecksum(manifest);
+  const key = inFolder(folderOf(parts[0]!.key), MANIFEST);
+  return encodeWithin(key, () => encodeWithChecksum(manifest));
 }
 
 /** A manifest, and which version of it: a purge replaces the manifests of published runs. */

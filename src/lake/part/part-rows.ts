@@ -1,10 +1,11 @@
 import { createGunzip, type Gunzip } from 'node:zlib';
-import type { ByteString } from '../../core/brands.js';
+import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import { DamagedError } from '../damaged-error.js';
 import type { PublishedPart } from '../documents/manifest.js';
-import { RowSplitter } from '../rows/csv.js';
+import { MAX_ROW_BYTES, RowSplitter } from '../rows/csv.js';
 import type { ObjectStore } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 
 interface RowsOptions {
   readonly compression: 'gzip' | 'none';
@@ -26,7 +27,7 @@ export async function* readPartRows(
   const splitter = new RowSplitter();
   let [rows, sawHeader] = [0, false];
   const taken = (piece: Buffer): ByteString[] => {
-    const found = [...splitter.push(piece.toString('latin1'))];
+    const found = rowsIn(part.key, splitter, piece);
     if (!sawHeader) sawHeader = found.shift() !== undefined;
     rows += found.length;
     return found;
@@ -42,6 +43,16 @@ export async function* readPartRows(
   if (splitter.rest() !== '') throw new DamagedError(`${part.key} ends within a row`);
   if (rows !== part.rows)
     throw new DamagedError(`${part.key} does not contain the ${part.rows} rows that its manifest lists`);
+}
+
+/** @throws DocumentTooLargeError if a row is longer than allowed */
+function rowsIn(key: ObjectKey, splitter: RowSplitter, piece: Buffer): ByteString[] {
+  try {
+    return [...splitter.push(piece.toString('latin1'))];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new DocumentTooLargeError('read', { key, what: 'a row', maxBytes: MAX_ROW_BYTES, bytes: null });
+  }
 }
 
 async function* readable(key: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

@@ -5,6 +5,7 @@ import { DamagedError } from '../damaged-error.js';
 import { type Block, encodeIndex, indexKey } from '../documents/block-index.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import { detached, type SortKey } from '../rows/row.js';
+import { checkBlock } from '../size-limits.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
 import { blockBytes, type Framing, type PackedBlocks, plainFraming } from './framing.js';
@@ -74,6 +75,7 @@ export class PartWriter {
   /** Compresses and writes rows. Resolves when the writer accepts more. */
   async append(run: RowRun): Promise<void> {
     const raw = typeof run.text === 'string' ? Buffer.from(run.text, 'latin1') : run.text;
+    checkBlock('write', this.key, raw.length);
     await this.#pack(raw, {
       // A slice would keep its page or block in memory for as long as the index exists.
       first: detached(run.first),

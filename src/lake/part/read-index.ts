@@ -4,6 +4,7 @@ import type { PublishedPart } from '../documents/manifest.js';
 import type { StagedChunk } from '../documents/stage-file.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 
 /** Number of attempts. A second read fixes damage in transit. */
 const READS = 2;
@@ -39,7 +40,7 @@ export async function readPartIndex(
   signal?: AbortSignal,
 ): Promise<PartIndex | null> {
   const found = await readIndexBody(store, part, signal);
-  return typeof found === 'string' ? null : decodeIndex(found);
+  return typeof found === 'string' ? null : decodeIndex(found, part.key);
 }
 
 /** Reads the block index of a staged chunk. @throws DamagedError if it is missing or damaged; the next run fetches the rows again */
@@ -53,8 +54,9 @@ export async function readChunkIndex(
   if (found === 'missing') throw damagedObject(key, 'it is missing');
   if (found === 'damaged') throw damagedObject(key, 'its CRC32 is not the expected one');
   try {
-    return decodeIndex(found);
+    return decodeIndex(found, chunk.key);
   } catch (cause) {
+    if (cause instanceof DocumentTooLargeError) throw cause;
     throw damagedObject(key, 'it is not a block index', cause);
   }
 }

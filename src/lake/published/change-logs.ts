@@ -14,6 +14,7 @@ import {
 import { readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import { collected, type ObjectStore } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
 const READS_AT_ONCE = 16;
@@ -98,7 +99,9 @@ async function readLog(
     const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${part.bytes}`;
     return lost(part.key, `${part.key} ${what}: the change log of run ${runId} lacks rows`, runIds);
   } catch (error) {
-    if (!(error instanceof DamagedError || error instanceof SyntaxError)) throw error;
+    const isOfObject =
+      error instanceof DamagedError || error instanceof SyntaxError || error instanceof DocumentTooLargeError;
+    if (!isOfObject) throw error;
     return lost(key, error.message);
   }
 }

@@ -102,7 +102,10 @@ export async function joined(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 export interface ObjectStore {
   /** The lake's URL without a trailing slash. */
   readonly url: string;
-  /** The whole object or a range; a range past the end gives an empty buffer. Throws ObjectNotFoundError. */
+  /**
+   * The whole object or a range; a range past the end gives an empty buffer. Throws ObjectNotFoundError, and
+   * DocumentTooLargeError for more bytes than objects of its kind may have (`sizeLimitOf`), as the next method does.
+   */
   read(key: ObjectKey, options?: ReadOptions): Promise<Buffer>;
   /** Body and ETag of one version, for a later `swap`; null when absent. */
   readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null>;
@@ -110,7 +113,7 @@ export interface ObjectStore {
   stream(key: ObjectKey, options?: ReadOptions): AsyncIterable<Buffer>;
   /**
    * Writes an object with one request and overwrites an existing one. The store checks the CRC32. The media type follows from
-   * the end of the key.
+   * the end of the key. Throws DocumentTooLargeError before the request, as `swap` does.
    */
   write(
     key: ObjectKey,

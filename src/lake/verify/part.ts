@@ -13,6 +13,7 @@ import type { SortKey } from '../rows/row.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import { checkObject } from '../store/digest.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 import { ObjectProblems, type Problem } from './problem-list.js';
 import { isOutage, readEvenIfDamaged } from './read-body.js';
 import { RowCheck, type RowLayout } from './row-check.js';
@@ -166,12 +167,14 @@ async function readIndex(
   else if (crc32ToHex(crc32(found.body)) !== part.indexCrc32)
     findings.add('bad index', `${key}: its CRC32 does not match the manifest`);
   try {
-    const index = decodeIndex(found.body);
+    const index = decodeIndex(found.body, part.key);
     const problem = indexProblem(index, part, columns);
     if (problem === null) return index;
     findings.add('bad index', `${key} does not match its part: ${problem}`);
   } catch (error) {
-    findings.add('bad index', `${key} is not a block index: ${errorMessage(error)}`);
+    // A block that is too large is of the part.
+    if (error instanceof DocumentTooLargeError) findings.add('too large', error.message);
+    else findings.add('bad index', `${key} is not a block index: ${errorMessage(error)}`);
   }
   return null;
 }

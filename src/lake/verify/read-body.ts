@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 
 interface FoundBody {
   readonly body: Buffer;
@@ -7,7 +8,7 @@ interface FoundBody {
   readonly damaged: string | null;
 }
 
-/** Larger than any document. */
+/** More than the limit of any document, so that the store stops at the limit. */
 const ALL_BYTES = 2 ** 40;
 
 /** Whether the store is unavailable. Such an error says nothing about the object. */
@@ -21,6 +22,7 @@ export async function readEvenIfDamaged(store: ObjectStore, key: ObjectKey): Pro
     const found = await store.readIfExists(key);
     return found === null ? null : { body: found.body, damaged: null };
   } catch (error) {
+    if (error instanceof DocumentTooLargeError) return { body: Buffer.alloc(0), damaged: error.message };
     if (!(error instanceof StoreError) || isOutage(error)) throw error;
     const damaged = error.message;
     if (error.kind !== 'damaged' && error.kind !== 'checksum') return { body: Buffer.alloc(0), damaged };

@@ -9,6 +9,7 @@ import type { Pointer } from '../documents/pointer.js';
 import { readPublishedIds } from '../published/chain.js';
 import { listRuns } from '../published/run-folders.js';
 import { type ObjectStore, StoreError } from '../store/index.js';
+import { DocumentTooLargeError } from '../too-large-error.js';
 import { type CheckedManifest, checkManifest, type Decoded, type NamedManifest } from './document-checks.js';
 import { type PartRules, type ReadPart, verifyPart } from './part.js';
 import type { Findings, Problem } from './problem-list.js';
@@ -160,7 +161,11 @@ async function keptRuns(store: ObjectStore, pointer: Pointer): Promise<NamedMani
       if (key !== undefined && runId !== pointer.runId) kept.push({ key, resource, tree: 'snapshot', runId });
     }
   } catch (error) {
-    const isDamage = error instanceof DamagedError || (error instanceof StoreError && !isOutage(error));
+    // What is too large is among the problems, as the published manifests and all change logs are.
+    const isDamage =
+      error instanceof DamagedError ||
+      error instanceof DocumentTooLargeError ||
+      (error instanceof StoreError && !isOutage(error));
     if (!isDamage) throw error;
   }
   return kept;

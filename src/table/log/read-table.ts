@@ -1,6 +1,7 @@
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { DocumentTooLargeError } from '../../lake/too-large-error.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
@@ -120,7 +121,10 @@ async function hintedVersion({ store, resource }: TablePlace): Promise<number> {
 async function highestProtocol(at: TablePlace, log: readonly LogObject[]): Promise<Protocol | null> {
   const commits = log.filter(({ kind }) => kind === 'commit');
   const actions = await inParallel(commits, READS_AT_ONCE, ({ version }) =>
-    readCommit(at, version).catch(() => []),
+    readCommit(at, version).catch((error: unknown) => {
+      if (error instanceof DocumentTooLargeError) throw error;
+      return [];
+    }),
   );
   const found = actions.flat().flatMap(({ protocol }) => protocol ?? []);
   const [highest] = found.sort((a, b) => b.minWriterVersion - a.minWriterVersion);

@@ -14,6 +14,7 @@ import {
 import { UnsendableError } from '../../../src/api/url.js';
 import { DetachedError, failureOf, UsageError } from '../../../src/cli/shared/choose-exit-code.js';
 import { SettingsError } from '../../../src/config/index.js';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import { NO_DIFFERENCES, noRows, type WriteBackResult } from '../../../src/core/contract/write-back.js';
 import {
   ConfigurationError,
@@ -35,12 +36,14 @@ import {
   type StoreErrorKind,
   StoreUnclearError,
 } from '../../../src/lake/store/index.js';
+import { DocumentTooLargeError } from '../../../src/lake/too-large-error.js';
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { QueryError } from '../../../src/sql/query/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
 import { InputError } from '../../../src/write-back/input-error.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
+const tooLarge = { key: 'tasks/latest.json' as ObjectKey, what: 'latest.json', maxBytes: 1, bytes: 2 };
 const target = { operation: 'read', key: 'tasks/latest.json', bucket: 's3://lake' };
 const store = (kind: StoreErrorKind): StoreError =>
   new StoreError({ ...target, kind, problem: 'it failed', remedy: 'Do this.' });
@@ -90,6 +93,8 @@ const ERRORS: readonly (readonly [WorktrackError, string, number])[] = [
   [new ObjectNotFoundError(target), 'STORE_NOT_FOUND', 1],
   [new LakeLayoutError('layout 1'), 'LAKE_LAYOUT', 2],
   [new DamagedError('damaged'), 'LAKE_DAMAGED', 1],
+  [new DocumentTooLargeError('read', tooLarge), 'LAKE_TOO_LARGE', 1],
+  [new DocumentTooLargeError('write', tooLarge), 'LAKE_WRITE_TOO_LARGE', 1],
   [
     new SnapshotNotFoundError('none', { resource: 'tasks', dates: [], remedy: 'Run an export.' }),
     'SNAPSHOT_NOT_FOUND',

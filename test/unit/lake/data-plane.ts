@@ -137,7 +137,7 @@ export async function writePart(
 }
 
 export async function readIndex(store: ObjectStore, key: ObjectKey): Promise<PartIndex> {
-  return decodeIndex(await store.read(indexKey(key)));
+  return decodeIndex(await store.read(indexKey(key)), key);
 }
 
 /** Offset after the LF of the row that starts at `at`. */

@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ObjectKey } from '../../../core/brands.js';
 import { ALL_REMOVED, addRemovals } from '../../../core/removal.js';
+import { checkWritten, sizeLimitOf } from '../../size-limits.js';
+import { DocumentTooLargeError } from '../../too-large-error.js';
 import { RunningDigest } from '../digest.js';
 import { nullIfNotFound, ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
@@ -45,19 +47,23 @@ export function fileStore(root: string): ObjectStore {
   };
   return {
     url: pathToFileURL(root).href,
-    read: (key, options) => joined(streamFile(folder, key, options)),
+    read: (key, options) => joined(streamFile(folder, key, { ...options, isHeld: true })),
     async readIfExists(key) {
-      const body = await joined(streamFile(folder, key)).catch(nullIfNotFound);
+      const body = await joined(streamFile(folder, key, { isHeld: true })).catch(nullIfNotFound);
       return body && { body, etag: etagOf(body) };
     },
     stream: (key, options) => streamFile(folder, key, options),
     async write(key, body, options) {
+      checkWritten(key, body);
       const writer = new FileWriter(folder, key, options);
       for (const piece of body instanceof Uint8Array ? [body] : body) await writer.write(piece);
       return writer.finish();
     },
     openWriter: (key, options) => new FileWriter(folder, key, options),
-    swap: (key, body, expected) => swapFile(folder, key, body, expected),
+    async swap(key, body, expected) {
+      checkWritten(key, body);
+      return swapFile(folder, key, body, expected);
+    },
     async head(key) {
       const path = folder.pathOf(key);
       return folder.run('head', key, async () => {
@@ -144,19 +150,29 @@ async function removeFile(folder: LakeFolder, key: ObjectKey, path: string): Pro
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile. */
+/**
+ * Streams a file or a range of it. The open handle keeps the same version, even if the file is replaced meanwhile.
+ *
+ * @param isHeld whether the caller holds all of it in memory, so that its size has a limit
+ */
 async function* streamFile(
   folder: LakeFolder,
   key: ObjectKey,
-  { range, signal }: ReadOptions = {},
+  { range, signal, isHeld = false }: ReadOptions & { readonly isHeld?: boolean } = {},
 ): AsyncGenerator<Buffer, void, undefined> {
   if (range !== undefined) checkRange(range);
   const path = folder.pathOf(key);
   signal?.throwIfAborted();
   const handle = await openFile(folder, key, path);
   try {
-    let position = range?.offset ?? 0;
+    const start = range?.offset ?? 0;
+    let position = start;
     const end = range === undefined ? Number.POSITIVE_INFINITY : range.offset + range.length;
+    const limit = sizeLimitOf(key);
+    const check = (bytes: number): void => {
+      if (isHeld && bytes > limit.maxBytes) throw new DocumentTooLargeError('read', { key, ...limit, bytes });
+    };
+    check(Math.min((await handle.stat()).size, end) - start);
     while (position < end) {
       signal?.throwIfAborted();
       const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - position));
@@ -165,6 +181,8 @@ async function* streamFile(
       );
       if (bytesRead === 0) return;
       position += bytesRead;
+      // The file may grow meanwhile.
+      check(position - start);
       yield buffer.subarray(0, bytesRead);
     }
   } finally {

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -100,8 +100,7 @@ export async function swapFile(
     await refuseLinks(folder.root, key);
     return withFileLock(lock, options, async (stillHeld): Promise<SwapResult> => {
       await syncFolder(dirname(lock));
-      const current = await contentOf(folder, path);
-      if ((current && etagOf(current)) !== (expected === 'absent' ? null : expected.etag))
+      if ((await etagAt(folder, path)) !== (expected === 'absent' ? null : expected.etag))
         return { outcome: 'conflict' };
       try {
         const handle = await folder.open(temporary, NEW_FILE);
@@ -126,10 +125,13 @@ export async function swapFile(
   });
 }
 
-/** The content of a file; `null` if there is none. */
-async function contentOf(folder: LakeFolder, path: string): Promise<Buffer | null> {
+/** The ETag of a file of any size; `null` if there is none. */
+async function etagAt(folder: LakeFolder, path: string): Promise<string | null> {
   const handle = await folder.open(path, constants.O_RDONLY).catch(ignoreAbsent);
-  return handle === null ? null : handle.readFile().finally(() => handle.close());
+  if (handle === null) return null;
+  const digest = createHash('sha256');
+  for await (const chunk of handle.createReadStream()) digest.update(chunk as Buffer);
+  return digest.digest('hex');
 }
 
 /** Path of an object's lock: in the same folder, with a name of fixed length. */

@@ -1,6 +1,9 @@
+import type { Readable } from 'node:stream';
 import type { GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { recoveryOf } from '../../damaged-error.js';
+import { sizeLimitOf } from '../../size-limits.js';
+import { DocumentTooLargeError } from '../../too-large-error.js';
 import { crc32, crc32FromBase64, crc32ToHex } from '../crc32.js';
 import { StoreError } from '../errors.js';
 import { checkRange } from '../key.js';
@@ -68,16 +71,18 @@ const MAX_IDLE_BREAKS = 4;
 /**
  * Streams an object or a range of it. The SDK retries requests, but not bodies. If a body ends early, the rest of the same
  * version (`If-Match`) is requested. The CRC32 of a whole object is checked at the end. `onEtag` receives the ETag
- * before the first chunk.
+ * before the first chunk. `isHeld`: the caller holds all of it in memory, so that its size has a limit.
  */
 export async function* streamObject(
   s3: S3Connection,
   key: ObjectKey,
-  options: ReadOptions & { operation?: string; onEtag?: (etag: string) => void } = {},
+  options: ReadOptions & { operation?: string; isHeld?: boolean; onEtag?: (etag: string) => void } = {},
 ): AsyncGenerator<Buffer, void, undefined> {
-  const { range, signal, operation = 'read' } = options;
+  const { range, signal, operation = 'read', isHeld = false } = options;
   if (range !== undefined) checkRange(range);
   const target = s3.target(key);
+  const limit = sizeLimitOf(key);
+  const maxBytes = isHeld ? limit.maxBytes : Number.POSITIVE_INFINITY;
   const end = range === undefined ? null : range.offset + range.length - 1;
   const start = range?.offset ?? 0;
   let position = start;
@@ -110,10 +115,17 @@ export async function* streamObject(
         total = lengthOf(answer, start, end);
         if (range === undefined) expectedCrc = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType);
         options.onEtag?.(etag);
+        if (total !== null && total > maxBytes) {
+          (answer.Body as Readable).destroy();
+          throw new DocumentTooLargeError('read', { key, ...limit, bytes: total });
+        }
       }
       for await (const chunk of bodyOf(answer, position, end)) {
         crc = expectedCrc === null ? crc : crc32(chunk, crc);
         position += chunk.length;
+        // A response need not say its length.
+        if (position - start > maxBytes)
+          throw new DocumentTooLargeError('read', { key, ...limit, bytes: null });
         idleBreaks = 0;
         yield chunk;
       }
@@ -131,6 +143,7 @@ export async function* streamObject(
           }),
         );
     } catch (error) {
+      if (error instanceof DocumentTooLargeError) throw error;
       const said = readAnswer(error);
       // The position is at the end of the object: the resumed read was already complete.
       if (said.status === 416 && position > start) break;

@@ -1,4 +1,5 @@
 import type { LakeSettings } from '../../../core/settings.js';
+import { checkWritten } from '../../size-limits.js';
 import { nullIfNotFound } from '../errors.js';
 import { joined, type ObjectStore, type StoreLogger } from '../port.js';
 import { S3Connection } from './connection.js';
@@ -18,19 +19,25 @@ export function s3Store(
   const s3 = new S3Connection(lake, place, logger);
   return {
     url: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
-    read: (key, options) => joined(streamObject(s3, key, options)),
+    read: (key, options) => joined(streamObject(s3, key, { ...options, isHeld: true })),
     async readIfExists(key) {
       let etag = '';
       const onEtag = (found: string) => {
         etag = found;
       };
-      const body = await joined(streamObject(s3, key, { onEtag })).catch(nullIfNotFound);
+      const body = await joined(streamObject(s3, key, { onEtag, isHeld: true })).catch(nullIfNotFound);
       return body && { body, etag };
     },
     stream: (key, options) => streamObject(s3, key, options),
-    write: (key, body, options = {}) => putObject(s3, key, body, options),
+    async write(key, body, options = {}) {
+      checkWritten(key, body);
+      return putObject(s3, key, body, options);
+    },
     openWriter: (key, options) => new S3Writer(s3, key, options),
-    swap: (key, body, expected) => swapObject(s3, key, body, expected),
+    async swap(key, body, expected) {
+      checkWritten(key, body);
+      return swapObject(s3, key, body, expected);
+    },
     head: (key) => headObject(s3, key),
     list: (prefix, options) => listObjects(s3, prefix, options),
     listFolders: (prefix) => listFolders(s3, prefix),

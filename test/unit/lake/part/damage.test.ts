@@ -79,7 +79,7 @@ describe('A block index', () => {
     'A block index that is %s is not used',
     async (state) => {
       const part = await written('gzip');
-      const good = decodeIndex(await store.read(indexKey(part.key)));
+      const good = decodeIndex(await store.read(indexKey(part.key)), part.key);
       expect(await readPartIndex(store, part)).toEqual(good);
       if (state === 'missing') await store.remove([indexKey(part.key)]);
       else if (state === 'damaged') await flip(indexKey(part.key), 40);

@@ -36,7 +36,7 @@ export async function findRows(
   for (const { item: part, keys: inPart } of byMostKeys(parts, keys, PARTS_READ)) {
     const body = await readIndexBody(store, part, signal);
     if (typeof body === 'string') continue;
-    const { blocks } = decodeIndex(body);
+    const { blocks } = decodeIndex(body, part.key);
     const wanted = new Set(inPart);
     const chosen = byMostKeys(blocks, inPart, left).map(({ item }) => blocks.indexOf(item));
     left -= chosen.length;

@@ -1,4 +1,5 @@
 import { transientFailure } from '../../src/run/failures.js';
+import { ageOf, latestOf } from '../../src/write-back/clocks.js';
 import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
 import { type ChunkRow, knownOf, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
 import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
@@ -153,7 +154,7 @@ export class ChunkFeed {
     const chunk = new OpenChunk(this.#options, loaded);
     const tasks: RowTask[] = [];
     for (const [index, row] of loaded.rows.entries()) {
-      const selected = this.#select(row, index, loaded.states.get(index), chunk.at);
+      const selected = this.#select(row, index, loaded.states.get(index), latestOf(chunk.at));
       if (typeof selected === 'object') tasks.push({ chunk, ...selected });
       else if (selected === 'skipped') {
         chunk.settle(index, { outcome: 'skipped', status: null, id: null, message: NOT_SENT_AGAIN });
@@ -190,27 +191,21 @@ export class ChunkFeed {
   }
 
   /** With `--unknown skip`, rows in doubt are settled as skipped. */
+  /** @param at when the chunk was opened, by the latest clock */
   #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
-    const { connection, input, turn, sending } = this.#options;
+    const { clock, connection, input, turn, sending } = this.#options;
     const { unknown } = input;
     const { receipt, sentAt: firstSent } = knownOf(row, state);
     if (row.verdict !== null || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
-    const isForgotten = firstSent !== null && (sending.repeat === 'never' || this.#isForgotten(firstSent));
+    // The service may have forgotten the idempotency key, or has never known it.
+    const { unknownAfterMs } = connection.settings.writeBack;
+    const age = firstSent === null ? 0 : (ageOf(firstSent, clock.now()) ?? Number.POSITIVE_INFINITY);
+    const isForgotten = age > unknownAfterMs || (firstSent !== null && sending.repeat === 'never');
     if (isForgotten && unknown === 'skip') return 'skipped';
     if (isForgotten && unknown !== 'resend') return 'unclear';
     // A complete response left the outcome unknown: asking again in the same run would change nothing.
     if (state?.unclearIn === input.run) return 'unclear';
     const before = firstSent === null ? 'never' : isForgotten ? 'forgotten' : 'remembered';
-    const since = before === 'remembered' ? Math.min(firstSent ?? at, at) : at;
-    return { index, row, before, notAfter: since + connection.settings.writeBack.unknownAfterMs };
-  }
-
-  /**
-   * Whether the service may have forgotten the idempotency key of a request that was sent at this time. A time in the future
-   * shows that a clock was set back, and not how long ago it was.
-   */
-  #isForgotten(sentAt: number): boolean {
-    const { deps, connection } = this.#options;
-    return Math.abs(deps.now() - sentAt) > connection.settings.writeBack.unknownAfterMs;
+    return { index, row, before, notAfter: at + unknownAfterMs - (isForgotten ? 0 : age) };
   }
 }

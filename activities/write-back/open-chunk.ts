@@ -1,6 +1,7 @@
 import type { SentBefore } from '../../src/api/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
+import type { RunClocks } from '../../src/lake/documents/run-file.js';
 import {
   type Expected,
   type ObjectStore,
@@ -22,6 +23,7 @@ import {
   type SendingRules,
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
+import type { SendClock } from './send-clock.js';
 import type { LoadedChunk, LogIndex, StoredPlan } from './stored-batch.js';
 
 export interface SendAttemptOptions {
@@ -34,6 +36,7 @@ export interface SendAttemptOptions {
   readonly turn: Turn;
   /** Makes the log names of this attempt unique. */
   readonly token: string;
+  readonly clock: SendClock;
   /** The attempt starts no further row after this time, in milliseconds since 1970. */
   readonly endBefore: number;
   /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
@@ -47,8 +50,8 @@ export interface SendAttemptOptions {
  * `unsent`, or `note` with `held` is called. So the log is correct whenever it is closed.
  */
 export class OpenChunk {
-  /** When the attempt opened it, in milliseconds since 1970. */
-  readonly at: number;
+  /** When the attempt opened it. */
+  readonly at: RunClocks;
   readonly #run: string;
   readonly #chunk: LoadedChunk;
   readonly #open: LogFile;
@@ -62,9 +65,9 @@ export class OpenChunk {
   /** Whether each row is in the log before it is sent. */
   readonly #isNamed: boolean;
 
-  constructor({ deps, connection, input, plan, token, sending }: SendAttemptOptions, chunk: LoadedChunk) {
+  constructor({ clock, connection, input, plan, token, sending }: SendAttemptOptions, chunk: LoadedChunk) {
     this.#isNamed = sending.repeat === 'never';
-    this.at = deps.now();
+    this.at = clock.read();
     this.#run = input.run;
     this.#chunk = chunk;
     const keys = planKeys(plan.key);
@@ -164,7 +167,7 @@ export interface RowTask {
   readonly row: ChunkRow;
   /** Whether it may have been sent before without a known outcome. */
   readonly before: SentBefore;
-  /** It must not be sent after this time, in milliseconds since 1970: the service may have forgotten its idempotency key. */
+  /** It must not be sent after this time of `SendClock.now`: the service may have forgotten its idempotency key. */
   readonly notAfter: number;
 }
 

@@ -50,11 +50,17 @@ export interface RequestEvents {
 /** Sends the request for one row, within the connection's rate budget. Never throws. */
 export async function sendRowRequest(
   { row, before, notAfter }: RowTask,
-  { connection, deps, input, sending }: Pick<SendAttemptOptions, 'connection' | 'deps' | 'input' | 'sending'>,
+  {
+    connection,
+    clock,
+    input,
+    sending,
+  }: Pick<SendAttemptOptions, 'connection' | 'clock' | 'input' | 'sending'>,
   { signal, onWait, onRefused }: RequestEvents,
 ): Promise<RequestOutcome> {
   const { resource } = input;
-  const ageMs = (): number => deps.now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
+  const ageMs = (): number => clock.now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
+  const isExpired = (inMs: number): boolean => clock.now() + inMs > notAfter;
   try {
     const { idempotencyKey } = row;
     const { writeBack } = connection.settings;
@@ -64,7 +70,7 @@ export async function sendRowRequest(
     const isHidden = hiddenFields(connection.settings, resource);
     const outcome = await connection.client.send(
       {
-        ...{ resource, method, path, body, before, notAfter, signal, onWait, onRefused },
+        ...{ resource, method, path, body, before, isExpired, signal, onWait, onRefused },
         ...{ idempotencyKey, keyHeader: sending.header, repeat: sending.repeat },
       },
       (text, facts) => {

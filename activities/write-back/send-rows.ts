@@ -9,6 +9,7 @@ import { finalIfLate } from '../../src/run/run-failures.js';
 import { readBatch } from '../../src/write-back/batch-file.js';
 import { sendingRules } from '../../src/write-back/plan-file.js';
 import { SendAttempt } from './send-attempt.js';
+import { SendClock, temporalStartClock } from './send-clock.js';
 import { checkSystem, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
@@ -44,9 +45,11 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
     const sending = begun?.file.sending ?? sendingRules(connection.settings.writeBack, input.resource);
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);
+    const sendClock = new SendClock(deps, connection.store, await temporalStartClock());
     const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
     run = new SendAttempt({
-      ...{ deps, connection, input, plan, sending, logs, turn, token: attemptToken(), endBefore },
+      ...{ deps, connection, input, plan, sending, logs, turn },
+      ...{ token: attemptToken(), clock: sendClock, endBefore },
       // Even if the limit had ended.
       limitedSince: beat === undefined ? input.limitedSince : beat.limitedSince,
       fruitless: beat?.fruitless ?? 0,

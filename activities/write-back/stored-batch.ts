@@ -112,7 +112,7 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
     const known = found?.file.types ?? {};
     const sameAs = system.alsoAt(found?.file.sameAs ?? []).aliasesWith(found?.file.baseUrl ?? baseUrl);
     const all = { ...types, ...known };
-    const file: BatchFile = { layout: 1, sending, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
+    const file: BatchFile = { sending, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
     if (found !== null && isDeepStrictEqual(found.file, file)) return;
     const expected = found === null ? 'absent' : { etag: found.etag };
     const { outcome } = await store.swap(batchKeys(batchId).batch, encodeSealed(file), expected);

@@ -137,7 +137,7 @@ class HttpServiceClient implements ServiceClient {
   }
 
   #writeOperation(request: SendRequest, onSend: () => void): Operation {
-    const { resource, method, body, signal, onWait, keys, idempotencyKey, notAfter } = request;
+    const { resource, method, body, signal, onWait, keys, idempotencyKey, isExpired } = request;
     const { keyHeader = 'idempotency-key', repeat = 'always' } = request;
     const target = this.#target(request, request.path, () => '');
     if (idempotencyKey !== undefined && !/^[\x21-\x7e]+$/.test(idempotencyKey)) {
@@ -147,7 +147,7 @@ class HttpServiceClient implements ServiceClient {
     const repeatable = method === 'PUT' || idempotencyKey !== undefined;
     return {
       ...target,
-      ...{ method, resource, body, notAfter, onSend, signal, onWait, keys },
+      ...{ method, resource, body, isExpired, onSend, signal, onWait, keys },
       headers: {
         'content-type': 'application/json',
         ...(idempotencyKey === undefined ? {} : { [keyHeader.toLowerCase()]: idempotencyKey }),

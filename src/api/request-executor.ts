@@ -43,7 +43,7 @@ export interface Operation
   extends HttpRequest,
     Waitable,
     Partial<Pick<ListRequest, 'wasRead' | 'mayRetry'>>,
-    Pick<SendRequest, 'notAfter'> {
+    Pick<SendRequest, 'isExpired'> {
   readonly resource: string;
   /** The URL for messages, with a placeholder for each record id and value of the query. */
   readonly displayUrl: string;
@@ -132,7 +132,7 @@ export class RequestExecutor {
         attempt -= 1;
         continue;
       }
-      const inTime = delayMs <= this.#retry.maxDelayMs && !isExpired(operation, this.#now() + delayMs);
+      const inTime = delayMs <= this.#retry.maxDelayMs && operation.isExpired?.(delayMs) !== true;
       const mayRetry = error instanceof TransientError && attempt < attemptsFor(error, attempts) && inTime;
       if (!mayRetry || operation.mayRetry?.(error) === false) throw error;
       const requestedByService = error.status === 429 || error.retryAfterMs !== null;
@@ -164,7 +164,7 @@ export class RequestExecutor {
       redact = lazyRedactor(key, []);
       request = failedRequest({ ...operation, records }, redact, lazyRedactor(key, records));
       // Waiting for the lease can take long, and a machine can sleep: the deadline may have passed meanwhile.
-      if (isExpired(operation, this.#now())) throw expiredError(operation.resource);
+      if (operation.isExpired?.(0) === true) throw expiredError(operation.resource);
       try {
         response = await this.#exchange(operation, { key, extra }, (path) =>
           records.push(...addedParts(operation.path, path)),
@@ -319,10 +319,6 @@ function lazyRedactor(key: string, records: readonly string[]): Redactor {
   return Object.assign((text: string) => made()(text), {
     head: (text: string, limit: number) => made().head(text, limit),
   });
-}
-
-function isExpired({ notAfter }: Operation, atMs: number): boolean {
-  return notAfter !== undefined && atMs > notAfter;
 }
 
 function expiredError(resource: string): TransientError {

@@ -116,8 +116,8 @@ export interface SendRequest extends Waitable {
   readonly onRefused?: (() => void) | undefined;
   /** Whether an earlier call may have sent this record. Default: `never`. */
   readonly before?: SentBefore | undefined;
-  /** No attempt begins after this time, in milliseconds since the epoch, because the service may have forgotten the key. */
-  readonly notAfter?: number | undefined;
+  /** Whether no attempt may begin in this time, ms, because the service may have forgotten the key. */
+  readonly isExpired?: ((inMs: number) => boolean) | undefined;
 }
 
 export interface Received<T> {

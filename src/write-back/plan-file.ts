@@ -1,6 +1,8 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
 import type { KeyForm, WriteBackSettings } from '../core/settings.js';
+import type { RunClocks } from '../lake/documents/run-file.js';
+import { earliestOf } from './clocks.js';
 import type { CellTypes } from './input-columns.js';
 import type { PlannedRow } from './planner.js';
 import type { RecordDifferences } from './record-differences.js';
@@ -8,7 +10,6 @@ import { readSealedLines, sealLine } from './sealed.js';
 
 /** `batch.json`: the settings of all runs of a batch. */
 export interface BatchFile {
-  readonly layout: 1;
   /** The connection that the batch began with. The rows' idempotency keys contain it, even if it is renamed later. */
   readonly connection: string;
   /** Where its last run has sent rows. */
@@ -138,8 +139,8 @@ export function chunkRows(rows: number): number {
 export interface ChunkLog {
   /** The run of the batch that the attempt belongs to. */
   readonly run: string;
-  /** Milliseconds since 1970. The attempt sent nothing before this time. */
-  readonly at: number;
+  /** The clocks before the attempt sent the first row of the chunk. */
+  readonly at: RunClocks;
   /** Number of rows of the chunk that the service has accepted from this attempt. */
   readonly accepted: number;
   readonly closed: boolean;
@@ -198,7 +199,8 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   const markUnknown = (index: number, at: number, more: Partial<RowState> = {}): void => {
     add(index, { sentAt: Math.min(at, states.get(index)?.sentAt ?? at), ...more });
   };
-  for (const { run, at, closed, isNamed, rows: logged } of logs) {
+  for (const { run, at: clocks, closed, isNamed, rows: logged } of logs) {
+    const at = earliestOf(clocks);
     const named = new Set<number>();
     for (const [index, outcome, status, id, message, found] of logged) {
       named.add(index);

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ObjectKey } from '../core/brands.js';
+import { WorktrackError } from '../core/errors.js';
+import { VERSION } from '../core/version.js';
 import { damagedObject } from '../lake/damaged-error.js';
 
 /**
@@ -7,26 +9,52 @@ import { damagedObject } from '../lake/damaged-error.js';
  * only if it is byte for byte what was written.
  */
 
-const HEAD = /^\{"sha256":"([0-9a-f]{64})","content":/;
-const HEAD_BYTES = '{"sha256":"","content":'.length + 64;
+const HEAD = /^\{"sha256":"([0-9a-f]{64})",/;
+const HEAD_BYTES = '{"sha256":"",'.length + 64;
 
-/** Encodes a document as JSON with its checksum. */
-export function encodeSealed(content: object): Buffer {
-  const text = JSON.stringify(content);
-  return Buffer.from(`{"sha256":"${hash('sha256', text)}","content":${text}}`);
+/** The layout of all documents of a batch: plan, logs, turns, `batch.json`. Another meaning of a field is another layout. */
+export const BATCH_LAYOUT = 2;
+
+/**
+ * A build that does not know the layout of a document must not send a row, because it could read an outcome as another one. A
+ * worker of another build may know it, so the failure can be retried.
+ */
+export class BatchLayoutError extends WorktrackError {
+  readonly code = 'LAKE_LAYOUT';
+
+  override get retryable(): boolean {
+    return true;
+  }
+}
+
+interface Sealed {
+  readonly layout: number;
+  /** The version of the package that wrote the document. */
+  readonly build: string;
+  readonly content: unknown;
+}
+
+/** Encodes a document as JSON with its layout, its build and a checksum. */
+export function encodeSealed(content: object, layout = BATCH_LAYOUT, build = VERSION): Buffer {
+  const text = JSON.stringify({ layout, build, content } satisfies Sealed).slice(1);
+  return Buffer.from(`{"sha256":"${hash('sha256', text)}",${text}`);
 }
 
 /**
  * Decodes a document of `encodeSealed`.
  *
- * @throws DamagedError if any byte differs. The message names the object and quotes nothing.
+ * @throws DamagedError if any byte differs. The message names the object and quotes nothing; BatchLayoutError
  */
 export function decodeSealed<T>(key: ObjectKey, body: Buffer): T {
   const [, expected] = HEAD.exec(body.toString('latin1', 0, HEAD_BYTES)) ?? [];
-  const content = body.subarray(HEAD_BYTES, -1);
-  if (expected === undefined || body.at(-1) !== 0x7d || hash('sha256', content) !== expected)
-    throw damaged(key);
-  return JSON.parse(content.toString('utf8')) as T;
+  const rest = body.subarray(HEAD_BYTES);
+  if (expected === undefined || hash('sha256', rest) !== expected) throw damaged(key);
+  const { layout, build, content } = JSON.parse(`{${rest.toString('utf8')}`) as Sealed;
+  if (layout === BATCH_LAYOUT) return content as T;
+  throw new BatchLayoutError(
+    `${key} has layout ${layout} of a batch, written by worktrack ${build}, and this build (${VERSION}) reads layout ${BATCH_LAYOUT}. It sends nothing`,
+    { remedy: `Run workers of one build: worktrack ${build}, or the one that the batch began with.` },
+  );
 }
 
 /** The last line of a sealed list: the number of lines before it, and their SHA-256. */

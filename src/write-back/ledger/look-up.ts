@@ -13,7 +13,6 @@ import {
   readLedgerRows,
   recordBytes,
   type Section,
-  timeOf,
 } from './rows-object.js';
 
 const WIDTH = 16;
@@ -196,7 +195,7 @@ class RowTally {
         this.#same[first] = 1;
       if (change === 'cleared') return;
       const newest = this.#batches[this.#by[first]! - 1];
-      if (newest === undefined || timeOf(newest) <= timeOf(batch)) this.#by[first] = index;
+      if (newest === undefined || newest.number <= number) this.#by[first] = index;
     };
   }
 
@@ -206,7 +205,7 @@ class RowTally {
       // It is counted since it was in doubt.
       if (first === -1 || change === 'confirmed') return;
       this.#elsewhere.add(first, change === 'cleared' ? -1 : 1);
-      if (this.#elsewhereBy === null || timeOf(this.#elsewhereBy) <= timeOf(batch)) this.#elsewhereBy = batch;
+      if ((this.#elsewhereBy?.number ?? 0) <= batch.number) this.#elsewhereBy = batch;
     };
   }
 

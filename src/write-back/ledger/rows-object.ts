@@ -13,17 +13,13 @@ export const CHANGES = ['created', 'doubtful', 'confirmed', 'cleared'] as const;
 export type Change = (typeof CHANGES)[number];
 
 export interface LedgerBatch {
+  /** Batches claim their rows in turn, so a later batch has a larger number. */
   readonly number: number;
   readonly batchId: string;
   /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
   readonly at: number | null;
   /** Where its rows were sent. */
   readonly baseUrl: string;
-}
-
-/** For comparisons: a claim that is not closed is the newest. */
-export function timeOf({ at }: LedgerBatch): number {
-  return at ?? Number.POSITIVE_INFINITY;
 }
 
 /**

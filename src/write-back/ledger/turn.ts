@@ -8,7 +8,7 @@ import {
 import { SYSTEM_REMEDY } from '../system.js';
 import { fenceKey } from './entries.js';
 import type { FoundRow } from './look-up.js';
-import { type LedgerBatch, timeOf } from './rows-object.js';
+import type { LedgerBatch } from './rows-object.js';
 
 /** How many rows of a file earlier batches have written, or may have written. */
 export interface LedgerFindings {
@@ -42,7 +42,7 @@ export class FindingCounter {
     const found = this.#found[finding];
     if (found.count++ === 0) found.first = row + 1;
     found.batches.add(by.batchId);
-    if (found.by === null || timeOf(by) > timeOf(found.by)) found.by = by;
+    if (found.by === null || by.number > found.by.number) found.by = by;
   }
 
   result(isKeyed: boolean, rows: number): LedgerFindings {

@@ -16,7 +16,7 @@ import { seededRandom } from '../../support/random.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { seeds } from '../../support/seeds.js';
 import { client, HTTP } from '../api/support.js';
-import { PLAN, planRows, SENDING } from './planned-rows.js';
+import { PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
 
 const CONCURRENCY = 5;
 
@@ -102,6 +102,7 @@ describe('rows that always fail', () => {
     } as unknown as ConnectionSettings;
     const run = new SendAttempt({
       deps: { now, draining: isKilled } as ActivityDeps,
+      clock: sendClock(now),
       connection: { settings, client: http, store: dying } as never,
       input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
       plan: await readPlan(store, PLAN),

@@ -8,8 +8,16 @@ import { type ObjectStore, openStore, StoreUnclearError } from '../../../src/lak
 import type { ChunkLog } from '../../../src/write-back/plan-file.js';
 import { decodeSealed } from '../../../src/write-back/sealed.js';
 
+import { clocksAt } from './planned-rows.js';
+
 const KEY = '_write-back/b/_batch/plans/p/log/000000-x.open.json' as ObjectKey;
-const log = (accepted: number): ChunkLog => ({ run: 'r', at: 1, accepted, closed: false, rows: [] });
+const log = (accepted: number): ChunkLog => ({
+  run: 'r',
+  at: clocksAt(1),
+  accepted,
+  closed: false,
+  rows: [],
+});
 
 describe('the log of an attempt', () => {
   let folder: string;

@@ -1,6 +1,8 @@
 import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
+import { SendClock } from '../../../activities/write-back/send-clock.js';
 import { writePlan } from '../../../activities/write-back/stored-batch.js';
 import { type ObjectKey, toByteString } from '../../../src/core/brands.js';
+import type { RunClocks } from '../../../src/lake/documents/run-file.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import type { SendingRules } from '../../../src/write-back/plan-file.js';
 
@@ -8,6 +10,16 @@ import type { SendingRules } from '../../../src/write-back/plan-file.js';
 export const SENDING: SendingRules = {
   ...{ form: 'uuid-v5', header: 'Idempotency-Key', repeat: 'always', path: 'time-entries', style: null },
 };
+
+/** What three clocks show that agree. */
+export function clocksAt(at: number): RunClocks {
+  return { temporal: at, worker: at, store: null };
+}
+
+/** The clocks of an attempt, which agree. */
+export function sendClock(now: () => number = Date.now): SendClock {
+  return new SendClock({ now }, { serverTime: () => null }, now);
+}
 
 /** The key of the plan that `planRows` writes. */
 export const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;

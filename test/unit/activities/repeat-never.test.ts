@@ -14,7 +14,7 @@ import { Turn } from '../../../src/write-back/ledger/turn.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
-import { PLAN, planRows, SENDING } from './planned-rows.js';
+import { PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
 
 const ROWS = 40;
 
@@ -43,6 +43,7 @@ describe('a batch that never repeats a row in doubt', () => {
     } as unknown as ConnectionSettings;
     const run = new SendAttempt({
       deps: { now: () => Date.now(), draining: isKilled } as ActivityDeps,
+      clock: sendClock(),
       connection: {
         settings,
         client: client(service.url, { retry: { attempts: 3, maxDelayMs: 2 } }),

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
 import { WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
+import { SendClock } from '../../../activities/write-back/send-clock.js';
 import { sendRows } from '../../../activities/write-back/send-rows.js';
 import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
@@ -21,7 +22,7 @@ import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
 import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
-import { PLAN, planRows, SENDING } from './planned-rows.js';
+import { clocksAt, PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
 
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
 
@@ -45,7 +46,7 @@ describe('an attempt at sending rows', () => {
   /** The log of an earlier attempt of another run. */
   function earlier(chunk: number, rows: readonly LoggedRow[], at: number): Promise<unknown> {
     const accepted = rows.filter(([, outcome]) => outcome === 'created').length;
-    const log = { run: 'earlier', at, accepted, closed: true, rows };
+    const log = { run: 'earlier', at: clocksAt(at), accepted, closed: true, rows };
     return store.write(planKeys(PLAN).log(chunk, `earlier-${chunk}`, 'open'), encodeSealed(log));
   }
 
@@ -61,6 +62,7 @@ describe('an attempt at sending rows', () => {
     const http = client(service.url, { retry: { attempts: 2, maxDelayMs: 10 } });
     return {
       deps: { now: () => Date.now() } as ActivityDeps,
+      clock: sendClock(),
       connection: { settings, client: http, store: on },
       input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
       plan: await readPlan(store, PLAN),
@@ -79,7 +81,13 @@ describe('an attempt at sending rows', () => {
     service.respond = respond;
     const options = await optionsOf(store);
     const deps = { now, draining: () => false } as ActivityDeps;
-    return new SendAttempt({ ...options, deps, token, endBefore: now() + 24 * HOUR_MS })
+    return new SendAttempt({
+      ...options,
+      deps,
+      clock: sendClock(now),
+      token,
+      endBefore: now() + 24 * HOUR_MS,
+    })
       .sendAll()
       .catch((error: Error) => error.message);
   }
@@ -142,6 +150,43 @@ describe('an attempt at sending rows', () => {
     await earlier(0, [[0, 'tried', null, null, null]], Date.now() + 48 * HOUR_MS);
     expect(await attempt(() => null)).toBe(true);
     expect(await outcomes()).toEqual(['unknown', 'created']);
+  });
+
+  it('sends rows in doubt again if its worker is a second behind the last one', async () => {
+    await plan(40, 10);
+    const tried = Array.from({ length: 10 }, (_, index): LoggedRow => [index, 'tried', null, null, null]);
+    for (let chunk = 0; chunk < 4; chunk++) await earlier(chunk, tried, Date.now() + 3_000);
+    expect(await attempt(() => null)).toBe(true);
+    expect(new Set(await outcomes())).toEqual(new Set(['created']));
+  });
+
+  it("does not trust a worker's clock that is behind if the attempt has waited for it longer than keys are remembered", async () => {
+    await plan(1, 10);
+    const then = Date.now();
+    await earlier(0, [[0, 'tried', null, null, null]], then);
+    service.respond = () => null;
+    const waited = then + 13 * HOUR_MS;
+    const clock = new SendClock({ now: () => then }, { serverTime: () => waited }, () => then + MINUTE_MS);
+    const deps = { now: () => then, draining: () => false } as ActivityDeps;
+    const options = { ...(await optionsOf(store)), deps, clock, endBefore: then + HOUR_MS };
+    expect(await new SendAttempt(options).sendAll()).toBe(true);
+    expect([await outcomes(), service.writes]).toEqual([['unknown'], []]);
+  });
+
+  it('sends nothing if its plan is one of another build', async () => {
+    await plan(4, 10);
+    const { connection, deps, input } = await optionsOf(store);
+    await store.write(PLAN, encodeSealed((await readPlan(store, PLAN)).file, 3, '9.8.7'));
+    const meter = { record: () => {} } as unknown as ActivityDeps['meter'];
+    const all = { ...deps, meter, draining: () => false, connection: () => connection } as ActivityDeps;
+    const sending = new MockActivityEnvironment().run(() =>
+      sendRows(all, { ...input, plan: PLAN, turn: null, limitedSince: null }),
+    );
+    await expect(sending).rejects.toMatchObject({
+      ...{ type: 'Transient', nonRetryable: false },
+      message: expect.stringContaining('written by worktrack 9.8.7'),
+    });
+    expect(service.writes).toEqual([]);
   });
 
   it('waits for a limit again if an earlier attempt of the call has had a row accepted', async () => {

@@ -112,7 +112,8 @@ describe('the differences between a row and its record', () => {
       ...{ outcome: 'created', status: 201, id: 'r1', message: null },
       found: found(RECORD)!,
     };
-    const log: ChunkLog = { run: 'r', at: 1, accepted: 1, closed: true, rows: [loggedReceipt(0, receipt)] };
+    const at = { temporal: 1, worker: 1, store: null };
+    const log: ChunkLog = { run: 'r', at, accepted: 1, closed: true, rows: [loggedReceipt(0, receipt)] };
     const [state] = mergeLogs([JSON.parse(JSON.stringify(log))], 1).values();
     expect(state?.receipt).toEqual(receipt);
     expect(differencesText(receipt.found)).toBe(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
+import type { RunClocks } from '../../../src/lake/documents/run-file.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
@@ -28,6 +29,7 @@ const ROW: ChunkRow = {
 const NOTHING = {
   ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null },
 } as const;
+const clocksAt = (at: number): RunClocks => ({ temporal: at, worker: at, store: null });
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
 
 describe('the logs of a chunk', () => {
@@ -35,7 +37,7 @@ describe('the logs of a chunk', () => {
     const killed = {
       run: 'r',
       accepted: 1,
-      at: 100,
+      at: clocksAt(100),
       closed: false,
       rows: [[1, 'created', 201, 'x', null]],
     } as const;
@@ -48,7 +50,7 @@ describe('the logs of a chunk', () => {
     const ended = {
       run: 'r',
       accepted: 0,
-      at: 100,
+      at: clocksAt(100),
       closed: true,
       rows: [[0, 'tried', 503, null, 'busy']],
     } as const;
@@ -58,11 +60,11 @@ describe('the logs of a chunk', () => {
   });
 
   it('keep an outcome whatever another attempt did not receive, and the earliest unknown time', () => {
-    const late = { run: 'r', accepted: 0, at: 300, closed: false, rows: [] } as const;
+    const late = { run: 'r', accepted: 0, at: clocksAt(300), closed: false, rows: [] } as const;
     const early = {
       run: 'q',
       accepted: 1,
-      at: 200,
+      at: clocksAt(200),
       closed: true,
       rows: [
         [0, 'created', 201, 'x', null],
@@ -82,7 +84,7 @@ describe('the logs of a chunk', () => {
 
 describe('the logs of a chunk, for rows that a run does not finish', () => {
   const log = (row: LoggedRow, more: Partial<ChunkLog> = {}): ChunkLog => ({
-    ...{ run: 'r', accepted: 0, at: 100, closed: true, rows: [row] },
+    ...{ run: 'r', accepted: 0, at: clocksAt(100), closed: true, rows: [row] },
     ...more,
   });
   const held = [0, 'held', 403, null, 'closed'] as const;
@@ -95,7 +97,7 @@ describe('the logs of a chunk, for rows that a run does not finish', () => {
   });
 
   it('keep a request in doubt, whatever a refusal of a later request says', () => {
-    const tried = log([0, 'tried', null, null, null], { at: 50 });
+    const tried = log([0, 'tried', null, null, null], { at: clocksAt(50) });
     for (const logs of [
       [tried, log(held)],
       [log(held), tried],

@@ -4,8 +4,7 @@ import { sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings, SuccessRule } from '../../../src/core/settings.js';
-import type { ActivityDeps } from '../../../src/run/deps.js';
-import { SENDING } from '../activities/planned-rows.js';
+import { SENDING, sendClock } from '../activities/planned-rows.js';
 import { client, service } from '../api/support.js';
 
 /** A response: status, headers, body. */
@@ -59,7 +58,7 @@ async function outcomeOf(
   const task = { chunk: null as never, index: 0, row, before: 'never', notAfter: Number.MAX_SAFE_INTEGER };
   const attempt = {
     connection,
-    deps: { now: Date.now } as ActivityDeps,
+    clock: sendClock(),
     sending: { ...SENDING, path: resource, style: 'put-path' as const },
     input: { resource } as SendRowsInput,
   };

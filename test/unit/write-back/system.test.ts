@@ -17,7 +17,7 @@ const [REAL, TRIAL, OLD] = [
 ];
 
 const STARTED: BatchFile = {
-  ...{ layout: 1, connection: 'acme', baseUrl: TRIAL, sameAs: [OLD], resource: 'time-entries' },
+  ...{ connection: 'acme', baseUrl: TRIAL, sameAs: [OLD], resource: 'time-entries' },
   ...{ kind: 'csv', keyColumn: null, types: {}, sending: SENDING },
 };
 

@@ -1,0 +1,54 @@
+import { Context } from '@temporalio/activity';
+import type { RunClocks } from '../../src/lake/documents/run-file.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
+import type { ActivityDeps } from '../../src/run/deps.js';
+import { latestOf } from '../../src/write-back/clocks.js';
+
+/** All clocks that an attempt at sending knows. The worker's may be wrong, and may be set while the attempt runs. */
+export class SendClock {
+  readonly #worker: Pick<ActivityDeps, 'now'>;
+  readonly #store: Pick<ObjectStore, 'serverTime'>;
+  readonly #temporal: () => number;
+
+  /** @param temporal Temporal's clock, milliseconds since 1970 */
+  constructor(
+    worker: Pick<ActivityDeps, 'now'>,
+    store: Pick<ObjectStore, 'serverTime'>,
+    temporal: () => number,
+  ) {
+    this.#worker = worker;
+    this.#store = store;
+    this.#temporal = temporal;
+  }
+
+  read(): RunClocks {
+    return { temporal: this.#temporal(), worker: this.#worker.now(), store: this.#store.serverTime() };
+  }
+
+  /** The latest time that a clock shows, milliseconds since 1970. */
+  now(): number {
+    return latestOf(this.read());
+  }
+}
+
+/**
+ * Temporal's clock, milliseconds since 1970: the time when the attempt started, plus the time elapsed since. The SDK tells an
+ * activity only when it was scheduled, which can be days before a worker took it, so the server is asked. Without an answer, it is
+ * the time when it was scheduled.
+ */
+export async function temporalStartClock(): Promise<() => number> {
+  const begun = performance.now();
+  const { info } = Context.current();
+  const scheduled = info.currentAttemptScheduledTimestampMs;
+  const started = await startedAt().catch(() => null);
+  return () => Math.round(Math.max(scheduled, started ?? scheduled) + performance.now() - begun);
+}
+
+async function startedAt(): Promise<number | null> {
+  const { client, info } = Context.current();
+  const { workflowId, runId } = info.workflowExecution!;
+  const { raw } = await client.workflow.getHandle(workflowId, runId).describe();
+  const own = raw.pendingActivities?.find(({ activityId }) => activityId === info.activityId);
+  const time = own?.lastStartedTime;
+  return time == null ? null : Number(time.seconds ?? 0) * 1000 + Math.floor((time.nanos ?? 0) / 1e6);
+}

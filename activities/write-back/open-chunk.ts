@@ -43,6 +43,8 @@ export interface SendAttemptOptions {
   readonly limitedSince: number | null;
   /** Attempts in a row, just before this one, that gave no row an outcome. */
   readonly fruitless: number;
+  /** Whether an earlier attempt had a row accepted. */
+  readonly hasAccepted: boolean;
 }
 
 /**
@@ -166,7 +168,9 @@ export interface RowTask {
   readonly index: number;
   readonly row: ChunkRow;
   /** Whether it may have been sent before without a known outcome. */
-  readonly before: SentBefore;
+  before: SentBefore;
+  /** Most requests at a time; absent: as the client has it. A row that is asked for again needs no more than one. */
+  attempts?: number;
   /** It must not be sent after this time of `SendClock.now`: the service may have forgotten its idempotency key. */
   readonly notAfter: number;
 }

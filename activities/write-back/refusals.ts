@@ -1,22 +1,21 @@
 import type { ApplicationFailure } from '@temporalio/activity';
-import { REFUSAL_REMEDY, RefusedError, refusalScope } from '../../src/api/index.js';
-import type { WritableResource } from '../../src/core/contract/write-back.js';
-import { MINUTE_MS } from '../../src/core/duration.js';
-import type { OpenConnection } from '../../src/run/deps.js';
+import { REFUSAL_REMEDY, RefusedError, type ServiceError } from '../../src/api/index.js';
 import { finalFailure } from '../../src/run/failures.js';
 import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
+import { AlikeRejections, MAX_ALIKE } from './alike-rejections.js';
 import type { ChunkFeed } from './chunk-feed.js';
 import type { RowTask, SendAttemptOptions } from './open-chunk.js';
 import type { Refusal } from './row-request.js';
-import { hasAcceptedRow } from './stored-batch.js';
+import { endpointMissing } from './stop-reasons.js';
+import { WAIT_BUDGET_MS, WaitingRows } from './waiting-rows.js';
 
+/** A row whose refusal may pass, or may be its outcome. */
 interface RefusedRow extends Refusal {
   readonly task: RowTask;
 }
 
 /** What the attempt does for its refused rows. */
 interface RefusalActions {
-  readonly signal: AbortSignal;
   /** Sends a row and records the result. */
   readonly send: (task: RowTask) => Promise<void>;
   /** Waits until no request is in flight. */
@@ -27,20 +26,24 @@ interface RefusalActions {
   readonly unclear: (task: RowTask, said: Said) => void;
   /** Number of rows in a row that were sent and have no outcome. */
   readonly failures: () => number;
+  /** Whether the service has accepted or rejected a row, in this attempt or an earlier one. */
+  readonly answered: () => boolean;
   /** Ends the attempt. @param error `null`: too many rows have no outcome */
   readonly halt: (error: unknown) => void;
 }
 
 /**
- * Decides what refused rows mean (docs/explanation/guarantees.md#write-back): rows that may not be written, an API key that
- * the service does not accept any more, or a limit. After too many refused or failed rows in a row, it tries others.
+ * Decides what answers mean that may pass (docs/explanation/guarantees.md#write-back): refusals, a 404, limits in words,
+ * conflicts and failures. After too many refused or failed rows in a row, or rejections that are alike, it tries others.
  */
 export class Refusals {
   readonly #options: SendAttemptOptions;
   readonly #feed: ChunkFeed;
   readonly #actions: RefusalActions;
   readonly #held = new HeldRows<RefusedRow>();
-  readonly limited: LimitedRows<RowTask>;
+  readonly #failing = new Map<RowTask, number>();
+  readonly #alike = new AlikeRejections<{ readonly task: RowTask; readonly receipt: RowReceipt }>();
+  readonly waiting: WaitingRows<RowTask>;
   #accepted = false;
   /** The check whether the service refuses every row, or fails for every row. Meanwhile, no other row is sent. */
   probing: Promise<void> | null = null;
@@ -49,7 +52,12 @@ export class Refusals {
     this.#options = options;
     this.#feed = feed;
     this.#actions = actions;
-    this.limited = new LimitedRows(options.limitedSince);
+    this.waiting = new WaitingRows(options.limitedSince);
+  }
+
+  /** Rows whose requests have failed, and that are not asked for again before another row is accepted. */
+  get failing(): readonly RowTask[] {
+    return [...this.#failing.keys()];
   }
 
   /** Returns the order of a request that begins now. */
@@ -57,27 +65,74 @@ export class Refusals {
     return this.#held.begin();
   }
 
-  /** The service refuses a row; the request may be repeated. */
-  refused(task: RowTask): void {
-    this.limited.refused(task, this.#held.begin());
-  }
-
-  /** A row was accepted: rows that were refused before its request began were refused for their own sake. */
+  /** A row was accepted: rows whose answers arrived before its request began are asked for again. */
   accepted(task: RowTask, begun: number): void {
     this.#accepted = true;
-    this.limited.accepted(task, begun);
-    for (const refused of this.#held.accepted(begun)) this.#reject(refused);
+    this.waiting.accepted(task, begun);
+    const now = this.#now();
+    for (const refused of this.#held.accepted(begun)) this.waiting.wait(refused.task, 'refused', now);
+    for (const [failed, at] of this.#failing) {
+      if (at > begun) continue;
+      this.#failing.delete(failed);
+      this.waiting.wait(failed, 'failing', now);
+    }
+    this.#releaseRejections();
   }
 
-  /** Holds a refused row. */
-  hold(task: RowTask, refusal: Refusal): void {
-    this.limited.forget(task);
-    const { chunk, index } = task;
-    chunk.note(index, refusal.inDoubt ? 'tried' : 'held', said(refusal));
-    // Without this entry, a killed worker would leave it in doubt whether the row was written.
-    chunk.flush().catch(this.#actions.halt);
+  /** A row was refused, or its place was not found. */
+  refused(task: RowTask, refusal: Refusal): void {
+    if (this.#settles(task, refusal, true)) return;
     this.#held.hold({ ...refusal, task });
     this.check();
+  }
+
+  /** The service speaks of a limit, and the request is repeated. */
+  meetsLimit(task: RowTask): void {
+    this.waiting.meets(task, { now: this.#now(), order: this.#held.begin(), sameness: LIMIT });
+  }
+
+  /** The service speaks of a limit, and of nothing else. */
+  limited(task: RowTask, refusal: Refusal): void {
+    if (this.#settles(task, refusal, true, LIMIT)) return;
+    // If others are accepted, the limit is its own.
+    const isOwn = this.waiting.isPassed(task);
+    if (!isOwn && this.waiting.wait(task, 'words', this.#now())) return;
+    this.#held.hold({ ...refusal, task });
+    this.check();
+  }
+
+  /** Another request changes the same data. @param alone whether no other request of this attempt was in flight */
+  conflict(task: RowTask, refusal: Refusal, alone: boolean): void {
+    if (this.#settles(task, refusal, alone)) return;
+    if (this.waiting.wait(task, 'conflict', this.#now(), refusal.error.retryAfterMs)) return;
+    const { resource } = this.#options.input;
+    this.#actions.halt(conflictFailure(resource, refusal.error));
+  }
+
+  /**
+   * A request failed, and may have written the row.
+   *
+   * @param sameness equal for equal answers; `null`: there was no complete answer
+   * @returns whether the row waits; otherwise it gets the same answer each time
+   */
+  failed(task: RowTask, sameness: string | null): boolean {
+    const order = this.#held.begin();
+    const answer = { now: this.#now(), order, sameness: sameness ?? `${order}`, counts: true };
+    if (this.waiting.answered(task, answer)) return false;
+    this.#failing.set(task, order);
+    return true;
+  }
+
+  /** Whether the rejection of a row is held: as long as no row was accepted, it may be about the whole file. */
+  holdsRejection(task: RowTask, receipt: RowReceipt): boolean {
+    if (this.#accepted || this.#options.hasAccepted) return false;
+    if (!this.#alike.hold({ task, receipt }, receipt)) {
+      this.#releaseRejections();
+      return false;
+    }
+    this.#note(task, receipt, 'held');
+    this.check();
+    return true;
   }
 
   /** Tries other rows if too many in a row were refused or have failed. */
@@ -90,68 +145,89 @@ export class Refusals {
       });
   }
 
-  /** Lets a row wait for the end of a limit. @returns whether it waits; otherwise its refusal is held */
-  limit(task: RowTask, refusal: Refusal): boolean {
-    const waits = this.limited.wait(task, this.#options.deps.now());
-    if (!waits) this.hold(task, refusal);
-    return waits;
+  /** Decides about the held rows once every row was sent: no later row shows whether a refusal is about the row. */
+  conclude(): void {
+    this.#releaseRejections();
+    if (this.#held.size > 0) this.#refuse();
   }
 
-  /** Decides about the held rows once every row was sent. */
-  async conclude(): Promise<void> {
-    const { connection, input, logs } = this.#options;
-    const { last, size } = this.#held;
-    if (last === null) return;
-    const isAnyAccepted = this.#accepted || (await hasAcceptedRow(connection.store, logs, input.run));
-    // No later row shows whether the key was revoked meanwhile. A read may.
-    const isAboutRows = isAnyAccepted && size < MAX_IN_A_ROW;
-    if (!isAboutRows || (await isKeyRefused(connection, input.resource, last.error, this.#actions.signal)))
-      this.#refuse();
-    else for (const refused of this.#held.release()) this.#reject(refused);
+  /** Records the answer of a row. @returns whether it settles the row */
+  #settles(task: RowTask, refusal: Refusal, counts: boolean, sameness = `${refusal.error.status}`): boolean {
+    const words = said(refusal);
+    const answer = { now: this.#now(), order: this.#held.begin(), sameness, counts };
+    if (!this.waiting.answered(task, answer)) {
+      this.#note(task, words, refusal.inDoubt ? 'tried' : 'held');
+      return false;
+    }
+    if (refusal.inDoubt) this.#actions.unclear(task, words);
+    else this.#actions.settle(task, { outcome: 'rejected', id: null, ...words });
+    return true;
+  }
+
+  #note({ chunk, index }: RowTask, words: Said, what: 'tried' | 'held'): void {
+    chunk.note(index, what, words);
+    // Without this entry, a killed worker would leave it in doubt whether the row was written.
+    chunk.flush().catch(this.#actions.halt);
+  }
+
+  #releaseRejections(): void {
+    for (const { task, receipt } of this.#alike.release()) this.#actions.settle(task, receipt);
   }
 
   #isStuck(): boolean {
+    if (this.#alike.largest >= MAX_ALIKE) return true;
     return Math.max(this.#held.size, this.#actions.failures()) >= MAX_IN_A_ROW;
   }
 
   /**
    * Tries rows from all over the rest of the input, one at a time, until the service answers for one of them. Stops the batch
-   * if it refuses all of them, and ends the attempt if all of them fail. Ends early if they run into a limit: the check
-   * begins again with the next refusal.
+   * if it refuses all of them, or rejects all of them alike, and ends the attempt if all of them fail. Ends early if they run
+   * into a limit: the check begins again with the next refusal.
    */
   async #probe(): Promise<void> {
     const { send, idle, failures, halt } = this.#actions;
-    const { deps, fruitless } = this.#options;
+    const { fruitless } = this.#options;
     await idle();
     // While the service is down, each of them is one more row in doubt. A service that refuses rows is not down.
     const maxFailed = (): number =>
       this.#held.size >= MAX_IN_A_ROW ? MAX_PROBES : Math.max(1, Math.floor(MAX_PROBES / (1 + fruitless)));
     const offset = failures() > 0 ? Math.random() : 0;
+    const held = (): number => this.#held.size + (this.#alike.largest >= MAX_ALIKE ? this.#alike.largest : 0);
     let [refused, failed] = [0, 0];
     for (let probe = 0; refused < MAX_PROBES && failed < maxFailed() && this.#isStuck(); probe++) {
-      if (!this.limited.mayTakeNew(deps.now())) break;
-      const [heldBefore, failedBefore] = [this.#held.size, failures()];
+      if (!this.waiting.mayTakeNew(this.#now())) break;
+      const [heldBefore, failedBefore] = [held(), failures()];
       const task = await this.#feed.takeAt(((probe + 0.5) / MAX_PROBES + offset) % 1);
       if (task === null) return;
-      this.limited.tookNew(deps.now());
+      this.waiting.tookNew(this.#now());
       await send(task);
-      if (this.#held.size > heldBefore) [refused, failed] = [refused + 1, 0];
+      if (held() > heldBefore) [refused, failed] = [refused + 1, 0];
       if (failures() > failedBefore) failed++;
+      // A rejection of another kind is about its row.
+      if (held() === heldBefore && failures() === failedBefore) this.#releaseRejections();
     }
     if (refused === MAX_PROBES) this.#refuse();
     else if (failures() >= MAX_IN_A_ROW) halt(null);
   }
 
+  /** Ends the batch: its held rows are not sent. */
   #refuse(): void {
-    const { last, size } = this.#held;
-    if (last !== null) this.#actions.halt(refusedFailure(this.#options.input.resource, last.error, size));
+    const { input, sending } = this.#options;
+    const { resource } = input;
+    const [alike] = this.#alike.release();
+    const { last } = this.#held;
+    if (last === null) {
+      if (alike !== undefined) this.#actions.halt(alikeFailure(resource, alike.receipt));
+      return;
+    }
+    const isMissing = !(last.error instanceof RefusedError);
+    if (isMissing && !this.#actions.answered())
+      this.#actions.halt(endpointMissing(resource, sending.path, this.#held.size));
+    else this.#actions.halt(refusedFailure(resource, last.error, this.#held.size));
   }
 
-  /** The refusal has become the outcome of its row, unless an earlier request may have written the row. */
-  #reject({ task, ...refusal }: RefusedRow): void {
-    const { settle, unclear } = this.#actions;
-    if (refusal.inDoubt) unclear(task, said(refusal));
-    else settle(task, { outcome: 'rejected', id: null, ...said(refusal) });
+  #now(): number {
+    return this.#options.clock.now();
   }
 }
 
@@ -159,15 +235,43 @@ function said({ error }: Refusal): Said {
   return { status: error.status, message: error.serviceMessage ?? error.message };
 }
 
+/** Words about a limit count as the same answer, whatever their status is. */
+const LIMIT = 'limit';
+
 /** The failure of a batch whose rows the service refuses. @param rows refused rows without an outcome */
-function refusedFailure(resource: string, { scope, status }: RefusedError, rows: number): ApplicationFailure {
-  const which = rows === 1 ? 'a row' : `${rows} rows in a row`;
+function refusedFailure(resource: string, error: ServiceError, rows: number): ApplicationFailure {
+  const { status } = error;
+  const scope = error instanceof RefusedError ? error.scope : 'grant';
+  const remedy =
+    error instanceof RefusedError
+      ? REFUSAL_REMEDY[scope]
+      : 'The service, or something in front of it, does not know the path, or does not find the things in the rows.';
+  const which = rows === 1 ? 'a row' : `${rows} rows`;
   return finalFailure(
     'Refused',
-    `${resource}: the service refused ${which} with ${status}, and accepted none after that. ${REFUSAL_REMEDY[scope]} ` +
-      'If only these rows are not allowed, correct them or take them out. ' +
-      'Then run the same command again: it sends only rows that have no outcome yet.',
+    `${resource}: the service refused ${which} with ${status}, and it is not shown that this is about the rows, so they count as ` +
+      `not sent. ${remedy} Then run the same command again: it sends only rows that have no outcome yet. If these rows are never ` +
+      'allowed, close them with `worktrack write-back resend BATCH --rows N --reject`.',
     { scope, status, resource },
+  );
+}
+
+/** The failure of a batch whose rows run into other requests. */
+function conflictFailure(resource: string, { status }: ServiceError): ApplicationFailure {
+  return finalFailure(
+    'Transient',
+    `gave up: ${resource}: the service answered ${status}, because other requests change the same data, and accepted no row for ` +
+      `${WAIT_BUDGET_MS / 60_000} minutes. The rest is not sent: run the same command again later.`,
+  );
+}
+
+/** The failure of a batch whose rows are all rejected for the same reason. */
+function alikeFailure(resource: string, { status }: Said): ApplicationFailure {
+  return finalFailure(
+    'Transient',
+    `${resource}: the service accepted no row, and rejected rows from all over the file with ${status} and the same words, so no ` +
+      'further row was sent, and these count as not sent. Correct what all rows have in common, or the configuration, and run ' +
+      'the command again.',
   );
 }
 
@@ -177,9 +281,9 @@ export const MAX_IN_A_ROW = 8;
 const MAX_PROBES = 12;
 
 /**
- * The refused rows of an attempt. One refusal does not show whether it is about the row or about the API key. It was about
- * the row if the service accepts a row whose request began after the refusal had arrived. Only then is it the row's
- * outcome (docs/explanation/guarantees.md#write-back).
+ * The refused rows of an attempt since the last accepted row. One refusal does not show whether it is about the row or about
+ * the API key. Only if the service accepts a row whose request began after the refusal had arrived, it may have been about
+ * the row (docs/explanation/guarantees.md#write-back).
  */
 export class HeldRows<Row> {
   #now = 0;
@@ -210,126 +314,5 @@ export class HeldRows<Row> {
     const about = this.#held.filter(({ at }) => at < begun);
     this.#held = this.#held.filter(({ at }) => at > begun);
     return about.map(({ row }) => row);
-  }
-
-  /** Returns all held rows, and holds them no longer. */
-  release(): Row[] {
-    const rows = this.#held.map(({ row }) => row);
-    this.#held = [];
-    return rows;
-  }
-}
-
-/** How long a batch waits for rows that the service refuses with words about a limit, and with nothing else. */
-export const WORDS_BUDGET_MS = 15 * MINUTE_MS;
-const FIRST_WAIT_MS = 1_000;
-const MAX_WAIT_MS = MINUTE_MS;
-/** Rows that wait at the same time before new rows follow slowly. */
-const MAX_AT_ONCE = 4;
-
-/**
- * Rows that the service refuses with words about a limit. Words are weak evidence, so all rows of a batch share one budget
- * of time. It ends when another row is accepted: then the limit, if it is one, is that of the refused row.
- */
-export class LimitedRows<Row> {
-  /** When the first of the current refusals arrived, in milliseconds since 1970; `null` if no row waits for a limit. */
-  since: number | null;
-  /** `dueAt`: milliseconds since 1970. */
-  #waiting: { readonly row: Row; readonly dueAt: number }[] = [];
-  /** When the next new row may be sent, in milliseconds since 1970. */
-  #nextNew = 0;
-  /** For each refused row, the order of its first refusal, and how often it has waited. */
-  readonly #refused = new Map<Row, { readonly first: number; readonly waits: number }>();
-  /** The order of the last request that was accepted. */
-  #lastAccepted = -1;
-
-  constructor(since: number | null) {
-    this.since = since;
-  }
-
-  get size(): number {
-    return this.#waiting.length;
-  }
-
-  /** While several rows wait, new rows follow slowly: one of them may be accepted, but not all may run into the limit. */
-  mayTakeNew(now: number): boolean {
-    return this.#waiting.length < MAX_AT_ONCE || now >= this.#nextNew;
-  }
-
-  /** A new row is about to be sent. */
-  tookNew(now: number): void {
-    const over = this.#waiting.length - MAX_AT_ONCE;
-    if (over >= 0) this.#nextNew = now + Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** over);
-  }
-
-  /** The service refuses a row. @param order the order of events when the refusal arrives */
-  refused(row: Row, order: number): void {
-    if (!this.#refused.has(row)) this.#refused.set(row, { first: order, waits: 0 });
-  }
-
-  /** @returns whether a refused row waits. Otherwise its refusal counts like any other. */
-  wait(row: Row, now: number): boolean {
-    const { first, waits } = this.#refused.get(row) ?? { first: 0, waits: 0 };
-    const isOver = this.since !== null && now - this.since >= WORDS_BUDGET_MS;
-    if (this.#lastAccepted > first || isOver) {
-      this.#refused.delete(row);
-      return false;
-    }
-    this.since ??= now;
-    this.#refused.set(row, { first, waits: waits + 1 });
-    const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** waits);
-    this.#waiting.push({ row, dueAt: Math.min(now + wait, this.since + WORDS_BUDGET_MS) });
-    return true;
-  }
-
-  /** The refusal of a row does not count as a limit. */
-  forget(row: Row): void {
-    this.#refused.delete(row);
-  }
-
-  /** A row was accepted. @param begun the order of its request */
-  accepted(row: Row, begun: number): void {
-    this.#refused.delete(row);
-    this.#lastAccepted = Math.max(this.#lastAccepted, begun);
-    this.since = null;
-    // What still waits has its answer: it need not wait any longer.
-    this.#waiting = this.#waiting.map((one) => ({ ...one, dueAt: 0 }));
-  }
-
-  /** Takes a row that is due; `null` if there is none. */
-  takeDue(now: number): Row | null {
-    const at = this.#waiting.findIndex(({ dueAt }) => dueAt <= now);
-    return at === -1 ? null : this.#waiting.splice(at, 1)[0]!.row;
-  }
-
-  /** When the next row is due; `null` if no row waits. */
-  get nextDue(): number | null {
-    return this.#waiting.length === 0 ? null : Math.min(...this.#waiting.map(({ dueAt }) => dueAt));
-  }
-}
-
-/**
- * Whether the service refuses the API key itself: it also refuses to read the resource, in words about the key or the plan,
- * or in the same words as for the row. A key may lack the grant to read; such a refusal, and any other response, shows
- * nothing. Never throws.
- *
- * @param refused the refusal of a row
- */
-async function isKeyRefused(
-  { client, settings }: OpenConnection,
-  resource: WritableResource,
-  refused: RefusedError | null,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const mirrored = settings.resources.find(({ name }) => name === resource);
-  const path = mirrored?.path ?? settings.writeBack[resource].path;
-  try {
-    const request = { resource, path, limit: 1, cursor: null, updatedSince: null, signal };
-    await client.listPage(request, () => null);
-    return false;
-  } catch (error) {
-    if (!(error instanceof RefusedError) || error.status === null) return false;
-    const isAlike = error.status === refused?.status && error.serviceMessage === refused.serviceMessage;
-    return isAlike || refusalScope(error.status, error.serviceMessage) !== 'grant';
   }
 }

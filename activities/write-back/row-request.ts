@@ -9,7 +9,6 @@ import {
   TransientError,
 } from '../../src/api/index.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
-import { MINUTE_MS } from '../../src/core/duration.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
 import {
@@ -19,9 +18,10 @@ import {
 } from '../../src/write-back/record-differences.js';
 import { judgeResponse, toRequest, type WriteVerdict } from '../../src/write-back/write-request.js';
 import type { RowTask, SendAttemptOptions } from './open-chunk.js';
+import { quotaFailure } from './stop-reasons.js';
 
 export interface Refusal {
-  readonly error: RefusedError;
+  readonly error: ServiceError;
   /** Whether an earlier request may have written the row. The refusal does not show that. */
   readonly inDoubt: boolean;
 }
@@ -32,34 +32,37 @@ export type RequestOutcome =
   | ({ readonly kind: 'unclear' } & Said)
   /** The row may have been written. `stop`: why the attempt must send no other row; `null` if it may. */
   | ({ readonly kind: 'in-doubt'; readonly stop: unknown } & Said)
+  /** As above, after a complete answer. */
+  | ({ readonly kind: 'failing'; readonly error: ServiceError } & Said)
   /** This attempt did not write the row. `stop` as above. */
   | { readonly kind: 'unsent'; readonly stop: unknown }
+  /** A refusal, a 404 or a 405. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Only its words show that the refusal is about a limit. */
   | { readonly kind: 'limited'; readonly refusal: Refusal }
-  /** The service answered 404 or 405: there may be no endpoint at the path. */
-  | { readonly kind: 'endpoint-missing'; readonly receipt: RowReceipt };
+  /** Another request changes the same data, or is not finished. */
+  | { readonly kind: 'conflict'; readonly refusal: Refusal };
 
 /** What happens to a request. */
 export interface RequestEvents {
   readonly signal: AbortSignal;
   readonly onWait: (untilMs: number) => void;
-  readonly onRefused: () => void;
+  /** The service speaks of a limit, and the request is repeated. */
+  readonly onLimit: () => void;
 }
 
 /** Sends the request for one row, within the connection's rate budget. Never throws. */
 export async function sendRowRequest(
-  { row, before, notAfter }: RowTask,
+  { row, before, notAfter, attempts }: RowTask,
   {
     connection,
     clock,
     input,
     sending,
   }: Pick<SendAttemptOptions, 'connection' | 'clock' | 'input' | 'sending'>,
-  { signal, onWait, onRefused }: RequestEvents,
+  { signal, onWait, onLimit }: RequestEvents,
 ): Promise<RequestOutcome> {
   const { resource } = input;
-  const ageMs = (): number => clock.now() - (notAfter - connection.settings.writeBack.unknownAfterMs);
   const isExpired = (inMs: number): boolean => clock.now() + inMs > notAfter;
   try {
     const { idempotencyKey } = row;
@@ -70,7 +73,7 @@ export async function sendRowRequest(
     const isHidden = hiddenFields(connection.settings, resource);
     const outcome = await connection.client.send(
       {
-        ...{ resource, method, path, body, before, isExpired, signal, onWait, onRefused },
+        ...{ resource, method, path, body, before, isExpired, attempts, signal, onWait, onLimit },
         ...{ idempotencyKey, keyHeader: sending.header, repeat: sending.repeat },
       },
       (text, facts) => {
@@ -88,11 +91,11 @@ export async function sendRowRequest(
       case 'not-sent':
         return notSent(outcome.error, before);
       case 'in-doubt':
-        return inDoubt(outcome.error, signal, ageMs());
+        return inDoubt(outcome.error, signal, resource);
     }
   } catch (error) {
     // An unexpected error: the request may have been sent.
-    return inDoubt(error, signal, ageMs());
+    return inDoubt(error, signal, resource);
   }
 }
 
@@ -111,21 +114,53 @@ function answered(answer: SendAnswer<ComparedVerdict>, resource: WritableResourc
     case 'refused':
       return { kind: 'refused', refusal: { error: answer.error, inDoubt: false } };
     case 'limited':
-      return limited(answer.error, false) ?? { kind: 'unsent', stop: null };
-    case 'rejected': {
-      const { status } = answer.error;
-      const receipt = rejected(answer.error);
-      return status === 404 || status === 405
-        ? { kind: 'endpoint-missing', receipt }
-        : { kind: 'settled', receipt };
-    }
+      return limited(answer.error, false) ?? { kind: 'unsent', stop: longWait(answer.error, resource) };
+    case 'rejected':
+      return passing(answer.error, false) ?? { kind: 'settled', receipt: rejected(answer.error) };
   }
 }
+
+/** A rejection that may pass; `null` for one that is about the row. */
+function passing(error: RejectedError, isInDoubt: boolean): RequestOutcome | null {
+  const refusal = { error, inDoubt: isInDoubt };
+  switch (error.write?.meaning) {
+    case 'missing':
+      return { kind: 'refused', refusal };
+    case 'conflict':
+    case 'in-progress':
+      return { kind: 'conflict', refusal };
+    case 'stored':
+      return { kind: 'unclear', status: error.status, message: storedText(error) };
+    // It may say that the earlier request is not finished.
+    case 'rejected':
+      return isInDoubt && CONFLICTS.includes(error.status) ? { kind: 'conflict', refusal } : null;
+    default:
+      return null;
+  }
+}
+
+const CONFLICTS: readonly (number | null)[] = [409, 423];
 
 /** A refusal whose only evidence for a limit are words. Better evidence makes it transient, like a 429. */
 function limited({ evidence, refusal }: TransientError, isInDoubt: boolean): RequestOutcome | null {
   if (refusal === null || evidence !== 'words') return null;
   return { kind: 'limited', refusal: { error: refusal, inDoubt: isInDoubt } };
+}
+
+/** The longest wait that other rows do not share. */
+const SHORT_WAIT_MS = 20_000;
+
+/** Why no other row can be sent: the service asks for a long wait; `null` if it does not. */
+function longWait(error: TransientError, resource: string): unknown {
+  const { patience, retryAfterMs } = error;
+  if (retryAfterMs === null || retryAfterMs <= SHORT_WAIT_MS) return null;
+  return patience === 'none' ? quotaFailure(resource, error, retryAfterMs) : error;
+}
+
+/** Of a failure that the service has stored under the row's idempotency key. */
+export function storedText({ serviceMessage, status }: ServiceError): string {
+  const words = serviceMessage === null ? '' : `: ${serviceMessage}`;
+  return `the service has stored the answer ${status} under the idempotency key and repeats it${words}`;
 }
 
 function rejected(error: RejectedError): RowReceipt {
@@ -146,39 +181,39 @@ function notSent(error: unknown, before: SentBefore): RequestOutcome {
   return { kind: 'unsent', stop: isTransient ? null : error };
 }
 
-/** Statuses that can also mean that the service still processes the earlier request, and how long it may, ms. */
-const IN_PROGRESS: readonly number[] = [409, 423];
-const MAX_PROGRESS_MS = 15 * MINUTE_MS;
-
-/** Whether another request in this run would get the same response. @param ageMs since the first request for the row */
-function isFinalRejection({ status }: RejectedError, ageMs: number): boolean {
-  if (status === null || status < 400 || status >= 500 || status === 408) return false;
-  return !IN_PROGRESS.includes(status) || ageMs > MAX_PROGRESS_MS;
+/** Whether another request in this run would get the same response. */
+function isFinalRejection({ status }: RejectedError): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 408;
 }
 
-/** @param ageMs since the first request for the row */
-function inDoubt(error: unknown, signal: AbortSignal, ageMs: number): RequestOutcome {
+function inDoubt(error: unknown, signal: AbortSignal, resource: string): RequestOutcome {
   if (!(error instanceof ServiceError)) {
     const message = signal.aborted ? 'the batch was stopped before the response arrived' : describe(error);
     return { kind: 'in-doubt', status: null, message, stop: signal.aborted ? null : error };
   }
+  const { status, write } = error;
+  if (write?.meaning === 'stored') return { kind: 'unclear', status, message: storedText(error) };
   if (error instanceof RefusedError) return { kind: 'refused', refusal: { error, inDoubt: true } };
   if (error instanceof BrokenPromiseError)
-    return { kind: 'unclear', status: error.status, message: 'the response could not be read' };
+    return { kind: 'unclear', status, message: 'the response could not be read' };
   const message = error.serviceMessage ?? error.message;
-  // It does not show what the earlier request did.
-  if (error instanceof RejectedError && isFinalRejection(error, ageMs))
-    return { kind: 'unclear', status: error.status, message };
-  if (error instanceof TransientError) {
-    const found = limited(error, true);
-    if (found !== null) return found;
-    // Complete, with a status of success, and repeatedly no JSON.
-    const isUnreadable = error.reason === 'body' || error.reason === 'cut';
-    if (isUnreadable && error.status !== null && isSuccess(error.status))
-      return { kind: 'unclear', status: error.status, message };
+  if (error instanceof RejectedError) {
+    // It does not show what the earlier request did.
+    const final: RequestOutcome = isFinalRejection(error)
+      ? { kind: 'unclear', status, message }
+      : { kind: 'in-doubt', status, message, stop: null };
+    return passing(error, true) ?? final;
   }
-  const stops = error instanceof TransientError && error.reason === 'hold';
-  return { kind: 'in-doubt', status: error.status, message, stop: stops ? error : null };
+  if (!(error instanceof TransientError)) return { kind: 'in-doubt', status, message, stop: null };
+  const found = limited(error, true);
+  if (found !== null) return found;
+  // Complete, with a status of success, and repeatedly no JSON.
+  const isUnreadable = error.reason === 'body' || error.reason === 'cut';
+  if (isUnreadable && status !== null && isSuccess(status)) return { kind: 'unclear', status, message };
+  const stop = error.reason === 'hold' ? error : longWait(error, resource);
+  if (stop === null && write?.meaning === 'failed' && status !== null && status >= 500)
+    return { kind: 'failing', status, message, error };
+  return { kind: 'in-doubt', status, message, stop };
 }
 
 function describe(error: unknown): string {

@@ -4,14 +4,14 @@ import { isWritten, type RowReceipt, type Said } from '../../src/write-back/plan
 import { ChunkFeed } from './chunk-feed.js';
 import type { OpenChunk, RowTask, SendAttemptOptions } from './open-chunk.js';
 import { MAX_IN_A_ROW, Refusals } from './refusals.js';
-import { type RequestOutcome, sendRowRequest } from './row-request.js';
-import { endpointMissing, stopFailure, unsettledFailure } from './stop-reasons.js';
+import { type Refusal, type RequestOutcome, sendRowRequest, storedText } from './row-request.js';
+import { stopFailure, unsettledFailure } from './stop-reasons.js';
 
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
 const GRACE_MS = 5_000;
 const FLUSH_EVERY_MS = 2_000;
-/** Rows answered with 404 or 405, with no other answer, until the endpoint counts as missing. */
-const MAX_NOT_FOUND = 20;
+/** Accepted rows until one more request is sent at the same time, after conflicts. */
+const WIDEN_AFTER = 20;
 
 /** One attempt at sending the rows of a plan: chunk by chunk, many requests at the same time. */
 export class SendAttempt {
@@ -22,13 +22,18 @@ export class SendAttempt {
   readonly #open = new Map<OpenChunk, number>();
   readonly #closing: Promise<void>[] = [];
   readonly #refusals: Refusals;
-  /** Rows that the service answered with 404 or 405. */
-  #notFound: { readonly task: RowTask; readonly receipt: RowReceipt }[] = [];
   /** Whether the service has accepted or rejected a row. */
   #answered: boolean;
   /** Tells the senders that a request has ended, or that the attempt must end. */
   readonly #changed = new Signal();
   #inFlight = 0;
+  /** The only request in flight, as long as no other one has begun meanwhile. */
+  #alone: RowTask | null = null;
+  /** Senders that have a row. */
+  #busy = 0;
+  /** Most rows that are sent at the same time. Conflicts make it smaller. */
+  #width: number;
+  #sinceConflict = 0;
   #halted: { readonly error: unknown } | null = null;
   #grace: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -50,6 +55,7 @@ export class SendAttempt {
   constructor(options: SendAttemptOptions) {
     const { plan } = options;
     this.#options = options;
+    this.#width = options.connection.settings.http.concurrency;
     // Each request in flight adds a listener, and Node warns about more than ten.
     setMaxListeners(0, this.#abort.signal);
     this.#feed = new ChunkFeed(options, {
@@ -63,19 +69,19 @@ export class SendAttempt {
     });
     this.#answered = plan.file.pending.some((chunk) => (options.logs.get(chunk)?.done ?? []).length > 0);
     this.#refusals = new Refusals(options, this.#feed, {
-      signal: this.#abort.signal,
       send: (task) => this.#send(task),
       idle: () => this.#idle(),
       settle: (task, receipt) => this.#settle(task, receipt),
       unclear: (task, said) => this.#unclear(task, said),
       failures: () => this.#failures,
+      answered: () => this.#answered,
       halt: (error) => this.halt(error),
     });
     this.#rows = plan.file.rows - this.#feed.todo.reduce((rows, chunk) => rows + plan.file.chunks[chunk]!, 0);
   }
 
   get progress(): SendHeartbeat {
-    const limitedSince = this.#refusals.limited.since;
+    const limitedSince = this.#refusals.waiting.since;
     const fruitless = this.#settled > 0 ? 0 : this.#options.fruitless + 1;
     return { rows: this.#rows, waitingUntil: this.#waitingUntil, limitedSince, fruitless };
   }
@@ -109,16 +115,16 @@ export class SendAttempt {
       const { concurrency } = connection.settings.http;
       // Wait for all senders, even if one fails: a log must not be closed while one of its rows is in flight.
       const sendRows = async (): Promise<void> => {
-        for (let task = await this.#next(); task !== null; task = await this.#next()) await this.#send(task);
+        for (let task = await this.#next(); task !== null; task = await this.#next())
+          await this.#send(task).finally(() => this.#busy--);
       };
       await Promise.all(
         Array.from({ length: concurrency }, () => sendRows().catch((error) => this.halt(error))),
       );
       await this.#refusals.probing;
       await this.#feed.end();
-      this.#judgeNotFound('end');
-      if (this.#halted === null && this.#isDone() && this.#unsettled === 0)
-        await this.#refusals.conclude().catch((error) => this.halt(error));
+      for (const task of this.#refusals.failing) this.#leave(task);
+      if (this.#halted === null && this.#isDone() && this.#unsettled === 0) this.#refusals.conclude();
     } finally {
       clearInterval(flushing);
       clearTimeout(ending);
@@ -141,7 +147,7 @@ export class SendAttempt {
 
   /** Whether every row was sent at least once, and none waits. */
   #isDone(): boolean {
-    return this.#feed.reachedEnd && this.#refusals.limited.size === 0;
+    return this.#feed.reachedEnd && this.#refusals.waiting.size === 0;
   }
 
   #endSoon(): void {
@@ -151,25 +157,33 @@ export class SendAttempt {
 
   /** The next row to send; `null` if there is none, or if the attempt must end. */
   async #next(): Promise<RowTask | null> {
-    const { deps } = this.#options;
-    const { limited } = this.#refusals;
+    const { waiting } = this.#refusals;
     while (!this.#mustEnd()) {
       const { count } = this.#changed;
       if (this.#refusals.probing !== null) {
         await this.#refusals.probing;
         continue;
       }
+      if (this.#busy >= this.#width) {
+        await this.#changed.since(count, FLUSH_EVERY_MS);
+        continue;
+      }
       const which = this.#isWary && this.#inDoubt.size > 0 ? 'new' : 'any';
-      const task = limited.takeDue(deps.now()) ?? this.#takeNew(which);
+      const now = this.#options.clock.now();
+      const maySend = ({ before }: RowTask): boolean => which === 'any' || before === 'never';
+      const task = waiting.takeDue(now, maySend) ?? this.#takeNew(which);
       if (task !== null) {
         if (task.before !== 'never') this.#inDoubt.add(task);
+        this.#busy++;
         return task;
       }
-      if (limited.mayTakeNew(deps.now()) && (await this.#feed.advance(which))) continue;
-      const due = limited.nextDue;
+      if (waiting.mayTakeNew(now) && (await this.#feed.advance(which))) continue;
+      const due = waiting.nextDue;
       if (due !== null) {
         this.#waitingUntil = due;
-        await this.#changed.since(count, Math.min(due - deps.now(), FLUSH_EVERY_MS));
+        // A row that is due waits for another one in doubt.
+        const untilDue = due > now ? due - now : FLUSH_EVERY_MS;
+        await this.#changed.since(count, Math.min(untilDue, FLUSH_EVERY_MS));
       } else if (this.#inFlight > 0) await this.#changed.since(count, FLUSH_EVERY_MS);
       else if (this.#refusals.probing === null) return null;
     }
@@ -177,11 +191,11 @@ export class SendAttempt {
   }
 
   #takeNew(which: 'any' | 'new'): RowTask | null {
-    const now = this.#options.deps.now();
-    const { limited } = this.#refusals;
-    if (!limited.mayTakeNew(now)) return null;
+    const now = this.#options.clock.now();
+    const { waiting } = this.#refusals;
+    if (!waiting.mayTakeNew(now)) return null;
     const task = this.#feed.take(which);
-    if (task !== null) limited.tookNew(now);
+    if (task !== null) waiting.tookNew(now);
     return task;
   }
 
@@ -191,7 +205,9 @@ export class SendAttempt {
 
   async #send(task: RowTask): Promise<void> {
     task.chunk.sending(task.index);
+    this.#alone = this.#inFlight === 0 ? task : null;
     this.#inFlight++;
+    let isAlone = false;
     try {
       if (!(await this.#mayBegin(task))) return;
       const begun = this.#refusals.begin();
@@ -200,11 +216,13 @@ export class SendAttempt {
         onWait: (untilMs) => {
           this.#waitingUntil = untilMs;
         },
-        onRefused: () => this.#refusals.refused(task),
+        onLimit: () => this.#refusals.meetsLimit(task),
       });
-      this.#record(task, sent, begun);
+      isAlone = this.#alone === task;
+      this.#record(task, sent, { begun, isAlone });
     } finally {
       this.#inFlight--;
+      if (isAlone) this.#alone = null;
       this.#inDoubt.delete(task);
       this.#changed.notify();
     }
@@ -228,77 +246,101 @@ export class SendAttempt {
     }
   }
 
-  #record(task: RowTask, sent: RequestOutcome, begun: number): void {
+  #record(
+    task: RowTask,
+    sent: RequestOutcome,
+    { begun, isAlone }: { readonly begun: number; readonly isAlone: boolean },
+  ): void {
     const { chunk, index } = task;
-    if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt') {
+    if (sent.kind !== 'unsent' && sent.kind !== 'in-doubt' && sent.kind !== 'failing') {
       this.#isWary ||= this.#failures >= MAX_IN_A_ROW;
       this.#failures = 0;
     }
-    switch (sent.kind) {
+    const lasting = this.#options.sending.repeat === 'never' ? notRepeated(sent) : sent;
+    switch (lasting.kind) {
       case 'settled':
-        this.#waitingUntil = null;
-        this.#answered = true;
-        this.#settle(task, sent.receipt);
-        this.#judgeNotFound('more');
-        if (isWritten(sent.receipt)) this.#refusals.accepted(task, begun);
+        this.#settledBy(task, lasting.receipt, begun);
         return;
       case 'unclear':
-        this.#unclear(task, sent);
+        this.#unclear(task, lasting);
         return;
       case 'refused':
-        this.#refusals.hold(task, sent.refusal);
+        this.#asksAgain(task, lasting.refusal);
+        this.#refusals.refused(task, lasting.refusal);
         return;
       case 'limited':
-        if (sent.refusal.inDoubt && task.before === 'never') {
-          // Its next request must not count as its first one.
-          chunk.sending(index);
-          this.#failed(task, null);
-        } else if (this.#refusals.limit(task, sent.refusal) && !sent.refusal.inDoubt) chunk.unsent(index);
+        this.#asksAgain(task, lasting.refusal);
+        this.#refusals.limited(task, lasting.refusal);
         return;
-      case 'endpoint-missing':
-        this.#notFound.push({ task, receipt: sent.receipt });
-        this.#judgeNotFound('more');
+      case 'conflict':
+        this.#asksAgain(task, lasting.refusal);
+        this.#width = Math.max(1, Math.floor(this.#width / 2));
+        this.#sinceConflict = 0;
+        this.#refusals.conflict(task, lasting.refusal, isAlone);
+        return;
+      case 'failing':
+        this.#fails(task, lasting);
         return;
       case 'unsent':
         chunk.unsent(index);
-        this.#failed(task, sent.stop);
+        this.#failed(task, lasting.stop);
         return;
       case 'in-doubt':
-        this.#lastStatus = sent.status ?? this.#lastStatus;
-        chunk.note(index, 'tried', sent);
-        this.#failed(task, sent.stop);
+        this.#lastStatus = lasting.status ?? this.#lastStatus;
+        chunk.note(index, 'tried', lasting);
+        this.#failed(task, lasting.stop);
     }
+  }
+
+  #settledBy(task: RowTask, receipt: RowReceipt, begun: number): void {
+    this.#waitingUntil = null;
+    if (!isWritten(receipt)) {
+      if (this.#refusals.holdsRejection(task, receipt)) return;
+      this.#answered = true;
+      this.#settle(task, receipt);
+      return;
+    }
+    this.#answered = true;
+    this.#settle(task, receipt);
+    this.#refusals.accepted(task, begun);
+    const { concurrency } = this.#options.connection.settings.http;
+    if (this.#width < concurrency && ++this.#sinceConflict % WIDEN_AFTER === 0) this.#width++;
+  }
+
+  /** The next request for the row is not its first one. */
+  #asksAgain(task: RowTask, { inDoubt }: Refusal): void {
+    if (inDoubt && task.before === 'never') task.before = 'remembered';
+    task.attempts = 1;
+  }
+
+  /** A complete answer leaves the row in doubt, and may be the same each time. */
+  #fails(task: RowTask, sent: Extract<RequestOutcome, { kind: 'failing' }>): void {
+    const { chunk, index } = task;
+    const { error, status, message } = sent;
+    this.#lastStatus = status ?? this.#lastStatus;
+    chunk.note(index, 'tried', sent);
+    this.#asksAgain(task, { error, inDoubt: true });
+    if (!this.#refusals.failed(task, error.write?.sameness ?? null)) {
+      const isStored = error.write?.isMarked === true;
+      const text = isStored ? storedText(error) : `the service fails for this row each time: ${message}`;
+      this.#unclear(task, { status, message: text });
+      return;
+    }
+    this.#failures++;
+    this.#refusals.check();
   }
 
   #failed(task: RowTask, stop: unknown): void {
-    this.#unsettled++;
     this.#failures++;
     if (stop !== null) this.halt(stop);
     else this.#refusals.check();
-    this.#finished(task);
+    this.#leave(task);
   }
 
-  /**
-   * A 404 or 405 concerns the row if the service has accepted or rejected other rows. Otherwise it concerns the endpoint.
-   *
-   * @param when `end`: no other row follows
-   */
-  #judgeNotFound(when: 'more' | 'end'): void {
-    const { input, sending } = this.#options;
-    const rows = this.#notFound;
-    if (rows.length === 0) return;
-    if (!this.#answered && when === 'more' && rows.length < MAX_NOT_FOUND) return;
-    this.#notFound = [];
-    if (this.#answered) {
-      for (const { task, receipt } of rows) this.#settle(task, receipt);
-      return;
-    }
-    this.halt(endpointMissing(input.resource, sending.path, rows.length));
-    for (const { task } of rows) {
-      // A 404 or 405 says that the service did not write the row.
-      task.chunk.unsent(task.index);
-      this.#finished(task);
-    }
+  /** Gives a row up in this attempt. It has no outcome. */
+  #leave(task: RowTask): void {
+    this.#unsettled++;
+    this.#finished(task);
   }
 
   /** The outcome of the row stays unknown in this run. */
@@ -326,6 +368,15 @@ export class SendAttempt {
   async #close(chunk: OpenChunk): Promise<void> {
     if (this.#open.delete(chunk)) await chunk.close().catch((error) => this.halt(error));
   }
+}
+
+/** For a service that does not honour keys: an answer that would let a row in doubt be sent again becomes one that does not. */
+function notRepeated(sent: RequestOutcome): RequestOutcome {
+  if (sent.kind === 'failing') return { ...sent, kind: 'in-doubt', stop: null };
+  if (sent.kind !== 'refused' && sent.kind !== 'limited' && sent.kind !== 'conflict') return sent;
+  const { error, inDoubt } = sent.refusal;
+  if (!inDoubt) return sent;
+  return { kind: 'unclear', status: error.status, message: error.serviceMessage ?? error.message };
 }
 
 /** Wakes everything that waits for a change. */

@@ -10,7 +10,7 @@ import { readBatch } from '../../src/write-back/batch-file.js';
 import { sendingRules } from '../../src/write-back/plan-file.js';
 import { SendAttempt } from './send-attempt.js';
 import { SendClock, temporalStartClock } from './send-clock.js';
-import { checkSystem, readLogIndex, readPlan, readTurn } from './stored-batch.js';
+import { checkSystem, hasAcceptedRow, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
 /** Attempts that a call has even if its time has ended: perhaps everything stood still. */
@@ -53,6 +53,7 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
       // Even if the limit had ended.
       limitedSince: beat === undefined ? input.limitedSince : beat.limitedSince,
       fruitless: beat?.fruitless ?? 0,
+      hasAccepted: await hasAcceptedRow(connection.store, logs),
     });
     const stop = (): void => run?.halt(cancellationSignal.reason);
     if (cancellationSignal.aborted) stop();

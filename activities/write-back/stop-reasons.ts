@@ -1,5 +1,5 @@
 import type { ApplicationFailure } from '@temporalio/activity';
-import { ServiceError, TransientError } from '../../src/api/index.js';
+import { roughly, ServiceError, TransientError } from '../../src/api/index.js';
 import { finalFailure, transientFailure } from '../../src/run/failures.js';
 
 /**
@@ -40,6 +40,16 @@ function describeUnsettled(rows: number, lastStatus: number | null): string {
   if (lastStatus === null) return which;
   const redirect = lastStatus >= 300 && lastStatus < 400 ? ', a redirect, which a write does not follow' : '';
   return `${which}, and the service last answered ${lastStatus}${redirect}`;
+}
+
+/** The failure of a batch whose service asks for a longer wait than `retries.giveUpAfter`. */
+export function quotaFailure(resource: string, { status }: ServiceError, waitMs: number): ApplicationFailure {
+  const end = new Date(Date.now() + waitMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  return finalFailure(
+    'Transient',
+    `${resource}: the service answered ${status} and asks to wait ${roughly(waitMs)}, until ${end}, which is longer than ` +
+      'retries.giveUpAfter, so the batch ends now. The rest is not sent: run the same command again after that.',
+  );
 }
 
 export function endpointMissing(resource: string, path: string, rows: number): ApplicationFailure {

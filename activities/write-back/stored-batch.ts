@@ -191,12 +191,12 @@ export async function readStates(
   return mergeLogs(logs, plan.file.chunks[number]!);
 }
 
-/** Whether the service has accepted a row from an attempt of a run. Reads logs until it finds one. @throws as `loadChunk` */
-export async function hasAcceptedRow(store: ObjectStore, index: LogIndex, run: string): Promise<boolean> {
+/** Whether the service has accepted a row of a plan. Reads logs until it finds one. @throws as `loadChunk` */
+export async function hasAcceptedRow(store: ObjectStore, index: LogIndex): Promise<boolean> {
   for (const { done, open } of index.values()) {
     for (const key of [...done, ...open]) {
       const log = decodeSealed<ChunkLog>(key, await store.read(key));
-      if (log.run === run && log.accepted > 0) return true;
+      if (log.accepted > 0) return true;
     }
   }
   return false;

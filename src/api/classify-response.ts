@@ -114,7 +114,7 @@ export interface ResponseSigns {
 }
 
 /** Whether a header asks the client to come back later. */
-function asksToWait({ headers }: ResponseSigns): boolean {
+export function asksToWait({ headers }: ResponseSigns): boolean {
   return (headers['retry-after'] ?? '').trim() !== '';
 }
 
@@ -164,7 +164,7 @@ const LIMIT_WORDS: readonly RegExp[] = [
   /over[\s_-]{0,9}query|resource[\s_-]{0,9}exhausted/i,
 ];
 /** Services name their documentation in each error, such as `https://…/errors#rate-limits`. */
-const LINKS = /\bhttps?:[^\s"'<>]+/gi;
+export const LINKS = /\bhttps?:[^\s"'<>]+/gi;
 
 /** Whether a text says within a few words of one sentence that something exceeds a limit. */
 function exceedsLimit(text: string): boolean {

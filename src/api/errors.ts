@@ -10,6 +10,42 @@ export type Evidence = 'status' | 'header' | 'words' | 'challenge';
 /** How a caller handles an error of the service (docs/explanation/guarantees.md#errors). */
 export type ServiceErrorKind = 'refused' | 'transient' | 'broken-promise' | 'not-found' | 'rejected';
 
+/**
+ * What a complete answer to a write says (docs/explanation/guarantees.md#write-back). Evidence comes before the status.
+ * - `success`: a 2xx; its body decides.
+ * - `rejected`: the row's content is not accepted. `exists`: there is such a record, perhaps that of an earlier request.
+ * - `refused`: the key, the plan or a grant. `missing`: 404 or 405, of the service or of something in front of it.
+ * - `limit`: to be waited for; a header says so, and that the request was not processed. `limit-in-words`: only words do.
+ *   `throttled`: a bare 429, which a proxy may send for a request that it has passed on.
+ * - `conflict`: another request changes the same data; this one was not processed. `in-progress`: an earlier request with the
+ *   same idempotency key is not finished.
+ * - `stored`: the answer to an earlier request with the same key, which every repetition gets again.
+ * - `challenge`: a page of a firewall. `failed`: anything else; the row may have been written.
+ */
+export type WriteMeaning =
+  | 'success'
+  | 'rejected'
+  | 'exists'
+  | 'refused'
+  | 'missing'
+  | 'limit'
+  | 'limit-in-words'
+  | 'throttled'
+  | 'conflict'
+  | 'in-progress'
+  | 'stored'
+  | 'challenge'
+  | 'failed';
+
+/** A complete answer to a write, other than a 2xx. */
+export interface WriteAnswer {
+  readonly meaning: WriteMeaning;
+  /** Equal for equal answers: status and body, byte by byte. */
+  readonly sameness: string;
+  /** Whether another answer would differ: it has a time, or the id of a request. */
+  readonly isMarked: boolean;
+}
+
 interface ServiceErrorOptions {
   readonly resource?: string | undefined;
   readonly status?: number | null | undefined;
@@ -19,6 +55,8 @@ interface ServiceErrorOptions {
   readonly retryAfterMs?: number | null | undefined;
   /** What the classification of the response rests on. Default: `status`. */
   readonly evidence?: Evidence | undefined;
+  /** What a complete answer to a write says. */
+  readonly write?: WriteAnswer | undefined;
   readonly cause?: unknown;
 }
 
@@ -30,6 +68,8 @@ export abstract class ServiceError extends WorktrackError {
   readonly serviceMessage: string | null;
   readonly retryAfterMs: number | null;
   readonly evidence: Evidence;
+  /** What a complete answer to a write says; `null` for a read, and without a complete answer. */
+  readonly write: WriteAnswer | null;
 
   constructor(message: string, options: ServiceErrorOptions = {}) {
     super(message, options);
@@ -38,6 +78,7 @@ export abstract class ServiceError extends WorktrackError {
     this.serviceMessage = options.serviceMessage ?? null;
     this.retryAfterMs = options.retryAfterMs ?? null;
     this.evidence = options.evidence ?? 'status';
+    this.write = options.write ?? null;
   }
 
   /** What the failure of an activity says besides the message. */

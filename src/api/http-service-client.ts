@@ -122,17 +122,19 @@ class HttpServiceClient implements ServiceClient {
     const onSend = (): void => {
       sends += 1;
     };
+    let throttled = 0;
     const onFailure = (error: ServiceError): void => {
       if (!isUnprocessed(error)) return;
       unprocessed += 1;
-      request.onRefused?.();
+      if (error.write?.meaning === 'throttled') throttled += 1;
+      if (error.write?.meaning === 'limit-in-words') request.onLimit?.();
     };
     try {
       const operation = { ...this.#writeOperation(request, onSend), onFailure };
       const received = await this.#execute(operation, parse);
       return { kind: 'answered', answer: { verdict: 'accepted', received } };
     } catch (error) {
-      return outcomeOfFailure({ error, sends, unprocessed, before: request.before ?? 'never' });
+      return outcomeOfFailure({ error, sends, unprocessed, throttled, before: request.before ?? 'never' });
     }
   }
 

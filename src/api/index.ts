@@ -41,6 +41,6 @@ export type {
   ServiceClientOptions,
   ServiceEvent,
 } from './service-client.js';
-export { REFUSAL_REMEDY } from './service-failure.js';
+export { REFUSAL_REMEDY, roughly } from './service-failure.js';
 export { reportsFailure } from './service-message.js';
 export { apiRoot, displayQuery, listName, recordSegments, type Segment } from './url.js';

@@ -11,7 +11,7 @@ import { announcementIn } from './announcement.js';
 import { backoffDelayMs, wait } from './backoff.js';
 import { ACCEPTED_CODING, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
-import { RefusedError, type ServiceError, TransientError } from './errors.js';
+import { RefusedError, type ServiceError, TransientError, type WriteMeaning } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
 import { ExtraHeaders } from './extra-headers.js';
 import { createRedactor, quoteText, type Redactor } from './redact.js';
@@ -344,6 +344,8 @@ function leaseOutcome(
   giveUpAfterMs = Number.POSITIVE_INFINITY,
 ): LeaseOutcome {
   if (response.kind === 'success') return { kind: 'success' };
+  // One row waits, and not the connection.
+  if (CONFLICTS.has(failure?.write?.meaning)) return { kind: 'failure' };
   const { status, retryAfterMs } = response;
   const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
   // Some services prolong the block with each request before the limit's reset.
@@ -353,6 +355,8 @@ function leaseOutcome(
     return { kind: 'throttled', delayMs: Math.max(holdMs, backoff) };
   return holdMs === 0 ? { kind: 'failure' } : { kind: 'hold', delayMs: holdMs };
 }
+
+const CONFLICTS: ReadonlySet<WriteMeaning | undefined> = new Set(['conflict', 'in-progress']);
 
 /** Retries that show whether a failure lasts. */
 const SHORT_RETRIES = 3;

@@ -6,7 +6,7 @@ import { refusalScope } from './classify-response.js';
 import {
   RefusedError,
   RejectedError,
-  type ServiceError,
+  ServiceError,
   type ServiceErrorKind,
   TransientError,
 } from './errors.js';
@@ -112,8 +112,8 @@ export interface SendRequest extends Waitable {
   readonly repeat?: 'always' | 'never' | undefined;
   /** Default: as for reads, but 1 for a POST without an idempotency key, because a retry could create a second record. */
   readonly attempts?: number | undefined;
-  /** Called when a response shows that the service has not processed the record (yet): a refusal, or a 429. */
-  readonly onRefused?: (() => void) | undefined;
+  /** Called when a response shows a limit, and the request is repeated. */
+  readonly onLimit?: (() => void) | undefined;
   /** Whether an earlier call may have sent this record. Default: `never`. */
   readonly before?: SentBefore | undefined;
   /** Whether no attempt may begin in this time, ms, because the service may have forgotten the key. */
@@ -226,6 +226,8 @@ interface SendFailure {
   readonly sends: number;
   /** How many of these ended with a response that shows that the service has not processed the record (`isUnprocessed`). */
   readonly unprocessed: number;
+  /** How many of these were a 429 without a word about its limit. */
+  readonly throttled?: number;
   readonly before: SentBefore;
 }
 
@@ -234,7 +236,13 @@ interface SendFailure {
  * possibly written: a row wrongly considered unsent becomes a second record, but one wrongly considered sent is only
  * reported.
  */
-export function outcomeOfFailure<T>({ error, sends, unprocessed, before }: SendFailure): SendOutcome<T> {
+export function outcomeOfFailure<T>({
+  error,
+  sends,
+  unprocessed,
+  throttled = 0,
+  before,
+}: SendFailure): SendOutcome<T> {
   if (sends === 0) return { kind: 'not-sent', error };
   // A refusal of a repeated request does not show the result of the earlier request.
   if (unprocessed === sends && before === 'never') {
@@ -244,7 +252,7 @@ export function outcomeOfFailure<T>({ error, sends, unprocessed, before }: SendF
     if (!isUnprocessed(error)) return { kind: 'not-sent', error };
   }
   // Only the last request can have reached the service, unless a proxy on the way has repeated it.
-  const isOnlyRequest = sends - unprocessed === 1 && before === 'never' && !isInProgress(error);
+  const isOnlyRequest = sends - unprocessed === 1 && before === 'never' && !mayBeEarlier(error, throttled);
   if (
     error instanceof RejectedError &&
     isConclusive(error) &&
@@ -260,23 +268,25 @@ export function outcomeOfFailure<T>({ error, sends, unprocessed, before }: SendF
  * response confirms it: then the service has no result for the idempotency key.
  */
 export function isUnprocessed(error: unknown): error is RefusedError | TransientError {
+  // The answer of an earlier request says nothing about this one.
+  if (error instanceof ServiceError && error.write?.meaning === 'stored') return false;
   if (error instanceof RefusedError) return isConclusive(error);
   if (!(error instanceof TransientError) || !isConclusive(error)) return false;
   return error.status === 429 || isLimit(error);
 }
 
 /**
- * Whether a request can be repeated although the service does not honour idempotency keys. A 429 that names its wait comes from
- * the service's limit; any other one may be a proxy's, which may have passed the request on.
+ * Whether a request can be repeated although the service does not honour idempotency keys. A 429 that names its wait or its limit comes from
+ * the service; any other one may be a proxy's, which may have passed the request on.
  */
 export function mayRepeatWithoutKey(error: ServiceError): boolean {
-  if (!isUnprocessed(error)) return false;
-  return error.status !== 429 || error.retryAfterMs !== null;
+  return isUnprocessed(error) && error.write?.meaning !== 'throttled';
 }
 
-/** Whether a failure is a refusal that points to a limit, or to a proxy. */
+/** Whether a failure is a refusal that points to a limit or to a proxy, or a 429 whose headers say how long or what for. */
 function isLimit(error: unknown): error is TransientError {
-  return error instanceof TransientError && error.refusal !== null;
+  if (!(error instanceof TransientError) || !isConclusive(error)) return false;
+  return error.refusal !== null || error.write?.meaning === 'limit';
 }
 
 /** After a 5xx or a 408 the service may have executed the request, however the configuration classifies the status. */
@@ -284,10 +294,13 @@ function isConclusive({ status }: ServiceError): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408;
 }
 
-/** Whether the service says that it already has a request with this Idempotency-Key. Then that one decides. */
-function isInProgress(error: unknown): boolean {
-  if (!(error instanceof RejectedError) || (error.status !== 409 && error.status !== 423)) return false;
-  return IDEMPOTENCY.test(error.serviceMessage ?? '');
+/**
+ * Whether a rejection may be about an earlier request for the same record: one with this idempotency key, which then decides; or
+ * one that a proxy has passed on although it answered 429.
+ */
+function mayBeEarlier(error: unknown, throttled: number): boolean {
+  const meaning = error instanceof RejectedError ? error.write?.meaning : undefined;
+  return meaning === 'in-progress' || (meaning === 'exists' && throttled > 0);
 }
 
 const IDEMPOTENCY = /idempoten/i;
@@ -303,7 +316,9 @@ const CONTENT_STATUSES: readonly (number | null)[] = [400, 422];
  * it looks up the result.
  */
 function appliesToEarlierRequest(error: RejectedError, before: SentBefore): boolean {
-  const { status, serviceMessage, isCut } = error;
+  const { status, serviceMessage, isCut, write } = error;
+  // The record may be that of the earlier request.
+  if (write?.meaning === 'exists') return false;
   if (before === 'forgotten' || isCut || !CONTENT_STATUSES.includes(status)) return false;
   const message = serviceMessage ?? '';
   return !IDEMPOTENCY.test(message) && refusalScope(400, message) === 'grant';

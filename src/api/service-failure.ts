@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
 import { parseUrl } from '../core/parse-url.js';
@@ -18,11 +19,13 @@ import {
   type ServiceError,
   TransientError,
   type TransientReason,
+  type WriteAnswer,
 } from './errors.js';
 import type { HttpResponse } from './exchange.js';
 import { boundMessage, quoteText, type Redactor, safeCause } from './redact.js';
 import { MAX_REDIRECTS } from './redirect.js';
 import { ReportedError, serviceMessage } from './service-message.js';
+import { isMarked, meaningOfWrite } from './write-meaning.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
 
@@ -77,14 +80,17 @@ export function statusError(
   // The words of the service may end with a full stop.
   const sentence = /[.!?]$/.test(what) ? what : `${what}.`;
   const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
+  const write = purpose === 'write' ? writeAnswerOf(response, mapping) : undefined;
   const options = {
     resource: request.resource,
     status,
+    write,
     retryAfterMs,
     serviceMessage: message?.shown ?? null,
     evidence,
     reason: 'status',
-    patience: isTooLong ? 'none' : 'long',
+    // Every repetition gets a stored answer again.
+    patience: isTooLong || write?.meaning === 'stored' ? 'none' : 'long',
   } as const;
   const tooLong = isTooLong
     ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${quoteText(headerOf(headers, 'retry-after') ?? '', redact, 100)}), which is longer than ` +
@@ -126,6 +132,15 @@ export function statusError(
   }
 }
 
+function writeAnswerOf(response: Failure, mapping: ErrorMapping): WriteAnswer {
+  const { status, text } = response;
+  return {
+    meaning: meaningOfWrite(response, mapping),
+    sameness: `${status} ${hash('sha256', text)}`,
+    isMarked: isMarked(text),
+  };
+}
+
 const LIMIT = 'Its headers show a rate limit or a used-up quota.';
 
 const REDIRECT_REMEDY =
@@ -141,7 +156,7 @@ function missingList(answer: string): string {
 }
 
 /** A wait in units that a person compares: to the minute from an hour on, to the hour from a day on. */
-function roughly(ms: number): string {
+export function roughly(ms: number): string {
   const unit = ms >= DAY_MS ? HOUR_MS : ms >= HOUR_MS ? MINUTE_MS : SECOND_MS;
   return formatDuration(Math.round(ms / unit) * unit);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readRefusals } from '../../../src/write-back/results.js';
 import { runCommand } from '../../support/processes.js';
 import { RowService, type Write } from '../../support/row-service.js';
 import type { Stack } from '../../support/stack.js';
@@ -49,23 +50,20 @@ describe('rows that the service refuses', () => {
   const allBut = (rows: number, ...refused: number[]): number[] =>
     Array.from({ length: rows }, (_, n) => n + 1).filter((row) => !refused.includes(row));
 
-  it('are rejected one by one, with the words of the service, in each position of forty rows', async () => {
-    for (let row = 1; row <= 40; row++) {
+  it('are not sent, with the words of the service, if the file ends before it is shown that they are about the rows', async () => {
+    for (let row = 1; row <= 40; row += 3) {
       const status = [401, 402, 403, 451][row % 4]!;
       service.records.length = 0;
       service.respond = (write) => (numberOf(write) === from + row - 1 ? { status, body: CLOSED } : null);
       const result = await writeBack(stack, await batchOf(40));
       expect(result, `row ${row}`).toMatchObject({
-        ...{ outcome: 'incomplete', unsent: 0, refusals: null, error: null },
-        counts: { created: 39, rejected: 1, unknown: 0 },
+        ...{ outcome: 'refused', unsent: 1, error: { type: 'Refused' } },
+        counts: { created: 39, rejected: 0, unknown: 0 },
       });
       expect(written()).toEqual(allBut(40, row));
-      const receipts = await readReceipts(stack, result.batchId);
-      expect(receipts.length).toBe(40);
-      expect(receipts[row - 1]).toMatchObject({
-        ...{ row: String(row), outcome: 'rejected', id: null },
-        ...{ http_status: String(status), message: 'The project is closed.' },
-      });
+      expect((await readReceipts(stack, result.batchId)).length).toBe(39);
+      const said = await readRefusals(stack.store, result.refusals!);
+      expect(said).toEqual([{ status, message: 'The project is closed.', rows: 1, first: row }]);
       from += 100;
     }
   });
@@ -100,13 +98,8 @@ describe('rows that the service refuses', () => {
     service.respond = (write) =>
       refused.includes(numberOf(write) - from + 1) ? { status: 403, body: CLOSED } : null;
     const result = await writeBack(stack, await batchOf(600));
-    expect(result).toMatchObject({
-      outcome: 'incomplete',
-      counts: { created: 583, rejected: 17 },
-      unsent: 0,
-    });
+    expect(result).toMatchObject({ outcome: 'refused', counts: { created: 583, rejected: 0 }, unsent: 17 });
     expect(written()).toEqual(allBut(600, ...refused));
-    expect(service.writes.length).toBe(600);
   });
 
   it('stop the batch after a few requests if the service accepts none, with its words and exit code 3', async () => {
@@ -132,7 +125,7 @@ describe('rows that the service refuses', () => {
     expect(written()).toEqual(allBut(3000));
   });
 
-  it('stop the batch at the end of the file if they are eight or more, or if no row was accepted', async () => {
+  it('are not sent at the end of the file, however many they are', async () => {
     for (const [rows, isRefused] of [
       [20, (row: number) => row > 12],
       [3, () => true],
@@ -167,14 +160,13 @@ describe('rows that the service refuses', () => {
     }
   });
 
-  it('are rejected if their words speak of a limit, but a row after them is accepted', async () => {
+  it('are waited for no longer if their words speak of a limit, but a row after them is accepted', async () => {
     const body = '{"message":"The quota of this project is used up."}';
     service.respond = (write) => (numberOf(write) === from + 6 ? { status: 403, body } : null);
     const result = await writeBack(stack, await batchOf(400));
-    expect(result).toMatchObject({ outcome: 'incomplete', counts: { created: 399, rejected: 1 } });
-    expect((await readReceipts(stack, result.batchId))[6]).toMatchObject({
-      ...{ outcome: 'rejected', http_status: '403', message: 'The quota of this project is used up.' },
-    });
+    expect(result).toMatchObject({ outcome: 'refused', counts: { created: 399 }, unsent: 1 });
+    const [said] = await readRefusals(stack.store, result.refusals!);
+    expect(said).toMatchObject({ status: 403, message: 'The quota of this project is used up.', first: 7 });
   });
 
   it('are rejected immediately if the status is about the content, whatever the words are', async () => {

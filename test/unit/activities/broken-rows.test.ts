@@ -109,7 +109,13 @@ describe('rows that always fail', () => {
       logs: await readLogIndex(store, PLAN),
       sending: SENDING,
       turn: new Turn('time-entries', null),
-      ...{ token: `t${number}`, endBefore: now() + HOUR_MS, limitedSince: null, fruitless },
+      ...{
+        token: `t${number}`,
+        endBefore: now() + HOUR_MS,
+        limitedSince: null,
+        fruitless,
+        hasAccepted: false,
+      },
     });
     let error: unknown = null;
     const done = await run.sendAll().catch((thrown: unknown) => {

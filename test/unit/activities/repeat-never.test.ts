@@ -54,7 +54,7 @@ describe('a batch that never repeats a row in doubt', () => {
       logs: await readLogIndex(store, PLAN),
       sending: { ...SENDING, repeat: 'never' },
       turn: new Turn('time-entries', null),
-      ...{ token, endBefore: Date.now() + HOUR_MS, limitedSince: null, fruitless: 0 },
+      ...{ token, endBefore: Date.now() + HOUR_MS, limitedSince: null, fruitless: 0, hasAccepted: false },
     });
     await run.sendAll().catch(() => {});
   }

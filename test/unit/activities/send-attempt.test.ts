@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
-import { WORDS_BUDGET_MS } from '../../../activities/write-back/refusals.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { SendClock } from '../../../activities/write-back/send-clock.js';
 import { sendRows } from '../../../activities/write-back/send-rows.js';
 import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
+import { WAIT_BUDGET_MS } from '../../../activities/write-back/waiting-rows.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
@@ -59,7 +59,7 @@ describe('an attempt at sending rows', () => {
       retries: { giveUpAfterMs: HOUR_MS },
       writeBack: { 'time-entries': { path: 'time-entries', ...rule }, unknownAfterMs: HOUR_MS },
     } as unknown as ConnectionSettings;
-    const http = client(service.url, { retry: { attempts: 2, maxDelayMs: 10 } });
+    const http = client(service.url, { retry: { attempts: 2, maxDelayMs: 10 }, giveUpAfterMs: HOUR_MS });
     return {
       deps: { now: () => Date.now() } as ActivityDeps,
       clock: sendClock(),
@@ -73,6 +73,7 @@ describe('an attempt at sending rows', () => {
       endBefore: Date.now() + HOUR_MS,
       limitedSince: null,
       fruitless: 0,
+      hasAccepted: false,
     };
   }
 
@@ -103,7 +104,7 @@ describe('an attempt at sending rows', () => {
     return found;
   }
 
-  it('rejects a row that the service does not find, if it accepted rows of its chunk before', async () => {
+  it('rejects no row that the service does not find before other rows were accepted after that', async () => {
     await plan(3, 10);
     await earlier(
       0,
@@ -114,8 +115,8 @@ describe('an attempt at sending rows', () => {
       Date.now(),
     );
     const missing = { status: 404, body: '{"message":"No such project."}' };
-    expect(await attempt(() => missing)).toBe(true);
-    expect(await outcomes()).toEqual(['created', 'rejected', 'rejected']);
+    expect(await attempt(() => missing)).toContain('the service refused 2 rows with 404');
+    expect(await outcomes()).toEqual(['created', undefined, undefined]);
   });
 
   it('stops after a few rows if the service refuses all, even if many chunks have no row to send', async () => {
@@ -131,18 +132,145 @@ describe('an attempt at sending rows', () => {
     await plan(4, 10);
     const tried = [0, 1, 2].map((index): LoggedRow => [index, 'tried', null, null, null]);
     await earlier(0, tried, Date.now());
-    const statuses = [404, 410, 409, 201];
+    let conflicts = 2;
     const respond: Respond = ({ body }) => {
-      const status = statuses[(body.n as number) - 1]!;
-      return status === 201 ? null : { status, body: `{"message":"It is ${status}."}` };
+      const status = [413, 410, 409, 201][(body.n as number) - 1]!;
+      if (status === 201 || (status === 409 && conflicts-- <= 0)) return null;
+      return { status, body: `{"message":"It is ${status}."}` };
     };
-    // Another attempt asks for the third row again, and for no other one.
-    expect(await attempt(respond)).toBe(false);
-    expect(await outcomes()).toEqual(['unknown', 'unknown', 'unknown', 'created']);
-    const seen = service.writes.length;
-    expect(await attempt(respond, () => Date.now() + 20 * MINUTE_MS, 't2')).toBe(true);
-    expect(service.writes.slice(seen).map(({ body }) => body.n)).toEqual([3]);
-    expect(await outcomes()).toEqual(['unknown', 'unknown', 'unknown', 'created']);
+    expect(await attempt(respond)).toBe(true);
+    expect(service.writes.map(({ body }) => body.n).sort()).toEqual([1, 2, 3, 3, 3, 4]);
+    expect(await outcomes()).toEqual(['unknown', 'unknown', 'created', 'created']);
+  });
+
+  /** A clock that runs faster: a minute takes a tenth of a second. */
+  const fast = (): (() => number) => {
+    const start = Date.now();
+    return () => start + (Date.now() - start) * 600;
+  };
+
+  it('rejects a refused row once it is refused again and again while others are accepted', async () => {
+    await plan(400, 100);
+    const respond: Respond = async ({ body }) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return body.n === 3 || body.n === 7
+        ? { status: body.n === 3 ? 404 : 403, body: '{"message":"No."}' }
+        : null;
+    };
+    expect(await attempt(respond, fast())).toBe(true);
+    const found = await outcomes();
+    expect([found[2], found[6], new Set(found).size]).toEqual(['rejected', 'rejected', 2]);
+    for (const row of [3, 7]) {
+      const asked = service.writes.filter(({ body }) => body.n === row).length;
+      expect(asked).toBeGreaterThan(3);
+      expect(asked).toBeLessThan(12);
+    }
+  });
+
+  it.each([
+    ['an old key', 401, 'Unknown key.'],
+    ['an ingress', 404, 'default backend - 404'],
+    ['a firewall', 405, ''],
+  ])('sends all rows that %s has refused for a moment', async (_, status, body) => {
+    await plan(200, 100);
+    const respond: Respond = ({ number }) => (number > 60 && number <= 90 ? { status, body } : null);
+    let sent = await attempt(respond);
+    // What is left is not sent, and the same command continues.
+    for (let token = 0; sent !== true && token < 3; token++)
+      sent = await attempt(respond, Date.now, `t${token}x`);
+    expect(sent).toBe(true);
+    expect(new Set(await outcomes())).toEqual(new Set(['created']));
+    expect(service.records.length).toBe(200);
+  });
+
+  it('does not send the last rows if the key loses its grant for them, and names the command that closes them', async () => {
+    await plan(100, 100);
+    const sent = await attempt(({ body }) => ((body.n as number) > 95 ? FORBIDDEN : null));
+    expect(sent).toContain('the service refused 5 rows with 403');
+    expect(sent).toContain('write-back resend');
+    expect((await outcomes()).slice(95)).toEqual(new Array(5).fill(undefined));
+  });
+
+  it('writes all rows of a service that locks while it writes, with less and less at the same time', async () => {
+    await plan(60, 100);
+    let isLocked = false;
+    const locked = {
+      ...{ status: 409, headers: { 'retry-after': '1' } },
+      body: '{"message":"The timesheet is being changed by another request. Please try again."}',
+    };
+    const respond: Respond = async () => {
+      if (isLocked) return locked;
+      isLocked = true;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      isLocked = false;
+      return null;
+    };
+    expect(await attempt(respond, fast())).toBe(true);
+    expect(new Set(await outcomes())).toEqual(new Set(['created']));
+    expect(service.writes.length).toBeLessThan(120);
+  });
+
+  it('sends nothing more if the service asks to wait until tomorrow, and leaves no row in doubt', async () => {
+    await plan(60, 100);
+    const limit = { status: 429, headers: { 'retry-after': '43200' } };
+    const sent = await attempt(({ number }) => (number > 20 ? limit : null));
+    expect(sent).toMatch(
+      /^time-entries: the service answered 429 and asks to wait .*12h.*, until \d{4}-.*Z, .*The rest is not sent/,
+    );
+    const found = await outcomes();
+    expect(found.filter((outcome) => outcome === 'created').length).toBe(20);
+    expect(found.filter((outcome) => outcome === undefined).length).toBe(40);
+    expect(service.writes.length).toBeLessThanOrEqual(20 + 2 * HTTP.concurrency);
+  });
+
+  it('stops after rejections that are alike and no accepted row, and rejects none of these rows', async () => {
+    await plan(300, 100);
+    const wrong: Respond = ({ body }) => ({
+      status: 422,
+      body: `{"message":"Unknown project \\"P${body.n}\\""}`,
+    });
+    expect(await attempt(wrong)).toContain('rejected rows from all over the file with 422');
+    expect(new Set(await outcomes())).toEqual(new Set([undefined]));
+    expect(service.writes.length).toBeLessThanOrEqual(20 + HTTP.concurrency + 12);
+    expect(await attempt(() => null, Date.now, 't2')).toBe(true);
+    expect(service.records.length).toBe(300);
+  });
+
+  it('rejects rows that are rejected alike if others are accepted, or if they are all of the file', async () => {
+    await plan(60, 100);
+    const respond: Respond = ({ body }) =>
+      (body.n as number) <= 25 ? { status: 422, body: '{"message":"Too long."}' } : null;
+    expect(await attempt(respond)).toBe(true);
+    const found = await outcomes();
+    expect(found.filter((outcome) => outcome === 'rejected').length).toBe(25);
+    expect(found.filter((outcome) => outcome === 'created').length).toBe(35);
+  });
+
+  it('waits no longer for a limit in words if other rows are accepted after it', async () => {
+    await plan(400, 100);
+    const limit = { status: 403, body: '{"message":"The quota of this project is used up."}' };
+    const sent = await attempt(({ body }) => (body.n === 7 ? limit : null));
+    expect(sent).toContain('the service refused a row with 403');
+    expect((await outcomes())[6]).toBeUndefined();
+    expect(service.records.length).toBe(399);
+  });
+
+  it('says that a failure is stored if it is equal each time while others are accepted', async () => {
+    await plan(400, 100);
+    const stored = '{"message":"Internal error","request_id":"8a1f0c2e-0000-4000-8000-000000000001"}';
+    const respond: Respond = async ({ body, number }) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (body.n === 3) return { status: 500, body: stored };
+      if (body.n === 7) return { status: 500, body: '{"message":"Internal error"}' };
+      // New each time.
+      return body.n === 9 && number < 350 ? { status: 500, body: `{"request_id":"${number}"}` } : null;
+    };
+    await attempt(respond, fast());
+    const { file } = await readPlan(store, PLAN);
+    const { states } = await loadChunk(store, { key: PLAN, file }, 0, await readLogIndex(store, PLAN));
+    expect(states.get(2)?.message).toContain('has stored the answer 500 under the idempotency key');
+    expect(states.get(6)?.message).toContain('fails for this row each time');
+    expect(states.get(8)?.receipt?.outcome ?? states.get(8)?.unclearIn ?? null).not.toBe('run');
   });
 
   it('does not trust that the service remembers a row if the clock was set back', async () => {
@@ -203,7 +331,7 @@ describe('an attempt at sending rows', () => {
     const env = new MockActivityEnvironment({
       ...{ attempt: 2, heartbeatDetails: heartbeat, scheduleToCloseTimeoutMs: HOUR_MS },
     });
-    const limitedSince = Date.now() - WORDS_BUDGET_MS;
+    const limitedSince = Date.now() - WAIT_BUDGET_MS;
     const given = { ...input, plan: PLAN, turn: null, limitedSince };
     const sent = await env.run(() => sendRows(all, given));
     expect(sent).toEqual({ done: true, rows: 1, limitedSince: null });

@@ -77,7 +77,9 @@ describe('a write counts as not sent', () => {
     });
     expect(seen).toHaveLength(0);
     const one = client(url);
-    expect(await one.send(CREATE, parseJson)).toMatchObject({ kind: 'in-doubt', error: { status: 429 } });
+    expect(await one.send(CREATE, parseJson)).toMatchObject({
+      ...{ kind: 'answered', answer: { verdict: 'limited', error: { status: 429 } } },
+    });
     expect(await one.send(CREATE, parseJson)).toMatchObject({ kind: 'not-sent', error: { reason: 'hold' } });
     expect(seen).toHaveLength(1);
   });

@@ -65,7 +65,7 @@ async function outcomeOf(
   const sent = await sendRowRequest(task as Parameters<typeof sendRowRequest>[0], attempt, {
     signal: new AbortController().signal,
     onWait: () => undefined,
-    onRefused: () => undefined,
+    onLimit: () => undefined,
   });
   const requests = seen.length;
   if (sent.kind === 'settled') {
@@ -74,7 +74,7 @@ async function outcomeOf(
   }
   if (sent.kind === 'unclear' || sent.kind === 'in-doubt')
     return { outcome: ['unknown', sent.message], requests };
-  if (sent.kind === 'endpoint-missing') return { outcome: ['rejected', sent.receipt.message], requests };
+  if (sent.kind === 'failing') return { outcome: ['unknown', sent.message], requests };
   if (sent.kind === 'refused' || sent.kind === 'limited')
     return { outcome: [sent.kind, sent.refusal.error.serviceMessage], requests };
   return { outcome: ['unsent', null], requests };

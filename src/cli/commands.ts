@@ -81,7 +81,7 @@ function declareSetup(program: WorktrackCommand): void {
     .option('--region <name>', 'region of the bucket')
     .option('--api-key-env <name>', 'environment variable with the API key', 'WORKTRACK_API_KEY')
     .option('--resources <names>', 'resources to mirror, separated by commas (default: those of the API)')
-    .examples('beta --base-url https://b.example.com --lake file:///b')
+    .examples('b --base-url https://b.example --lake s3://b/l')
     .runs(async () => (await import('./setup/config-edit-command.js')).runConfigAdd);
 
   program

@@ -246,7 +246,10 @@ describe('A list that ends', () => {
     expect(result).toMatchObject({ done: true, rows: 6 * PAGE, shifted: true });
     const text = (await lake.store.read(result!.stage)).toString();
     const { chunks, duplicates } = JSON.parse(text) as { chunks: { rows: number }[]; duplicates: number };
-    expect(chunks).toHaveLength(1);
-    expect(chunks[0]!.rows + duplicates).toBe(6 * PAGE);
+    // Rows with one key and different records are kept in a chunk of their own: the key may not be unique.
+    const [twins, last] = chunks;
+    expect(chunks).toHaveLength(2);
+    expect(last!.rows).toBeLessThanOrEqual(2 * PAGE);
+    expect(twins!.rows + last!.rows + duplicates).toBe(6 * PAGE);
   });
 });

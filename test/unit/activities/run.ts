@@ -10,6 +10,7 @@ export const RUN = {
   rollback: null,
   runId: '20261121T020000Z-00000001' as RunId,
   startedAt: 0,
+  sync: { endCursors: [] },
   shapes: [shapeOf(profileOf(), null)],
   resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, ...profileOf() },
 } as unknown as WritingRun;

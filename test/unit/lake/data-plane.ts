@@ -56,20 +56,23 @@ export function temporaryLake(): {
   return lake;
 }
 
-export function profileOf(
-  more: {
-    csv?: Partial<Profile['csv']>;
-    columns?: Partial<Profile['columns']>;
-    key?: readonly string[];
-    maskingKey?: MaskingKey;
-  } = {},
-): ReadyProfile {
-  const profile = {
+interface ProfileChanges {
+  csv?: Partial<Profile['csv']>;
+  columns?: Partial<Profile['columns']>;
+  key?: readonly string[];
+}
+
+/** Settings of cells, without the secret that masks them. */
+export function settingsOfCells(more: ProfileChanges = {}): Profile {
+  return {
     key: more.key ?? ['id'],
     csv: { ...CSV, ...more.csv },
     columns: { include: null, exclude: [], mask: {}, ...more.columns },
   };
-  return readyProfile(profile, more.maskingKey ?? null);
+}
+
+export function profileOf(more: ProfileChanges & { maskingKey?: MaskingKey } = {}): ReadyProfile {
+  return readyProfile(settingsOfCells(more), more.maskingKey ?? null);
 }
 
 /** A row of the lake before it is text. */

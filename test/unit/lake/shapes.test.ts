@@ -13,14 +13,14 @@ import {
   shapeOf,
 } from '../../../src/lake/rows/shapes.js';
 import { typeBits } from '../../support/column-types.js';
-import { profileOf } from './data-plane.js';
+import { settingsOfCells } from './data-plane.js';
 
 type Settings = Partial<ColumnSettings> & Partial<Pick<CsvSettings, 'nested' | 'separator'>>;
 
 const shape = (
   { nested = 'json', separator = '.', ...columns }: Settings,
   since: string | null = null,
-): Shape => shapeOf(profileOf({ csv: { nested, separator }, columns }), since as UtcSeconds | null);
+): Shape => shapeOf(settingsOfCells({ csv: { nested, separator }, columns }), since as UtcSeconds | null);
 const column = (name: string, ...types: string[]): Column => ({
   name,
   types: typeBits(types),

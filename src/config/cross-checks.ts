@@ -5,6 +5,7 @@ import { baseUrl, errors, lake, overlap } from '../core/schema/config-schema.js'
 import { isLoopbackAddress, type LakePlace, lakesOverlap, readName } from '../core/schema/readers.js';
 import { type CsvKeys, csvSection } from '../core/schema/schema-output.js';
 import { DEFAULT_RESOURCES, type OwnResource, resource } from '../core/schema/schema-resource.js';
+import { signedByPreset } from '../core/schema/schema-signature.js';
 import { listen } from '../core/schema/schema-webhook.js';
 import { get, isMap, itemName } from '../core/schema/values.js';
 import { formatPath, type RawProblem } from './problems.js';
@@ -35,6 +36,7 @@ function checkConnection(name: string, raw: unknown): RawProblem[] {
     ...statusConflicts(raw, path),
     ...unsignedOnNetwork(raw, path),
     ...tokenWithDigest(raw, path),
+    ...signatureKeys(raw, path),
     ...unknownInKinds(raw, path),
     ...checkResources(raw, path),
     ...unknownInTypes(raw, path),
@@ -224,13 +226,33 @@ function unsignedOnNetwork(raw: unknown, path: Path): RawProblem[] {
 function tokenWithDigest(raw: unknown, path: Path): RawProblem[] {
   const signature = get(raw, 'webhook', 'signature');
   if (get(signature, 'algorithm') !== 'token') return [];
-  return ['encoding', 'timestamp']
+  return ['preset', 'encoding', 'format', 'signs', 'key', 'tolerance', 'timestamp']
     .filter((key) => get(signature, key) !== undefined)
     .map((key) => ({
       path: [...path, 'webhook', 'signature', key],
       at: 'key',
       message: `found ${key} with algorithm: token, which does not sign; ${key} requires one of the hmac algorithms`,
     }));
+}
+
+/** Keys of a signature that exclude or require another one. */
+function signatureKeys(raw: unknown, path: Path): RawProblem[] {
+  const signature = get(raw, 'webhook', 'signature');
+  if (!isMap(signature)) return [];
+  const at = (key: string, message: string): RawProblem[] => [
+    { path: [...path, 'webhook', 'signature', key], at: 'key', message },
+  ];
+  const has = (key: string): boolean => get(signature, key) !== undefined;
+  const signs = get(signature, 'signs') ?? signedByPreset(get(signature, 'preset'));
+  const needsUrl = typeof signs === 'string' && signs.includes('{url}');
+  return [
+    ...(has('secret') && has('secrets')
+      ? at('secrets', 'found both secret and secrets; one of them is enough')
+      : []),
+    ...(needsUrl && get(raw, 'webhook', 'publicUrl') === undefined
+      ? at(has('signs') ? 'signs' : 'preset', 'the URL is signed, so webhook.publicUrl is required')
+      : []),
+  ];
 }
 
 function unknownInKinds(raw: unknown, path: Path): RawProblem[] {

@@ -17,6 +17,9 @@ interface Secret {
 /** A larger file is a wrong path, and must not be read into memory. */
 const MAX_FILE_BYTES = 64 * 1024;
 
+/** A shorter webhook secret can be found by trying, so it gets a warning. */
+export const MIN_WEBHOOK_SECRET_CHARS = 16;
+
 interface ResolveOptions {
   /** Path in the configuration, for messages. */
   readonly path?: string | null;

@@ -1,5 +1,5 @@
 import { ConfigurationError, errorMessage } from '../core/errors.js';
-import { resolveSecret } from '../core/secrets.js';
+import { MIN_WEBHOOK_SECRET_CHARS, resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
@@ -38,8 +38,7 @@ function otherSecrets({ masking, webhook, notify, http }: ConnectionSettings): N
     typeof ref === 'string' ? [] : [{ what: `the header ${name} of requests`, ref }],
   );
   if (masking !== null) secrets.push({ what: 'the masking secret', ref: masking.secret });
-  const signature = webhook?.signature ?? null;
-  if (signature !== null) secrets.push({ what: 'the webhook secret', ref: signature.secret });
+  for (const ref of webhook?.signature?.secrets ?? []) secrets.push({ what: 'the webhook secret', ref });
   for (const { url, key, headers } of notify) {
     if (typeof url !== 'string') secrets.push({ what: 'the URL for alerts', ref: url });
     if (key !== null) secrets.push({ what: 'the key for alerts', ref: key });
@@ -49,9 +48,20 @@ function otherSecrets({ masking, webhook, notify, http }: ConnectionSettings): N
   return secrets;
 }
 
-/** Warns of world-readable files of secrets other than the API key. Ignores a file that does not exist here. */
+/**
+ * Warns of world-readable files of secrets other than the API key, and of webhook secrets that can be guessed. Ignores a secret
+ * that does not exist here.
+ */
 export async function checkOtherSecrets(connection: ConnectionSettings): Promise<Finding[]> {
   const warnings = await warningsOf(otherSecrets(connection));
+  for (const ref of connection.webhook?.signature?.secrets ?? []) {
+    const found = await resolveSecret(ref).catch(() => null);
+    if (found !== null && found.value.length < MIN_WEBHOOK_SECRET_CHARS)
+      warnings.push([
+        `the webhook secret in ${placeOf(ref)} has fewer than ${MIN_WEBHOOK_SECRET_CHARS} characters, so it can be guessed`,
+        'Use a longer one, in the service too.',
+      ]);
+  }
   return warnings.map((texts) => warning('key', ...texts));
 }
 

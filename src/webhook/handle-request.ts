@@ -11,8 +11,10 @@ import { type Answer, Receiver, refusal, unavailable, write } from './receiver.j
 /** Longest wait for a signal, in milliseconds; after it, the sender gets a 503 and may retry. */
 const WAIT_MS = 12_000;
 const HEALTH_MS = 3_000;
-/** Limit for all bodies that are being read. */
+/** Limit for all bodies that are being read, and for those of one connection. */
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
+/** Only so much of a request is parsed before its signature is checked. */
+const MAX_HANDSHAKE_BYTES = 64 * 1024;
 /** Most concurrent notices, each with up to 16 KiB of headers. While Temporal is slow, they must not fill the memory. */
 const MAX_NOTICES = 2_000;
 
@@ -47,7 +49,7 @@ export interface WebhookHandler {
 }
 
 /**
- * Receives change notices at `POST /hooks/<connection>`, answers the configured handshakes, and serves `GET /healthz`. The response is 202 only when a
+ * Receives change notices at `POST /hooks/<connection>`, answers the configured handshakes, and serves `GET /healthz`. The response is 202, or as configured, only when a
  * signal that was sent after the notice arrived is durable. Replayed notices are harmless: a notice can only cause a
  * resource to be read again, and `sync.minInterval` limits how often.
  *
@@ -132,8 +134,8 @@ class Handler implements WebhookHandler {
       const read = await this.#readNotice(request, receiver);
       if (read === null || 'status' in read) return read;
       const { resources, handshake } = read;
-      const answer = resources === null ? null : await this.#forward(receiver.name, resources);
-      if (handshake === null || (answer !== null && answer.status !== 202)) return answer;
+      const answer = resources === null ? null : await this.#forward(receiver, resources);
+      if (handshake === null || (answer !== null && answer.status >= 400)) return answer;
       return this.#shake(receiver, handshake);
     } finally {
       this.#notices--;
@@ -156,8 +158,9 @@ class Handler implements WebhookHandler {
 
   /**
    * Reads and authenticates a notice. It is separate from the wait for Temporal: meanwhile, the body must not stay in
-   * memory. A handshake need not be signed. One that also contains resources is a notice, too, and must be signed as one:
-   * no notice may be lost because it looks like a handshake.
+   * memory. The signature is checked first: nothing of an unsigned request is parsed, except for a configured handshake, which need not
+   * be signed. One that also contains resources is a notice, too, and must be signed as one: no notice may be lost because it
+   * looks like a handshake.
    *
    * @returns its resources (`null`: it is no notice) and handshake; `null` if the sender has disconnected
    */
@@ -165,28 +168,37 @@ class Handler implements WebhookHandler {
     request: IncomingMessage,
     receiver: Receiver,
   ): Promise<{ resources: readonly string[] | null; handshake: Handshake | null } | Answer | null> {
-    const { webhook, rules } = receiver;
-    const read = await this.#bodies.read(request, webhook.maxBodyBytes);
+    const { name, webhook, rules } = receiver;
+    const read = await this.#bodies.read(request, webhook.maxBodyBytes, name);
     if ('failure' in read) {
       if (read.failure === 'disconnected') return null;
       if (read.failure === 'full') return { ...unavailable('too many concurrent notices'), close: true };
       const message = `a notice can have at most ${webhook.maxBodyBytes} bytes`;
       return { ...refusal(413, message), close: true };
     }
-    const handshake = handshakeOf(request, read.body, webhook.handshake);
-    const named = namedResourcesOf(read.body, rules);
-    if (handshake !== null && (named === null || named.length === 0)) return { resources: null, handshake };
-    const refused = await receiver.authenticate(request, read.body);
-    return refused ?? { resources: named ?? rules.resources, handshake };
+    const { body } = read;
+    const mayBeHandshake = webhook.handshake.length > 0 && body.length <= MAX_HANDSHAKE_BYTES;
+    const unsigned = mayBeHandshake ? await this.#handshakeIn(request, body, receiver) : null;
+    if (unsigned !== null && (namedResourcesOf(body, rules) ?? []).length === 0)
+      return { resources: null, handshake: unsigned };
+    const refused = await receiver.authenticate(request, body);
+    return refused ?? { resources: namedResourcesOf(body, rules) ?? rules.resources, handshake: unsigned };
   }
 
-  async #forward(connection: string, resources: readonly string[]): Promise<Answer> {
+  async #handshakeIn(request: IncomingMessage, body: Buffer, receiver: Receiver): Promise<Handshake | null> {
+    const { handshake: kinds } = receiver.webhook;
+    const secret = kinds.includes('zoom') ? await receiver.signingSecret().catch(() => null) : null;
+    return handshakeOf(request, body, kinds, secret);
+  }
+
+  async #forward({ name: connection, webhook }: Receiver, resources: readonly string[]): Promise<Answer> {
     const late = new Error('Temporal did not confirm the notice in time');
     try {
       const sent = resources.map((resource) => this.#coalescer.notify(`${connection}/${resource}`));
       await withTimeout(Promise.all(sent), this.#waitMs, () => late);
       this.#log.accept(connection, resources);
-      return { status: 202, body: { resources } };
+      const { status, body } = webhook.answer;
+      return { status, body: status === 204 || body === 'empty' ? null : { resources } };
     } catch (error) {
       if (error === late) {
         this.#log.warn(
@@ -232,38 +244,84 @@ export type ReadBody =
   | { readonly body: Buffer }
   | { readonly failure: 'too-large' | 'full' | 'disconnected' };
 
-/** Reads request bodies and limits the memory that all of them take together. */
-export class BodyReader {
-  #held = 0;
-  readonly #maxHeldBytes: number;
+/** The first allocation for a body without a known length. */
+const FIRST_BYTES = 1024;
 
-  /** @param maxHeldBytes limit for all bodies together; above it, `read` returns `full` */
+/** A body that grows. It copies each chunk: a chunk of one byte would otherwise keep a buffer of hundreds of bytes. */
+class GrowingBody {
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The size of the buffer that a chunk needs. @param maxBytes of the body */
+  sizeWith(chunk: Buffer, maxBytes: number): number {
+    const needed = this.#length + chunk.length;
+    let size = Math.max(this.#buffer.length, FIRST_BYTES);
+    while (size < needed) size *= 2;
+    return Math.max(Math.min(size, maxBytes), needed);
+  }
+
+  add(chunk: Buffer, size: number): void {
+    if (size > this.#buffer.length) {
+      const grown = Buffer.allocUnsafe(size);
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length += chunk.length;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+}
+
+/** Reads request bodies and limits the memory that all of them take together, and that those of one connection take. */
+export class BodyReader {
+  readonly #held = new Map<string, number>();
+  readonly #maxHeldBytes: number;
+  #all = 0;
+
+  /** @param maxHeldBytes limit for all bodies together, above which `read` returns `full`; half of it for one connection */
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes;
   }
 
-  /** Reads the raw body of at most `maxBytes` bytes. Never throws. */
-  read(request: IncomingMessage, maxBytes: number): Promise<ReadBody> {
-    const chunks: Buffer[] = [];
+  /** Reads the raw body of at most `maxBytes` bytes. Never throws. @param connection whose notice it is */
+  read(request: IncomingMessage, maxBytes: number, connection: string): Promise<ReadBody> {
+    let body = new GrowingBody();
     let held = 0;
     let dropped = 0;
     let failure: 'too-large' | 'full' | null =
       Number(request.headers['content-length'] ?? 0) > maxBytes ? 'too-large' : null;
     return new Promise<ReadBody>((resolve) => {
       let timer: NodeJS.Timeout | undefined;
+      const hold = (bytes: number): boolean => {
+        const ofConnection = (this.#held.get(connection) ?? 0) + bytes - held;
+        // One connection with a large `maxBody` can always read a notice.
+        const isFull =
+          this.#all + bytes - held > this.#maxHeldBytes ||
+          ofConnection > Math.max(this.#maxHeldBytes / 2, maxBytes);
+        if (isFull) return false;
+        this.#all += bytes - held;
+        this.#held.set(connection, ofConnection);
+        held = bytes;
+        return true;
+      };
       const end = (result: ReadBody): void => {
         clearTimeout(timer);
-        this.#held -= held;
-        held = 0;
+        hold(0);
         request.off('data', onData);
         request.resume();
         resolve(result);
       };
       const drop = (found: 'too-large' | 'full'): void => {
         failure = found;
-        chunks.length = 0;
-        this.#held -= held;
-        held = 0;
+        body = new GrowingBody();
+        hold(0);
         timer ??= setTimeout(() => end({ failure: found }), DROPPED_MS);
       };
       const onData = (chunk: Buffer): void => {
@@ -272,15 +330,14 @@ export class BodyReader {
           if (dropped > DROPPED_BYTES) end({ failure });
           return;
         }
-        held += chunk.length;
-        this.#held += chunk.length;
-        if (held > maxBytes) drop('too-large');
-        else if (this.#held > this.#maxHeldBytes) drop('full');
-        else chunks.push(chunk);
+        const size = body.sizeWith(chunk, maxBytes);
+        if (size > maxBytes) drop('too-large');
+        else if (hold(size)) body.add(chunk, size);
+        else drop('full');
       };
       if (failure !== null) drop(failure);
       request.on('data', onData);
-      request.once('end', () => end(failure === null ? { body: Buffer.concat(chunks) } : { failure }));
+      request.once('end', () => end(failure === null ? { body: body.bytes() } : { failure }));
       request.once('error', () => end({ failure: 'disconnected' }));
       request.once('close', () => end({ failure: 'disconnected' }));
     });

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { get } from '../core/schema/values.js';
 import type { HandshakeKind } from '../core/settings.js';
@@ -24,15 +25,17 @@ export interface Handshake {
  * may not have the secret yet. The response proves only that this receiver owns the URL, so it may be sent to anyone.
  *
  * @param body of a POST; empty for other methods
+ * @param secret signs the answer of the kind `zoom`
  * @returns `null` if the request is not a handshake
  */
 export function handshakeOf(
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
   body: Buffer,
   kinds: readonly HandshakeKind[],
+  secret: string | null = null,
 ): Handshake | null {
   for (const kind of kinds) {
-    const answer = ANSWERS[kind](request, body);
+    const answer = ANSWERS[kind](request, body, secret);
     if (answer !== null) return { kind, answer };
   }
   return null;
@@ -47,6 +50,7 @@ export function handshakeMethods(kinds: readonly HandshakeKind[]): readonly stri
 type Answering = (
   request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
   body: Buffer,
+  secret: string | null,
 ) => Answer | null;
 
 const ANSWERS: Readonly<Record<HandshakeKind, Answering>> = {
@@ -62,6 +66,20 @@ const ANSWERS: Readonly<Record<HandshakeKind, Answering>> = {
     }
     const challenge = challengeIn(body);
     return method !== 'POST' || challenge === null ? null : { status: 200, body: { challenge } };
+  },
+  'validation-code'({ method }, body) {
+    const code = get(parseJson(body), 'validation_code');
+    return method === 'POST' && isEcho(code) ? { status: 200, body: { validation_code: code } } : null;
+  },
+  zoom({ method }, body, secret) {
+    const notice = parseJson(body);
+    const plainToken = get(notice, 'payload', 'plainToken');
+    if (method !== 'POST' || secret === null || get(notice, 'event') !== 'endpoint.url_validation')
+      return null;
+    // Anyone may have the token signed, so it must not be the text of a notice.
+    if (!isEcho(plainToken) || !/^[\w+/=-]{1,200}$/.test(plainToken)) return null;
+    const encryptedToken = createHmac('sha256', secret).update(plainToken).digest('hex');
+    return { status: 200, body: { plainToken, encryptedToken } };
   },
   token({ method, url }) {
     if (method !== 'POST' && method !== 'GET') return null;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SecretReader } from '../api/index.js';
 import { errorMessage } from '../core/errors.js';
+import { MIN_WEBHOOK_SECRET_CHARS } from '../core/secrets.js';
 import type { WebhookSettings } from '../core/settings.js';
 import type { NoticeRules } from './notice.js';
 import { type SignatureFailure, signatureFailure } from './signature.js';
@@ -22,7 +23,7 @@ export class Receiver {
   readonly name: string;
   readonly webhook: WebhookSettings;
   readonly rules: NoticeRules;
-  readonly #secret: SecretReader | null;
+  readonly #secrets: readonly SecretReader[];
   readonly #context: ReceiverContext;
 
   /** @param resources names of all resources of the connection */
@@ -36,38 +37,42 @@ export class Receiver {
     this.webhook = webhook;
     this.rules = { ...webhook, resources };
     this.#context = context;
-    const path = `connections.${name}.webhook.signature.secret`;
-    this.#secret =
-      webhook.signature === null
-        ? null
-        : new SecretReader(webhook.signature.secret, { path, now: context.now });
+    const path = `connections.${name}.webhook.signature`;
+    this.#secrets = (webhook.signature?.secrets ?? []).map(
+      (ref) => new SecretReader(ref, { path, now: context.now }),
+    );
   }
 
   /**
-   * Reads the secret once. A service with the handshake `secret` shows it only when the webhook is registered; for that,
+   * Reads the secrets once. A service with the handshake `secret` shows it only when the webhook is registered; for that,
    * this receiver must run. A missing file is then a warning, because it is read again for each notice.
    *
    * @throws ConfigurationError when the secret cannot be read
    */
   async checkSecret(): Promise<void> {
     try {
-      await this.#readSecret();
+      for (const secret of await this.#readSecrets()) this.#warnOfShort(secret);
     } catch (error) {
       const { signature, handshake } = this.webhook;
-      if (!handshake.includes('secret') || signature === null || !('file' in signature.secret)) throw error;
+      if (!handshake.includes('secret') || signature?.secrets.every((ref) => 'file' in ref) !== true)
+        throw error;
       this.#context.warn(
         `${this.name}: ${errorMessage(error)}. Notices get the response 503 until the file contains the secret that the service shows when the webhook is registered`,
       );
     }
   }
 
-  /** Checks the signature of a notice. @returns `null` if it is valid, otherwise the response */
+  /**
+   * Checks the signature of a notice over its raw bytes.
+   *
+   * @returns `null` if it is valid, otherwise the response
+   */
   async authenticate(request: IncomingMessage, body: Buffer): Promise<Answer | null> {
-    const { signature } = this.webhook;
+    const { signature, publicUrl } = this.webhook;
     if (signature === null) return null;
-    let secret: string;
+    let secrets: readonly string[];
     try {
-      secret = await this.#readSecret();
+      secrets = await this.#readSecrets();
     } catch (error) {
       // The notice may be valid, so the sender should retry.
       this.#context.warn(`${this.name}: ${errorMessage(error)}`);
@@ -77,30 +82,45 @@ export class Receiver {
       const found = request.headers[name.toLowerCase()];
       return typeof found === 'string' ? found : null;
     };
-    const failure = signatureFailure(signature, secret, { header, body, now: this.#context.now() });
+    const { method, url = '' } = request;
+    const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
+    const called = publicUrl === null ? null : publicUrl + query;
+    const now = this.#context.now();
+    const failure = signatureFailure(signature, secrets, { header, method, url: called, body, now });
     if (failure === null) return null;
     const what = `${FAILURE_TEXTS[failure]} ${signature.header}`;
     this.#context.warn(`${this.name}: a notice ${what}; answered 401`);
     return refusal(401, 'the notice is not signed as configured');
   }
 
-  async #readSecret(): Promise<string> {
-    if (this.#secret === null) return '';
-    const { value, worldReadable } = await this.#secret.read();
-    if (worldReadable) {
+  /** The first secret, which signs answers. @throws ConfigurationError if it cannot be read */
+  async signingSecret(): Promise<string | null> {
+    return (await this.#readSecrets())[0] ?? null;
+  }
+
+  async #readSecrets(): Promise<readonly string[]> {
+    const read = await Promise.all(this.#secrets.map((secret) => secret.read()));
+    if (read.some(({ worldReadable }) => worldReadable)) {
       this.#context.warn(
         `${this.name}: the file with the webhook secret can be read by every user of this machine; run chmod o-r on it`,
       );
     }
-    return value;
+    return read.map(({ value }) => value);
+  }
+
+  #warnOfShort(secret: string): void {
+    if (secret.length >= MIN_WEBHOOK_SECRET_CHARS) return;
+    this.#context.warn(
+      `${this.name}: the webhook secret has fewer than ${MIN_WEBHOOK_SECRET_CHARS} characters, so it can be guessed; use a longer one`,
+    );
   }
 }
 
 /** The receiver's response to a request. Senders act on the status; the body is for people. */
 export interface Answer {
-  readonly status: 200 | 202 | 401 | 404 | 405 | 413 | 503;
-  /** An object is sent as JSON, a text as it is. */
-  readonly body: Readonly<Record<string, unknown>> | string;
+  readonly status: 200 | 201 | 202 | 204 | 401 | 404 | 405 | 413 | 503;
+  /** An object is sent as JSON, a text as it is; `null`: no body. */
+  readonly body: Readonly<Record<string, unknown>> | string | null;
   readonly headers?: Readonly<Record<string, string>>;
   /** Closes the connection, so that the rest of the request is not read. */
   readonly close?: true;
@@ -119,11 +139,13 @@ export function unavailable(message: string): Answer {
 
 export function write(response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return;
-  const isText = typeof answer.body === 'string';
-  const text = isText ? (answer.body as string) : `${JSON.stringify(answer.body)}\n`;
+  const { body } = answer;
+  const text = body === null ? '' : typeof body === 'string' ? body : `${JSON.stringify(body)}\n`;
+  const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json';
   response.writeHead(answer.status, {
-    'Content-Type': isText ? 'text/plain; charset=utf-8' : 'application/json',
-    'Content-Length': Buffer.byteLength(text),
+    ...(body === null ? {} : { 'Content-Type': type }),
+    // A 204 has no length (RFC 9110 8.6).
+    ...(answer.status === 204 ? {} : { 'Content-Length': Buffer.byteLength(text) }),
     'Cache-Control': 'no-store',
     ...(answer.close === true ? { Connection: 'close' } : {}),
     ...answer.headers,

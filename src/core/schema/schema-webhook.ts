@@ -1,58 +1,10 @@
 import { z } from 'zod';
-import { DAY_MS } from '../duration.js';
-import {
-  byteSize,
-  choice,
-  duration,
-  formed,
-  parsedString,
-  section,
-  withoutPrototype,
-} from './building-blocks.js';
-import { readJsonPointer, readName } from './readers.js';
-import { secretRef } from './secret-ref.js';
+import { byteSize, choice, parsedString, section, withoutPrototype } from './building-blocks.js';
+import { readBaseUrl, readJsonPointer, readName } from './readers.js';
+import { signature } from './schema-signature.js';
 import { invalidValue } from './values.js';
 
 const LISTEN = 'an address and port such as 127.0.0.1:8080 or "[::1]:8080"';
-
-const header = (standard: string) =>
-  formed(
-    'the name of an HTTP header such as X-Webhook-Signature',
-    /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/,
-    'the name of an HTTP header',
-  ).prefault(standard);
-
-const timestamp = section({
-  header: header('X-Webhook-Timestamp').describe(
-    'Header with the send time: Unix seconds or milliseconds, or ISO 8601.',
-  ),
-  tolerance: duration({ unit: 'm', min: 1000, max: DAY_MS })
-    .prefault('5m')
-    .describe("Largest difference from the receiver's clock."),
-  signs: choice(['timestamp.body', 'body'])
-    .prefault('timestamp.body')
-    .describe('What is signed: the header, a dot and the body, or the body alone.'),
-}).transform(({ tolerance, ...rest }) => ({ ...rest, toleranceMs: tolerance }));
-
-const signature = section({
-  header: header('X-Webhook-Signature').describe('Header with the signature.'),
-  algorithm: choice(['hmac-sha256', 'hmac-sha512', 'hmac-sha1', 'token'])
-    .prefault('hmac-sha256')
-    .describe('Algorithm. With `token`, the header contains the secret itself.'),
-  encoding: choice(['hex', 'base64']).prefault('hex').describe('Encoding of the digest.'),
-  prefix: formed(
-    'up to 64 characters such as sha256=',
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression excludes control characters
-    /^[^\u0000-\u001f\u007f]{0,64}$/,
-    'a prefix of the digest such as sha256=',
-  )
-    .prefault('')
-    .describe('Text before the digest or token, such as `sha256=` or `Bearer ` with its space.'),
-  secret: secretRef().prefault({ env: 'WORKTRACK_WEBHOOK_SECRET' }).describe('Source of the secret.'),
-  timestamp: timestamp.optional().describe('Default: the time of a notice is not checked.'),
-}).transform(({ algorithm, encoding, timestamp = null, ...rest }) =>
-  algorithm === 'token' ? { ...rest, algorithm } : { ...rest, algorithm, encoding, timestamp },
-);
 
 const names = 'the name of a resource, or a list of them ([] for none)';
 const resourceName = parsedString(names, readName);
@@ -73,11 +25,12 @@ export const listen = parsedString(LISTEN, readListen, (value) =>
 /** `none`: the service does not sign notices. The API does not show whether it does. */
 const unsigned = z.literal('none').transform(() => null);
 
-const HANDSHAKES = ['secret', 'challenge', 'token', 'probe'] as const;
+const HANDSHAKES = ['secret', 'challenge', 'token', 'probe', 'validation-code', 'zoom'] as const;
 
 /**
  * How a service checks the URL before it registers a webhook: by a header that is sent back (`secret`), by a value in a
- * JSON body or in the query of a GET (`challenge`), by a query parameter (`token`), or by any GET (`probe`).
+ * JSON body (`challenge`, `validation-code`) or in the query of a GET (`challenge`), by a text in the body that is signed in the
+ * answer (`zoom`), by a query parameter (`token`), or by any GET (`probe`).
  */
 export type HandshakeKind = (typeof HANDSHAKES)[number];
 
@@ -93,6 +46,22 @@ const handshake = z
   )
   .meta({ title: 'kind, or list of kinds' });
 
+const STATUSES = ['200', '201', '202', '204'] as const;
+
+const answer = section({
+  status: z
+    .union([z.literal(200), z.literal(201), z.literal(202), z.literal(204)], {
+      error: ({ input }) => invalidValue(input, STATUSES.join(', ')),
+    })
+    .prefault(202)
+    .describe(
+      'Status: 200, 201, 202 or 204. Some senders repeat a notice, and then disable the webhook, unless it is 200.',
+    ),
+  body: choice(['json', 'empty'])
+    .prefault('json')
+    .describe('Body: the names of the resources as JSON, or nothing. A 204 has none.'),
+});
+
 /** `webhook` of a connection (docs/reference/configuration.md). */
 export const webhook = section({
   listen: listen
@@ -102,15 +71,21 @@ export const webhook = section({
     .union([unsigned, signature], {
       // Does not repeat the value: the most likely mistake is to write the secret itself here.
       error:
-        'invalid value (not repeated here); allowed: a map with header, algorithm, encoding, prefix, secret and timestamp, or the word none',
+        'invalid value (not repeated here); allowed: a map with a preset or with header, algorithm, encoding, prefix, format, signs, secret and timestamp, or the word none',
     })
     .prefault({})
     .describe('How notices are signed. `none` accepts unsigned notices, on a loopback address only.'),
   handshake: handshake
     .prefault('none')
     .describe(
-      'How the service checks the URL when you register it: `secret` returns the header `X-Hook-Secret`, `challenge` a JSON `challenge`, `token` the query parameter `validationToken`; `probe` answers a GET.',
+      'How the service checks the URL when you register it: `secret` returns the header `X-Hook-Secret`, `challenge` a JSON `challenge`, `validation-code` a JSON `validation_code`, `token` the query parameter `validationToken`; `zoom` signs a `plainToken`; `probe` answers a GET.',
     ),
+  publicUrl: parsedString('a URL such as https://hooks.example.com/hooks/acme', readBaseUrl)
+    .optional()
+    .describe('The URL of this webhook as it is registered in the service, for senders that sign it.'),
+  answer: answer
+    .prefault({})
+    .describe('The answer to a notice. It is sent once Temporal has stored the notice.'),
   resource: parsedString('a JSON pointer such as /resource', readJsonPointer)
     .prefault('/resource')
     .describe(
@@ -122,9 +97,10 @@ export const webhook = section({
   maxBody: byteSize(1024, 64 * 1024 ** 2)
     .prefault('1MiB')
     .describe('Largest notice. A larger one is answered with 413.'),
-}).transform(({ maxBody, kinds, ...rest }) => ({
+}).transform(({ maxBody, kinds, publicUrl = null, ...rest }) => ({
   ...rest,
   kinds: withoutPrototype(kinds),
+  publicUrl,
   maxBodyBytes: maxBody,
 }));
 

@@ -62,12 +62,19 @@ describe('a valid configuration', () => {
         algorithm: 'hmac-sha256',
         encoding: 'hex',
         prefix: '',
-        secret: { env: 'WORKTRACK_WEBHOOK_SECRET' },
+        key: 'text',
+        format: '{signature}',
+        signs: '{body}',
+        idHeader: 'webhook-id',
+        secrets: [{ env: 'WORKTRACK_WEBHOOK_SECRET' }],
         timestamp: null,
+        toleranceMs: 300_000,
       },
       resource: '/resource',
       handshake: [],
       kinds: {},
+      publicUrl: null,
+      answer: { status: 202, body: 'json' },
       maxBodyBytes: 1024 ** 2,
     });
     expect(connectionOf(withLines('webhook: {}')).webhook).toEqual(webhook);
@@ -341,15 +348,16 @@ resources:
       algorithm: 'token',
       header: 'Authorization',
       prefix: 'Bearer ',
-      secret: { env: 'WORKTRACK_WEBHOOK_SECRET' },
+      secrets: [{ env: 'WORKTRACK_WEBHOOK_SECRET' }],
     });
     expect(signatureOf('timestamp: {}')).toMatchObject({
-      timestamp: { header: 'X-Webhook-Timestamp', toleranceMs: 300_000, signs: 'timestamp.body' },
+      ...{ timestamp: { header: 'X-Webhook-Timestamp', field: null }, toleranceMs: 300_000 },
+      signs: '{timestamp}.{body}',
     });
     const timestamp = '{ header: X-Time, tolerance: 30s, signs: body }';
     expect(signatureOf(`algorithm: hmac-sha1, timestamp: ${timestamp}`)).toMatchObject({
       algorithm: 'hmac-sha1',
-      timestamp: { header: 'X-Time', toleranceMs: 30_000, signs: 'body' },
+      ...{ timestamp: { header: 'X-Time', field: null }, toleranceMs: 30_000, signs: '{body}' },
     });
     const kinds = '{ "task.*": tasks, hours: [time-entries, calendar-entries], ping: [] }';
     expect(connectionOf(withLines(`webhook: { kinds: ${kinds}, maxBody: 64KiB }`)).webhook).toMatchObject({

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { createServer, request as httpRequest } from 'node:http';
+import { EventEmitter, once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { BodyReader, type ReadBody } from '../../../src/webhook/handle-request.js';
@@ -13,7 +13,7 @@ async function start() {
     request.on('data', (chunk) => {
       received += chunk.length;
     });
-    const result = await bodies.read(request, 900);
+    const result = await bodies.read(request, 900, 'acme');
     results.push(result);
     response.end('body' in result ? 'read' : result.failure);
   });
@@ -73,4 +73,38 @@ it('responds to a sender whose oversized body never ends', async () => {
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await answer).toBe('too-large');
   sending.destroy();
+});
+
+it('takes little more memory than the body for chunks of one byte', async () => {
+  const bodies = new BodyReader(64 * 1024 ** 2);
+  const senders = Array.from({ length: 20 }, () => {
+    const request = Object.assign(new EventEmitter(), { headers: {}, resume: () => {} });
+    const read = bodies.read(request as unknown as IncomingMessage, 1024 ** 2, 'acme');
+    return { request, read };
+  });
+  const before = process.memoryUsage();
+  for (let byte = 0; byte < 100_000; byte++)
+    for (const { request } of senders) request.emit('data', Buffer.alloc(1));
+  const { arrayBuffers } = process.memoryUsage();
+  // 20 bodies of 100,000 bytes. Garbage that is not collected yet is part of the figure.
+  expect(arrayBuffers - before.arrayBuffers).toBeLessThan(64 * 1024 ** 2);
+  for (const { request } of senders) request.emit('end');
+  for (const { read } of senders) expect(await read).toMatchObject({ body: Buffer.alloc(100_000) });
+});
+
+it('leaves room for other connections while the senders of one fill theirs', async () => {
+  const bodies = new BodyReader(1_000_000);
+  const open = (connection: string) => {
+    const request = Object.assign(new EventEmitter(), { headers: {}, resume: () => {} });
+    return { request, read: bodies.read(request as unknown as IncomingMessage, 100_000, connection) };
+  };
+  const filling = Array.from({ length: 20 }, () => open('noisy'));
+  for (const { request } of filling) request.emit('data', Buffer.alloc(90_000));
+  const other = open('quiet');
+  other.request.emit('data', Buffer.alloc(90_000));
+  other.request.emit('end');
+  expect(await other.read).toHaveProperty('body');
+  for (const { request } of filling) request.emit('end');
+  const ended = await Promise.all(filling.map(({ read }) => read));
+  expect(ended.filter((one) => 'failure' in one && one.failure === 'full').length).toBe(15);
 });

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,6 +61,21 @@ const HANDSHAKES: readonly (readonly [string, string, Request, object])[] = [
   ['token', 'a GET', { method: 'GET', query: '?x=1&validationToken=t' }, { type: TEXT, text: 't' }],
   ['probe', 'a GET', { method: 'GET' }, { type: JSON_TYPE, text: '{"ready":true}\n' }],
   ['probe', 'a HEAD', { method: 'HEAD' }, { type: JSON_TYPE, text: '' }],
+  [
+    'validation-code',
+    'Toggl',
+    { body: '{"payload":"ping","validation_code":"8a5d","validation_code_url":"https://t.example/v"}' },
+    { type: JSON_TYPE, text: '{"validation_code":"8a5d"}\n' },
+  ],
+  [
+    'zoom',
+    'Zoom',
+    { body: '{"payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"},"event":"endpoint.url_validation"}' },
+    {
+      type: JSON_TYPE,
+      text: `{"plainToken":"qgg8vlvZRS6UYooatFL8Aw","encryptedToken":"${createHmac('sha256', SECRET).update('qgg8vlvZRS6UYooatFL8Aw').digest('hex')}"}\n`,
+    },
+  ],
 ];
 
 describe('the handshake', () => {
@@ -79,9 +95,10 @@ describe('the handshake', () => {
 
   it('is answered by several kinds together, including for unsigned notices', async () => {
     const { url, sent } = await startReceiver({
-      webhook: '      signature: none\n      handshake: [secret, challenge, token, probe]\n',
+      webhook: '      signature: none\n      handshake: [secret, challenge, token, probe, validation-code]\n',
     });
-    for (const [kind, service, request, expected] of HANDSHAKES)
+    // Zoom's needs a secret.
+    for (const [kind, service, request, expected] of HANDSHAKES.filter(([kind]) => kind !== 'zoom'))
       expect(await ask(url, request), `${kind} of ${service}`).toMatchObject({ status: 200, ...expected });
     expect(sent).toEqual([]);
   });

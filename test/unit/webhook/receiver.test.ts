@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SECRET, sign, startReceiver } from './support.js';
 
 const TASKS = '{"resource":"tasks"}';
@@ -142,6 +142,44 @@ describe('the receiver', () => {
     expect(response.statusCode).toBe(413);
     response.resume();
     expect(sent).toEqual([]);
+  });
+
+  it.each([
+    ['{ status: 200, body: empty }', 200, ''],
+    ['{ status: 204 }', 204, ''],
+    ['{ status: 201 }', 201, '{"resources":["tasks"]}\n'],
+  ])('gives the configured answer %s', async (answer, status, body) => {
+    const { post, sent } = await startReceiver({ webhook: `      answer: ${answer}\n` });
+    const response = await post(TASKS, sign(TASKS));
+    expect([response.status, await response.text()]).toEqual([status, body]);
+    expect(sent).toEqual(['acme/tasks']);
+    expect((await post(TASKS, { 'X-Webhook-Signature': 'no' })).status).toBe(401);
+  });
+
+  it('never gives the configured answer to a notice that is not durable', async () => {
+    const send = () => Promise.reject(new Error('Temporal is away'));
+    const { post } = await startReceiver({ webhook: '      answer: { status: 200, body: empty }\n', send });
+    expect((await post(TASKS, sign(TASKS))).status).toBe(503);
+  });
+
+  it('parses nothing of an unsigned request without a handshake, or of one that is large', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const plain = await startReceiver();
+    expect((await plain.post(TASKS, {})).status).toBe(401);
+    const shaking = await startReceiver({ webhook: '      handshake: challenge\n' });
+    const large = JSON.stringify({ challenge: 'abc', filler: 'x'.repeat(70_000) });
+    expect((await shaking.post(large, {})).status).toBe(401);
+    expect(parse.mock.calls.filter(([text]) => /tasks|challenge/.test(String(text).slice(0, 100)))).toEqual(
+      [],
+    );
+    parse.mockRestore();
+    expect((await shaking.post('{"challenge":"abc"}', {})).status).toBe(200);
+  });
+
+  it('warns of a secret that can be guessed', async () => {
+    const { logged, checkSecrets } = await startReceiver();
+    await checkSecrets();
+    expect(logged.join()).toContain('fewer than 16 characters');
   });
 
   it('answers 202 only after a signal that was sent after the notice is durable', async () => {

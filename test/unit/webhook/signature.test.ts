@@ -11,22 +11,28 @@ const hmac: HmacSettings = {
   algorithm: 'hmac-sha256',
   encoding: 'hex',
   prefix: '',
-  secret: { env: 'S' },
+  secrets: [{ env: 'S' }],
+  key: 'text',
+  format: '{signature}',
+  signs: '{body}',
+  idHeader: 'webhook-id',
   timestamp: null,
+  toleranceMs: 300_000,
 };
 const stamped = (signs: 'timestamp.body' | 'body'): HmacSettings => ({
   ...hmac,
-  timestamp: { header: 'X-Time', toleranceMs: 300_000, signs },
+  timestamp: { header: 'X-Time', field: null },
+  signs: signs === 'body' ? '{body}' : '{timestamp}.{body}',
 });
 const token: SignatureSettings = {
   header: 'Authorization',
   algorithm: 'token',
   prefix: 'Bearer ',
-  secret: { env: 'S' },
+  secrets: [{ env: 'S' }],
 };
 
 function failure(settings: SignatureSettings, headers: Record<string, string>, body = BODY) {
-  return signatureFailure(settings, SECRET, { header: (name) => headers[name] ?? null, body, now: NOW });
+  return signatureFailure(settings, [SECRET], { header: (name) => headers[name] ?? null, body, now: NOW });
 }
 
 const digest = (text: Buffer | string, algorithm = 'sha256', secret = SECRET) =>
@@ -40,7 +46,7 @@ describe('a notice signed with HMAC', () => {
       body: Buffer.from('what do ya want for nothing?'),
       now: NOW,
     };
-    expect(signatureFailure(hmac, 'Jefe', notice)).toBeNull();
+    expect(signatureFailure(hmac, ['Jefe'], notice)).toBeNull();
   });
 
   it.each(['sha256', 'sha1', 'sha512'] as const)('is valid with %s in hex and in base64', (algorithm) => {

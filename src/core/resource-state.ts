@@ -98,7 +98,7 @@ function judge(facts: ResourceFacts, limit: AgeLimit): Judgement {
   if (hasWorker === false) return is('no-worker', 'no worker polls the task queue');
   if (rolledBack)
     return is('rolled-back', 'a rollback published earlier rows, and no complete full read has followed');
-  if (dataFrom !== null && isStale(dataFrom, limit)) return is('stale', NOTHING_RECENT, dataFrom);
+  if (dataFrom !== null && isStale(dataFrom, limit)) return is('stale', whyStale(lastRun, limit), dataFrom);
   if (outcome === 'cancelled') return is('cancelled', 'the last run was cancelled', started);
   if (behindSince !== null)
     return is('behind-schedule', 'the last scheduled run was not published', behindSince);
@@ -109,7 +109,14 @@ function is(state: ResourceState, cause: string | null, since: number | null = n
   return { state, cause, since };
 }
 
-const NOTHING_RECENT = 'no recent run was published';
+/** A run publishes what it has read, but moves no checkpoint, if its list was incomplete. */
+function whyStale(lastRun: ResourceFacts['lastRun'], limit: AgeLimit): string {
+  const isRecent =
+    lastRun?.outcome === 'published' && lastRun.startedAt !== null && !isStale(lastRun.startedAt, limit);
+  return isRecent
+    ? 'the last run was published, but did not read all changes: see its warnings'
+    : 'no recent run was published';
+}
 
 /** What the run in progress has to end. */
 function causeBefore(
@@ -119,7 +126,7 @@ function causeBefore(
 ): string | null {
   if (lastRun?.outcome === 'failed' || lastRun?.outcome === 'refused')
     return `the run before ${lastRun.outcome === 'failed' ? 'failed' : 'was refused'}${lastRun.error === null ? '' : `: ${lastRun.error}`}`;
-  return dataFrom !== null && isStale(dataFrom, limit) ? NOTHING_RECENT : null;
+  return dataFrom !== null && isStale(dataFrom, limit) ? whyStale(lastRun, limit) : null;
 }
 
 /** A run that was not published, or is in progress. */

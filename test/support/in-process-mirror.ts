@@ -270,7 +270,10 @@ export class ActivityMirror {
       { logger: SILENT },
     );
     this.#onStart(environment);
-    const activity = createActivities(this.#connections)[name] as (given: Input<N>) => Promise<Output<N>>;
+    // The worker's clock is Temporal's, if a test sets that.
+    const { now } = this.#options;
+    const deps = now === undefined ? this.#connections : { ...this.#connections, now };
+    const activity = createActivities(deps)[name] as (given: Input<N>) => Promise<Output<N>>;
     return (await environment.run(activity, input)) as Output<N>;
   }
 

@@ -137,17 +137,18 @@ export function warningsOf(
 
 /** The doubts about the lists of a run: one line for each kind, because each of its readings may have the same. */
 function doubtWarnings({ resource: { name }, before }: RunFile, doubts: readonly ListDoubt[]): string[] {
-  const effect =
-    before === null
-      ? 'so rows may be missing; the next run reads everything'
-      : 'so no deletes were concluded, the checkpoint stays where it was, and this run does not count as a full read';
+  const held = 'the checkpoint stays where it was, and this run does not count as a full read';
+  const isFirst = before === null;
+  const effect = isFirst
+    ? 'so rows may be missing; the next run reads everything'
+    : `so no deletes were concluded, ${held}`;
   const first = new Map(doubts.map((doubt) => [doubt.kind, doubt] as const).reverse());
   return [...first.values()].map((doubt) => {
     if (doubt.kind === 'total') {
       const { read, total, isProven } = doubt;
       return (
         `list: the service says that ${name} has ${total} records, but only ${read} could be read, ` +
-        `${isProven ? effect : 'so no deletes were concluded from absence'}. If this total counts something else, set ` +
+        `so no deletes were concluded from absence${isProven && !isFirst ? `, ${held}` : ''}. If this total counts something else, set ` +
         '`sync.total: ignore`'
       );
     }

@@ -152,7 +152,7 @@ function observe(world: World, readsAll: boolean): void {
   const { service, seen, missed, unprovable, windowed } = world;
   for (const record of service.records.values()) {
     // An incomplete list, and a total that is larger than the list, prove nothing by absence.
-    if (world.lost.has(record.id)) continue;
+    if (world.lost.has(record.id) && service.lists(record)) continue;
     if (service.lists(record)) {
       if (readsAll) missed.delete(record.id);
       // The mirror may have an earlier date.

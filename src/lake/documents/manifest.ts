@@ -5,7 +5,7 @@ import { typeNames } from '../../core/value-facts.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import { headerNames, META_COLUMNS } from '../rows/data-columns.js';
 import { encodeWithin } from '../size-limits.js';
-import type { ObjectStore } from '../store/index.js';
+import { type ObjectStore, toObjectKey } from '../store/index.js';
 import { checkNamedChecksum, encodeWithChecksum, manifestChecksumState, sha256Of } from './checksums.js';
 import type { PreviousRun, StoredManifest, StoredPart } from './document-schemas.js';
 import {
@@ -107,7 +107,8 @@ export function encodeManifest({ parts, columns, ...fields }: ManifestFields): B
       parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
     },
   };
-  const key = inFolder(folderOf(parts[0]!.key), MANIFEST);
+  const [first] = parts;
+  const key = first === undefined ? toObjectKey(MANIFEST) : inFolder(folderOf(first.key), MANIFEST);
   return encodeWithin(key, () => encodeWithChecksum(manifest));
 }
 

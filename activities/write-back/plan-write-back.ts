@@ -23,7 +23,7 @@ import {
   isPending,
   isWritten,
   type PlanFile,
-  sendingRules,
+  sendingOf,
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
 import { writtenBatch } from '../../src/write-back/results.js';
@@ -53,7 +53,7 @@ export async function planWriteBack(
   if (begun !== null)
     checkBatch(input.batchId, begun.file, { ...input, kind: batchKind(input.format) }, target);
   const system = target.alsoAt(begun?.file.sameAs ?? []);
-  const sending = begun?.file.sending ?? sendingRules(settings.writeBack, input.resource);
+  const sending = sendingOf(begun?.file, settings.writeBack, input.resource);
   const named = { ...input, system, sending, connection: begun?.file.connection ?? input.connection };
   const isCurrent = last?.file.input === input.input && last.file.baseUrl === settings.baseUrl;
   const plan = isCurrent ? last : await makePlan(store, named, plans);

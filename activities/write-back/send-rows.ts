@@ -7,7 +7,7 @@ import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, toFailure } from '../../src/run/failures.js';
 import { finalIfLate } from '../../src/run/run-failures.js';
 import { readBatch } from '../../src/write-back/batch-file.js';
-import { sendingRules } from '../../src/write-back/plan-file.js';
+import { sendingOf } from '../../src/write-back/plan-file.js';
 import { SendAttempt } from './send-attempt.js';
 import { SendClock, temporalStartClock } from './send-clock.js';
 import { checkSystem, hasAcceptedRow, readLogIndex, readPlan, readTurn } from './stored-batch.js';
@@ -42,7 +42,7 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
     const plan = await readPlan(connection.store, input.plan);
     checkSystem(plan, { resource: input.resource, deps, settings: connection.settings });
     const begun = await readBatch(connection.store, input.batchId);
-    const sending = begun?.file.sending ?? sendingRules(connection.settings.writeBack, input.resource);
+    const sending = sendingOf(begun?.file, connection.settings.writeBack, input.resource);
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);
     const sendClock = new SendClock(deps, connection.store, await temporalStartClock());

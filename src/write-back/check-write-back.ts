@@ -25,7 +25,7 @@ import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
 import { readInputRows } from './input-rows.js';
 import { type InputSource, openSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
-import { batchKind, type SendingRules, sendingRules } from './plan-file.js';
+import { batchKind, type SendingRules, sendingOf } from './plan-file.js';
 import { BatchPlanner, inputRowKey } from './planner.js';
 import { type BeforeWindow, checkForms, checkMasks, PublishedIds, WindowCheck } from './published-checks.js';
 import { InputFacts } from './reading.js';
@@ -150,7 +150,7 @@ async function checkSource(
   let rows = 0;
   // Upserts are not looked up: to repeat one does no harm.
   const fileRows = resource === 'time-entries' ? new FileRows(keyColumn) : null;
-  const sending = existing?.file.sending ?? sendingRules(connection.writeBack, resource);
+  const sending = sendingOf(existing?.file, connection.writeBack, resource);
   const planner = new BatchPlanner({ ...identity, batchId, lastWins });
   const window = new WindowCheck(connection, resource, Date.now());
   const keyField = keyColumn === null ? null : toByteString(keyColumn);

@@ -23,7 +23,7 @@ export interface BatchFile {
    * Absent: an earlier build wrote the file.
    */
   readonly keys?: readonly string[];
-  /** How its rows are sent. The first run fixes it. */
+  /** How its rows are sent. The first run fixes it, apart from the path. */
   readonly sending: SendingRules;
   /** CSV and JSON inputs compute row keys differently. */
   readonly kind: 'csv' | 'json';
@@ -48,6 +48,19 @@ export function sendingRules(settings: WriteBackSettings, resource: WritableReso
   const { path, repeat, idempotencyKey } = settings[resource];
   const style = resource === 'calendar-entries' ? settings[resource].style : null;
   return { ...idempotencyKey, repeat, path, style };
+}
+
+/**
+ * How a batch is sent now: as its first run has fixed it. Only the path follows the configuration, because a wrong one has to be
+ * corrected in a batch, too; the service honours an idempotency key wherever it is sent.
+ */
+export function sendingOf(
+  begun: Pick<BatchFile, 'sending'> | undefined,
+  settings: WriteBackSettings,
+  resource: WritableResource,
+): SendingRules {
+  const configured = sendingRules(settings, resource);
+  return begun === undefined ? configured : { ...begun.sending, path: configured.path };
 }
 
 export function batchKind(format: InputFormat): BatchFile['kind'] {

@@ -187,7 +187,7 @@ describe('worktrack doctor', () => {
   it('warns about every other secret in a file that every user can read, as the commands do', async () => {
     // The doctor connects to the host of the URL, and sends nothing.
     const url = `${stack.simulator.url}/T0`;
-    const files = { signature: 'hook-secret', url, header: 'Bearer with-a-space' };
+    const files = { signature: 'the-secret-of-the-hook', url, header: 'Bearer with-a-space' };
     const path = (name: string): string => join(stack.folder, `secret-${name}`);
     for (const [name, secret] of Object.entries(files)) {
       await writeFile(path(name), `${secret}\n`);

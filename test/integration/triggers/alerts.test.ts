@@ -261,7 +261,9 @@ describe('alerts of other events', () => {
       const batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(2, 0)) };
       expect((await writeBack(stack, batch)).outcome).toBe('incomplete');
       await until(() => targets.delivered.length === 1, 'the message');
-      expect(titles()).toEqual([`${stack.connection}: rows were not written to time-entries`]);
+      expect(titles()).toEqual([
+        `${stack.connection}: rows were not written to time-entries as they were sent`,
+      ]);
       expect(shown()[0]).toContain('2 rejected');
     } finally {
       await service.stop();

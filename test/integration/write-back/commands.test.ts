@@ -55,8 +55,9 @@ describe('`worktrack write-back`', () => {
     expect(printed).toEqual({
       batchId: expect.stringMatching(/^[0-9a-f]{64}$/),
       outcome: 'written',
-      counts: { created: 600, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0 },
+      counts: { created: 600, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0, notSent: 0 },
       results: `_write-back/${printed.batchId}/results.csv`,
+      differs: [],
     });
     expect(writesSeen(stack) - before).toBe(600);
     const workflowId = writeBackWorkflowId({

@@ -43,7 +43,7 @@ export function createProgram(onEnd: OnEnd): Command {
     .addHelpText('after', EXIT_CODES)
     .configureOutput({
       writeOut: (text) => void process.stdout.write(runnableHere(text)),
-      writeErr: (text) => output.note(text.trimEnd(), 'error'),
+      writeErr: (text) => output.paragraph(text.trimEnd(), 'error'),
     })
     .exitOverride();
   readOptionsFrom(() => program.opts());

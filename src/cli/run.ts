@@ -49,7 +49,8 @@ export async function run(separate?: () => Promise<{ run(): Promise<never> }>): 
   } catch (error) {
     const failure = failureOf(error, process.env);
     const { errorCode } = failure;
-    if (failure.message !== '') output.note(failure.message, 'error', { exitCode: failure.code, errorCode });
+    if (failure.message !== '')
+      output.paragraph(failure.message, 'error', { exitCode: failure.code, errorCode });
     code = failure.code;
   }
   // Flush the output, then exit, even if a handle is still open (for example, a connection that is still being tried).

@@ -123,7 +123,7 @@ function sumOf({ runs }: ExportResult, of: (run: RunReport) => number): string {
 /** Ctrl-C ends the demo with its servers, which are children of this process. */
 function stopOnSignal(servers: DemoServers): () => void {
   const end = (signal: NodeJS.Signals): void => {
-    output.note(`\n${signal}: stopping the demo`);
+    output.paragraph(`\n${signal}: stopping the demo`);
     void servers.stop().finally(() => process.exit(128 + constants.signals[signal]));
   };
   const signals = ['SIGINT', 'SIGTERM'] as const;

@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
-import { jsonWithRows, writeAll } from '../shared/output.js';
+import { escapedBreaks, jsonWithRows, writeAll } from '../shared/output.js';
 
 interface CatOptions extends GlobalOptions {
   readonly limit: string;
@@ -52,15 +52,21 @@ async function* asCsv(
   const { delimiter } = csv;
   const toCsv = (rows: Parameters<typeof peopleCsv<ByteString>>[0]): Buffer =>
     Buffer.from(peopleCsv<ByteString>(rows, delimiter), 'latin1');
+  const shown = process.stdout.isTTY ? withoutBreaks : (cells: (ByteString | null)[]) => cells;
   yield Buffer.from(headerRow(columns, csv), 'latin1');
   let rows: (ByteString | null)[][] = [];
   for await (const row of first(rowTexts(store, manifest), limit)) {
-    rows.push(readRow(row, delimiter));
+    rows.push(shown(readRow(row, delimiter)));
     if (rows.length < BATCH_ROWS) continue;
     yield toCsv(rows);
     rows = [];
   }
   yield toCsv(rows);
+}
+
+/** Cells for a terminal. A line break in one would look like another row. */
+function withoutBreaks(cells: (ByteString | null)[]): (ByteString | null)[] {
+  return cells.map((cell) => (cell === null ? null : (escapedBreaks(cell) as ByteString)));
 }
 
 function asJson(

@@ -111,7 +111,7 @@ async function readReports(
     };
     if (chosen.length === 1) return { code: EXIT.done, connections: [await read(chosen[0]!)] };
     const ended = await eachConnection(chosen, read, ({ connection, failure }) => {
-      if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
+      if (failure !== null) output.paragraph(`${connection.name}: ${failure.message}`);
     });
     return {
       code: worstExitCode(ended.map(({ failure }) => failure?.code ?? EXIT.done)),

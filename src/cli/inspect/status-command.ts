@@ -76,7 +76,7 @@ function print(
   if (json === true) printJson(withFailures(statusJson(read), ended));
   if (json === true || details === true)
     for (const { connection, failure } of ended)
-      if (failure !== null) output.note(`${connection.name}: ${failure.message}`);
+      if (failure !== null) output.paragraph(`${connection.name}: ${failure.message}`);
   if (json !== true) {
     const size = { width: terminalWidth(), height: terminalHeight() };
     const shown = failing === true ? read.filter((one) => statusSummary(one, now).problem) : read;

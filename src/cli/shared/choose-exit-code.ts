@@ -5,7 +5,7 @@ import { errorMessage, WorktrackError } from '../../core/errors.js';
 import { EXIT, type ExitCode, worstExitCode } from '../../core/exit-code.js';
 import { toSystemError } from '../../core/system-error.js';
 import { InputError } from '../../write-back/input-error.js';
-import { clip } from './output.js';
+import { clip, escapedBreaks } from './output.js';
 
 /** The command line is not valid. A message that ends with a period says what to do; to any other, a hint is added. */
 export class UsageError extends WorktrackError {
@@ -80,13 +80,15 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
     return { code: error.exitCode, message, errorCode: error.code };
   }
   if (error instanceof WorktrackError) {
-    return { code: error.exitCode, message: error.describe('\n'), errorCode: error.code };
+    const { exitCode: code, code: errorCode, remedy } = error;
+    const lines = [hasOwnLines(error) ? error.message : escapedBreaks(error.message), remedy ?? ''];
+    return { code, message: lines.join('\n').trimEnd(), errorCode };
   }
   // Commander has already printed its message; help and version exit with 0.
   if (error instanceof CommanderError) {
     return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, message: '' };
   }
-  const message = errorMessage(error);
+  const message = escapedBreaks(errorMessage(error));
   const system = env.WORKTRACK_DEBUG ? null : toSystemError(error);
   if (system !== null)
     return { code: system.exitCode, message: system.describe('\n'), errorCode: system.code };
@@ -96,4 +98,9 @@ export function failureOf(error: unknown, env: Readonly<Record<string, string | 
     code: EXIT.failed,
     message: `${message}\nUnexpected error. Set WORKTRACK_DEBUG=1 for a stack trace, and please report it.`,
   };
+}
+
+/** Whether the lines of a message are ours: a configuration can have several problems, and texts from outside are quoted there. */
+function hasOwnLines(error: WorktrackError): boolean {
+  return ['CONFIGURATION', 'USAGE', 'OUT_OF_REACH'].includes(error.code);
 }

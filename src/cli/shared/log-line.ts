@@ -30,16 +30,19 @@ export function textLine(
   { timestampNanos, level, message, meta }: Entry,
   width: number = Number.POSITIVE_INFINITY,
 ): string {
-  const { connection, resource, phase, error, errorType: _, attempt, ...more } = fieldsOf(meta);
+  const { connection, resource, phase, error, errorType: _, attempt, ...rest } = fieldsOf(meta);
   const subject = connection === undefined ? [] : [[connection, resource].filter(Boolean).join('/'), phase];
   const own = connection === undefined ? { resource, phase } : {};
-  const shown = Object.entries({ ...own, attempt: Number(attempt) > 1 ? attempt : undefined, ...more })
+  const shown = Object.entries({ ...own, attempt: Number(attempt) > 1 ? attempt : undefined, ...rest })
     .filter(([name, value]) => value !== undefined && value !== 0 && !OMITTED_IN_TEXT.includes(name))
     .map(([name, value]) => `${name}=${valueText(value)}`);
   const head = `${timeOf(timestampNanos).slice(0, 19)}Z ${level.padEnd(5)}`;
   const what = [...subject.filter(Boolean), message].join(' ');
   const causes = error === undefined ? [] : String(error).split('\n');
-  const lines = [[head, what, ...shown].join(' '), ...causes].map((line) => printable(redactKnown(line)));
+  // A line break in a message leads to an indented line, which cannot pass for a line of the log.
+  const lines = [[head, what, ...shown].join(' '), ...causes]
+    .flatMap((line) => line.split('\n'))
+    .map((line) => printable(redactKnown(line)));
   return lines.flatMap((line, at) => wrapped(line, width, at === 0 ? '' : INDENT)).join('\n');
 }
 

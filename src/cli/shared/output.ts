@@ -36,17 +36,24 @@ function noteText(text: string, level: NoteLevel = 'info', fields: NoteFields = 
 
 /** The output of a command: results go to stdout, everything else to stderr. */
 export const output = {
-  /** A line of the result; control characters are escaped, and commands are as the user can type them. */
-  out: (line: string): void => void process.stdout.write(fitted(line, process.stdout)),
+  /** A line of the result; control characters and line breaks are escaped, and commands are as the user can type them. */
+  out: (line: string): void => void process.stdout.write(fitted(escapedBreaks(line), process.stdout)),
   /** A line of the result with colors; the caller must make all other text `printable`. */
-  styled: (line: string): void => void process.stdout.write(`${runnableHere(redactKnown(line))}\n`),
+  styled: (line: string): void =>
+    void process.stdout.write(`${escapedBreaks(runnableHere(redactKnown(line)))}\n`),
   /** Text for another program, such as SQL: unchanged, except on a terminal. */
   source: (text: string): void =>
     void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
-  /** A line for the user on stderr; control characters are escaped. `fields` appear only in JSON (`logNotesAsJson`). */
+  /**
+   * A line for the user on stderr; control characters and line breaks are escaped. `fields` appear only in JSON
+   * (`logNotesAsJson`).
+   */
   note: (line: string, level?: NoteLevel, fields?: NoteFields): void =>
+    output.paragraph(logFormat === null ? escapedBreaks(line) : line, level, fields),
+  /** The same for a text of several lines. The caller must escape the line breaks of all other text in it. */
+  paragraph: (text: string, level?: NoteLevel, fields?: NoteFields): void =>
     void process.stderr.write(
-      logFormat === null ? fitted(line, process.stderr) : `${noteText(line, level, fields)}\n`,
+      logFormat === null ? fitted(text, process.stderr) : `${noteText(text, level, fields)}\n`,
     ),
 };
 
@@ -86,15 +93,25 @@ export async function* jsonWithRows<T>(
   yield '\n]}\n';
 }
 
-/** C0 without line feed and tab, DEL, and C1 with the one-byte CSI (U+009B): terminals interpret them. */
-const CONTROLS = /(?![\n\t])\p{Cc}/gu;
+/**
+ * C0 without line feed and tab, DEL, and C1 with the one-byte CSI (U+009B): terminals interpret them. Then the separators of lines,
+ * and the controls of the direction of text (Unicode TR9), which can show a text in another order.
+ */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * Escapes each control character in a text for a terminal, such as `\x1b`. Names, messages, warnings and ids come from
  * the service, the lake and other workers. They must not move the cursor, change the title or hide a line.
  */
 export function printable(text: string): string {
-  return text.replace(CONTROLS, (control) => `\\x${hex(control, 2)}`);
+  return text.replace(CONTROLS, (control) =>
+    control > '\xff' ? `\\u${hex(control, 4)}` : `\\x${hex(control, 2)}`,
+  );
+}
+
+/** Escapes line breaks, so that a text within a line cannot write another line. */
+export function escapedBreaks(text: string): string {
+  return text.replaceAll('\n', '\\n');
 }
 
 /** Escapes control characters in JSON for a terminal, because `JSON.stringify` escapes only C0. The values stay equal. */
@@ -145,7 +162,7 @@ const BATCH_BYTES = 64 * 1024;
 
 /**
  * Writes chunks to stdout with back-pressure, buffering 64 KiB or one chunk. If the reader closes the pipe (`| head`), it
- * stops reading chunks and returns without an error.
+ * stops reading chunks and returns without an error. On a terminal, control characters are escaped.
  */
 export async function writeAll(
   chunks: Iterable<string | Buffer> | AsyncIterable<string | Buffer>,
@@ -153,7 +170,7 @@ export async function writeAll(
   let batch: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
-    const buffer = Buffer.from(chunk);
+    const buffer = Buffer.from(process.stdout.isTTY ? printable(chunk.toString()) : chunk);
     batch.push(buffer);
     bytes += buffer.length;
     if (bytes < BATCH_BYTES) continue;

@@ -7,7 +7,7 @@ import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { jsonWithRows, output, printable, printableJson, writeAll } from '../shared/output.js';
+import { escapedBreaks, jsonWithRows, output, printable, printableJson, writeAll } from '../shared/output.js';
 
 /** Rows that are shown at the end of a batch. */
 const SHOWN_ROWS = 5;
@@ -31,7 +31,7 @@ export async function runReceipts(
     async function* asLines(): AsyncGenerator<string> {
       for await (const receipt of receipts) {
         lines++;
-        yield `${printable(receiptLine(receipt))}\n`;
+        yield `${printable(escapedBreaks(receiptLine(receipt)))}\n`;
       }
     }
     if (lines === 0)
@@ -78,8 +78,5 @@ async function* receiptsOf(
 function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Receipt): string {
   const where = line === null ? `row ${row}` : `line ${line}`;
   const parts = [where, `key ${key}`, outcome, httpStatus, id === null ? null : `id ${id}`, message];
-  return parts
-    .filter((part) => part !== null && part !== '')
-    .join('  ')
-    .replace(/\r\n?|\n/g, ' ');
+  return parts.filter((part) => part !== null && part !== '').join('  ');
 }

@@ -305,11 +305,12 @@ async function dryRun(
   for (const column of input.columns)
     if (column.role !== 'unnamed') output.out(`  ${columnLine(column, input.reading.dates?.columns ?? [])}`);
   for (const { row, key, method, url, idempotencyKey, body } of requests) {
-    output.out(
-      `\nRow ${row}, key ${key}\n${method} ${url}\n${input.sending.header}: ${idempotencyKey}\n${body}`,
-    );
+    const header = `${input.sending.header}: ${idempotencyKey}`;
+    for (const line of ['', `Row ${row}, key ${key}`, `${method} ${url}`, header, body]) output.out(line);
   }
-  if (sent > shown.length) output.out(`\n... and ${counted(sent - shown.length, 'more request')}`);
+  if (sent <= shown.length) return EXIT.done;
+  output.out('');
+  output.out(`... and ${counted(sent - shown.length, 'more request')}`);
   return EXIT.done;
 }
 

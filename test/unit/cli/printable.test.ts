@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { TransientError } from '../../../src/api/index.js';
 import { exportProgressOn } from '../../../src/cli/progress/progress-views.js';
+import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
 import type { ResourceView } from '../../../src/temporal/follow/follow-export.js';
@@ -9,6 +11,15 @@ const CONTROL = /(?![\n\t])\p{Cc}/u;
 const EVIL = '\x1b]0;owned\x07\x1b[2J\u009b2A\r\x00\x7f';
 const SHOWN = '\\x1b]0;owned\\x07\\x1b[2J\\x9b2A\\x0d\\x00\\x7f';
 
+/** Separators of lines, and controls of the direction of text (Unicode 16, PropList.txt: Bidi_Control). */
+const TEXT_CONTROLS = new Set([
+  ...[0x2028, 0x2029, 0x61c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e],
+  ...[0x2066, 0x2067, 0x2068, 0x2069],
+]);
+
+/** A name that pretends to be another line of the output, and one that turns the text around. */
+const FORGED = 'hours"\nok  all rows are correct\n\u202egnp.exe\u2066\u2028x';
+
 describe('text for a terminal', () => {
   it('shows control characters in escaped form', () => {
     expect(printable(`new column "${EVIL}"`)).toBe(`new column "${SHOWN}"`);
@@ -17,7 +28,7 @@ describe('text for a terminal', () => {
   it('escapes every control character except line feed and tab, and nothing else', () => {
     for (let code = 0; code < 0x3000; code++) {
       const text = String.fromCharCode(code);
-      const isControl = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+      const isControl = code < 0x20 || (code >= 0x7f && code <= 0x9f) || TEXT_CONTROLS.has(code);
       expect(printable(text) === text, `U+${code.toString(16)}`).toBe(
         !isControl || text === '\n' || text === '\t',
       );
@@ -50,6 +61,31 @@ describe('the output of a command', () => {
     vi.restoreAllMocks();
     expect(written.slice(0, 2)).toEqual([`${SHOWN}\n`, `${SHOWN}\n`]);
     expect(written.join('')).not.toMatch(CONTROL);
+  });
+
+  it('has no line that a name or a message from outside has written', () => {
+    const written: string[] = [];
+    const take = (text: unknown) => {
+      written.push(String(text));
+      return true;
+    };
+    vi.spyOn(process.stdout, 'write').mockImplementation(take);
+    vi.spyOn(process.stderr, 'write').mockImplementation(take);
+    output.out(`tasks  ${FORGED}`);
+    output.styled(printable(`tasks  ${FORGED}`));
+    output.note(`warning: new column "${FORGED}"`);
+    output.paragraph(
+      failureOf(new TransientError(`the service says: ${FORGED}`, { reason: 'body' }), {}).message,
+    );
+    output.paragraph(failureOf(new Error(FORGED), { WORKTRACK_DEBUG: '' }).message.split('\n')[0]!);
+    vi.restoreAllMocks();
+    expect(written.map((text) => text.trimEnd().split('\n').length)).toEqual([1, 1, 1, 1, 1]);
+    expect(written.join('')).not.toMatch(/[\p{Bidi_Control}\u2028]/u);
+    const [first, ...more] = textLine({
+      ...{ timestampNanos: 0n, level: 'WARN', message: FORGED, meta: { error: new Error(FORGED) } },
+    }).split('\n');
+    expect(first).toContain('WARN');
+    expect(more.every((line) => line.startsWith('  '))).toBe(true);
   });
 
   it('has none in its progress', () => {

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
+import { isMap } from '../../core/schema/values.js';
 import { parseStored } from '../../core/stored-json.js';
 import { typeNames } from '../../core/value-facts.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
@@ -184,9 +185,28 @@ export function decodeManifest(
   // A damaged document can have any layout.
   if (state !== 'broken') checkLayout(key, worktrack.layout);
   if (mustMatch && state === 'none') throw damagedObject(key, 'it has no checksum');
+  const odd = mustMatch ? oddField({ ...worktrack }) : null;
+  if (odd !== null) throw damagedObject(key, `${odd} have a form that this connector does not write`);
   const { layout: _, parts, ...rest } = worktrack;
   return {
     ...rest,
     parts: parts.map(({ path, ...part }) => ({ ...part, key: `${folder}/${path}` as ObjectKey })),
   };
+}
+
+/** Fields whose form everything relies on that reads manifests. */
+const LISTS = ['parts', 'columns', 'warnings', 'previousRuns', 'leftBehind'] as const;
+const MAPS = ['counts', 'csv', 'checkpoint'] as const;
+
+/**
+ * A field of another form than what this connector writes; `null` if there is none. A manifest can have one although its checksum is
+ * good: whoever may write to the lake can make that. Only `verify` checks everything.
+ */
+function oddField(fields: Partial<Record<string, unknown>>): string | null {
+  const isOdd = (name: string, isGood: (value: unknown) => boolean): boolean =>
+    fields[name] !== undefined && !isGood(fields[name]);
+  const areMaps = (value: unknown): boolean => Array.isArray(value) && value.every(isMap);
+  if (!areMaps(fields.parts) || !areMaps(fields.columns ?? [])) return 'parts or columns';
+  const list = LISTS.find((name) => isOdd(name, Array.isArray));
+  return list ?? MAPS.find((name) => isOdd(name, isMap)) ?? null;
 }

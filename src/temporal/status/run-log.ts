@@ -9,6 +9,7 @@ import {
 import { inParallel } from '../../core/in-parallel.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { DamagedError } from '../../lake/damaged-error.js';
 import type { CheckResult } from '../../lake/documents/check-record.js';
 import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
 import { readPointer } from '../../lake/documents/pointer.js';
@@ -79,7 +80,18 @@ async function publishedRuns(store: ObjectStore, resource: string, limit: number
   const runs = await readHistory(readChain(store, pointer), { most: limit });
   // Without a readable change log, the last run is still published.
   const last = runs.length > 0 ? null : await readManifest(store, pointer.snapshot);
-  return withRolledBack(last === null ? runs : [last]).map((run) => fromManifest(resource, run));
+  return withRolledBack(last === null ? runs : [last]).map((run) => {
+    try {
+      return fromManifest(resource, run);
+    } catch (error) {
+      // It has a good checksum, but not all fields.
+      throw error instanceof TypeError || error instanceof RangeError
+        ? new DamagedError(`${resource}: the manifest of run ${run.runId} is damaged: it lacks fields.`, {
+            cause: error,
+          })
+        : error;
+    }
+  });
 }
 
 /** Marks the runs that a later rollback went back behind. @param runs newest first */

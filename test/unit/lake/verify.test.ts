@@ -7,13 +7,18 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
+import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { noFacts } from '../../../src/core/value-facts.js';
+import { DamagedError } from '../../../src/lake/damaged-error.js';
 import { indexKey } from '../../../src/lake/documents/block-index.js';
+import { encodeWithChecksum } from '../../../src/lake/documents/checksums.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { readManifest } from '../../../src/lake/documents/manifest.js';
 import { RowSplitter } from '../../../src/lake/rows/csv.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
+import { readRunLog } from '../../../src/temporal/status/run-log.js';
 import { rounds } from '../../support/seeds.js';
 import { type PublishedRun, publishRun } from './published.js';
 
@@ -346,5 +351,29 @@ describe('A row splitter', () => {
     expect(() => {
       for (let n = 0; n < 50; n++) [...splitter.push('"never closed')];
     }).toThrow('longer than 100 bytes');
+  });
+});
+
+describe('A manifest with a good checksum and a wrong field', () => {
+  it('is named as damaged by whatever reads it, and never ends in an unexpected error', async () => {
+    const key = run.pointer.snapshot;
+    const intact = JSON.parse((await store.read(key)).toString()) as RawManifest;
+    const names = Object.keys(intact.worktrack).filter((name) => !['checksum', 'layout'].includes(name));
+    expect(names.length).toBeGreaterThan(15);
+    for (const name of names)
+      for (const value of [undefined, null, 7, 'x', [], {}, [null]]) {
+        const worktrack = { ...intact.worktrack, [name]: value };
+        if (JSON.stringify(worktrack) === JSON.stringify(intact.worktrack)) continue;
+        await store.write(key, encodeWithChecksum({ ...intact, worktrack }));
+        const report = await verifySnapshot(store, 'tasks');
+        if (report.ok) continue;
+        expect(report.problems.join(), name).toContain(key);
+        const read = await readManifest(store, key).catch((error: unknown) => error);
+        if (read instanceof Error) expect(read, name).toBeInstanceOf(DamagedError);
+        const history = await readRunLog(null, { name: 'acme' } as ConnectionSettings, store, {
+          ...{ resources: ['tasks'], limit: 5 },
+        }).catch((error: unknown) => error);
+        if (history instanceof Error) expect(history, name).toBeInstanceOf(DamagedError);
+      }
   });
 });

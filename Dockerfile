@@ -8,7 +8,8 @@
 FROM node:22-bookworm-slim@sha256:43ac6c60b8f89723f746e8a92ce91abd5017e627ce1ddfe4238355d3a30b772c AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
+# No package needs its install script.
+RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY activities ./activities
 COPY src ./src
@@ -17,7 +18,7 @@ COPY test/support/build.mjs test/support/bundle-cli.mjs ./test/support/
 RUN npm run build
 # Not --omit=dev: Temporal's SDK is a peer dependency and is among those for development too, with which it would go. The
 # packages for traces are optional ones, which stay here as well.
-RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune
+RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune --ignore-scripts
 # Any user may run the image, and files can come from a checkout that only its owner can read.
 RUN chmod -R a+rX package.json node_modules dist
 

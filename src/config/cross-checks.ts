@@ -37,6 +37,7 @@ function checkConnection(name: string, raw: unknown): RawProblem[] {
     ...unsignedOnNetwork(raw, path),
     ...tokenWithDigest(raw, path),
     ...signatureKeys(raw, path),
+    ...modeOfBucket(raw, path),
     ...unknownInKinds(raw, path),
     ...checkResources(raw, path),
     ...unknownInTypes(raw, path),
@@ -233,6 +234,14 @@ function tokenWithDigest(raw: unknown, path: Path): RawProblem[] {
       at: 'key',
       message: `found ${key} with algorithm: token, which does not sign; ${key} requires one of the hmac algorithms`,
     }));
+}
+
+/** A bucket has no mode. */
+function modeOfBucket(raw: unknown, path: Path): RawProblem[] {
+  const isBucket = String(get(raw, 'lake', 'url') ?? '').startsWith('s3:');
+  if (!isBucket || get(raw, 'lake', 'mode') === undefined) return [];
+  const message = 'found mode with a lake in S3; allowed: with a folder only';
+  return [{ path: [...path, 'lake', 'mode'], at: 'key', message }];
 }
 
 /** Keys of a signature that exclude or require another one. */

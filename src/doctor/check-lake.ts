@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { ObjectKey } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { errorMessage } from '../core/errors.js';
@@ -71,9 +73,29 @@ export async function checkLake(
   } finally {
     store.close();
   }
+  findings.push(...(await folderReaders(lake.url)));
   const remedy = 'Runs work, with more requests or bytes than with AWS S3.';
   findings.push(...missing.map((message) => warning('lake', message, remedy)));
   return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
+}
+
+/** Who else on this machine can read a lake in a folder. */
+async function folderReaders(url: string): Promise<Finding[]> {
+  if (!url.startsWith('file:') || process.platform === 'win32') return [];
+  const found = await stat(fileURLToPath(url)).catch(() => null);
+  if (found === null) return [];
+  const mode = `its mode is ${(found.mode & 0o777).toString(8).padStart(4, '0')}`;
+  // Without the right to enter the folder, nothing in it can be read.
+  if ((found.mode & 0o001) !== 0)
+    return [
+      warning(
+        'lake',
+        `every user of this machine can read the folder (${mode})`,
+        'Run chmod o-rwx on it, unless they should.',
+      ),
+    ];
+  const readers = (found.mode & 0o010) === 0 ? 'only its owner can' : 'its owner and its group can';
+  return [ok('lake', `${readers} read the folder (${mode})`)];
 }
 
 /** A pointer that this version does not read because of its layout; `null` for none. The steps find all other problems. */

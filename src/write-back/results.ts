@@ -6,7 +6,7 @@ import {
   type WrittenResults,
 } from '../core/contract/write-back.js';
 import { RowSplitter, readRow } from '../lake/rows/csv.js';
-import { cellDecoder, escapeFormula } from '../lake/rows/escaping.js';
+import { escapeFormula, escapeForPeople, restoreFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { batchKeys, isPlanOf, planKeys } from './batch-layout.js';
@@ -54,10 +54,15 @@ export function resultsHeader(): ByteString {
   return peopleCsv([RESULT_COLUMNS.map(toByteString)]);
 }
 
+/** The column `message`. */
+const MESSAGE = RESULT_COLUMNS.indexOf('message');
+
 /**
  * Lines of `results.csv`.
  *
- * @param options `csv.escapeFormulas`: users open receipts in spreadsheets. No program reads them, so keys are escaped too
+ * Users open receipts in spreadsheets, so formulas are escaped: in messages always, in keys and ids unless they are plain.
+ *
+ * @param options `csv.escapeFormulas`: in all texts
  */
 export function resultLines(
   results: readonly { readonly row: ChunkRow; readonly result: RowReceipt }[],
@@ -65,16 +70,13 @@ export function resultLines(
 ): ByteString {
   const cells = results.map(({ row, result }) =>
     [
-      String(row.row),
-      row.key,
-      row.idempotencyKey,
-      result.outcome,
-      result.status === null ? null : String(result.status),
-      result.id,
+      ...[String(row.row), row.key, row.idempotencyKey, result.outcome],
+      ...[result.status === null ? null : String(result.status), result.id],
       result.message ?? differencesText(result.found),
-    ].map((cell) => {
+    ].map((cell, at) => {
       if (cell === null) return null;
-      return escapeFormulas ? escapeFormula(toByteString(cell)) : toByteString(cell);
+      const escaped = escapeFormulas || at === MESSAGE ? escapeFormula : escapeForPeople;
+      return escaped(toByteString(cell));
     }),
   );
   return peopleCsv(cells);
@@ -97,8 +99,6 @@ export interface Receipt {
 interface ReadReceiptsOptions {
   /** Outcomes to read; default: all. */
   readonly outcomes?: readonly RowOutcome[] | undefined;
-  /** Whether `results.csv` was written with `csv.escapeFormulas`. */
-  readonly escapeFormulas: boolean;
 }
 
 /** Outcomes of rows that were not written. */
@@ -112,7 +112,7 @@ export const NOT_WRITTEN: readonly RowOutcome[] = ['rejected', 'unknown'];
 export async function* readReceipts(
   store: ObjectStore,
   batchId: string,
-  { outcomes, escapeFormulas }: ReadReceiptsOptions,
+  { outcomes }: ReadReceiptsOptions,
 ): AsyncGenerator<Receipt> {
   const key = batchKeys(batchId).results;
   if ((await store.head(key)) === null)
@@ -120,9 +120,8 @@ export async function* readReceipts(
       remedy: 'Receipts are written when the batch ends. To follow it, run its write-back command again.',
     });
   const lineOf = await findLines(store, batchId);
-  const decode = cellDecoder({ lineBreaks: 'keep', escapeFormulas });
   const text = (cell: ByteString | null | undefined): string | null =>
-    cell == null ? null : fromByteString(decode === null ? cell : decode(cell));
+    cell == null ? null : fromByteString(restoreFormula(cell));
   for await (const cells of resultRows(store, key)) {
     const [row, rowKey, idempotencyKey, outcome, status, id, message] = cells.map(text);
     if (outcomes !== undefined && !outcomes.includes(outcome as RowOutcome)) continue;

@@ -1,7 +1,6 @@
-import { type RowOutcome, shownBatchId } from '../../core/contract/write-back.js';
-import type { ConnectionSettings } from '../../core/settings.js';
+import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { findBatch, readBatch } from '../../write-back/batch-file.js';
+import { findBatch } from '../../write-back/batch-file.js';
 import { NOT_WRITTEN, type Receipt, readReceipts } from '../../write-back/results.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
@@ -21,7 +20,7 @@ export async function runReceipts(
   await withLake(connection, async ({ store, retry }) => {
     const batchId = await retry(() => findBatch(store, batch));
     const outcomes = options.rejected === true ? NOT_WRITTEN : undefined;
-    const receipts = receiptsOf(connection, store, batchId, outcomes);
+    const receipts = readReceipts(store, batchId, { outcomes });
     if (options.json === true) {
       const toJson = (receipt: Receipt): string => printableJson(JSON.stringify(receipt));
       return writeAll(jsonWithRows({ batchId }, receipts, toJson));
@@ -45,13 +44,9 @@ export async function runReceipts(
 }
 
 /** The first rows that were not written, for a person at a terminal; a log must not hold the keys of records. */
-export async function firstNotWritten(
-  connection: ConnectionSettings,
-  store: ObjectStore,
-  batchId: string,
-): Promise<string[]> {
+export async function firstNotWritten(store: ObjectStore, batchId: string): Promise<string[]> {
   const lines: string[] = [];
-  for await (const receipt of receiptsOf(connection, store, batchId, NOT_WRITTEN)) {
+  for await (const receipt of readReceipts(store, batchId, { outcomes: NOT_WRITTEN })) {
     lines.push(`  ${receiptLine(receipt)}`);
     if (lines.length === SHOWN_ROWS) break;
   }
@@ -61,17 +56,6 @@ export async function firstNotWritten(
 /** The command that prints the rows that were not written. */
 export function receiptsCommand(batchId: string): string {
   return `worktrack write-back receipts ${shownBatchId(batchId)} --rejected`;
-}
-
-async function* receiptsOf(
-  { writeBack }: ConnectionSettings,
-  store: ObjectStore,
-  batchId: string,
-  outcomes: readonly RowOutcome[] | undefined,
-): AsyncGenerator<Receipt> {
-  const begun = await readBatch(store, batchId);
-  const escapeFormulas = begun !== null && writeBack.escapeFormulas[begun.file.resource];
-  yield* readReceipts(store, batchId, { outcomes, escapeFormulas });
 }
 
 /** A receipt in one line: `line 8  key ab12-1  rejected  422  the project is closed`. */

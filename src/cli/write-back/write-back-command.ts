@@ -88,8 +88,7 @@ export async function runWriteBack(
         const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), {
           ...{ policy: asked, system: input.system },
         });
-        if (before !== null && options.dryRun !== true)
-          return finishWritten(input, before, connection, store, options);
+        if (before !== null && options.dryRun !== true) return finishWritten(input, before, store, options);
         const earlier = await findEarlierRows(store, input);
         if (options.dryRun === true) {
           for (const line of earlierLines(earlier, asked)) output.note(line);
@@ -109,7 +108,7 @@ export async function runWriteBack(
         const result = await withTemporal(options, (temporal) =>
           startAndFollowBatch(temporal, connection, staged, options),
         );
-        return finish(result, connection, store, options);
+        return finish(result, store, options);
       });
     }),
   );
@@ -138,7 +137,6 @@ async function startAndFollowBatch(
 
 async function finish(
   result: WriteBackResult,
-  connection: ConnectionSettings,
   store: ObjectStore,
   { json }: WriteBackOptions,
 ): Promise<ExitCode> {
@@ -147,8 +145,7 @@ async function finish(
   if (json === true) printJson({ batchId, outcome, counts, results, differs });
   else output.out(resultLine(result));
   if (results !== null && counts.rejected + counts.unknown > 0) {
-    if (process.stderr.isTTY)
-      for (const line of await firstNotWritten(connection, store, batchId)) output.note(line);
+    if (process.stderr.isTTY) for (const line of await firstNotWritten(store, batchId)) output.note(line);
     output.note(`Their receipts: ${receiptsCommand(batchId)}`);
   }
   const isShown = differences !== null && process.stderr.isTTY;
@@ -164,7 +161,6 @@ async function finish(
 function finishWritten(
   { batchId, rows }: CheckedInput,
   { at, written }: WrittenBatch,
-  connection: ConnectionSettings,
   store: ObjectStore,
   options: WriteBackOptions,
 ): Promise<ExitCode> {
@@ -179,7 +175,7 @@ function finishWritten(
   const { differs = [], absent = [], differences = null } = written;
   const compared = { differs, absent, differences };
   const result = { batchId, outcome, counts, results, rows, unsent, ...compared, ...nothing } as const;
-  return finish(result, connection, store, options);
+  return finish(result, store, options);
 }
 
 /** What the user should know about an input before it is sent. */

@@ -16,7 +16,7 @@ import {
 import { readCron, readTimezone } from './cron.js';
 import { readBaseUrl, readEndpoint, readLakeUrl } from './readers.js';
 import { requestHeaders } from './schema-headers.js';
-import { awsAccount } from './schema-lake.js';
+import { awsAccount, folderMode } from './schema-lake.js';
 import { notify } from './schema-notify.js';
 import { csvSection, tables } from './schema-output.js';
 import { DEFAULT_RESOURCES, deletePolicy, resource } from './schema-resource.js';
@@ -40,6 +40,9 @@ export const lake = section({
   forcePathStyle: flag()
     .optional()
     .describe('Use `https://endpoint/bucket/key`. Most stores other than AWS require it.'),
+  mode: folderMode
+    .optional()
+    .describe('Permissions of the folder of a lake on a local disk, if a run creates it. Default: `"0700"`.'),
   ...awsAccount.shape,
 });
 

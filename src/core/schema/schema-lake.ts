@@ -69,6 +69,20 @@ const tags = z
     }
   });
 
+/** Permissions of a folder, which its owner can use in any case. */
+const FOLDER_MODE = /^0?7[0-7]{2}$/;
+
+/** `mode` of a lake in a folder. YAML reads 0750 as a number, whose decimal digits are those of the mode. */
+export const folderMode = z
+  .union([z.string(), z.number()], { error: ({ input }) => invalidValue(input, 'a mode such as "0750"') })
+  .meta({ title: 'octal mode' })
+  .transform((value, context) => {
+    const text = String(value);
+    if (FOLDER_MODE.test(text)) return Number.parseInt(text, 8);
+    context.addIssue(issueAt(invalidValue(value, 'an octal mode from 0700 to 0777, such as "0750"')));
+    return z.NEVER;
+  });
+
 /** Keys of `lake` for the AWS accounts of companies (docs/how-to/s3.md#3-provide-credentials). */
 export const awsAccount = section({
   encryption: encryption.describe(

@@ -71,6 +71,18 @@ export function escapeFormula(value: ByteString): ByteString {
   return FORMULA.test(value) ? (`'${value}` as ByteString) : value;
 }
 
-function restoreFormula(cell: ByteString): ByteString {
+/** A text that no spreadsheet runs as a formula with an effect, such as an id or a number. */
+const HARMLESS = /^[A-Za-z0-9._:-]*$/;
+
+/**
+ * The same for files that people open, such as receipts, whatever `csv.escapeFormulas` says. Ids and numbers stay as they are, so that
+ * other programs can look for them.
+ */
+export function escapeForPeople(value: ByteString): ByteString {
+  return HARMLESS.test(value) ? value : escapeFormula(value);
+}
+
+/** Restores what `escapeFormula` or `escapeForPeople` has changed. */
+export function restoreFormula(cell: ByteString): ByteString {
   return QUOTED_FORMULA.test(cell) ? (cell.slice(1) as ByteString) : cell;
 }

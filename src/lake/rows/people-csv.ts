@@ -3,6 +3,7 @@ import { type Cells, type ObjectKey, toByteString } from '../../core/brands.js';
 import type { CsvSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../store/index.js';
 import type { Column } from './data-columns.js';
+import { escapeForPeople } from './escaping.js';
 
 /** A cell of {@link peopleCsv}. */
 type Cell<Text extends string> = Text | null | undefined;
@@ -41,6 +42,8 @@ export async function writeQuarantine(
   csv: Pick<CsvSettings, 'delimiter'>,
 ): Promise<void> {
   const rows: Cells[] = [columns.map((column) => toByteString(column.name))];
-  for (const cells of records) rows.push(Array.from(columns, (_, at) => cells[at]));
+  // People open the file in a spreadsheet.
+  const shown = (cell: Cells[number]) => (cell == null ? cell : escapeForPeople(cell));
+  for (const cells of records) rows.push(Array.from(columns, (_, at) => shown(cells[at])));
   await store.write(key, Buffer.from(peopleCsv(rows, csv.delimiter), 'latin1'));
 }

@@ -28,7 +28,7 @@ export function openStore(lake: LakeSettings, options: OpenStoreOptions = {}): O
   const location = parseLocation(lake.url);
   return location.type === 's3'
     ? s3Store(lake, location, options.logger ?? { warn: () => {} })
-    : fileStore(location.folder);
+    : fileStore(location.folder, lake.mode);
 }
 
 export type Location =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorOf, withLines } from './fixtures.js';
+import { connectionOf, errorOf, withLines } from './fixtures.js';
 
 /** Lines added to a valid connection, the path below it, and text in the message. */
 const IN_CONNECTION: readonly (readonly [lines: string, path: string, fragment: string])[] = [
@@ -508,5 +508,25 @@ describe('a secret in the wrong place', () => {
     const [problem] = errorOf(withLines('', { apiKey: SECRET })).problems;
     expect(problem).toMatchObject({ path: 'connections.acme.apiKey', line: 4, column: 13 });
     expect(problem?.message).toContain('write { env: NAME_OF_A_VARIABLE } or { file: /absolute/path }');
+  });
+});
+
+describe('the mode of a lake in a folder', () => {
+  it.each(['"0750"', '0750', '750', '"777"'])('is octal, as in %s', (mode) => {
+    const lake = `{ url: "file:///lake", mode: ${mode} }`;
+    expect(connectionOf(withLines('', { lake })).lake.mode).toBe(
+      Number.parseInt(mode.replaceAll('"', ''), 8),
+    );
+  });
+
+  it.each(['"0600"', '0o700', '"rwx"', '999'])('is not %s', (mode) => {
+    const lake = `{ url: "file:///lake", mode: ${mode} }`;
+    expect(() => connectionOf(withLines('', { lake }))).toThrow('octal mode');
+  });
+
+  it('is refused for a bucket', () => {
+    expect(() => connectionOf(withLines('', { lake: '{ url: s3://lake, mode: "0750" }' }))).toThrow(
+      'with a folder only',
+    );
   });
 });

@@ -1,7 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { RunClocks } from '../../../src/lake/documents/run-file.js';
-import { planKeys } from '../../../src/write-back/batch-layout.js';
+import { readRow } from '../../../src/lake/rows/csv.js';
+import { openStore } from '../../../src/lake/store/index.js';
+import { batchKeys, planKeys } from '../../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -11,7 +18,7 @@ import {
   type LoggedRow,
   mergeLogs,
 } from '../../../src/write-back/plan-file.js';
-import { resultLines, resultOf } from '../../../src/write-back/results.js';
+import { readReceipts, resultLines, resultOf, resultsHeader } from '../../../src/write-back/results.js';
 import { toRequest } from '../../../src/write-back/write-request.js';
 
 const ROW: ChunkRow = {
@@ -130,12 +137,38 @@ describe('a result', () => {
     expect(line).toBe('7,"r, ""7""",u,created,201,x,\n');
   });
 
-  it('escapes formulas in all texts of the file and of the service if csv.escapeFormulas is on', () => {
+  it('escapes formulas in messages and in ids that are not plain, and in all texts if csv.escapeFormulas is on', () => {
     const row = { ...ROW, key: '=HYPERLINK("http://x")' };
     const result = { outcome: 'rejected', status: 422, id: '-7', message: '@SUM(A1)' } as const;
     const lines = (escapeFormulas: boolean) => resultLines([{ row, result }], { escapeFormulas });
     expect(lines(true)).toBe(`7,"'=HYPERLINK(""http://x"")",u,rejected,422,'-7,'@SUM(A1)\n`);
-    expect(lines(false)).toBe(`7,"=HYPERLINK(""http://x"")",u,rejected,422,-7,@SUM(A1)\n`);
+    expect(lines(false)).toBe(`7,"'=HYPERLINK(""http://x"")",u,rejected,422,-7,'@SUM(A1)\n`);
+  });
+});
+
+describe('a receipt', () => {
+  it('reads as it was written, whatever ids and messages contain', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-receipts-'));
+    const store = openStore({ url: pathToFileURL(folder).href });
+    const text = fc.string({
+      unit: fc.constantFrom(...`'=+-@\t\r"a1.:_,\uff1d`),
+      minLength: 1,
+      maxLength: 8,
+    });
+    await fc.assert(
+      fc.asyncProperty(text, text, text, fc.boolean(), async (key, id, message, escapeFormulas) => {
+        const row = { ...ROW, row: 1, key };
+        const result = { outcome: 'rejected', status: 422, id, message } as const;
+        const lines = resultLines([{ row, result }], { escapeFormulas });
+        await store.write(batchKeys('b').results, Buffer.from(resultsHeader() + lines, 'latin1'));
+        for await (const receipt of readReceipts(store, 'b', {}))
+          expect(receipt).toMatchObject({ key, id, message });
+        for (const cell of readRow(lines.slice(0, -1), ',')) expect(cell ?? '').not.toMatch(/^[=+@\t\r]/);
+      }),
+      { numRuns: 100 },
+    );
+    store.close();
+    await rm(folder, { recursive: true });
   });
 });
 

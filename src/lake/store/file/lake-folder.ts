@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Dirent } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, rmdir } from 'node:fs/promises';
+import {
+  chmod,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rmdir,
+  stat,
+} from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { ObjectKey } from '../../../core/brands.js';
 import { errorMessage } from '../../../core/errors.js';
@@ -11,7 +22,11 @@ import type { ListedObject } from '../port.js';
 
 /** The lake's folder. It maps keys to paths below it, and errors to StoreErrors. */
 export class LakeFolder {
-  constructor(readonly root: string) {}
+  /** @param mode permissions of the folder, if a write creates it; an existing folder keeps its own */
+  constructor(
+    readonly root: string,
+    readonly mode: number = 0o700,
+  ) {}
 
   /** Throws `invalid-key` for a key outside the folder, or with the name of a temporary file or lock. */
   pathOf(key: ObjectKey): string {
@@ -83,12 +98,29 @@ export class LakeFolder {
   /** Creates a file and its folders. It tries again if `prune` of another call removed a folder meanwhile. */
   async withFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
+      await this.#makeRoot();
       await makeFolder(dirname(path));
       try {
         return await create();
       } catch (error) {
         if (systemCode(error) !== 'ENOENT' || attempt === 10) throw error;
       }
+    }
+  }
+
+  /** The mode of a folder is reduced by the umask of the process, so it is set afterwards. */
+  async #makeRoot(): Promise<void> {
+    const exists = await stat(this.root).then(
+      () => true,
+      () => false,
+    );
+    if (exists) return;
+    await makeFolder(dirname(this.root));
+    try {
+      await mkdir(this.root, { mode: 0o700 });
+      await chmod(this.root, this.mode);
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw error;
     }
   }
 

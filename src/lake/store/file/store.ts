@@ -30,9 +30,11 @@ const MAX_DIGESTS = 10_000;
 /**
  * A lake in a local folder. Network file systems are not supported, and content types are not stored. The first write
  * creates the folder.
+ *
+ * @param mode permissions of the folder, if this creates it
  */
-export function fileStore(root: string): ObjectStore {
-  const folder = new LakeFolder(root);
+export function fileStore(root: string, mode?: number): ObjectStore {
+  const folder = new LakeFolder(root, mode);
   /** Digests of files by path, valid while inode, size and modification time are unchanged. */
   const digests = new Map<string, { stamp: string; crc32: string; sha256: string }>();
   const digestOf = async (key: ObjectKey, path: string, stamp: string) => {

@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -239,3 +250,34 @@ async function plantLock(key: string, holder: object): Promise<string> {
 function deadPid(): number {
   return spawnSync('true').pid;
 }
+
+describe.skipIf(process.platform === 'win32')('the folder of a lake', () => {
+  const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+
+  it.each([
+    [undefined, 0o700],
+    [0o750, 0o750],
+    [0o777, 0o777],
+  ])('gets the mode %s when a write creates it, whatever the umask is', async (mode, expected) => {
+    const parent = await mkdtemp(join(tmpdir(), 'worktrack-mode-'));
+    const root = join(parent, 'new', 'lake');
+    const store = openStore({ url: pathToFileURL(root).href, ...(mode === undefined ? {} : { mode }) });
+    await Promise.all([
+      store.write(toObjectKey('a/b'), Buffer.from('x')),
+      store.write(toObjectKey('c'), Buffer.from('x')),
+    ]);
+    expect(await modeOf(root)).toBe(expected);
+    store.close();
+    await rm(parent, { recursive: true });
+  });
+
+  it('keeps its mode if it exists', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'worktrack-mode-'));
+    await chmod(root, 0o755);
+    const store = openStore({ url: pathToFileURL(root).href });
+    await store.write(toObjectKey('a/b'), Buffer.from('x'));
+    expect(await modeOf(root)).toBe(0o755);
+    store.close();
+    await rm(root, { recursive: true });
+  });
+});

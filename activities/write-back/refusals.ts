@@ -251,7 +251,7 @@ function refusedFailure(resource: string, error: ServiceError, rows: number): Ap
     'Refused',
     `${resource}: the service refused ${which} with ${status}, and it is not shown that this is about the rows, so they count as ` +
       `not sent. ${remedy} Then run the same command again: it sends only rows that have no outcome yet. If these rows are never ` +
-      'allowed, close them with `worktrack write-back resend BATCH --rows N --reject`.',
+      'allowed, take them out of the file.',
     { scope, status, resource },
   );
 }

@@ -157,10 +157,14 @@ function longWait(error: TransientError, resource: string): unknown {
   return patience === 'none' ? quotaFailure(resource, error, retryAfterMs) : error;
 }
 
+/** What helps a row that gets the same failure each time. Another batch gives it another idempotency key. */
+export const NEW_KEY_REMEDY =
+  'Look for the record in the service first: it may exist. If it does not, send this row in a separate file, with --again';
+
 /** Of a failure that the service has stored under the row's idempotency key. */
 export function storedText({ serviceMessage, status }: ServiceError): string {
   const words = serviceMessage === null ? '' : `: ${serviceMessage}`;
-  return `the service has stored the answer ${status} under the idempotency key and repeats it${words}`;
+  return `the service has stored the answer ${status} under the idempotency key and repeats it${words}. ${NEW_KEY_REMEDY}`;
 }
 
 function rejected(error: RejectedError): RowReceipt {

@@ -4,7 +4,13 @@ import { isWritten, type RowReceipt, type Said } from '../../src/write-back/plan
 import { ChunkFeed } from './chunk-feed.js';
 import type { OpenChunk, RowTask, SendAttemptOptions } from './open-chunk.js';
 import { MAX_IN_A_ROW, Refusals } from './refusals.js';
-import { type Refusal, type RequestOutcome, sendRowRequest, storedText } from './row-request.js';
+import {
+  NEW_KEY_REMEDY,
+  type Refusal,
+  type RequestOutcome,
+  sendRowRequest,
+  storedText,
+} from './row-request.js';
 import { stopFailure, unsettledFailure } from './stop-reasons.js';
 
 /** Longest time that requests in flight get to finish when an attempt ends, ms. */
@@ -322,7 +328,9 @@ export class SendAttempt {
     this.#asksAgain(task, { error, inDoubt: true });
     if (!this.#refusals.failed(task, error.write?.sameness ?? null)) {
       const isStored = error.write?.isMarked === true;
-      const text = isStored ? storedText(error) : `the service fails for this row each time: ${message}`;
+      const text = isStored
+        ? storedText(error)
+        : `the service fails for this row each time: ${message}. ${NEW_KEY_REMEDY}`;
       this.#unclear(task, { status, message: text });
       return;
     }

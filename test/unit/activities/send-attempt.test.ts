@@ -183,11 +183,10 @@ describe('an attempt at sending rows', () => {
     expect(service.records.length).toBe(200);
   });
 
-  it('does not send the last rows if the key loses its grant for them, and names the command that closes them', async () => {
+  it('does not send the last rows if the key loses its grant for them', async () => {
     await plan(100, 100);
     const sent = await attempt(({ body }) => ((body.n as number) > 95 ? FORBIDDEN : null));
     expect(sent).toContain('the service refused 5 rows with 403');
-    expect(sent).toContain('write-back resend');
     expect((await outcomes()).slice(95)).toEqual(new Array(5).fill(undefined));
   });
 
@@ -268,7 +267,9 @@ describe('an attempt at sending rows', () => {
     await attempt(respond, fast());
     const { file } = await readPlan(store, PLAN);
     const { states } = await loadChunk(store, { key: PLAN, file }, 0, await readLogIndex(store, PLAN));
-    expect(states.get(2)?.message).toContain('has stored the answer 500 under the idempotency key');
+    expect(states.get(2)?.message).toMatch(
+      /has stored the answer 500 under the idempotency key .* Look for the record .* with --again$/,
+    );
     expect(states.get(6)?.message).toContain('fails for this row each time');
     expect(states.get(8)?.receipt?.outcome ?? states.get(8)?.unclearIn ?? null).not.toBe('run');
   });

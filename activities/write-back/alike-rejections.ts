@@ -40,6 +40,6 @@ export class AlikeRejections<Row> {
 
 /** What rejections have in common: the status, and the message without digits and quoted parts. */
 export function likenessOf({ status, message }: Said): string {
-  const text = (message ?? '').replace(/"[^"]*"|'[^']*'|`[^`]*`|“[^”]*”|«[^»]*»|\d+(?:[.,]\d+)*/g, '');
+  const text = (message ?? '').replace(/"[^"]*"|'[^']*'|`[^`]*`|“[^“”]*”|«[^«»]*»|\d+(?:[.,]\d+)*/g, '');
   return `${status} ${text}`;
 }

@@ -31,7 +31,7 @@ export function announcementIn(headers: IncomingHttpHeaders, redact: Redactor, n
     ...(says === undefined ? [] : [`the service warns: ${shown(says)}`]),
   ];
   const isDescribed = parts.length > 0 && /rel="?(?:deprecation|sunset|successor-version)/i.test(link ?? '');
-  const more = isDescribed ? /<([^>]{1,500})>/.exec(link!)?.[1] : undefined;
+  const more = isDescribed ? /<([^<>]{1,500})>/.exec(link!)?.[1] : undefined;
   return parts.length === 0
     ? null
     : [...parts, ...(more === undefined ? [] : [`see ${shown(more)}`])].join('; ');

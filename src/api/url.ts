@@ -110,7 +110,7 @@ const SHOWN: readonly string[] = ['limit', 'updatedSince'];
  * @param query with `?`, or empty
  */
 export function displayQuery(query: string): string {
-  return query.replace(/([?&])([^=&]*)=[^&]*/g, (parameter, mark: string, name: string) =>
+  return query.replace(/([?&])([^?=&]*)=[^&]*/g, (parameter, mark: string, name: string) =>
     SHOWN.includes(name) ? parameter : `${mark}${name}=…`,
   );
 }

@@ -99,7 +99,7 @@ function fractionOf(text: string, { fractionDigits }: IsoTime): string {
 
 /** Whether a date or time says its zone. An epoch number is in UTC. */
 function hasZone(text: string): boolean {
-  return isEpoch(text) || /[Zz]$|[Tt ].*[+-]\d\d(?::?\d\d)?$/.test(text);
+  return isEpoch(text) || /[Zz]$/.test(text) || (/[Tt ]/.test(text) && /[+-]\d\d(?::?\d\d)?$/.test(text));
 }
 
 function hasTime(text: string): boolean {

@@ -1,4 +1,5 @@
 import type { DuckDBType, DuckDBValue } from '@duckdb/node-api';
+import { withoutEnd } from '../../core/without-end.js';
 
 /**
  * A value of a result. Whole numbers are `number` if every number of their type is exact as one, otherwise `bigint`. Decimals keep
@@ -36,6 +37,6 @@ function isoTime(micros: bigint, text: string): string {
   const rest = ((micros % MICROS) + MICROS) % MICROS;
   const date = new Date(Number((micros - rest) / 1000n));
   if (Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999 || date.getUTCFullYear() < 1) return text;
-  const fraction = rest === 0n ? '' : `.${String(rest).padStart(6, '0').replace(/0+$/, '')}`;
+  const fraction = rest === 0n ? '' : `.${withoutEnd(String(rest).padStart(6, '0'), '0')}`;
   return `${date.toISOString().slice(0, 19)}${fraction}Z`;
 }

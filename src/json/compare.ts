@@ -1,6 +1,7 @@
 import { dateSpan } from '../core/date-span.js';
 import { sameDecimal } from '../core/decimal.js';
 import { type IsoTime, readIsoTime } from '../core/utc-time.js';
+import { withoutEnd } from '../core/without-end.js';
 import type { JsonValue } from './value.js';
 
 /**
@@ -94,7 +95,7 @@ function sameTime(one: string, other: string): boolean {
 /** The digits of a fraction of a second that count. */
 function fractionOf(text: string, { fractionDigits }: IsoTime): string {
   const at = text.indexOf('.') + 1;
-  return fractionDigits === 0 ? '' : text.slice(at, at + fractionDigits).replace(/0+$/, '');
+  return fractionDigits === 0 ? '' : withoutEnd(text.slice(at, at + fractionDigits), '0');
 }
 
 /** Whether a date or time says its zone. An epoch number is in UTC. */

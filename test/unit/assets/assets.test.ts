@@ -196,7 +196,7 @@ describe('the Dockerfile', () => {
       scripts: Record<string, string>;
       bin: { worktrack: string };
     };
-    expect(of('RUN')).toContain('RUN npm ci');
+    expect(of('RUN')).toContain('RUN npm ci --ignore-scripts');
     expect(of('RUN')).toContain('RUN npm run build');
     expect(scripts.build).toContain('test/support/build.mjs');
     expect(of('ENTRYPOINT')).toEqual([`ENTRYPOINT ["node", "/app/${bin.worktrack}"]`]);

@@ -73,7 +73,7 @@ export interface QueryResult {
  *
  * @throws QueryError for any other statement, or one that fails; SnapshotNotFoundError; ConfigurationError if DuckDB is not installed
  * @example
- * const [acme] = (await loadSettings()).connections;
+ * const acme = selectConnection(loadSettings({ env: process.env, cwd: process.cwd() }));
  * const result = await queryLake(acme, 'SELECT id, title FROM tasks WHERE _deleted_at IS NULL');
  * for await (const [id, title] of result.rows()) console.log(id, title);
  */

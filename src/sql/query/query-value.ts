@@ -1,4 +1,3 @@
-import type { DuckDBType, DuckDBValue } from '@duckdb/node-api';
 import { withoutEnd } from '../../core/without-end.js';
 
 /**
@@ -7,25 +6,30 @@ import { withoutEnd } from '../../core/without-end.js';
  */
 export type QueryValue = string | number | bigint | boolean | null;
 
+/** A type of DuckDB, whose text is its name. The declarations of this package do not need DuckDB. */
+interface DuckDbType {
+  toString(): string;
+}
+
 const MICROS = 1_000_000n;
 
 /** A value of DuckDB as a value of a result. */
-export function toQueryValue(value: DuckDBValue, type: DuckDBType): QueryValue {
+export function toQueryValue(value: unknown, type: DuckDbType): QueryValue {
   if (value === null) return null;
   const isPlain = typeof value !== 'object';
-  if (isPlain) return value;
+  if (isPlain) return value as QueryValue;
   const micros = microsOf(value, type);
   return micros === null ? String(value) : isoTime(micros, String(value));
 }
 
 /** A value as text, for CSV, JSON and tables; `null` for NULL. */
-export function toText(value: DuckDBValue, type: DuckDBType): string | null {
+export function toText(value: unknown, type: DuckDbType): string | null {
   const converted = toQueryValue(value, type);
   return converted === null ? null : String(converted);
 }
 
 /** Microseconds since 1970 of a time; `null` for any other type, and for infinite times. */
-function microsOf(value: object, type: DuckDBType): bigint | null {
+function microsOf(value: object, type: DuckDbType): bigint | null {
   const name = String(type);
   if (name !== 'TIMESTAMP' && name !== 'TIMESTAMP WITH TIME ZONE') return null;
   const { micros } = value as { readonly micros: bigint };

@@ -160,7 +160,15 @@ describe('a key of another organization', () => {
     await stack.startWorker();
     const result = await stack.export();
     expect(result.outcome).toBe('refused');
-    expect(result.runs[0]!.error!.message).toContain('another organization');
+    for (const run of result.runs)
+      expect(run.error!.message).toContain('it is not shown that it belongs to the organization of the lake');
     expect(await readPointer(stack.store, 'tasks')).toEqual(before);
+    const adopted = await stack.export({ adoptOrganization: true });
+    expect(adopted.runs.map((run) => [run.resource, run.outcome, run.error?.message])).toEqual([
+      ['projects', 'published', undefined],
+      ['tasks', 'published', undefined],
+    ]);
+    const { rows } = await readSnapshot(stack.store, 'tasks');
+    expect(rows.map((row) => row.name)).toContain('foreign');
   });
 });

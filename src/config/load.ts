@@ -8,6 +8,7 @@ import { crossCheck } from './cross-checks.js';
 import { applyDefaults } from './defaults.js';
 import { readDocument, type TextPosition } from './document.js';
 import { formatPath, problemsOf, type RawProblem, SettingsError, type SettingsProblem } from './problems.js';
+import { withSdkEndpoints } from './sdk-endpoint.js';
 
 /** Default file names in the working directory, in the order of the search (docs/reference/configuration.md). */
 const CONFIG_FILES = ['worktrack.yaml', 'worktrack.yml', 'worktrack.json'] as const;
@@ -15,7 +16,7 @@ const CONFIG_FILES = ['worktrack.yaml', 'worktrack.yml', 'worktrack.json'] as co
 export interface LoadOptions {
   /** The value of `--config`. */
   readonly file?: string | undefined;
-  /** `process.env`; only `WORKTRACK_CONFIG` is read. */
+  /** `process.env`; only `WORKTRACK_CONFIG` and the variables of the AWS SDK for an endpoint are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -29,7 +30,7 @@ export interface LoadOptions {
  */
 export function loadSettings(options: LoadOptions): Settings {
   const { text, source } = findConfig(options);
-  return parseSettings(text, source);
+  return parse(text, source, (tree) => withSdkEndpoints(tree, options.env));
 }
 
 /** A configuration file. */
@@ -94,11 +95,17 @@ function readText(path: string, shown: string, origin: string): string | null {
  * const settings = parseSettings(await readFile('worktrack.yaml', 'utf8'), 'worktrack.yaml');
  */
 export function parseSettings(text: string, source: string): Settings {
+  return parse(text, source, (tree) => tree);
+}
+
+/** @param complete adds what the surroundings set */
+function parse(text: string, source: string, complete: (tree: unknown) => unknown): Settings {
   const doc = readDocument(text);
   const problems = doc.problems.map((problem) => located(problem, problem.place));
   if (doc.tree === undefined) throw new SettingsError(source, problems);
   // Zod would compile a parser for each object, which takes longer than parsing once.
-  const { tree, problems: wrongDefaults, relocate } = applyDefaults(doc.tree);
+  const { tree: given, problems: wrongDefaults, relocate } = applyDefaults(doc.tree);
+  const tree = complete(given);
   const parsed = configFile.safeParse(tree, { jitless: true });
   const found = [...problemsOf(parsed.error?.issues ?? []), ...crossCheck(tree)];
   for (const problem of [...wrongDefaults, ...relocate(found)])

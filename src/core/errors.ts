@@ -28,10 +28,13 @@ export const ERROR_CODES = {
   STORE_EXPIRED_CREDENTIALS: { exitCode: EXIT.usage, failureType: 'Transient' },
   STORE_UNREACHABLE: { exitCode: EXIT.failed, failureType: 'Transient' },
   STORE_THROTTLED: { exitCode: EXIT.failed, failureType: 'Transient' },
+  // A retry succeeds once there is space.
+  STORE_FULL: { exitCode: EXIT.failed, failureType: 'Transient' },
   STORE_CHECKSUM: { exitCode: EXIT.failed, failureType: 'Transient' },
   STORE_UNCLEAR: { exitCode: EXIT.failed, failureType: 'Transient' },
   STORE_UPLOAD_GONE: { exitCode: EXIT.failed, failureType: 'Transient' },
   STORE_DAMAGED: { exitCode: EXIT.failed, failureType: 'Lake' },
+  STORE_ARCHIVED: { exitCode: EXIT.failed, failureType: 'Lake' },
   STORE_NOT_FOUND: { exitCode: EXIT.failed, failureType: 'Lake' },
   STORE_OTHER: { exitCode: EXIT.failed, failureType: 'Lake' },
   LAKE_LAYOUT: { exitCode: EXIT.usage, failureType: 'Configuration' },

@@ -33,10 +33,26 @@ export function grpcProxyFor(address: string, env: Environment = process.env): P
   return proxyFor(`https://${host}`, env) ?? proxyFor(`http://${host}`, env);
 }
 
+/** Domains of the partitions of AWS, by the first letters of a region (https://docs.aws.amazon.com/general/latest/gr/rande.html). */
+const DOMAINS: readonly (readonly [region: RegExp, domain: string])[] = [
+  [/^cn-/, 'amazonaws.com.cn'],
+  [/^us-isob-/, 'sc2s.sgov.gov'],
+  [/^us-isof-/, 'csp.hci.ic.gov'],
+  [/^eu-isoe-/, 'cloud.adc-e.uk'],
+  [/^us-iso-/, 'c2s.ic.gov'],
+  [/^eusc-/, 'amazonaws.eu'],
+];
+
+/** The host of S3 in a region of AWS. @param region default: us-east-1 */
+export function awsHost(region = 'us-east-1'): string {
+  const domain = DOMAINS.find(([of]) => of.test(region))?.[1] ?? 'amazonaws.com';
+  return `s3.${region}.${domain}`;
+}
+
 /** An address of the store, whose host decides on the proxy. */
 export function storeAddress({ url, endpoint, region, forcePathStyle }: LakeSettings): string {
   const bucket = new URL(url).hostname;
-  if (endpoint === undefined) return `https://${bucket}.s3.${region ?? 'us-east-1'}.amazonaws.com`;
+  if (endpoint === undefined) return `https://${bucket}.${awsHost(region)}`;
   const { protocol, host, hostname } = new URL(endpoint);
   // As the SDK does, even without `forcePathStyle`: an address of digits has no subdomains.
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;

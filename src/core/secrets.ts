@@ -74,10 +74,15 @@ async function readSecretFile(
   }
 }
 
-function checked(text: string, subject: string, { path, form }: ResolveOptions): string {
+function checked(text: string, subject: string, options: ResolveOptions): string {
   const value = text.trim();
   // Also one that cannot be used: the message of a library may repeat it.
   rememberSecret(value);
+  checkForm(value, subject, options);
+  return value;
+}
+
+function checkForm(value: string, subject: string, { path = null, form }: ResolveOptions): void {
   if (value === '') throw new ConfigurationError(`${subject} is empty.`, { path });
   if (!(form === 'header' ? /^[\x20-\x7e]+$/ : /^[\x21-\x7e]+$/).test(value)) {
     const space = form === 'header' ? '' : 'a space, ';
@@ -86,7 +91,6 @@ function checked(text: string, subject: string, { path, form }: ResolveOptions):
       remedy: 'Copy the secret again, without quotes, labels or line breaks.',
     });
   }
-  return value;
 }
 
 /** How a variable holds its secret. `key`: text in PEM; `headers`: `name=value` pairs; `url`: a URL that may have a password. */
@@ -106,31 +110,46 @@ const SECRET_VARIABLES: readonly (readonly [name: RegExp, form: VariableForm])[]
 
 type Variables = Record<string, string | undefined>;
 
+/** Variables of Temporal and the AWS SDK: like their own tools, we take an empty one for unset. */
+const OF_LIBRARIES = /^(?:TEMPORAL|AWS)_/;
+
 /**
- * Reads the secrets of all libraries from their variables, so that `redactKnown` replaces them. Removes white space at their ends,
- * also in `env` itself, because the libraries read it: a secret that is made of a file ends in a line break.
+ * Reads the secrets of all libraries from their variables, so that `redactKnown` replaces them. Removes white space at the ends of
+ * their variables, and empty ones, also in `env` itself, because the libraries read it: a value that is made of a file ends in
+ * a line break, and a template leaves an empty one.
  */
 export function rememberEnvironment(env: Variables = process.env): void {
   for (const [name, text] of Object.entries(env)) {
     const form = formOf(name);
-    if (form === null || text === undefined || text === '') continue;
+    const isTheirs = OF_LIBRARIES.test(name);
+    if (text === undefined || (form === null && !isTheirs)) continue;
     const value = text.trim();
-    if (value !== text) env[name] = value;
+    if (value === '' && isTheirs) delete env[name];
+    else if (value !== text) env[name] = value;
+    if (value === '' || form === null) continue;
     for (const secret of secretsIn(value, form)) rememberSecret(secret);
   }
 }
 
 /**
- * Checks the secrets of a library before it uses them. Reads them as `rememberEnvironment` does.
+ * Checks the variables of a library before it reads them. Reads its secrets as `rememberEnvironment` does.
  *
  * @param prefix of the names of the library's variables
- * @throws ConfigurationError that names the variable if no header can carry its value
+ * @throws ConfigurationError that names the variable if it is in quotation marks and no secret, or if no header can carry its secret
  */
 export function checkEnvironment(prefix: 'TEMPORAL_' | 'AWS_' | 'OTEL_', env: Variables = process.env): void {
   rememberEnvironment(env);
   for (const [name, value] of Object.entries(env)) {
-    const form = name.startsWith(prefix) ? formOf(name) : null;
-    if (value === undefined || value === '' || form === null || form === 'key' || form === 'url') continue;
+    if (!name.startsWith(prefix) || value === undefined || value === '') continue;
+    const form = formOf(name);
+    if (form === null && OF_LIBRARIES.test(name) && /^(["']).*\1$/s.test(value)) {
+      throw new ConfigurationError(`The environment variable ${name} is in quotation marks.`, {
+        remedy:
+          'Remove them: files of variables, such as those of containers, take them for a part of the value.',
+      });
+    }
+    if (name === 'AWS_ACCESS_KEY_ID') checkForm(value, `The environment variable ${name}`, {});
+    if (form === null || form === 'key' || form === 'url') continue;
     checked(value, `The environment variable ${name}`, { form: form === 'token' ? 'token' : 'header' });
   }
 }

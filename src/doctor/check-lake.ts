@@ -11,6 +11,7 @@ import { LakeLayoutError } from '../lake/documents/lake-layout.js';
 import { checkLayoutOf } from '../lake/documents/pointer.js';
 import {
   conditionProblem,
+  ObjectNotFoundError,
   type ObjectStore,
   openStore,
   PROBES,
@@ -23,7 +24,10 @@ import { clockFinding } from './check-clock.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
 /** After these errors, further requests fail the same way. */
-const FATAL: readonly StoreErrorKind[] = ['missing-bucket', 'bad-credentials', 'unreachable', 'clock-skew'];
+const FATAL: readonly StoreErrorKind[] = [
+  ...(['missing-bucket', 'wrong-region', 'bad-credentials', 'expired-credentials'] as const),
+  ...(['unreachable', 'clock-skew', 'full'] as const),
+];
 
 interface Step {
   readonly what: string;
@@ -116,8 +120,8 @@ async function layoutProblem(
 
 function stepsOf(store: ObjectStore): Step[] {
   // The keys have the form of those of a run: some stores and proxies change `=` or `%` in keys or listings. More than one,
-  // so that a listing has several pages.
-  const folder = `${PROBES}doctor-${randomBytes(8).toString('hex')}/dt=2026-11-21/`;
+  // so that a listing has several pages. Objects below `snapshots` have the storage class of published ones.
+  const folder = `${PROBES}doctor-${randomBytes(8).toString('hex')}/snapshots/dt=2026-11-21/`;
   const keys = [1, 2, 3].map((n) => toObjectKey(`${folder}run=${n}/part-00000.csv`));
   const [key, ...others] = keys as [ObjectKey, ...ObjectKey[]];
   const body = Buffer.from('{"probe":"doctor"}');
@@ -227,6 +231,9 @@ function isFatal(error: unknown): boolean {
 }
 
 function failed(what: string, error: unknown): Finding {
+  // Every object that a step reads has just been written.
+  if (error instanceof ObjectNotFoundError)
+    return inconsistent(`${what}: an object that was just written is missing`);
   if (error instanceof StoreError) {
     const cause =
       error.exitCode === EXIT.usage ? 'configuration' : error.retryable ? 'out-of-reach' : 'other';

@@ -156,16 +156,21 @@ export function lakesOverlap(a: LakePlace, b: LakePlace): boolean {
   return left.startsWith(right) || right.startsWith(left);
 }
 
-/** Bucket names are unique across AWS, so all regional endpoints are one store. */
+/** Bucket names are unique across a partition of AWS, so all regional endpoints are one store. */
 function store(endpoint: string | undefined): string {
   if (endpoint === undefined) return 'aws';
   const url = new URL(endpoint);
-  if (/(^|\.)amazonaws\.com(\.cn)?$/.test(url.hostname)) return 'aws';
+  if (/(^|\.)amazonaws\.com$/.test(url.hostname)) return 'aws';
+  if (/(^|\.)amazonaws\.com\.cn$/.test(url.hostname)) return 'aws-cn';
   return `${isLoopback(url.hostname) ? 'loopback' : url.hostname}:${url.port || url.protocol}${url.pathname}`;
 }
 
 /** Checks the S3 naming rules for general purpose buckets. */
 function checkBucket(name: string): void {
+  if (name.endsWith('--x-s3'))
+    throw new RangeError(
+      `found ${JSON.stringify(name)}, a directory bucket (S3 Express One Zone); allowed: a general purpose bucket, because a directory bucket refuses lists that a run needs`,
+    );
   const shape = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name);
   if (shape && !name.includes('..') && !/^\d+(\.\d+){3}$/.test(name)) return;
   throw new RangeError(

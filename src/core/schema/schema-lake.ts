@@ -102,6 +102,9 @@ export const awsAccount = section({
   ),
   tags: tags.describe('At most ten tags of each new object. They need `s3:PutObjectTagging`.'),
   storageClass: choice(STORAGE_CLASSES).describe('Storage class of snapshots, change logs and tables.'),
+  acl: choice(['bucket-owner-full-control']).describe(
+    'ACL of new objects, for a bucket of another account that requires it.',
+  ),
   requesterPays: flag().describe('Pay for requests to a bucket of another account.'),
   expectedBucketOwner: formed('an account id of 12 digits in quotes', /^\d{12}$/).describe(
     'Account id of the owner of the bucket. S3 rejects requests to a bucket of another account.',

@@ -13,7 +13,7 @@ import {
 } from '../documents/lake-layout.js';
 import { readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
-import { collected, type ObjectStore } from '../store/index.js';
+import { collected, isUnread, type ObjectStore } from '../store/index.js';
 import { DocumentTooLargeError } from '../too-large-error.js';
 import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
@@ -26,6 +26,8 @@ export interface MissingChangeLog {
   readonly key: ObjectKey;
   /** What is wrong, without a period at the end. */
   readonly problem: string;
+  /** Whether its manifest could not be read, so that it may be intact. */
+  readonly isUnread?: boolean;
 }
 
 /**
@@ -99,6 +101,8 @@ async function readLog(
     const what = bytes === undefined ? 'is missing' : `has ${bytes} bytes instead of ${part.bytes}`;
     return lost(part.key, `${part.key} ${what}: the change log of run ${runId} lacks rows`, runIds);
   } catch (error) {
+    if (isUnread(error))
+      return { problem: { runId, key, problem: error.message, isUnread: true }, runIds: [] };
     const isOfObject =
       error instanceof DamagedError || error instanceof SyntaxError || error instanceof DocumentTooLargeError;
     if (!isOfObject) throw error;

@@ -7,6 +7,10 @@ const CODES = {
   'clock-skew': 'STORE_CLOCK_SKEW',
   'bad-credentials': 'STORE_BAD_CREDENTIALS',
   'expired-credentials': 'STORE_EXPIRED_CREDENTIALS',
+  // Nothing of the lake can be used until the setting is corrected.
+  'wrong-region': 'STORE_OTHER',
+  archived: 'STORE_ARCHIVED',
+  full: 'STORE_FULL',
   unreachable: 'STORE_UNREACHABLE',
   throttled: 'STORE_THROTTLED',
   checksum: 'STORE_CHECKSUM',
@@ -79,6 +83,14 @@ export class ObjectNotFoundError extends StoreError {
       remedy: 'Check whether retention or a person removed it, and whether the lake URL is correct.',
     });
   }
+}
+
+/** Failures that show only that an object cannot be read now: it is in an archive, or may not be read. */
+const UNREAD: readonly StoreErrorKind[] = ['archived', 'access-denied'];
+
+/** Whether the store refuses to return an object that may be intact. */
+export function isUnread(error: unknown): error is StoreError {
+  return error instanceof StoreError && UNREAD.includes(error.kind);
 }
 
 /** For `catch` of a read: `null` if there is no such object. */

@@ -1,5 +1,6 @@
 export { ALL_REMOVED, addRemovals, type Removal, removalWarnings } from '../../core/removal.js';
 export {
+  isUnread,
   nullIfNotFound,
   ObjectNotFoundError,
   StoreError,

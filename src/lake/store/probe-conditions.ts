@@ -18,10 +18,11 @@ export interface ConditionalWrites {
 /**
  * Tests the conditional writes that publishing needs (docs/explanation/how-it-works.md#atomic-publishing), with a probe
  * object under `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept the ETag
- * that a reader of the object sees. The object is always removed. Errors that do not concern conditions are thrown.
+ * that a reader of the object sees. The object is always removed. Errors that do not concern conditions are thrown: a refused
+ * write is compared with one without a condition, and if that fails, too, its error is the cause.
  */
 export async function probeConditionalWrites(
-  store: Pick<ObjectStore, 'swap' | 'readIfExists' | 'remove'>,
+  store: Pick<ObjectStore, 'swap' | 'write' | 'readIfExists' | 'remove'>,
 ): Promise<ConditionalWrites> {
   const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
   const body = (text: string) => Buffer.from(JSON.stringify({ probe: text }));
@@ -38,8 +39,9 @@ export async function probeConditionalWrites(
     const late = await store.swap(key, body('fourth'), { etag: first.etag });
     return answer(late.outcome === 'written' ? 'ignored' : 'supported');
   } catch (error) {
-    if (error instanceof StoreError && isUnsupported(error)) return { outcome: 'refused', said: error.said };
-    throw error;
+    if (!(error instanceof StoreError && isUnsupported(error))) throw error;
+    await store.write(key, body('plain'));
+    return { outcome: 'refused', said: error.said };
   } finally {
     await store.remove([key]).catch(() => {});
   }

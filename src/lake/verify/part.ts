@@ -12,9 +12,9 @@ import { RowSplitter } from '../rows/csv.js';
 import type { SortKey } from '../rows/row.js';
 import { crc32, crc32ToHex } from '../store/crc32.js';
 import { checkObject } from '../store/digest.js';
-import { type ObjectStore, StoreError } from '../store/index.js';
+import { isUnread, type ObjectStore, StoreError } from '../store/index.js';
 import { DocumentTooLargeError } from '../too-large-error.js';
-import { ObjectProblems, type Problem } from './problem-list.js';
+import { ObjectProblems, type Problem, UNREAD } from './problem-list.js';
 import { isOutage, readEvenIfDamaged } from './read-body.js';
 import { RowCheck, type RowLayout } from './row-check.js';
 
@@ -131,7 +131,7 @@ async function readObject(
     await unpack(unpacker.end());
   } catch (error) {
     if (!(error instanceof StoreError) || isOutage(error)) throw error;
-    if (error.kind !== 'not-found') findings.add('unreadable', error.message);
+    if (error.kind !== 'not-found') findings.add(isUnread(error) ? UNREAD : 'unreadable', error.message);
     return { bytes: 0, sha256: '' };
   } finally {
     unpacker.close();
@@ -163,7 +163,7 @@ async function readIndex(
     findings.add('no index', `${key} is missing`);
     return null;
   }
-  if (found.damaged !== null) findings.add('bad index', found.damaged);
+  if (found.damaged !== null) findings.add(found.isUnread ? UNREAD : 'bad index', found.damaged);
   else if (crc32ToHex(crc32(found.body)) !== part.indexCrc32)
     findings.add('bad index', `${key}: its CRC32 does not match the manifest`);
   try {

@@ -5,6 +5,8 @@ export interface Problem {
   readonly key: ObjectKey;
   /** The full message, including the key. */
   readonly text: string;
+  /** Whether the object could not be read, so that it may be intact. Default: it is damaged or missing. */
+  readonly isUnread?: boolean;
 }
 
 /** What `verify` has found so far. */
@@ -13,6 +15,9 @@ export interface Findings {
   /** Objects that were damaged in transit and are intact in the store. */
   readonly notes: string[];
 }
+
+/** The kind of a problem of an object that could not be read. */
+export const UNREAD = 'unread';
 
 /**
  * Collects the problems of one object, and reports the first problem and the count for each kind. A damaged part can
@@ -30,6 +35,9 @@ export class ObjectProblems {
 
   /** The problems in order of first occurrence. @param keyOf key of the object that causes problems of a kind */
   toList(keyOf: (kind: string) => ObjectKey): Problem[] {
+    const unread = this.#byKind.get(UNREAD);
+    // What could not be read has no other problem.
+    if (unread !== undefined) return [{ key: keyOf(UNREAD), text: unread.first, isUnread: true }];
     return [...this.#byKind].map(([kind, { first, more }]) => ({
       key: keyOf(kind),
       text: more === 0 ? first : `${first} (and ${more} more like it)`,

@@ -55,6 +55,7 @@ export async function readCheckedDocument<T>(
   const read = await readTwice(key, findings, async () => {
     const found = await readEvenIfDamaged(store, key);
     if (found === null) return null;
+    if (found.isUnread) return { value: null, problems: [{ key, text: found.damaged!, isUnread: true }] };
     const { value = null, problems } = check(found.body);
     const texts = [...(found.damaged === null ? [] : [found.damaged]), ...problems];
     return { value, problems: texts.map((text) => ({ key, text })) };

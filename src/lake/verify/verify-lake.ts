@@ -33,7 +33,7 @@ export interface VerifyReport {
   readonly checks: readonly CheckResult[] | null;
   /** Problems. Each message contains the object's key. */
   readonly problems: readonly string[];
-  /** Keys of the objects with problems. Each was read twice. */
+  /** Keys of the objects that are damaged or missing. Each was read twice. What could not be read is not among them. */
   readonly damaged: readonly ObjectKey[];
   /** Objects that were damaged in transit and are intact in the store. */
   readonly notes: readonly string[];
@@ -79,9 +79,11 @@ export async function verifySnapshot(
   await readParts(store, changes, { ...options, index: 'none' }, findings);
   // The change log of the last run was just read.
   const missing = await findMissingChangeLogs(store, pointer);
-  for (const { runId: of, key, problem } of missing) if (of !== runId) problems.push({ key, text: problem });
+  for (const { runId: of, problem: text, ...log } of missing)
+    if (of !== runId) problems.push({ ...log, text });
   const isSnapshotDamaged = problems.some(
-    ({ key }) => key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),
+    ({ key, isUnread = false }) =>
+      !isUnread && key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),
   );
   const earlier = isSnapshotDamaged ? await verifyEarlierRuns(store, pointer, options) : null;
   return {
@@ -96,9 +98,17 @@ function reportOf(
   { problems, notes }: Findings,
   earlier: EarlierRuns | null,
 ): Pick<VerifyReport, 'problems' | 'damaged' | 'notes' | 'earlier' | 'recovery'> {
-  const damaged = [...new Set(problems.map(({ key }) => key))];
+  const keysOf = (found: readonly Problem[]) => [...new Set(found.map(({ key }) => key))];
+  const damaged = keysOf(problems.filter(({ isUnread = false }) => !isUnread));
+  const unread = keysOf(problems.filter(({ isUnread = false }) => isUnread)).length;
   const texts = problems.map(({ text }) => text);
-  return { problems: texts, damaged, notes, earlier, recovery: recoverySteps(resource, damaged, earlier) };
+  const recovery = recoverySteps(resource, damaged, earlier);
+  if (unread > 0)
+    recovery.push(
+      `Make the ${unread === 1 ? 'object' : `${unread} objects`} that could not be read readable, as the message says, and verify ` +
+        'again: nothing is known about them.',
+    );
+  return { problems: texts, damaged, notes, earlier, recovery };
 }
 
 const FROM_BACKUP = 'from a backup or an earlier version of the object';

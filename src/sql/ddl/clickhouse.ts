@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { awsHost } from '../../core/proxy.js';
 import type { LakeSettings } from '../../core/settings.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
@@ -72,7 +73,7 @@ export function s3Address(
   write: (prefix: string) => string = (prefix) => prefix,
 ): string {
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)(.*)$/s.exec(url) ?? [];
-  const base = new URL(endpoint ?? `https://s3.${region ?? 'us-east-1'}.amazonaws.com`);
+  const base = new URL(endpoint ?? `https://${awsHost(region)}`);
   const root = base.pathname.replace(/\/$/, '');
   return forcePathStyle === true
     ? `${base.origin}${root}/${bucket}${write(prefix)}`

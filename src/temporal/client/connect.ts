@@ -7,6 +7,7 @@ import {
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
+import { ConfigurationError } from '../../core/errors.js';
 import { grpcProxyFor } from '../../core/proxy.js';
 import { checkEnvironment, checkedSecret } from '../../core/secrets.js';
 import { isRefusedPoll } from './grpc.js';
@@ -46,14 +47,26 @@ export type TemporalConfig = ReturnType<typeof temporalConfig>;
 export function temporalConfig(options: Pick<ConnectOptions, 'address' | 'namespace'> = {}) {
   checkEnvironment('TEMPORAL_');
   const { connectionOptions, namespace } = loadClientConnectConfig();
+  const address = options.address ?? connectionOptions.address ?? 'localhost:7233';
+  checkAddress(address, options.address === undefined);
   return {
-    connectionOptions: {
-      ...connectionOptions,
-      ...apiKeyOf(connectionOptions),
-      address: options.address ?? connectionOptions.address ?? 'localhost:7233',
-    },
+    connectionOptions: { ...connectionOptions, ...apiKeyOf(connectionOptions), address },
     namespace: options.namespace ?? namespace ?? 'default',
   };
+}
+
+/** A host, with or without a port; a host with colons is in brackets (RFC 3986, section 3.2.2). */
+const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^\s"'`/:?#@[\]]+)(?::\d{1,5})?$/;
+
+/** @throws ConfigurationError that says where an address comes from if it is none */
+function checkAddress(address: string, isConfigured: boolean): void {
+  if (ADDRESS.test(address)) return;
+  const source = process.env.TEMPORAL_ADDRESS === address ? 'TEMPORAL_ADDRESS' : "Temporal's profile";
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? ', without a scheme' : '';
+  throw new ConfigurationError(
+    `${isConfigured ? source : '--address'} does not hold the address of a Temporal server: found ${JSON.stringify(address)}`,
+    { remedy: `Set it to host:port, such as temporal.example.com:7233${scheme}.` },
+  );
 }
 
 /** The API key as headers can carry it. gRPC would repeat a key that they cannot carry in its message. */

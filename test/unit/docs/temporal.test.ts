@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import { temporalConfig } from '../../../src/temporal/client/connect.js';
 import { codeBlocks, pageAt } from '../../support/docs.js';
 
@@ -59,6 +60,45 @@ describe('the documented setup of Temporal Cloud', () => {
     expect(temporalConfig().namespace).toBe('of-a-variable');
     expect(temporalConfig({ namespace: 'of-an-option' }).namespace).toBe('of-an-option');
   });
+
+  it('takes an empty variable for unset, and removes white space at the ends of others', () => {
+    for (const name of ['API_KEY', 'NAMESPACE', 'ADDRESS', 'TLS', 'PROFILE', 'CONFIG_FILE'])
+      vi.stubEnv(`TEMPORAL_${name}`, ' \n');
+    expect(temporalConfig()).toMatchObject({
+      namespace: 'default',
+      connectionOptions: { address: 'localhost:7233' },
+    });
+    expect(temporalConfig().connectionOptions.tls ?? false).toBe(false);
+    vi.stubEnv('TEMPORAL_NAMESPACE', 'acme\r\n');
+    vi.stubEnv('TEMPORAL_ADDRESS', '\ttemporal:7233\n');
+    expect(temporalConfig()).toMatchObject({
+      namespace: 'acme',
+      connectionOptions: { address: 'temporal:7233' },
+    });
+  });
+
+  it.each([
+    ['TEMPORAL_ADDRESS', '"temporal:7233"'],
+    ['TEMPORAL_ADDRESS', "'temporal:7233'"],
+    ['TEMPORAL_ADDRESS', 'http://temporal:7233'],
+    ['TEMPORAL_ADDRESS', 'temporal:7233\nother'],
+    ['TEMPORAL_ADDRESS', 'temporal:7233/'],
+    ['TEMPORAL_ADDRESS', 'temporal 7233'],
+    ['TEMPORAL_ADDRESS', 'temporal:port'],
+    ['TEMPORAL_NAMESPACE', '"default"'],
+  ])('is a configuration error that names %s if it is %j', (name, value) => {
+    vi.stubEnv(name, value);
+    expect(() => temporalConfig()).toThrow(ConfigurationError);
+    expect(() => temporalConfig()).toThrow(name);
+  });
+
+  it.each(['temporal', 'temporal:7233', '10.0.0.1:7233', '[::1]:7233', 'a-b_c.example.com.:65535'])(
+    'takes %s as an address',
+    (address) => {
+      expect(temporalConfig({ address }).connectionOptions.address).toBe(address);
+      expect(() => temporalConfig({ address: `https://${address}` })).toThrow('--address');
+    },
+  );
 
   it('connects with a certificate from variables', async () => {
     const pem = new TextEncoder().encode('certificate');

@@ -16,7 +16,7 @@ import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { readManifest } from '../../../src/lake/documents/manifest.js';
 import { RowSplitter } from '../../../src/lake/rows/csv.js';
 import { crc32, crc32ToHex } from '../../../src/lake/store/crc32.js';
-import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import { type ObjectStore, openStore, StoreError } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { readRunLog } from '../../../src/temporal/status/run-log.js';
 import { rounds } from '../../support/seeds.js';
@@ -351,6 +351,48 @@ describe('A row splitter', () => {
     expect(() => {
       for (let n = 0; n < 50; n++) [...splitter.push('"never closed')];
     }).toThrow('longer than 100 bytes');
+  });
+});
+
+describe('An object that the store does not return', () => {
+  /** A store that refuses to return some objects. */
+  function refusing(isRefused: (key: string) => boolean, kind: 'archived' | 'access-denied'): ObjectStore {
+    const check = (operation: string, key: string): void => {
+      if (!isRefused(key)) return;
+      const words = { problem: 'the object is in an archive', remedy: 'Restore it.' };
+      throw new StoreError({ kind, operation, key, bucket: store.url, ...words });
+    };
+    const reads: Pick<ObjectStore, 'read' | 'readIfExists' | 'stream'> = {
+      read: async (key, options) => {
+        check('read', key);
+        return store.read(key, options);
+      },
+      readIfExists: async (key) => {
+        check('read', key);
+        return store.readIfExists(key);
+      },
+      async *stream(key, options) {
+        check('stream', key);
+        yield* store.stream(key, options);
+      },
+    };
+    return { ...store, ...reads };
+  }
+
+  it.each<[string, (key: string) => boolean]>([
+    ['the pointer', (key) => key === 'tasks/latest.json'],
+    ['a manifest', (key) => key === run.pointer.snapshot],
+    ['a part', (key) => key === part(0)],
+    ['an index', (key) => key === indexKey(part(0))],
+    ['the whole snapshot', (key) => key.startsWith('tasks/snapshots/')],
+    ['the change logs', (key) => key.startsWith('tasks/changes/')],
+  ])('is named, is not called damaged, and needs no backup: %s', async (_, isRefused) => {
+    for (const kind of ['archived', 'access-denied'] as const) {
+      const report = await verifySnapshot(refusing(isRefused, kind), 'tasks');
+      expect(report).toMatchObject({ ok: false, damaged: [], earlier: null });
+      for (const problem of report.problems) expect(problem).toMatch(/is in an archive\. Restore it\.$/);
+      expect(report.recovery).toEqual([expect.stringContaining('nothing is known about')]);
+    }
   });
 });
 

@@ -169,13 +169,15 @@ function isReservedName(name: string): boolean {
   return TEMPORARY.test(name) || LOCK.test(name);
 }
 
+const FREE_SPACE = 'Free some space. The run continues by itself once there is space.';
+
 /** For each Node error code: kind, problem, and what to do. */
 const VERDICTS: Readonly<Record<string, readonly [StoreErrorKind, string, string]>> = {
   EACCES: ['access-denied', 'access is denied', 'Allow this user to read and write the folder.'],
   EPERM: ['access-denied', 'access is denied', 'Allow this user to read and write the folder.'],
   EROFS: ['access-denied', 'the file system is read-only', 'Use a writable folder.'],
-  ENOSPC: ['other', 'the disk is full', 'Free some space, then run again. Nothing was published.'],
-  EDQUOT: ['other', "the user's quota is used up", 'Free some space, then run again. Nothing was published.'],
+  ENOSPC: ['full', 'the disk is full', FREE_SPACE],
+  EDQUOT: ['full', "the user's quota is used up", FREE_SPACE],
   EISDIR: ['invalid-key', 'a folder has this name', 'Move the folder that is in the way.'],
   ENOTEMPTY: ['invalid-key', 'a folder has this name', 'Move the folder that is in the way.'],
   EEXIST: ['invalid-key', 'a file exists where a folder is needed', 'Move the file that is in the way.'],

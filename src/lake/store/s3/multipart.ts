@@ -7,8 +7,9 @@ import { contentTypeOf } from '../key.js';
 import type { WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
 import { fullCrc32, headObject, sendOptions, streamObject } from './read.js';
+import { readAnswer } from './s3-answer.js';
 import type { UploadChecksums } from './s3-client.js';
-import { isRefusal, readAnswer, statusOf } from './s3-errors.js';
+import { isRefusal, statusOf } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** S3's limit for one upload. */

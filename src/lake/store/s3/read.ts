@@ -9,7 +9,7 @@ import { StoreError } from '../errors.js';
 import { checkRange } from '../key.js';
 import type { ObjectInfo, ReadOptions } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { isMissingObject, readAnswer } from './s3-errors.js';
+import { isMissingObject, readAnswer } from './s3-answer.js';
 import { sdk } from './sdk.js';
 
 /** Reads an object's metadata with its checksum; null if the object does not exist. */

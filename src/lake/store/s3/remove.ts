@@ -6,7 +6,8 @@ import { ObjectNotFoundError } from '../errors.js';
 import { checkFolder } from '../key.js';
 import type { AbortedUploads } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { isMissingObject, isRefusal, readAnswer } from './s3-errors.js';
+import { isMissingObject, readAnswer } from './s3-answer.js';
+import { isRefusal } from './s3-errors.js';
 import { sdk } from './sdk.js';
 
 /** S3's limit for one DeleteObjects. */

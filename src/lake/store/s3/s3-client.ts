@@ -11,7 +11,9 @@ import { proxyFor, storeAddress } from '../../../core/proxy.js';
 import { parseHttpDate } from '../../../core/retry-after.js';
 import { checkEnvironment } from '../../../core/secrets.js';
 import type { LakeSettings } from '../../../core/settings.js';
-import { errorKind, readAnswer, wordsOf } from './s3-errors.js';
+import { credentialsOf } from './credentials.js';
+import { readAnswer, wordsOf } from './s3-answer.js';
+import { errorKind } from './s3-causes.js';
 import { sdk } from './sdk.js';
 
 /**
@@ -31,11 +33,16 @@ export interface StoreFeatures {
   /** Whether it removes many objects with one request. */
   removesBatches: boolean;
   copies: boolean;
+  /** Whether it, and a proxy in front of it, accepts `Expect: 100-continue`. */
+  expects: boolean;
   readonly logged: Set<string>;
 }
 
 export function allFeatures(): StoreFeatures {
-  return { uploadChecksums: 'whole', learning: null, removesBatches: true, copies: true, logged: new Set() };
+  return {
+    ...{ uploadChecksums: 'whole', learning: null, removesBatches: true },
+    ...{ copies: true, expects: true, logged: new Set() },
+  };
 }
 
 const require = createRequire(import.meta.url);
@@ -80,7 +87,8 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
   const common = {
     ...(lake.endpoint === undefined ? {} : { endpoint: lake.endpoint }),
     ...regionOf(lake),
-    ...accountCredentials(lake),
+    ...(lake.profile === undefined ? {} : { profile: lake.profile }),
+    credentials: credentialsOf(lake),
     ...(lake.forcePathStyle === undefined ? {} : { forcePathStyle: lake.forcePathStyle }),
     // After an answer such as 503 SlowDown, the SDK sends fewer requests, and more again as they succeed.
     retryMode: 'adaptive',
@@ -102,6 +110,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     addAccountParameters(one, lake);
     rememberCredentials(one);
     repeatRaces(one);
+    leaveOutExpect(one, features);
     reportLimits(one);
     clock.follow(one);
     return one;
@@ -171,7 +180,7 @@ type Parameters = Readonly<Record<string, unknown>>;
 
 /**
  * The parameters that a company's bucket can require of a request (https://docs.aws.amazon.com/AmazonS3/latest/API): the
- * expected owner and the payer of every request; encryption, tags and storage class of every new object.
+ * expected owner and the payer of every request; encryption, ACL, tags and storage class of every new object.
  *
  * @param command name of the SDK's command, such as `PutObjectCommand`
  * @param key key of the object in the bucket; absent: the request is not about one object
@@ -188,7 +197,7 @@ export function accountParameters(lake: LakeSettings, command: string, key: stri
 }
 
 function objectParameters(lake: LakeSettings, command: string, key: string): Parameters {
-  const { encryption, storageClass } = lake;
+  const { encryption, storageClass, acl } = lake;
   const tags = Object.entries(lake.tags ?? {});
   return {
     ...(encryption === undefined
@@ -196,6 +205,7 @@ function objectParameters(lake: LakeSettings, command: string, key: string): Par
       : encryption === 'sse-s3'
         ? { ServerSideEncryption: 'AES256' }
         : { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: encryption.kmsKey }),
+    ...(acl === undefined ? {} : { ACL: acl }),
     ...(storageClass === undefined || !LASTING.test(key) ? {} : { StorageClass: storageClass }),
     ...(tags.length === 0
       ? {}
@@ -220,32 +230,6 @@ function addAccountParameters(client: S3Client, lake: LakeSettings): void {
       },
     { step: 'initialize', name: 'worktrackAccount' },
   );
-}
-
-/**
- * The identity of a connection: its role, which the base credentials assume, or its profile. Absent: the SDK's default
- * chain. The SDK renews the credentials of a role before they expire.
- */
-function accountCredentials({
-  profile,
-  role,
-  region,
-}: LakeSettings): Pick<S3ClientConfig, 'credentials' | 'profile'> {
-  if (role === undefined) return profile === undefined ? {} : { profile };
-  // Loaded by the first lake with a role only. `openStore` is synchronous, so this is no `import()`.
-  const { fromNodeProviderChain, fromTemporaryCredentials } =
-    require('@aws-sdk/credential-providers') as typeof import('@aws-sdk/credential-providers');
-  return {
-    credentials: fromTemporaryCredentials({
-      ...(profile === undefined ? {} : { masterCredentials: fromNodeProviderChain({ profile }) }),
-      ...(region === undefined ? {} : { clientConfig: { region } }),
-      params: {
-        RoleArn: role.arn,
-        RoleSessionName: 'temporal-worktrack',
-        ...(role.externalId === undefined ? {} : { ExternalId: role.externalId }),
-      },
-    }),
-  };
 }
 
 interface Shared {
@@ -326,6 +310,34 @@ function repeatRaces(client: S3Client): void {
     { step: 'finalizeRequest', priority: 'low', name: 'worktrackRaces' },
   );
 }
+
+/**
+ * Sends large bodies without `Expect: 100-continue` once the store, or a proxy in front of it, has refused it
+ * (RFC 9110, section 10.1.1: a client may send the request again without it after 417). The header is never signed.
+ */
+function leaveOutExpect(client: S3Client, features: StoreFeatures): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const { headers } = args.request as { headers: Record<string, string> };
+      const without = (): typeof args => {
+        for (const name of Object.keys(headers)) if (name.toLowerCase() === 'expect') delete headers[name];
+        return args;
+      };
+      if (!features.expects) return next(without());
+      try {
+        return await next(args);
+      } catch (error) {
+        const { $response } = error as { $response?: { statusCode?: number } };
+        if ((readAnswer(error).status ?? $response?.statusCode) !== EXPECTATION_FAILED) throw error;
+        features.expects = false;
+        return next(without());
+      }
+    },
+    { step: 'finalizeRequest', priority: 'low', name: 'worktrackExpect' },
+  );
+}
+
+const EXPECTATION_FAILED = 417;
 
 /** Publishes the limits that a client meets. The middleware is inside of the SDK's retries, so it sees every attempt. */
 function reportLimits(client: S3Client): void {

@@ -8,7 +8,7 @@ import type { Expected, SwapResult, WriteOptions, WrittenObject } from '../port.
 import type { S3Connection } from './connection.js';
 import { giveBack, MAX_PARTS, type MultipartUpload, PART_BYTES, takeBuffer } from './multipart.js';
 import { fullCrc32, sendOptions, strongEtag } from './read.js';
-import { isMissingObject, readAnswer, type S3Answer, toCause, wordsOf } from './s3-errors.js';
+import { isMissingObject, readAnswer, type S3Answer, toCause, wordsOf } from './s3-answer.js';
 import { sdk } from './sdk.js';
 import { startUpload } from './start-upload.js';
 

@@ -5,13 +5,21 @@ import { conditionProblem, probeConditionalWrites } from '../../../../src/lake/s
 const ETAG = '"1"';
 
 /** Answers swaps by a given rule, shows readers an ETag, and records removed keys. */
-function storeOf(swap: (n: number, etag: string | null) => SwapResult, shown = ETAG) {
+function storeOf(
+  swap: (n: number, etag: string | null) => SwapResult,
+  shown = ETAG,
+  plain: StoreError | null = null,
+) {
   let n = 0;
   const removed: string[] = [];
   return {
     removed,
     swap: async (_key: string, _body: Uint8Array, expected: 'absent' | { readonly etag: string }) =>
       swap(++n, expected === 'absent' ? null : expected.etag),
+    write: async () => {
+      if (plain !== null) throw plain;
+      return undefined as never;
+    },
     readIfExists: async () => ({ body: Buffer.from('{}'), etag: shown }),
     remove: async (keys: readonly string[]) => {
       removed.push(...keys);
@@ -61,6 +69,21 @@ describe('The probe of conditional writes', () => {
     expect(found).toEqual({ outcome: 'refused', said: `${status} NotImplemented: no headers of this kind` });
     expect(conditionProblem(found)).toContain(`${status} NotImplemented: no headers of this kind`);
   });
+
+  it.each([400, 405, 501])(
+    'does not blame the conditions if a write without them fails as well: %s',
+    async (status) => {
+      const store = storeOf(
+        () => {
+          throw failed(status);
+        },
+        ETAG,
+        failed(status),
+      );
+      await expect(probeConditionalWrites(store)).rejects.toThrow(StoreError);
+      expect(store.removed).toHaveLength(1);
+    },
+  );
 
   it('throws other errors after cleaning up', async () => {
     const denied = storeOf(() => {

@@ -33,7 +33,7 @@ describe('Errors of S3', () => {
     ['RequestTimeout', 400, 'unreachable', true],
     ['TimeoutError', null, 'unreachable', true],
     ['BadDigest', 400, 'checksum', true],
-    ['PermanentRedirect', 301, 'other', false],
+    ['PermanentRedirect', 301, 'wrong-region', false],
     ['NotImplemented', 501, 'other', false],
     ['EntityTooLarge', 400, 'other', false],
     ['TypeError', null, 'other', false],
@@ -157,6 +157,7 @@ describe('Answers to conditional writes', () => {
     message: '',
     requestId: null,
     retryAfterMs: null,
+    region: null,
   });
 
   it('are conflicts if the condition failed or another write was in progress', () => {

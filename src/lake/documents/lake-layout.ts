@@ -40,6 +40,12 @@ export function treePrefix(resource: string, tree: Tree): string {
   return `${resource}/${tree}/`;
 }
 
+/**
+ * A regular expression for the names of parts, which all query engines understand. A purge gives its parts a token of 16 digits.
+ * Copies that other programs make, such as those of synchronizers after a conflict, have other names.
+ */
+export const PART_FORM = 'part-[0-9]{5}-([0-9a-f]{8}){1,2}[.]csv([.]gz)?';
+
 /** Name of a part, such as `part-00003-1a2b3c4d.csv.gz`. The number orders parts; the token is unique to an attempt. */
 export function partName(number: number, token: string, extension: string): string {
   return `part-${String(number).padStart(5, '0')}-${token}${extension}`;

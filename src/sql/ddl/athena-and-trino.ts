@@ -1,3 +1,4 @@
+import { PART_FORM } from '../../lake/documents/lake-layout.js';
 import { plainLower } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
 import {
@@ -13,6 +14,9 @@ import {
 } from './engine-views.js';
 import { hiveName, hiveString, sqlName, sqlString } from './names-and-quotes.js';
 
+/** The row is from a part. */
+const IS_PART = `regexp_like("$path", ${sqlString(`/${PART_FORM}$`)})`;
+
 /** Statements for Athena: external tables with text columns in Hive's syntax, and views in Trino's syntax. */
 export const athena: Engine = {
   aliases: { toName: plainLower, reserved: ['dt', 'run'] },
@@ -25,6 +29,7 @@ export const athena: Engine = {
   matches: (text, pattern) => `regexp_like(${text}, ${sqlString(`^(${pattern})$`)})`,
   orFail: (exact) => failingCase(exact, trinoFailure(exact, 3)),
   times: 'seen',
+  isPart: IS_PART,
   text: (source, columns) =>
     hiveText(source, columns, { engine: athena, quoted: hiveName, create: athenaTable }),
 };
@@ -71,12 +76,14 @@ function hiveText(source: TableSource, columns: readonly ViewColumn[], style: Ta
     ...textAbout(source, engine, columns),
     'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.',
   ];
+  const others =
+    'Files of other programs in the folder are in this table, too. The typed view leaves them out.';
   const files = {
     columns: columns.map(({ alias }) => alias),
     url: `${lake.url}/${folder}/`,
     delimiter: csv.delimiter,
   };
-  if (shape === 'run') return table(about, { ...files, name: `${name}_text` });
+  if (shape === 'run') return table([...about, others], { ...files, name: `${name}_text` });
   const [latest, url] = [`${name}_latest`, `${lake.url}/${resource}/`];
   const runId = `max(substr(regexp_extract("line", '^  "runId": "([^"]+)"', 1), 1, 16))`;
   const isPointer = `"$path" = ${sqlString(`${lake.url}/${pointer}`)}`;
@@ -92,7 +99,7 @@ function hiveText(source: TableSource, columns: readonly ViewColumn[], style: Ta
       'define',
       about,
       `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}\n` +
-        `WHERE substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest)} WHERE ${isPointer})`,
+        `WHERE ${IS_PART}\n  AND substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest)} WHERE ${isPointer})`,
     ),
   ];
 }

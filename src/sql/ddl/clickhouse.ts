@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { awsHost } from '../../core/proxy.js';
 import type { LakeSettings } from '../../core/settings.js';
-import { framingOf } from '../../lake/part/framing.js';
+import { nameOf, PART_FORM } from '../../lake/documents/lake-layout.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
 import { type Engine, type TableSource, textView } from './engine-views.js';
-import { chName, chString, PART_NAME } from './names-and-quotes.js';
+import { chName, chString } from './names-and-quotes.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
 export const clickhouse: Engine = {
-  aliases: { toName: withoutControls, reserved: [] },
+  aliases: { toName: withoutControls, reserved: ['_file'] },
   name: chName,
   string: chString,
   createView: 'CREATE OR REPLACE VIEW',
@@ -21,16 +21,23 @@ export const clickhouse: Engine = {
     `if(throwIf(ifNull(${text} IS NOT NULL AND NOT ${fits}, false), ${chString(message)}) = 0, ${value}, NULL)`,
   times: 'seen',
   text(source, columns) {
-    const query = `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}\nSETTINGS ${settings(source).join(', ')}`;
+    const query = `SELECT * FROM ${readCsv(source, columns)}${where(source)}\nSETTINGS ${settings(source).join(', ')}`;
     return [textView(clickhouse, source, columns, query)];
   },
 };
 
-function readCsv({ lake, folder, shape, csv }: TableSource, columns: readonly ViewColumn[]): string {
-  const parts =
-    shape === 'log' ? `/dt=*/run=*/${PART_NAME}{.csv,.csv.gz}` : `/${PART_NAME}${framingOf(csv).extension}`;
+function readCsv({ lake, folder, shape, parts }: TableSource, columns: readonly ViewColumn[]): string {
+  const names = shape === 'log' ? `/dt=*/run=*/${PARTS}` : `/${listOf(parts) ?? PARTS}`;
   const structure = columns.map(({ alias }) => `${chName(alias)} Nullable(String)`).join(', ');
-  return files(lake, `${escapeGlob(folder)}${parts}`, 'CSVWithNames', structure);
+  return files(lake, `${escapeGlob(folder)}${names}`, 'CSVWithNames', structure);
+}
+
+/** A glob for the names of parts. The condition of the view is stricter. */
+const PARTS = 'part-?????-{????????,????????????????}{.csv,.csv.gz}';
+
+function listOf(parts: TableSource['parts']): string | undefined {
+  const names = parts?.map(nameOf);
+  return names?.length === 1 ? names[0] : names && `{${names.join(',')}}`;
 }
 
 function settings({ shape, csv }: TableSource): string[] {
@@ -49,10 +56,13 @@ function settings({ shape, csv }: TableSource): string[] {
   ];
 }
 
-function publishedOnly({ lake, pointer, shape }: TableSource): string {
-  if (shape === 'run') return '';
+/** ClickHouse skips files that do not fulfil the first condition before it reads them. */
+function where({ lake, pointer, shape, parts }: TableSource): string {
+  if (parts !== undefined) return '';
+  const isPart = `\nWHERE match(\`_file\`, ${chString(`^${PART_FORM}$`)})`;
+  if (shape === 'run') return isPart;
   const latest = files(lake, escapeGlob(pointer), 'JSONEachRow', '`runId` String');
-  return `\nWHERE substring(\`_run_id\`, 1, 16) <= (SELECT max(substring(\`runId\`, 1, 16)) FROM ${latest})`;
+  return `${isPart}\n  AND substring(\`_run_id\`, 1, 16) <= (SELECT max(substring(\`runId\`, 1, 16)) FROM ${latest})`;
 }
 
 function files(lake: LakeSettings, path: string, format: string, structure: string): string {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
-import { framingOf } from '../../lake/part/framing.js';
+import { PART_FORM } from '../../lake/documents/lake-layout.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
 import {
@@ -14,7 +14,7 @@ import {
   textView,
   tryCast,
 } from './engine-views.js';
-import { PART_NAME, sqlName, sqlString } from './names-and-quotes.js';
+import { sqlName, sqlString } from './names-and-quotes.js';
 
 /** Longest row that DuckDB accepts, in bytes. Its default of 2 MB is too small for a long description. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -77,15 +77,34 @@ export function duckdbSetup(lake: LakeSettings): Statement[] {
 
 /** A query for the rows of a run's folder or of the published change logs, every column as text. */
 export function selectText(source: TableSource, columns: readonly ViewColumn[]): string {
-  return `SELECT * FROM ${readCsv(source, columns)}${publishedOnly(source)}`;
+  const conditions = [...partsOnly(source), ...publishedOnly(source)];
+  const where = conditions.length === 0 ? '' : `\nWHERE ${conditions.join('\n  AND ')}`;
+  return `SELECT ${isListed(source) ? '*' : withoutFile(columns)} FROM ${readCsv(source, columns)}${where}`;
+}
+
+/** DuckDB's column for the path of a file. Before 2.0, only a condition on a column of this name skips files unread. */
+const FILE = 'filename';
+/** Name of a field that is named as this column, while the file is read. No alias has this name. */
+const FIELD = '_worktrack_file';
+
+function isNamedFile({ alias }: ViewColumn): boolean {
+  return alias.toLowerCase() === FILE;
+}
+
+function withoutFile(columns: readonly ViewColumn[]): string {
+  const field = columns.find(isNamedFile);
+  const rename = field === undefined ? '' : ` RENAME (${sqlName(FIELD)} AS ${sqlName(field.alias)})`;
+  return `* EXCLUDE (${FILE})${rename}`;
 }
 
 function readCsv(source: TableSource, columns: readonly ViewColumn[]): string {
   const { shape, csv } = source;
+  const names = columns.map((column) => (isNamedFile(column) && !isListed(source) ? FIELD : column.alias));
   const options = [
     'auto_detect = false',
     // Otherwise `dt` and `run` of the path become columns and replace fields of the same name.
     'hive_partitioning = false',
+    ...(isListed(source) ? [] : [`${FILE} = true`]),
     'header = true',
     `delim = ${sqlString(csv.delimiter)}`,
     `quote = '"'`,
@@ -100,26 +119,33 @@ function readCsv(source: TableSource, columns: readonly ViewColumn[]): string {
     // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread. Rows of later ones
     // may have more, which only the mode that is not strict leaves out.
     ...(shape === 'log' ? ['null_padding = true', 'parallel = false', 'strict_mode = false'] : []),
-    `columns = {\n${columns.map(({ alias }) => `    ${sqlString(alias)}: 'VARCHAR'`).join(',\n')}\n  }`,
+    `columns = {\n${names.map((name) => `    ${sqlString(name)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
   return `read_csv(\n  ${[filesOf(source), ...options].join(',\n  ')}\n)`;
 }
 
-function filesOf({ lake, folder, files, shape, csv }: TableSource): string {
-  if (files !== undefined) return `[${files.map((file) => sqlString(withoutGlob(file))).join(', ')}]`;
-  // Runs of the change log may differ in their compression, which is visible in the names of their files.
-  return sqlString(
-    shape === 'log'
-      ? `${pathIn(lake, folder)}/dt=*/run=*/${PART_NAME}.csv*`
-      : `${pathIn(lake, folder)}/${PART_NAME}${framingOf(csv).extension}`,
-  );
+function isListed({ files, parts }: TableSource): boolean {
+  return files !== undefined || parts !== undefined;
+}
+
+function filesOf({ lake, folder, files, parts, shape }: TableSource): string {
+  const listed = files?.map(withoutGlob) ?? parts?.map((key) => pathIn(lake, key));
+  if (listed !== undefined) return `[${listed.map(sqlString).join(', ')}]`;
+  const folders = shape === 'log' ? `${pathIn(lake, folder)}/dt=*/run=*` : pathIn(lake, folder);
+  // The names are checked by `partsOnly`: no glob of DuckDB is as exact.
+  return sqlString(`${folders}/part-?????-????????*.csv*`);
+}
+
+/** DuckDB skips files that do not fulfil this condition before it reads them. */
+function partsOnly(source: TableSource): string[] {
+  return isListed(source) ? [] : [`regexp_matches(${FILE}, ${sqlString(`/${PART_FORM}$`)})`];
 }
 
 /** Excludes the change log of a run in progress, which is written before publication: its run id is later than the pointer's. */
-function publishedOnly({ lake, pointer, shape, files }: TableSource): string {
-  if (shape === 'run' || files !== undefined) return '';
+function publishedOnly({ lake, pointer, shape, files }: TableSource): string[] {
+  if (shape === 'run' || files !== undefined) return [];
   const latest = sqlString(pathIn(lake, pointer));
-  return `\nWHERE "_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`;
+  return [`"_run_id"[:16] <= (SELECT "runId"[:16] FROM read_json(${latest}, columns = {runId: 'VARCHAR'}))`];
 }
 
 /** Path of a key, with glob characters in brackets. */

@@ -49,7 +49,9 @@ export interface TableSource {
   readonly shape: 'run' | 'log' | 'newest';
   /** A run's folder, or the root of a tree that contains `dt=…/run=…/` folders. */
   readonly folder: ObjectKey;
-  /** Paths of its files on this machine. Absent: they are found below the folder. */
+  /** Keys of the parts of a run; absent for a log, and for more than fit into a statement. Without them, parts are found by their names. */
+  readonly parts?: readonly ObjectKey[];
+  /** Paths of its files on this machine, which replace the parts. */
   readonly files?: readonly string[];
   /** Key of the pointer, which names the last published run. */
   readonly pointer: ObjectKey;
@@ -85,6 +87,8 @@ export interface Engine {
   readonly orFail: (cast: ExactCast) => string;
   /** `all`: the types hold all years and microseconds. `seen`: they are as narrow as the values seen. */
   readonly times: 'all' | 'seen';
+  /** Condition of the typed view of a run: the row is from a part. Absent if the text view has only such rows. */
+  readonly isPart?: string;
   /** Statements that define the text view of a run's folder or of the change logs. */
   readonly text: (source: TableSource, columns: readonly ViewColumn[]) => Statement[];
   /** Columns of the text view of change logs that come from the path of a file. */
@@ -165,6 +169,7 @@ function dateForm(anyYear: boolean): string {
 /** Names that no column has: they are reserved in every dialect. */
 const ROW_NUMBER = '_worktrack_row';
 export const NEXT_RUN = '_worktrack_next_run';
+const FILE = '_worktrack_file';
 
 /** The text view and the typed view of a source, in this order. */
 export function viewStatements(engine: Engine, source: TableSource): Statement[] {
@@ -183,7 +188,7 @@ export function columnsOf({ aliases }: Engine, { columns, masked, numbers }: Tab
       kind: masked.has(column.name) ? TEXT : columnKind(column, numbers),
     })),
   ];
-  const reserved = [...aliases.reserved, ROW_NUMBER, NEXT_RUN];
+  const reserved = [...aliases.reserved, ROW_NUMBER, NEXT_RUN, FILE];
   const names = columnAliases(
     all.map(({ name }) => name),
     { ...aliases, reserved },
@@ -251,7 +256,8 @@ function typedView(engine: Engine, source: TableSource, columns: readonly ViewCo
     ...partitions.map((one) => `  ${name(one)}`),
   ];
   const about = `${source.about}, with the types seen so far. A query fails if it reads a new value that does not fit.`;
-  const query = `SELECT\n${casts.join(',\n')}\nFROM ${name(`${source.name}_text`)}`;
+  const where = source.shape === 'run' && engine.isPart !== undefined ? `\nWHERE ${engine.isPart}` : '';
+  const query = `SELECT\n${casts.join(',\n')}\nFROM ${name(`${source.name}_text`)}${where}`;
   return view(engine, source.name, about, query);
 }
 

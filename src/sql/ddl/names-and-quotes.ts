@@ -44,9 +44,3 @@ export function viewName(resource: string): string {
   const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');
   return /^[a-z_]/.test(plain) ? plain : `_${plain}`;
 }
-
-/**
- * A glob for the name of a part without its ending, such as `part-00000-1a2b3c4d`. Copies that a program for synchronizing folders makes of
- * a part after a conflict have longer names.
- */
-export const PART_NAME = 'part-?????-????????';

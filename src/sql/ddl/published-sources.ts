@@ -42,6 +42,9 @@ export function publishedResource(
   return { resource, pointer, manifest, masked, deletes: settings.deletes, checks: settings.checks };
 }
 
+/** Statements that list more parts would be unreadable, and too long for some engines. */
+const MAX_LISTED_PARTS = 500;
+
 /** The snapshot of one run. @param snapshot key of its `_datapackage.json` */
 export function runSource(
   input: PublishedResource,
@@ -59,6 +62,7 @@ export function runSource(
     logText: `${logView(input).name}_text`,
     folder: folderOf(snapshot),
     shape: 'run',
+    ...(manifest.parts.length <= MAX_LISTED_PARTS ? { parts: manifest.parts.map(({ key }) => key) } : {}),
     ...{ columns: manifest.columns, key: manifest.key, csv: manifest.csv },
     lineBreaks: addLineBreaks(0, manifest.parts),
   };
@@ -69,8 +73,9 @@ export function logSource(input: PublishedResource, shape: 'log' | 'newest'): Ta
   const { resource, pointer, manifest } = input;
   const about = `${resource} as of the last published run, from the change logs`;
   const view = shape === 'log' ? logView(input) : { name: `${baseName(input)}_newest`, about };
+  const { parts: _, ...source } = runSource(input, view, { snapshot: pointer.snapshot, manifest });
   return {
-    ...runSource(input, view, { snapshot: pointer.snapshot, manifest }),
+    ...source,
     folder: `${resource}/changes` as ObjectKey,
     shape,
     lineBreaks: manifest.changesLineBreaks,

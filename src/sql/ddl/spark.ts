@@ -19,6 +19,10 @@ const NULL_TEXT = '\u0001worktrack-null\u0001';
 
 const PARTITIONS = ['dt', 'run'];
 
+const HEX = '[0-9a-f]'.repeat(8);
+/** The names of parts. Hadoop's globs have alternatives, but no repetition. Spark does not list other files. */
+const PARTS = `part-${'[0-9]'.repeat(5)}-{${HEX},${HEX}${HEX}}.{csv,csv.gz}`;
+
 /** Statements for Spark 3.2 or later. The views are temporary: they last for one session. */
 export const spark: Engine = {
   aliases: { toName: withoutControls, reserved: PARTITIONS },
@@ -62,6 +66,7 @@ function text(source: TableSource, columns: readonly ViewColumn[]): ReturnType<E
   const partitions = shape === 'log' ? PARTITIONS : [];
   const options: [string, string][] = [
     ['path', pathIn(lake, folder)],
+    ['pathGlobFilter', PARTS],
     ['header', 'true'],
     ['enforceSchema', 'true'],
     ['sep', csv.delimiter],

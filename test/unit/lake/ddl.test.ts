@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
+import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type { CsvSettings, LakeSettings } from '../../../src/core/settings.js';
 import { Format, noFacts, noteNumber, noteString } from '../../../src/core/value-facts.js';
-import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import { folderOf, inFolder, pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { encodePointer } from '../../../src/lake/documents/pointer.js';
 import {
@@ -275,6 +275,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
       'ID',
       'dt',
       'run',
+      'FileName',
       '',
       'İd',
       `x'); DROP TABLE victim; --`,
@@ -294,7 +295,8 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
       names.map((name) => column(name, 'integer')),
       [names.map((_, at) => String(at))],
     );
-    expect(data(await read(input, ''))).toEqual([names.map((_, at) => BigInt(at))]);
+    for (const suffix of ['', '_changes'])
+      expect(data(await read(input, suffix))).toEqual([names.map((_, at) => BigInt(at))]);
     expect(await select('SELECT alive FROM victim')).toEqual([[1]]);
     const script = renderDdl(ddlStatements(input));
     expect(script).toContain('-- Column "ID" has the name ID_2 here.');
@@ -423,6 +425,63 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(await read(await publish(columns, [], { parts: [[]] }), '')).toEqual([]);
   });
 
+  /** Names of files of other programs: synchronizers, desktops, editors, a download that is not complete. */
+  const FOREIGN = [
+    'part-00000-1a2b3c4d (1).csv.gz',
+    'part-00000-1a2b3c4d-LAPTOP1.csv.gz',
+    'part-00000-1a2b3c4d 2.csv.gz',
+    "part-00000-1a2b3c4d (Ann's conflicted copy 2026-11-22).csv.gz",
+    'part-00000-1a2b3c4d.sync-conflict-20261122-101500-ABCDEFG.csv.gz',
+    '.part-00000-1a2b3c4d.csv.gz.icloud',
+    'part-00000-1a2b3c4d.csv.gz.part',
+    'part-00000-1a2b3c4d.csv.gz~',
+    'part-00000-1A2B3C4D.csv.gz',
+    'part-00000-1a2b3c4d-12345678.csv.gz',
+    'part-0000a-1a2b3c4d.csv.gz',
+    'Copy of part-00000-1a2b3c4d.csv.gz',
+    'part-00000-1a2b3c4d.csv.csv.gz',
+  ];
+  const MANY = 501;
+
+  it.each([
+    ['copies of the part', (body: Buffer) => body],
+    ['no CSV', () => Buffer.from('no gzip, no CSV')],
+  ])('reads no file of another program in a folder: %s', async (_, bodyOf) => {
+    const input = await publish([column('id', 'string')], [['a'], ['b']]);
+    const { manifest, pointer } = input;
+    for (const folder of [folderOf(pointer.snapshot), folderOf(pointer.changes!)]) {
+      const body = await store.read(inFolder(folder, 'part-00000-1a2b3c4d.csv.gz'));
+      for (const name of FOREIGN) await store.write(inFolder(folder, name), bodyOf(body));
+    }
+    // Statements for more parts find them by their names.
+    const many = { ...manifest, parts: Array.from({ length: MANY }, () => manifest.parts[0]!) };
+    for (const shown of [input, { ...input, manifest: many }]) {
+      for (const suffix of ['', '_text', '_changes', '_changes_text', '_newest'])
+        expect(data(await read(shown, suffix)), suffix).toEqual([['a'], ['b']]);
+    }
+    expect(await select(`DESCRIBE ${input.resource.replace('-', '_')}_text`)).toHaveLength(4);
+  });
+
+  it('reads a part that a purge wrote, whose name is longer', async () => {
+    const input = await publish([column('id', 'string')], [['a']]);
+    const { manifest, pointer } = input;
+    for (const folder of [folderOf(pointer.snapshot), folderOf(pointer.changes!)]) {
+      const from = inFolder(folder, 'part-00000-1a2b3c4d.csv.gz');
+      await store.write(inFolder(folder, 'part-00000-6920d0f01a2b3c4d.csv.gz'), await store.read(from));
+      await store.remove([from]);
+    }
+    const [part] = manifest.parts;
+    const key = part!.key.replace('1a2b3c4d.csv', '6920d0f01a2b3c4d.csv') as ObjectKey;
+    const parts = [{ ...part!, key }];
+    const many = Array.from({ length: MANY }, () => parts[0]!);
+    for (const one of [parts, many]) {
+      for (const suffix of ['', '_changes', '_newest'])
+        expect(data(await read({ ...input, manifest: { ...manifest, parts: one } }, suffix))).toEqual([
+          ['a'],
+        ]);
+    }
+  });
+
   it('shows how to set up S3, and the folder that the credentials apply to', async () => {
     const input = await publish([column('id', 'string')], [['a']]);
     const script = renderDdl(ddlStatements({ ...input, lake: S3 }));
@@ -430,7 +489,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(script).toContain('USE_SSL false');
     expect(script).toContain("SCOPE 's3://lake/acme'");
     expect(script).toContain(
-      `'s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-?????-????????.csv.gz'`,
+      `['s3://lake/acme/${input.resource}/snapshots/dt=2026-11-21/run=${RUN}/part-00000-1a2b3c4d.csv.gz']`,
     );
   });
 });

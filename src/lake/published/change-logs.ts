@@ -13,8 +13,9 @@ import {
 } from '../documents/lake-layout.js';
 import { readManifest } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
-import { collected, isUnread, type ObjectStore } from '../store/index.js';
+import { isUnread, type ObjectStore } from '../store/index.js';
 import { DocumentTooLargeError } from '../too-large-error.js';
+import { listAmongOthers } from './foreign-files.js';
 import { type RunFolder, toRunFolders } from './sweep-plan.js';
 
 const READS_AT_ONCE = 16;
@@ -43,7 +44,7 @@ export async function findMissingChangeLogs(
   { resource, runId: newest, changes }: Pick<Pointer, 'resource' | 'runId' | 'changes'>,
 ): Promise<readonly MissingChangeLog[]> {
   if (changes === null) return [];
-  const objects = await collected(store.list(treePrefix(resource, 'changes')));
+  const { objects } = await listAmongOthers(store, treePrefix(resource, 'changes'));
   const logs = new Map(toRunFolders(resource, objects).map((folder) => [folder.runId, folder]));
   const problems = new Map<RunId, MissingChangeLog>();
   const previous = new Map<RunId, RunId | null>();

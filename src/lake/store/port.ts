@@ -41,6 +41,11 @@ export interface ReadOptions {
 export interface ListOptions {
   /** The most entries of one response of the store. Default: what the store uses, 1,000 in S3. */
   readonly pageSize?: number;
+  /**
+   * Whether to leave out a folder that this user may not read, by its key with a slash at the end. Default: the listing fails. Only
+   * folders on a file system have their own permissions.
+   */
+  readonly skipUnreadable?: (folder: string) => boolean;
 }
 
 export interface WriteOptions {

@@ -12,7 +12,7 @@ export interface Problem {
 /** What `verify` has found so far. */
 export interface Findings {
   readonly problems: Problem[];
-  /** Objects that were damaged in transit and are intact in the store. */
+  /** Objects that were damaged in transit and are intact in the store, and files of other programs. */
   readonly notes: string[];
 }
 

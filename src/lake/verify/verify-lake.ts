@@ -4,6 +4,7 @@ import { pointerKey, treePrefix } from '../documents/lake-layout.js';
 import { rowsOf } from '../documents/manifest.js';
 import type { Pointer } from '../documents/pointer.js';
 import { findMissingChangeLogs } from '../published/change-logs.js';
+import { foreignFileNotes } from '../published/foreign-files.js';
 import { purgedRows } from '../published/purge-rules.js';
 import type { ObjectStore } from '../store/index.js';
 import { type CheckedManifest, checkPointer } from './document-checks.js';
@@ -35,7 +36,7 @@ export interface VerifyReport {
   readonly problems: readonly string[];
   /** Keys of the objects that are damaged or missing. Each was read twice. What could not be read is not among them. */
   readonly damaged: readonly ObjectKey[];
-  /** Objects that were damaged in transit and are intact in the store. */
+  /** Objects that were damaged in transit and are intact in the store, and files of other programs in the folders of runs. */
   readonly notes: readonly string[];
   /** Earlier runs, which are read only if the published snapshot is damaged; otherwise `null`. */
   readonly earlier: EarlierRuns | null;
@@ -81,6 +82,7 @@ export async function verifySnapshot(
   const missing = await findMissingChangeLogs(store, pointer);
   for (const { runId: of, problem: text, ...log } of missing)
     if (of !== runId) problems.push({ ...log, text });
+  findings.notes.push(...(await foreignFileNotes(store, pointer)));
   const isSnapshotDamaged = problems.some(
     ({ key, isUnread = false }) =>
       !isUnread && key.startsWith(treePrefix(resource, 'snapshots')) && !isIndex(key),

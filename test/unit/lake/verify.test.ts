@@ -97,6 +97,62 @@ async function forge(at: number, edit: (text: string) => string): Promise<void> 
   });
 }
 
+describe('files of other programs in the folders of runs', () => {
+  const other = (key: string, name: string): ObjectKey =>
+    `${key.slice(0, key.lastIndexOf('/'))}/${name}` as ObjectKey;
+
+  it('are named, and are no problem', async () => {
+    const { snapshot, changes } = run.pointer;
+    for (const [key, name] of [
+      [snapshot, 'part-00000-1a2b3c4d (1).csv.gz'],
+      [snapshot, '.DS_Store'],
+      [changes!, 'part-00000-1a2b3c4d.sync-conflict-20261122-101500-ABCDEFG.csv.gz'],
+      [changes!, '@eaDir/part-00000-1a2b3c4d.csv.gz'],
+    ] as const)
+      await store.write(other(key, name), Buffer.from('no part'));
+    const { ok, notes } = await verifySnapshot(store, 'tasks');
+    expect({ ok, notes }).toEqual({
+      ok: true,
+      notes: [
+        `${other(snapshot, '.DS_Store')} is not part of the lake. Queries leave it out`,
+        `${other(snapshot, 'part-00000-1a2b3c4d (1).csv.gz')} is not part of the lake. Queries leave it out`,
+        `${other(changes!, '@eaDir/part-00000-1a2b3c4d.csv.gz')} is not part of the lake. Queries leave it out`,
+        `${other(changes!, 'part-00000-1a2b3c4d.sync-conflict-20261122-101500-ABCDEFG.csv.gz')} is not part of the lake. Queries leave it out`,
+      ],
+    });
+  });
+
+  it('are counted if there are many', async () => {
+    for (let at = 0; at < 13; at++)
+      await store.write(other(run.pointer.snapshot, `copy ${at}.csv`), Buffer.from('no part'));
+    const { notes } = await verifySnapshot(store, 'tasks');
+    expect(notes).toHaveLength(11);
+    expect(notes.at(-1)).toBe('3 more files are not part of the lake');
+  });
+
+  /** A store with a folder that cannot be read. A test may run as root, who reads every folder. */
+  const denying = (inner: ObjectStore, denied: string): ObjectStore => ({
+    ...inner,
+    async *list(prefix, options) {
+      if (denied.startsWith(prefix) && options?.skipUnreadable?.(denied) !== true)
+        throw new Error(`access to ${denied} is denied`);
+      yield* inner.list(prefix, options);
+    },
+  });
+
+  it('may be in a folder that cannot be read', async () => {
+    const denied = other(run.pointer.changes!, '@eaDir/');
+    const { ok, notes } = await verifySnapshot(denying(store, denied), 'tasks');
+    expect({ ok, notes }).toEqual({
+      ok: true,
+      notes: [`${denied} is not part of the lake, and cannot be read`],
+    });
+    // The folder of a run is not one of these.
+    const own = `${run.pointer.changes!.slice(0, run.pointer.changes!.lastIndexOf('/'))}/`;
+    await expect(verifySnapshot(denying(store, own), 'tasks')).rejects.toThrow(own);
+  });
+});
+
 describe('Verifying a snapshot', () => {
   it('finds no problem in a lake that the package writes, and counts its parts, rows and bytes', async () => {
     expect(await verifySnapshot(store, 'tasks')).toEqual({

@@ -18,7 +18,7 @@ import { errorMessage } from '../../../core/errors.js';
 import { makeFolder, systemCode } from '../../../core/system-error.js';
 import { ObjectNotFoundError, StoreError, type StoreErrorKind } from '../errors.js';
 import { keyProblem, toObjectKey } from '../key.js';
-import type { ListedObject } from '../port.js';
+import type { ListedObject, ListOptions } from '../port.js';
 
 /** The lake's folder. It maps keys to paths below it, and errors to StoreErrors. */
 export class LakeFolder {
@@ -207,22 +207,42 @@ interface Entry {
  * @throws StoreError for a symbolic link below the prefix or in its path: the files behind it would not be listed, and
  *   clean-up and purge would not remove them
  */
-export async function* walk(root: string, prefix: string): AsyncGenerator<ListedObject, void, undefined> {
+export async function* walk(
+  root: string,
+  prefix: string,
+  { skipUnreadable = () => false }: ListOptions = {},
+): AsyncGenerator<ListedObject, void, undefined> {
   const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1);
   await refuseLinks(root, folder);
-  yield* below(root, prefix, folder);
+  yield* below(root, prefix, folder, skipUnreadable);
+}
+
+/** The key of a folder whose entries this user may not list; `null` for another error. */
+export function deniedFolder(root: string, error: unknown): string | null {
+  const { path } = isDenied(error) ? (error as NodeJS.ErrnoException) : {};
+  return path === undefined ? null : relative(root, path);
+}
+
+function isDenied(error: unknown): boolean {
+  const code = systemCode(error);
+  return code === 'EACCES' || code === 'EPERM';
 }
 
 async function* below(
   root: string,
   prefix: string,
   folder: string,
+  skipUnreadable: (folder: string) => boolean,
 ): AsyncGenerator<ListedObject, void, undefined> {
-  for (const entry of await entriesOf(join(root, folder))) {
+  const entries = await entriesOf(join(root, folder)).catch((error: unknown) => {
+    if (isDenied(error) && skipUnreadable(folder)) return [];
+    throw error;
+  });
+  for (const entry of entries) {
     const key = folder + entry.name;
     if (entry.isLink && key.startsWith(prefix)) throw linkFound(root, key);
     if (entry.isFolder) {
-      if (key.startsWith(prefix)) yield* below(root, prefix, key);
+      if (key.startsWith(prefix)) yield* below(root, prefix, key, skipUnreadable);
       continue;
     }
     if (!key.startsWith(prefix) || isReservedName(entry.name) || keyProblem(key) !== null) continue;
@@ -239,7 +259,7 @@ export async function foldersOf(root: string, folder: string): Promise<string[]>
   for (const entry of await entriesOf(join(root, folder))) {
     if (entry.isLink) throw linkFound(root, folder + entry.name);
     if (!entry.isFolder) continue;
-    const first = await below(root, folder + entry.name, folder + entry.name).next();
+    const first = await below(root, folder + entry.name, folder + entry.name, () => false).next();
     if (!first.done) names.push(entry.name.slice(0, -1));
   }
   return names;

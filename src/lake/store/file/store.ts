@@ -11,6 +11,7 @@ import { nullIfNotFound, ObjectNotFoundError, StoreError } from '../errors.js';
 import { checkFolder, checkPrefix, checkRange } from '../key.js';
 import { joined, type ObjectStore, type ReadOptions } from '../port.js';
 import {
+  deniedFolder,
   entriesOf,
   foldersOf,
   ignoreAbsent,
@@ -79,11 +80,11 @@ export function fileStore(root: string, mode?: number): ObjectStore {
         return { key, bytes: Number(info.size), etag, crc32, modifiedAt: Number(info.mtimeMs) };
       });
     },
-    async *list(prefix) {
+    async *list(prefix, options) {
       try {
-        yield* walk(root, checkPrefix(prefix));
+        yield* walk(root, checkPrefix(prefix), options);
       } catch (error) {
-        throw folder.error('list', null, error);
+        throw folder.error('list', deniedFolder(root, error), error);
       }
     },
     listFolders: (prefix) => folder.run('listFolders', null, () => foldersOf(root, checkFolder(prefix))),

@@ -53,6 +53,8 @@ export function hiddenFields(
 const MAX_FIELDS = 20;
 const MAX_VALUE_CHARS = 100;
 const HIDDEN = '[masked]';
+/** Times that the service sets itself: a row that was edited in an export has the ones of before. */
+const KEPT_BY_SERVICE: readonly string[] = ['createdAt', 'updatedAt'];
 
 /** Compares the record in a response with the row that was sent; `null` without any difference. */
 export function differencesOf(
@@ -64,7 +66,7 @@ export function differencesOf(
   const differs: FieldDifference[] = [];
   const absent: string[] = [];
   for (const [field, sent] of fieldsOf(body, pair)) {
-    if (ignore.includes(field)) continue;
+    if (KEPT_BY_SERVICE.includes(field) || ignore.includes(field)) continue;
     const shown = record.members.get(field) ?? null;
     const found = compareValues(sent, shown);
     if (found === 'absent' && absent.length < MAX_FIELDS) absent.push(field);

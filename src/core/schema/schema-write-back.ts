@@ -50,7 +50,7 @@ const write = {
   ignore: anyFieldNames
     .prefault([])
     .describe(
-      "Fields whose values in the service's response may be other than those that were sent. Differences in other fields are reported.",
+      "Fields whose values in the service's response may be other than those that were sent. Differences in other fields than these, `createdAt` and `updatedAt` are reported.",
     ),
 };
 

@@ -366,7 +366,7 @@ export class PageChain {
 
   /**
    * After a cursor is rejected twice, reads the list from its beginning. The staged chunks are kept. If cursors live shorter
-   * than the reading takes, larger pages help, so they are tried first.
+   * than the reading takes, larger pages help, so they are tried first, unless the service has refused a larger size.
    */
   #restartList(error: RejectedError | NotFoundError): void {
     if (!this.#retried) {
@@ -378,9 +378,10 @@ export class PageChain {
     if (restarts >= MAX_RESTARTS) throw this.#expires(error);
     this.#seen.clear();
     const larger = Math.max(pageSize, Math.min(LARGER.times * pageSize, LARGER.most));
+    const isReduced = pageSize < this.#options.run.sync.pageSize;
     this.#at = {
       ...{ ...this.#at, cursor: null, chain: chain + 1, restarts: restarts + 1 },
-      pageSize: restarts === 0 ? larger : pageSize,
+      pageSize: restarts === 0 && !isReduced ? larger : pageSize,
     };
     this.#began = this.#options.now();
   }

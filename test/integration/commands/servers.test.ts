@@ -210,7 +210,7 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
   }
 
   const stay = 'setInterval(() => undefined, 1000);';
-  const gone = (pid: number) => vi.waitUntil(async () => !(await isRunning(pid)), { timeout: 10_000 });
+  const gone = (pid: number) => vi.waitUntil(async () => !(await isRunning(pid)), { timeout: 100_000 });
 
   it('ends with its host on SIGTERM, which still ends the host', async () => {
     const { host, ended, childPid } = await startHost(stay);

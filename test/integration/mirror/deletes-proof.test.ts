@@ -20,7 +20,8 @@ describe('a reconciliation', () => {
   /** Six pages of tasks whose cursors count records: a removal before the cursor makes it skip a record. */
   async function started(yaml = ''): Promise<void> {
     stack = await startStack({
-      simulator: { seed: 9, awkward: false, cursorStyle: 'offset', counts: { tasks: ROWS } },
+      // The service's own limit, so that a list that is read again in larger pages has as many.
+      simulator: { seed: 9, awkward: false, cursorStyle: 'offset', counts: { tasks: ROWS }, pageMax: 20 },
       resources: '[tasks]',
       yaml: `    sync: { pageSize: 20 }\n${yaml}`,
     });

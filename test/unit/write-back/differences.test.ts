@@ -70,6 +70,13 @@ describe('the differences between a row and its record', () => {
     expect(found('Created')).toBeNull();
   });
 
+  it('leave out the times that the service sets itself', () => {
+    const times = (year: number) =>
+      `"createdAt":"${year}-01-01T00:00:00Z","updatedAt":"${year}-01-02T00:00:00Z"`;
+    const row = { pair: null, body: `{"title":"a",${times(2025)}}` };
+    expect(found(`{"id":"r1","title":"a",${times(2026)}}`, row)).toBeNull();
+  });
+
   it('leave ignored fields out', () => {
     const options = { ...OPTIONS, ignore: ['startedAt', 'note'] };
     expect(found(RECORD, ROW, options)?.differs.map(({ field }) => field)).toEqual(['projectId']);

@@ -346,7 +346,13 @@ function declareData(program: WorktrackCommand): void {
     .option('--dt <date>', DAY)
     .option('--run <id>', 'this published run')
     .json('print one JSON object; null differs from an empty string')
-    .examples('tasks --limit 5', 'tasks --dt 2026-11-21 --json')
+    .option('--csv-excel', 'print CSV for Excel: it begins with a byte order mark')
+    .option('--delimiter <char>', 'delimiter of the CSV, such as ";" for Excel in many countries')
+    .examples(
+      'tasks --limit 5',
+      'tasks --dt 2026-11-21 --json',
+      'tasks --limit 0 --csv-excel --delimiter ";" > tasks.csv',
+    )
     .runs(async () => (await import('./inspect/cat-command.js')).runCat);
 }
 

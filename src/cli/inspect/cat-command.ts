@@ -16,6 +16,8 @@ interface CatOptions extends GlobalOptions {
   readonly limit: string;
   readonly dt?: string;
   readonly run?: string;
+  readonly csvExcel?: boolean;
+  readonly delimiter?: string;
 }
 
 /** `worktrack cat`: the first rows of a published snapshot, as CSV or as JSON. */
@@ -24,13 +26,34 @@ export async function runCat(resource: string, options: CatOptions): Promise<Exi
   const dt = readDay(options.dt);
   const run = options.run === undefined ? undefined : runIdOption('--run', options.run);
   if (dt !== undefined && run !== undefined) throw new UsageError('--dt and --run cannot be combined');
+  const form = csvForm(options);
   const connection = readConnection(options);
   selectResources(connection, [resource]);
   await withLake(connection, async (lake) => {
     const snapshot = await publishedSnapshot(lake, resource, dt, run);
-    await writeAll((options.json === true ? asJson : asCsv)(lake.store, snapshot, limit));
+    await writeAll(
+      options.json === true ? asJson(lake.store, snapshot, limit) : asCsv(lake.store, snapshot, limit, form),
+    );
   });
   return EXIT.done;
+}
+
+/** How `cat` writes CSV. */
+interface CsvForm {
+  /** `null`: that of the parts. */
+  readonly delimiter: string | null;
+  readonly hasMark: boolean;
+}
+
+function csvForm({ json, csvExcel = false, ...options }: CatOptions): CsvForm {
+  const delimiter = options.delimiter ?? null;
+  if (json === true && (csvExcel || delimiter !== null))
+    throw new UsageError('--json cannot be combined with --csv-excel or --delimiter, which are about CSV');
+  if (delimiter !== null && !/^[\t -!#-/:-@[-`{-~]$/.test(delimiter))
+    throw new UsageError(
+      `--delimiter must be one character of ASCII that is no letter, digit or quotation mark; found ${JSON.stringify(delimiter)}`,
+    );
+  return { delimiter, hasMark: csvExcel };
 }
 
 function readLimit(text: string): number {
@@ -38,6 +61,9 @@ function readLimit(text: string): number {
     throw new UsageError(`--limit must be a whole number (0 for all rows); found ${JSON.stringify(text)}`);
   return Number(text) || Number.POSITIVE_INFINITY;
 }
+
+/** Without it, Excel takes a file for text in the character set of the machine. */
+const BYTE_ORDER_MARK = '\ufeff';
 
 /** Rows of one write. */
 const BATCH_ROWS = 500;
@@ -47,16 +73,18 @@ async function* asCsv(
   store: ObjectStore,
   { manifest }: PublishedSnapshot,
   limit: number,
+  form: CsvForm,
 ): AsyncGenerator<Buffer> {
   const { columns, csv } = manifest;
-  const { delimiter } = csv;
+  const delimiter = form.delimiter ?? csv.delimiter;
   const toCsv = (rows: Parameters<typeof peopleCsv<ByteString>>[0]): Buffer =>
     Buffer.from(peopleCsv<ByteString>(rows, delimiter), 'latin1');
   const shown = process.stdout.isTTY ? withoutBreaks : (cells: (ByteString | null)[]) => cells;
-  yield Buffer.from(headerRow(columns, csv), 'latin1');
+  if (form.hasMark) yield Buffer.from(BYTE_ORDER_MARK);
+  yield Buffer.from(headerRow(columns, { ...csv, delimiter }), 'latin1');
   let rows: (ByteString | null)[][] = [];
   for await (const row of first(rowTexts(store, manifest), limit)) {
-    rows.push(shown(readRow(row, delimiter)));
+    rows.push(shown(readRow(row, csv.delimiter)));
     if (rows.length < BATCH_ROWS) continue;
     yield toCsv(rows);
     rows = [];

@@ -1,6 +1,13 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { clashingResources, clashingTables, renderDdl, type Statement } from '../../sql/ddl/statements.js';
+import {
+  ATHENA_STATEMENT_BYTES,
+  clashingResources,
+  clashingTables,
+  renderDdl,
+  type Statement,
+  tooLongStatements,
+} from '../../sql/ddl/statements.js';
 import { EXIT, type ExitCode, UsageError, worstExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral } from '../shared/command-options.js';
 import {
@@ -12,7 +19,7 @@ import {
   totalLine,
 } from '../shared/each-connection.js';
 import { readDay } from '../shared/open-lake.js';
-import { counted, output } from '../shared/output.js';
+import { count, counted, output } from '../shared/output.js';
 import {
   type ConnectionDdl,
   csvStatements,
@@ -86,6 +93,11 @@ function printNotes(
 ): void {
   if (setup === true && !statements.some(({ kind }) => kind === 'setup'))
     output.note(`--setup adds nothing: ${dialect} needs no statement to connect to this lake.`);
+  for (const first of tooLongStatements(dialect, statements))
+    output.note(
+      `The statement that begins with ${first} is longer than the ${count(ATHENA_STATEMENT_BYTES)} bytes that Athena accepts. Leave out ` +
+        'columns with `columns.exclude`, or read a Delta table: `worktrack ddl --delta --dialect athena`.',
+    );
   if (delta === true)
     output.note('Run these statements once. A registered table follows each published run.');
   else if (dt === undefined)

@@ -99,7 +99,8 @@ export const duckdbAdapter: DbtAdapter = {
   }),
   profile: (connection, lake) => ({
     type: 'duckdb',
-    path: `${connection}.duckdb`,
+    // DuckDB names the catalog of a file after it, and already has catalogs named main, temp and system.
+    path: `worktrack_${connection}.duckdb`,
     threads: 4,
     ...(lake.url.startsWith('s3://') ? { extensions: ['httpfs', 'aws'], secrets: [s3Secret(lake)] } : {}),
   }),

@@ -84,6 +84,17 @@ export function ddlStatements(input: DdlInput): Statement[] {
   ];
 }
 
+/** Athena refuses longer statements. */
+export const ATHENA_STATEMENT_BYTES = 262_144;
+
+/** The first line of each statement that its engine does not accept because of its length. */
+export function tooLongStatements(dialect: string, statements: readonly Statement[]): string[] {
+  if (dialect !== 'athena') return [];
+  return statements
+    .filter(({ sql }) => Buffer.byteLength(sql) > ATHENA_STATEMENT_BYTES)
+    .map(({ sql }) => sql.slice(0, sql.indexOf('\n')));
+}
+
 /**
  * The views of a resource whose files have line breaks inside cells that the engine cannot read. `ddlStatements` throws for
  * these.

@@ -55,7 +55,7 @@ describe('worktrack dbt', () => {
       const all = runs.get(resource)!;
       const width = columns === 'first' ? all[0]!.header.length : undefined;
       const compared = await compareHistory(dbt, {
-        database: join(project, `${owner}.duckdb`),
+        database: join(project, `worktrack_${owner}.duckdb`),
         model: `${owner}__${resource.replace('-', '_')}_history`,
         key: KEYS[resource] ?? ['id'],
         dropsDeleted: resource === 'dropped',
@@ -167,7 +167,7 @@ describe('worktrack dbt', () => {
       await expectHistories('all');
       const staging = await dbt.python([
         '-c',
-        `import duckdb; print(duckdb.connect(r'${join(project, `${owner}.duckdb`)}').execute('SELECT (SELECT count(*) FROM stg_${owner}__tasks), (SELECT n FROM mine), (SELECT count(*) FROM stg_${owner}__dropped)').fetchone())`,
+        `import duckdb; print(duckdb.connect(r'${join(project, `worktrack_${owner}.duckdb`)}').execute('SELECT (SELECT count(*) FROM stg_${owner}__tasks), (SELECT n FROM mine), (SELECT count(*) FROM stg_${owner}__dropped)').fetchone())`,
       ]);
       const rows = (resource: string) => runs.get(resource)!.at(-1)!.rows.length;
       expect(staging.trim()).toBe(`(${rows('tasks')}, ${rows('tasks')}, ${rows('dropped')})`);

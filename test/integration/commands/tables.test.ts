@@ -211,6 +211,8 @@ describe('published data for readers of the lake', () => {
     [['cat', 'task'], 2, /has no resource "task".*tasks/],
     [['cat', 'tasks', '--limit', '-1'], 2, /--limit must be a whole number/],
     [['cat', 'tasks', '--dt', 'yesterday'], 2, /--dt must be a day/],
+    [['cat', 'tasks', '--delimiter', '::'], 2, /--delimiter must be one character/],
+    [['cat', 'tasks', '--json', '--csv-excel'], 2, /--json cannot be combined with --csv-excel/],
     [['ddl', '--dialect', 'athena'], 2, /Athena reads only from S3/],
     [['ddl', '--dialect', 'oracle'], 2, /Allowed choices are duckdb, athena, trino, spark, clickhouse/],
     [['ddl', '--dialect', 'snowflake'], 2, /--dialect snowflake reads only Delta tables. Add --delta/],
@@ -276,6 +278,8 @@ describe('published data for readers of the lake', () => {
     expect(JSON.parse(printed.stdout)).toMatchObject({ runId });
     expect((await inFolder('cat', 'members')).stdout).toBe(`${[...META_COLUMNS, 'id'].join(',')}\n`);
     expect(JSON.parse((await inFolder('cat', 'members', '--json')).stdout)).toMatchObject({ rows: [] });
+    const forExcel = await inFolder('cat', 'members', '--csv-excel', '--delimiter', ';');
+    expect(forExcel.stdout).toBe(`\ufeff${[...META_COLUMNS, 'id'].join(';')}\n`);
   });
 
   it('cat: exits with 0 and no message when its reader closes the pipe', async () => {

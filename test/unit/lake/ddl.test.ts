@@ -25,6 +25,7 @@ import {
   type DdlInput,
   ddlStatements,
   renderDdl,
+  tooLongStatements,
   unreadableViews,
 } from '../../../src/sql/ddl/statements.js';
 import { typeBits } from '../../support/column-types.js';
@@ -599,6 +600,19 @@ describe('DDL for Athena and Spark', () => {
       expect(ddlStatements({ ...refused, manifest, views: ['current'] })).not.toEqual([]);
     },
   );
+
+  it('names statements that are too long for Athena', async () => {
+    const columns = Array.from({ length: 1_300 }, (_, at) => columnOf(`amount_${at}`, ['12.50']));
+    const input = await publish([column('id', 'string'), ...columns], []);
+    const wide = ddlStatements({ ...input, dialect: 'athena', lake: S3, views: ['current'] });
+    const view = `CREATE OR REPLACE VIEW "${input.resource.replace('-', '_')}" AS`;
+    expect(tooLongStatements('athena', wide)).toEqual([view]);
+    expect(tooLongStatements('trino', wide)).toEqual([]);
+    const narrow = await publish([column('id', 'string')], []);
+    expect(tooLongStatements('athena', ddlStatements({ ...narrow, dialect: 'athena', lake: S3 }))).toEqual(
+      [],
+    );
+  });
 
   it('does not make Athena statements for a folder', async () => {
     const input = await publish([column('id', 'string')], [['a']]);

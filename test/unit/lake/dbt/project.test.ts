@@ -116,7 +116,7 @@ describe('a dbt project', () => {
         outputs: {
           dev: {
             type: 'duckdb',
-            path: 'acme_eu.duckdb',
+            path: 'worktrack_acme_eu.duckdb',
             threads: 4,
             extensions: ['httpfs', 'aws'],
             secrets: [{ type: 's3', provider: 'credential_chain', region: 'eu-central-1', scope: LAKE.url }],

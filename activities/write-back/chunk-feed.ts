@@ -1,7 +1,14 @@
 import { transientFailure } from '../../src/run/failures.js';
 import { ageOf, latestOf } from '../../src/write-back/clocks.js';
 import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
-import { type ChunkRow, knownOf, type RowReceipt, type RowState } from '../../src/write-back/plan-file.js';
+import {
+  type ChunkRow,
+  isPending,
+  knownOf,
+  type RowReceipt,
+  type RowState,
+  type SendingRules,
+} from '../../src/write-back/plan-file.js';
 import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
 import { loadChunk } from './stored-batch.js';
 
@@ -194,9 +201,9 @@ export class ChunkFeed {
   /** @param at when the chunk was opened, by the latest clock */
   #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
     const { clock, connection, input, turn, sending } = this.#options;
-    const { unknown } = input;
     const { receipt, sentAt: firstSent } = knownOf(row, state);
-    if (row.verdict !== null || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
+    if (!isPending(row) || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
+    const unknown = isAskedFor(row, state, sending) ? 'resend' : input.unknown;
     // The service may have forgotten the idempotency key, or has never known it.
     const { unknownAfterMs } = connection.settings.writeBack;
     const age = firstSent === null ? 0 : (ageOf(firstSent, clock.now()) ?? Number.POSITIVE_INFINITY);
@@ -205,7 +212,14 @@ export class ChunkFeed {
     if (isForgotten && unknown !== 'resend') return 'unclear';
     // A complete response left the outcome unknown: asking again in the same run would change nothing.
     if (state?.unclearIn === input.run) return 'unclear';
-    const before = firstSent === null ? 'never' : isForgotten ? 'forgotten' : 'remembered';
-    return { index, row, before, notAfter: at + unknownAfterMs - (isForgotten ? 0 : age) };
+    // The service does not know a new key from the requests before it.
+    const isStrange = isForgotten || row.keyNumber !== undefined;
+    const before = firstSent === null ? 'never' : isStrange ? 'forgotten' : 'remembered';
+    return { index, row, before, notAfter: at + unknownAfterMs - (isStrange ? 0 : age) };
   }
+}
+
+/** Whether a user has asked for the row. A service that ignores keys gets it once for each time a user asks. */
+function isAskedFor({ asked }: ChunkRow, state: RowState | undefined, { repeat }: SendingRules): boolean {
+  return asked === true && (repeat === 'always' || (state?.sentAt ?? null) === null);
 }

@@ -1,7 +1,7 @@
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
-import { type ChunkRow, knownOf } from '../../src/write-back/plan-file.js';
+import { type ChunkRow, knownOf, type RowState } from '../../src/write-back/plan-file.js';
 import type { PlannedRow } from '../../src/write-back/planner.js';
 import {
   type LoadedChunk,
@@ -13,7 +13,7 @@ import {
 } from './stored-batch.js';
 
 /** The result of a row in earlier plans of its batch. */
-type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt'>;
+type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said'>;
 
 /** Number of cached chunks. A few are enough, because the rows of two inputs are mostly in the same order. */
 const CACHED_CHUNKS = 8;
@@ -54,8 +54,7 @@ export class EarlierRows {
     if (entry === -1) return null;
     const { rows, states } = await this.#chunk(this.#positions.get(entry, 0) - 1);
     const at = this.#positions.get(entry, 1);
-    const row = rows[at]!;
-    return { content: row.content, ...knownOf(row, states.get(at)) };
+    return earlierRow(rows[at]!, states.get(at));
   }
 
   /** The newest plan wins, but a row that it does not send must not hide the row of an earlier plan that was sent. */
@@ -78,18 +77,30 @@ export class EarlierRows {
   }
 }
 
+function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
+  const { receipt, sentAt } = knownOf(row, state);
+  const { content, keyNumber, stands } = row;
+  const key = keyNumber === undefined ? {} : { keyNumber };
+  if (sentAt === null) return { content, receipt: receipt ?? stands ?? null, sentAt, ...key };
+  const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
+  const isComplete = (state?.unclearIn ?? null) !== null || row.said?.isComplete === true;
+  return { content, receipt, sentAt, ...key, said: { status, message, isComplete } };
+}
+
 /** Adds the result of earlier plans to a row of a new plan. A row with a known outcome is not sent again. */
 export async function withEarlierOutcome(row: PlannedRow, known: EarlierRows): Promise<ChunkRow> {
   const fresh: ChunkRow = { ...row, receipt: null, sentAt: null };
   // Duplicates within the input get the outcome `skipped`.
   if (row.verdict !== null && row.verdict.outcome !== 'superseded') return fresh;
   const before = await known.find(row.key);
-  if (before === null || (before.receipt === null && before.sentAt === null)) return fresh;
-  if (before.content !== row.content) {
+  if (before === null) return fresh;
+  const { content, receipt, sentAt, ...more } = before;
+  if (receipt === null && sentAt === null) return { ...fresh, ...more };
+  if (content !== row.content) {
     const message = 'not sent: this batch has already sent a row with the same key and different content';
     return { ...fresh, verdict: { outcome: 'rejected', message } };
   }
   // A written row keeps its receipt, even if a later row of the new input supersedes it.
-  if (before.receipt !== null) return { ...fresh, verdict: null, receipt: before.receipt };
-  return { ...fresh, sentAt: before.sentAt };
+  if (receipt !== null) return { ...fresh, ...more, verdict: null, receipt };
+  return { ...fresh, ...more, sentAt };
 }

@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { PlanWriteBackInput, WriteBackPlanned } from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
+import type { ConnectionSettings } from '../../src/core/settings.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { attemptToken } from '../../src/run/activity-context.js';
@@ -26,6 +27,7 @@ import {
   sendingOf,
 } from '../../src/write-back/plan-file.js';
 import { BatchPlanner } from '../../src/write-back/planner.js';
+import { resendRule } from '../../src/write-back/resend.js';
 import { writtenBatch } from '../../src/write-back/results.js';
 import { readTargetSystem } from '../../src/write-back/system.js';
 import { EarlierRows, withEarlierOutcome } from './earlier-plans.js';
@@ -55,17 +57,34 @@ export async function planWriteBack(
   const system = target.alsoAt(begun?.file.sameAs ?? []);
   const sending = sendingOf(begun?.file, settings.writeBack, input.resource);
   const named = { ...input, system, sending, connection: begun?.file.connection ?? input.connection };
-  const isCurrent = last?.file.input === input.input && last.file.baseUrl === settings.baseUrl;
-  const plan = isCurrent ? last : await makePlan(store, named, plans);
+  const plan = continuesPlan(last?.file, input, settings) ? last! : await makePlan(store, named, plans);
   const asked = { policy: input.written, system };
   return {
     plan: plan.key,
     rows: plan.file.rows,
-    results: (await writtenBatch(store, input.batchId, input.input, asked))?.written ?? null,
+    results:
+      input.resend === undefined
+        ? ((await writtenBatch(store, input.batchId, input.input, asked))?.written ?? null)
+        : null,
     mirrored: settings.resources.some(({ name }) => name === input.resource),
     alerts: settings.notify.length > 0,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
   };
+}
+
+/** A plan for rows that a user has asked for is only for the run that made it. */
+function continuesPlan(
+  last: PlanFile | undefined,
+  { input, resend }: PlanWriteBackInput,
+  { baseUrl }: Pick<ConnectionSettings, 'baseUrl'>,
+): boolean {
+  if (last?.input !== input || last.baseUrl !== baseUrl) return false;
+  return resend === undefined ? last.order === undefined : last.order?.run === thisRun();
+}
+
+/** The run of the workflow. All attempts of the activity have the same one. */
+function thisRun(): string {
+  return Context.current().info.workflowExecution!.runId;
 }
 
 /** @param input with the connection's name as the batch began, which the idempotency keys contain */
@@ -91,10 +110,13 @@ async function makePlan(
   // Upserts are not looked up: to repeat one does no harm.
   const { keyColumn } = input;
   const hashes = input.resource === 'time-entries' ? new RowHashes(keyColumn !== null) : null;
+  const { resend } = input;
+  const decide = resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend);
   await eachRow(store, input, signal, (row) => {
     const planned = planner.plan(row);
     const cells = hashes === null ? null : cellsHash(row.fields);
-    const add = (one: ChunkRow): Promise<void> | undefined => {
+    const add = (found: ChunkRow): Promise<void> | undefined => {
+      const one = planner.withKey(decide(found));
       if (cells !== null)
         hashes?.add(keyColumn === null ? null : keyHash(keyColumn, one.key), cells, plannedState(one));
       return writer.add(one);
@@ -116,14 +138,16 @@ async function makePlan(
     chunks,
     pending,
     writer: writer.name,
+    ...{ reading: input.reading, lastWins: input.lastWins },
+    ...(resend === undefined ? {} : { order: { ...resend, run: thisRun() } }),
   };
   signal.throwIfAborted();
   return writePlan(store, key, file);
 }
 
-function plannedState({ verdict, receipt }: ChunkRow): OwnState {
+function plannedState({ verdict, receipt, left }: ChunkRow): OwnState {
   if (verdict !== null) return 'unsent';
-  if (receipt === null) return 'open';
+  if (receipt === null) return left === true ? 'settled' : 'open';
   return isWritten(receipt) ? 'written' : 'settled';
 }
 

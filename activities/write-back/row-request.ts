@@ -8,7 +8,7 @@ import {
   ServiceError,
   TransientError,
 } from '../../src/api/index.js';
-import type { WritableResource } from '../../src/core/contract/write-back.js';
+import { batchCommand, type WritableResource } from '../../src/core/contract/write-back.js';
 import { errorMessage, WorktrackError } from '../../src/core/errors.js';
 import type { RowReceipt, Said } from '../../src/write-back/plan-file.js';
 import {
@@ -62,7 +62,8 @@ export async function sendRowRequest(
   }: Pick<SendAttemptOptions, 'connection' | 'clock' | 'input' | 'sending'>,
   { signal, onWait, onLimit }: RequestEvents,
 ): Promise<RequestOutcome> {
-  const { resource } = input;
+  const { resource, batchId } = input;
+  const remedy = newKeyRemedy(batchId, row.row);
   const isExpired = (inMs: number): boolean => clock.now() + inMs > notAfter;
   try {
     const { idempotencyKey } = row;
@@ -87,22 +88,26 @@ export async function sendRowRequest(
     );
     switch (outcome.kind) {
       case 'answered':
-        return answered(outcome.answer, resource);
+        return answered(outcome.answer, resource, remedy);
       case 'not-sent':
         return notSent(outcome.error, before);
       case 'in-doubt':
-        return inDoubt(outcome.error, signal, resource);
+        return inDoubt(outcome.error, signal, resource, remedy);
     }
   } catch (error) {
     // An unexpected error: the request may have been sent.
-    return inDoubt(error, signal, resource);
+    return inDoubt(error, signal, resource, remedy);
   }
 }
 
 /** What a response shows about a row, and how its record differs from it. */
 type ComparedVerdict = WriteVerdict & { readonly found: RecordDifferences | null };
 
-function answered(answer: SendAnswer<ComparedVerdict>, resource: WritableResource): RequestOutcome {
+function answered(
+  answer: SendAnswer<ComparedVerdict>,
+  resource: WritableResource,
+  remedy: string,
+): RequestOutcome {
   switch (answer.verdict) {
     case 'accepted': {
       const { status, value } = answer.received;
@@ -116,12 +121,12 @@ function answered(answer: SendAnswer<ComparedVerdict>, resource: WritableResourc
     case 'limited':
       return limited(answer.error, false) ?? { kind: 'unsent', stop: longWait(answer.error, resource) };
     case 'rejected':
-      return passing(answer.error, false) ?? { kind: 'settled', receipt: rejected(answer.error) };
+      return passing(answer.error, false, remedy) ?? { kind: 'settled', receipt: rejected(answer.error) };
   }
 }
 
 /** A rejection that may pass; `null` for one that is about the row. */
-function passing(error: RejectedError, isInDoubt: boolean): RequestOutcome | null {
+function passing(error: RejectedError, isInDoubt: boolean, remedy: string): RequestOutcome | null {
   const refusal = { error, inDoubt: isInDoubt };
   switch (error.write?.meaning) {
     case 'missing':
@@ -130,7 +135,7 @@ function passing(error: RejectedError, isInDoubt: boolean): RequestOutcome | nul
     case 'in-progress':
       return { kind: 'conflict', refusal };
     case 'stored':
-      return { kind: 'unclear', status: error.status, message: storedText(error) };
+      return { kind: 'unclear', status: error.status, message: storedText(error, remedy) };
     // It may say that the earlier request is not finished.
     case 'rejected':
       return isInDoubt && CONFLICTS.includes(error.status) ? { kind: 'conflict', refusal } : null;
@@ -157,14 +162,16 @@ function longWait(error: TransientError, resource: string): unknown {
   return patience === 'none' ? quotaFailure(resource, error, retryAfterMs) : error;
 }
 
-/** What helps a row that gets the same failure each time. Another batch gives it another idempotency key. */
-export const NEW_KEY_REMEDY =
-  'Look for the record in the service first: it may exist. If it does not, send this row in a separate file, with --again';
+/** What helps a row that gets the same failure each time. */
+export function newKeyRemedy(batchId: string, row: number): string {
+  const command = batchCommand('resend', batchId, `--rows ${row} --new-key`);
+  return `Look for the record in the service first: it may exist. If it does not: ${command}`;
+}
 
 /** Of a failure that the service has stored under the row's idempotency key. */
-export function storedText({ serviceMessage, status }: ServiceError): string {
+export function storedText({ serviceMessage, status }: ServiceError, remedy: string): string {
   const words = serviceMessage === null ? '' : `: ${serviceMessage}`;
-  return `the service has stored the answer ${status} under the idempotency key and repeats it${words}. ${NEW_KEY_REMEDY}`;
+  return `the service has stored the answer ${status} under the idempotency key and repeats it${words}. ${remedy}`;
 }
 
 function rejected(error: RejectedError): RowReceipt {
@@ -190,13 +197,13 @@ function isFinalRejection({ status }: RejectedError): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 408;
 }
 
-function inDoubt(error: unknown, signal: AbortSignal, resource: string): RequestOutcome {
+function inDoubt(error: unknown, signal: AbortSignal, resource: string, remedy: string): RequestOutcome {
   if (!(error instanceof ServiceError)) {
     const message = signal.aborted ? 'the batch was stopped before the response arrived' : describe(error);
     return { kind: 'in-doubt', status: null, message, stop: signal.aborted ? null : error };
   }
   const { status, write } = error;
-  if (write?.meaning === 'stored') return { kind: 'unclear', status, message: storedText(error) };
+  if (write?.meaning === 'stored') return { kind: 'unclear', status, message: storedText(error, remedy) };
   if (error instanceof RefusedError) return { kind: 'refused', refusal: { error, inDoubt: true } };
   if (error instanceof BrokenPromiseError)
     return { kind: 'unclear', status, message: 'the response could not be read' };
@@ -206,7 +213,7 @@ function inDoubt(error: unknown, signal: AbortSignal, resource: string): Request
     const final: RequestOutcome = isFinalRejection(error)
       ? { kind: 'unclear', status, message }
       : { kind: 'in-doubt', status, message, stop: null };
-    return passing(error, true) ?? final;
+    return passing(error, true, remedy) ?? final;
   }
   if (!(error instanceof TransientError)) return { kind: 'in-doubt', status, message, stop: null };
   const found = limited(error, true);

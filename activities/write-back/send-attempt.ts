@@ -5,7 +5,7 @@ import { ChunkFeed } from './chunk-feed.js';
 import type { OpenChunk, RowTask, SendAttemptOptions } from './open-chunk.js';
 import { MAX_IN_A_ROW, Refusals } from './refusals.js';
 import {
-  NEW_KEY_REMEDY,
+  newKeyRemedy,
   type Refusal,
   type RequestOutcome,
   sendRowRequest,
@@ -328,9 +328,10 @@ export class SendAttempt {
     this.#asksAgain(task, { error, inDoubt: true });
     if (!this.#refusals.failed(task, error.write?.sameness ?? null)) {
       const isStored = error.write?.isMarked === true;
+      const remedy = newKeyRemedy(this.#options.input.batchId, task.row.row);
       const text = isStored
-        ? storedText(error)
-        : `the service fails for this row each time: ${message}. ${NEW_KEY_REMEDY}`;
+        ? storedText(error, remedy)
+        : `the service fails for this row each time: ${message}. ${remedy}`;
       this.#unclear(task, { status, message: text });
       return;
     }

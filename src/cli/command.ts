@@ -94,7 +94,8 @@ export class WorktrackCommand extends Command {
    * @throws UsageError for several connections if the command takes one
    */
   #options(): object {
-    const options = this.optsWithGlobals();
+    // Its own options count, not the defaults of the command above.
+    const options = { ...this.optsWithGlobals(), ...this.opts() };
     const connections: readonly string[] = options.connection ?? [];
     if (!this.#takesSeveral && connections.length > 1)
       throw new UsageError(

@@ -446,7 +446,9 @@ function declareWriteBack(program: WorktrackCommand): void {
     .option('--no-read-back', 'do not read the resource afterwards')
     .json()
     .examples('time-entries november.csv --dry-run', 'calendar-entries s3://company-lake/in/holidays.json')
-    .runs(async () => (await import('./write-back/write-back-command.js')).runWriteBack);
+    .runs(async () => (await import('./write-back/write-back-command.js')).runWriteBack)
+    // The commands below it have options of the same names.
+    .enablePositionalOptions();
 
   const receipts = writeBack.command('receipts');
   receipts
@@ -458,4 +460,24 @@ function declareWriteBack(program: WorktrackCommand): void {
     .json()
     .examples('3b860e3713d2 --rejected')
     .runs(async () => (await import('./write-back/receipts-command.js')).runReceipts);
+
+  const resend = writeBack.command('resend');
+  resend
+    .configureHelp({ ...resend.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+    .description('send rows of a batch again that are not written, or settle them')
+    .argument('<batch>', 'batch id, or its first digits')
+    .option('--rejected', 'the rows that the service has rejected')
+    .option('--unknown', 'the rows that may or may not have been written')
+    .option('--rows <numbers>', 'rows by their numbers in the input, such as 3,7-9')
+    .option('--new-key', 'with new idempotency keys; a row whose record exists is written a second time')
+    .option('--yes-i-looked', 'the records of the --unknown rows do not exist in the service')
+    .option('--reject', 'send nothing: the rows stay rejected')
+    .option('--again', 'also send rows that another batch has written meanwhile')
+    .option('--same-system', 'count rows that were sent to another base URL as written')
+    .option('--other-system', 'count rows that were sent to another base URL as new')
+    .option('--no-read-back', 'do not read the resource afterwards')
+    .option('--yes', 'do not ask for confirmation on a terminal')
+    .json()
+    .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rows 3,7-9 --new-key')
+    .runs(async () => (await import('./write-back/resend-command.js')).runResend);
 }

@@ -1,5 +1,11 @@
 import type { ObjectKey } from '../core/brands.js';
-import type { InputFormat, RowOutcome, WritableResource } from '../core/contract/write-back.js';
+import type {
+  InputFormat,
+  InputReading,
+  ResendOrder,
+  RowOutcome,
+  WritableResource,
+} from '../core/contract/write-back.js';
 import type { KeyForm, WriteBackSettings } from '../core/settings.js';
 import type { RunClocks } from '../lake/documents/run-file.js';
 import { earliestOf } from './clocks.js';
@@ -81,6 +87,11 @@ export interface PlanFile {
   readonly pending: readonly number[];
   /** The attempt that wrote the chunks. Chunks of other attempts do not count. */
   readonly writer: string;
+  /** How the input is read, so that a later plan can read it again. */
+  readonly reading?: InputReading | undefined;
+  readonly lastWins?: boolean | undefined;
+  /** Set if the plan sends only rows that a user has asked for. @member run the run that made the plan */
+  readonly order?: (ResendOrder & { readonly run: string }) | undefined;
 }
 
 /** What the service said about a row: the status of its response, and its message. */
@@ -95,10 +106,26 @@ export interface RowReceipt extends Said {
   readonly id: string | null;
   /** What the service's record says other than the row; absent if nothing does. */
   readonly found?: RecordDifferences;
+  /** Set if a user has settled the row. */
+  readonly byHand?: true;
+}
+
+/** What a user has decided about a row (`ResendOrder`), and what must be known to decide again. Absent members: nothing. */
+interface RowDecision {
+  /** The number of its idempotency key; absent: the first key, which has no number. */
+  readonly keyNumber?: number;
+  /** A user has asked to send it again. */
+  readonly asked?: true;
+  /** The plan does not send it, because a user has asked for other rows. */
+  readonly left?: true;
+  /** The rejection that stands until the row is sent again. */
+  readonly stands?: RowReceipt;
+  /** Of a row in doubt: what the last response said. @member isComplete whether a complete response to its current key leaves the outcome unknown */
+  readonly said?: Said & { readonly isComplete: boolean };
 }
 
 /** A row in a plan's chunk. */
-export interface ChunkRow extends PlannedRow {
+export interface ChunkRow extends PlannedRow, RowDecision {
   /** The result from an earlier plan of the batch. */
   readonly receipt: RowReceipt | null;
   /** Set if an earlier plan may have sent it without a known outcome, at this time or later: milliseconds since 1970. */
@@ -125,8 +152,8 @@ export function decodeChunk(key: ObjectKey, chunk: Buffer, rows: number): ChunkR
 }
 
 /** Whether a row of a plan must be sent. */
-export function isPending({ verdict, receipt }: ChunkRow): boolean {
-  return verdict === null && receipt === null;
+export function isPending({ verdict, receipt, left }: ChunkRow): boolean {
+  return verdict === null && receipt === null && left !== true;
 }
 
 const MAX_CHUNK_ROWS = 1000;

@@ -115,12 +115,24 @@ export class BatchPlanner {
       row: this.#rows,
       line: row.line,
       key,
-      idempotencyKey: idempotencyKey(this.#batch.connection, this.#batch.batchId, key, this.#batch.form),
+      idempotencyKey: this.#keyOf(key),
       content: content.toString('hex', 0, 8),
       pair,
       body: toBody(fields),
       verdict: verdict ?? (pair === null ? null : this.#superseded(pair)),
     };
+  }
+
+  /** The row with the idempotency key of its number. */
+  withKey<Row extends PlannedRow & { readonly keyNumber?: number }>(row: Row): Row {
+    return row.keyNumber === undefined
+      ? row
+      : { ...row, idempotencyKey: this.#keyOf(row.key, [row.keyNumber]) };
+  }
+
+  #keyOf(key: string, more: readonly number[] = []): string {
+    const { connection, batchId, form } = this.#batch;
+    return idempotencyKey(connection, batchId, key, form, more);
   }
 
   #identify(row: InputRow): { key: string; content: Buffer; verdict: Verdict | null } {

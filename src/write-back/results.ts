@@ -42,11 +42,12 @@ export function resultOf(
   if (receipt !== null) return receipt;
   if (row.verdict !== null) return { ...row.verdict, status: null, id: null };
   if (found !== null) return { ...found, status: null, id: null };
-  if (sentAt === null) return null;
+  if (sentAt === null) return row.stands ?? null;
   const since = new Date(sentAt).toISOString();
-  const last = state?.message ?? null;
+  const said = state?.message == null ? row.said : state;
+  const last = said?.message ?? null;
   const message = `sent at ${since} or later; the outcome is unknown${last === null ? '' : `: ${last}`}`;
-  return { outcome: 'unknown', status: state?.status ?? null, id: null, message };
+  return { outcome: 'unknown', status: said?.status ?? state?.status ?? null, id: null, message };
 }
 
 /** The header of `results.csv`. */
@@ -112,22 +113,32 @@ export const NOT_WRITTEN: readonly RowOutcome[] = ['rejected', 'unknown'];
 export async function* readReceipts(
   store: ObjectStore,
   batchId: string,
-  { outcomes }: ReadReceiptsOptions,
+  options: ReadReceiptsOptions,
 ): AsyncGenerator<Receipt> {
+  for await (const { receipt } of readResults(store, batchId, options)) yield receipt;
+}
+
+/** The receipts of a batch, each with its row in the plan; `null` if the state of the batch was removed. @throws as `readReceipts` */
+export async function* readResults(
+  store: ObjectStore,
+  batchId: string,
+  { outcomes }: ReadReceiptsOptions,
+): AsyncGenerator<{ readonly receipt: Receipt; readonly planned: ChunkRow | null }> {
   const key = batchKeys(batchId).results;
   if ((await store.head(key)) === null)
     throw new InputError(`batch ${shownBatchId(batchId)} has no receipts yet`, {
       remedy: 'Receipts are written when the batch ends. To follow it, run its write-back command again.',
     });
-  const lineOf = await findLines(store, batchId);
+  const plannedRow = await plannedRows(store, batchId);
   const text = (cell: ByteString | null | undefined): string | null =>
     cell == null ? null : fromByteString(restoreFormula(cell));
   for await (const cells of resultRows(store, key)) {
     const [row, rowKey, idempotencyKey, outcome, status, id, message] = cells.map(text);
     if (outcomes !== undefined && !outcomes.includes(outcome as RowOutcome)) continue;
-    yield {
+    const planned = await plannedRow(Number(row));
+    const receipt = {
       row: Number(row),
-      line: await lineOf(Number(row)),
+      line: planned?.line ?? null,
       key: rowKey ?? '',
       idempotencyKey: idempotencyKey ?? '',
       outcome: outcome as RowOutcome,
@@ -135,6 +146,7 @@ export async function* readReceipts(
       id: id ?? null,
       message: message ?? null,
     };
+    yield { receipt, planned };
   }
 }
 
@@ -153,35 +165,43 @@ async function* resultRows(
   }
 }
 
-/**
- * Finds the line of a row in the batch's last plan; `null` if it was removed. Ask for rows in order: one chunk is held in
- * memory.
- */
-async function findLines(
+/** The plan that the receipts of a batch are from; `null` if it was removed. @throws DamagedError, StoreError */
+export async function summarizedPlan(
   store: ObjectStore,
   batchId: string,
-): Promise<(row: number) => Promise<number | null>> {
-  const key = batchKeys(batchId).summary;
-  const summary = await store.readIfExists(key);
-  if (summary === null) return async () => null;
-  const { plan } = decodeSealed<Summary>(key, summary.body);
-  const found = await store.readIfExists(plan);
-  if (found === null) return async () => null;
-  const { chunks, writer } = decodeSealed<PlanFile>(plan, found.body);
+): Promise<{ readonly key: ObjectKey; readonly file: PlanFile } | null> {
+  const at = batchKeys(batchId).summary;
+  const summary = await store.readIfExists(at);
+  if (summary === null) return null;
+  const { plan: key } = decodeSealed<Summary>(at, summary.body);
+  const found = await store.readIfExists(key);
+  return found && { key, file: decodeSealed<PlanFile>(key, found.body) };
+}
+
+/**
+ * Finds a row in the batch's last plan; `null` if it was removed. Ask for rows in order: one chunk is held in memory.
+ */
+async function plannedRows(
+  store: ObjectStore,
+  batchId: string,
+): Promise<(row: number) => Promise<ChunkRow | null>> {
+  const plan = await summarizedPlan(store, batchId);
+  if (plan === null) return async () => null;
+  const { chunks, writer } = plan.file;
   let chunk = -1;
   /** Number of the first row after the chunk. */
   let end = 1;
-  let lines: ReadonlyMap<number, number> = new Map();
+  let rows: ReadonlyMap<number, ChunkRow> = new Map();
   return async (row) => {
     const before = chunk;
     while (row >= end && chunk + 1 < chunks.length) end += chunks[++chunk]!;
     if (chunk !== before) {
-      const at = planKeys(plan).chunk(writer, chunk);
+      const at = planKeys(plan.key).chunk(writer, chunk);
       const body = await store.readIfExists(at);
-      const rows = body === null ? [] : decodeChunk(at, body.body, chunks[chunk]!);
-      lines = new Map(rows.map((one) => [one.row, one.line]));
+      const found = body === null ? [] : decodeChunk(at, body.body, chunks[chunk]!);
+      rows = new Map(found.map((one) => [one.row, one]));
     }
-    return lines.get(row) ?? null;
+    return rows.get(row) ?? null;
   };
 }
 

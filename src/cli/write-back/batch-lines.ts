@@ -1,4 +1,9 @@
-import { ROW_OUTCOMES, shownBatchId, type WriteBackResult } from '../../core/contract/write-back.js';
+import {
+  batchCommand,
+  ROW_OUTCOMES,
+  shownBatchId,
+  type WriteBackResult,
+} from '../../core/contract/write-back.js';
 import { type FieldExample, valuesText } from '../../write-back/record-differences.js';
 import type { RefusalText } from '../../write-back/results.js';
 import { count, counted } from '../shared/output.js';
@@ -12,30 +17,33 @@ export function resultLine({ batchId, outcome, counts, unsent }: WriteBackResult
   );
 }
 
-/** Warnings, errors and what to do next, for stderr. */
-export function batchDiagnostics(result: WriteBackResult): string[] {
-  const { outcome, counts, unsent, warnings, error, results } = result;
+/**
+ * Warnings, errors and what to do next, for stderr.
+ *
+ * @param command what the user has run: the command of a file, or `resend`
+ */
+export function batchDiagnostics(result: WriteBackResult, command: 'file' | 'resend' = 'file'): string[] {
+  const { batchId, outcome, counts, unsent, warnings, error } = result;
   const lines = warnings.map((text) => `warning: ${text}`);
   if (error !== null && outcome !== 'cancelled') lines.push(`${outcome}: ${error.message}`);
   if (outcome === 'cancelled')
     lines.push('The batch was cancelled. To continue it, run the same command again.');
-  else if (unsent > 0)
-    lines.push(`${counted(unsent, 'row')} not sent. To send them, run the same command again.`);
+  else if (unsent > 0) {
+    const which = command === 'file' ? 'the same command' : 'the command of the file';
+    lines.push(`${counted(unsent, 'row')} not sent. To send them, run ${which} again.`);
+  }
   if (counts.rejected > 0) {
+    const resend = batchCommand('resend', batchId, '--rejected');
     lines.push(
-      `${counted(counts.rejected, 'row')} rejected. Correct them in a separate file: the other rows are written.`,
+      `${counted(counts.rejected, 'row')} rejected. If the cause is gone in the service: ${resend}. If the rows are wrong, ` +
+        'correct them in a separate file: the other rows are written.',
     );
   }
-  if (counts.unknown > 0 && outcome === 'incomplete') {
+  if (counts.unknown > 0 && outcome !== 'cancelled') {
     lines.push(
       `${counted(counts.unknown, 'row')} unknown: no response showed whether they were written. Look for them in the service. ` +
-        'The same command sends them again with the same idempotency keys. If the service may have forgotten these, ' +
-        'run it with --unknown resend to send the rows again, or with --unknown skip to leave them. ' +
-        'If their messages name an earlier batch, repeat that one first, then this one.',
-    );
-  } else if (counts.unknown > 0 && results !== null) {
-    lines.push(
-      `${counted(counts.unknown, 'row')} unknown. To resolve them, run the same command again; it uses the same idempotency keys.`,
+        `To send them again with the same idempotency keys: ${batchCommand('resend', batchId, '--unknown')}. ` +
+        'If a key does not help, give the row a new one with --rows and --new-key; to leave the rows, add --reject.',
     );
   }
   return lines;

@@ -1,4 +1,4 @@
-import { shownBatchId } from '../../core/contract/write-back.js';
+import { batchCommand, shownBatchId } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch } from '../../write-back/batch-file.js';
 import { NOT_WRITTEN, type Receipt, readReceipts } from '../../write-back/results.js';
@@ -55,7 +55,7 @@ export async function firstNotWritten(store: ObjectStore, batchId: string): Prom
 
 /** The command that prints the rows that were not written. */
 export function receiptsCommand(batchId: string): string {
-  return `worktrack write-back receipts ${shownBatchId(batchId)} --rejected`;
+  return batchCommand('receipts', batchId, '--rejected');
 }
 
 /** A receipt in one line: `line 8  key ab12-1  rejected  422  the project is closed`. */

@@ -1,22 +1,12 @@
 import { apiRoot } from '../../api/index.js';
 import { selectConnection } from '../../config/index.js';
 import { fromByteString } from '../../core/brands.js';
-import {
-  type InputFormat,
-  shownBatchId,
-  type WriteBackInput,
-  type WriteBackResult,
-} from '../../core/contract/write-back.js';
+import { type InputFormat, shownBatchId, type WriteBackInput } from '../../core/contract/write-back.js';
 import { formatDuration } from '../../core/duration.js';
-import { errorMessage } from '../../core/errors.js';
-import { OutOfReachError } from '../../core/reachability.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
-import { type ObjectStore, StoreError } from '../../lake/store/index.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
-import { startWriteBack } from '../../temporal/client/start.js';
-import { followWriteBack, type WriteBackView } from '../../temporal/follow/follow-write-back.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import { inputKey } from '../../write-back/batch-layout.js';
 import {
   type CheckedInput,
@@ -27,19 +17,16 @@ import {
 import type { InputColumn } from '../../write-back/input-columns.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
 import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
-import { readDifferences, readRefusals, type WrittenBatch, writtenBatch } from '../../write-back/results.js';
+import { type WrittenBatch, writtenBatch } from '../../write-back/results.js';
 import { copyInput } from '../../write-back/stage-input.js';
 import { toRequest } from '../../write-back/write-request.js';
-import { batchProgressOn } from '../progress/progress-views.js';
-import { openFollowSession } from '../runs/follow-session.js';
-import { EXIT, type ExitCode, UsageError, writeBackExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
-import { reachTemporal, withTemporal } from '../shared/context.js';
+import { withTemporal } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { age, counted, output, printable, printJson } from '../shared/output.js';
-import { batchDiagnostics, differenceLines, refusalLines, resultLine } from './batch-lines.js';
-import { firstNotWritten, receiptsCommand } from './receipts-command.js';
+import { age, counted, output, printJson } from '../shared/output.js';
+import { finishBatch, orOutOfReach, startAndFollowBatch } from './follow-batch.js';
 import {
   askedPolicy,
   askedSystem,
@@ -108,53 +95,10 @@ export async function runWriteBack(
         const result = await withTemporal(options, (temporal) =>
           startAndFollowBatch(temporal, connection, staged, options),
         );
-        return finish(result, store, options);
+        return finishBatch(result, store, options);
       });
     }),
   );
-}
-
-async function startAndFollowBatch(
-  temporal: TemporalClient,
-  connection: ConnectionSettings,
-  input: WriteBackInput,
-  options: WriteBackOptions,
-): Promise<WriteBackResult> {
-  for (;;) {
-    const { workflowId, isOther } = await reachTemporal(temporal, () =>
-      startWriteBack(temporal, input, { taskQueue: options.taskQueue }),
-    );
-    const shown = shownBatchId(input.batchId);
-    output.note(`Workflow: ${workflowId.replace(input.batchId, shown)}`);
-    if (isOther)
-      output.note(
-        'This batch is already running with another input or other options. Waiting for it to end first.',
-      );
-    const result = await followBatch(temporal, workflowId, connection);
-    if (!isOther) return result;
-  }
-}
-
-async function finish(
-  result: WriteBackResult,
-  store: ObjectStore,
-  { json }: WriteBackOptions,
-): Promise<ExitCode> {
-  const { batchId, outcome, unsent, results, differs, differences } = result;
-  const counts = { ...result.counts, notSent: unsent };
-  if (json === true) printJson({ batchId, outcome, counts, results, differs });
-  else output.out(resultLine(result));
-  if (results !== null && counts.rejected + counts.unknown > 0) {
-    if (process.stderr.isTTY) for (const line of await firstNotWritten(store, batchId)) output.note(line);
-    output.note(`Their receipts: ${receiptsCommand(batchId)}`);
-  }
-  const isShown = differences !== null && process.stderr.isTTY;
-  const examples = isShown ? await readDifferences(store, differences) : [];
-  for (const line of differenceLines(result, examples)) output.note(printable(line));
-  for (const line of batchDiagnostics(result)) output.note(line);
-  if (result.refusals !== null)
-    for (const line of refusalLines(await readRefusals(store, result.refusals))) output.note(line);
-  return writeBackExitCode(result);
 }
 
 /** The same file is the same batch, so that its rows are sent once. */
@@ -175,7 +119,7 @@ function finishWritten(
   const { differs = [], absent = [], differences = null } = written;
   const compared = { differs, absent, differences };
   const result = { batchId, outcome, counts, results, rows, unsent, ...compared, ...nothing } as const;
-  return finish(result, store, options);
+  return finishBatch(result, store, options);
 }
 
 /** What the user should know about an input before it is sent. */
@@ -207,17 +151,6 @@ function inputNotes({ unpublished, mixed, resource, facts, beforeWindow }: Check
   return notes;
 }
 
-/** Runs work without a time limit; the store's client retries on its own. @throws OutOfReachError */
-async function orOutOfReach<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof StoreError && error.kind === 'unreachable')
-      throw new OutOfReachError(errorMessage(error));
-    throw error;
-  }
-}
-
 /** Calls `work` with a path of the input. Standard input is `-`. */
 async function withInputFile<T>(
   file: string,
@@ -228,31 +161,6 @@ async function withInputFile<T>(
   if (format === undefined)
     throw new UsageError('Standard input has no file extension: set its format with --format');
   return withTemporaryFile(`stdin.${format}`, process.stdin, work);
-}
-
-/**
- * Shows the progress of a batch until it ends.
- *
- * @throws DetachedError after Ctrl-C; OutOfReachError
- */
-async function followBatch(
-  temporal: TemporalClient,
-  workflowId: string,
-  connection: ConnectionSettings,
-): Promise<WriteBackResult> {
-  const progress = batchProgressOn(process.stderr);
-  const session = openFollowSession(temporal, {
-    ...{ what: 'batch', connection, waitMs: null, display: progress },
-    next: () => 'To follow it again, run the same command.',
-    kept: 'Rows already sent keep their receipts.',
-  });
-  const onView = (view: WriteBackView): void => {
-    progress.show(view);
-    session.look([view]);
-  };
-  return session
-    .follow(workflowId, (reach) => followWriteBack(temporal, workflowId, { ...reach, onView }))
-    .finally(session.close);
 }
 
 /** Requests of a dry run that are printed. */

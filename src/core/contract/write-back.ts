@@ -70,6 +70,17 @@ export interface InputDates {
   readonly columns: readonly string[];
 }
 
+/**
+ * What a run does with rows of its batch that are not written, instead of sending those without an outcome. Rows that were
+ * written, and rows that the input itself rejects, stay as they are.
+ */
+export interface ResendOrder {
+  /** Rows by their outcome, or by their numbers in the input, from 1. */
+  readonly rows: 'rejected' | 'unknown' | readonly number[];
+  /** Send them with the same idempotency keys (`send`) or with new ones (`new-key`), or settle them as rejected (`reject`). */
+  readonly action: 'send' | 'new-key' | 'reject';
+}
+
 export interface WriteBackInput extends BatchRef {
   /** The input in the lake, written by `stageWriteBack`. */
   readonly input: ObjectKey;
@@ -85,6 +96,8 @@ export interface WriteBackInput extends BatchRef {
   readonly system?: SystemPolicy;
   /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
   readonly lastWins?: boolean;
+  /** Default: the rows without an outcome are sent. */
+  readonly resend?: ResendOrder;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
   readonly readBack?: boolean;
   /** State over a continue-as-new; clients leave it out. */
@@ -236,6 +249,11 @@ export function writeBackWorkflowId({ connection, resource, batchId }: BatchRef)
 /** A batch id for messages: the first 12 digits of a hash, which commands accept; a name as it is. */
 export function shownBatchId(batchId: string): string {
   return /^[0-9a-f]{64}$/.test(batchId) ? batchId.slice(0, 12) : batchId;
+}
+
+/** A command about a batch, for messages: `worktrack write-back resend 3b860e3713d2 --rejected`. */
+export function batchCommand(name: 'resend' | 'receipts', batchId: string, options: string): string {
+  return `worktrack write-back ${name} ${shownBatchId(batchId)} ${options}`;
 }
 
 /** No batch id starts with an underscore, so this id never clashes with that of a batch. */

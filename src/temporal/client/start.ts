@@ -251,8 +251,9 @@ export async function startWriteBack(
 ): Promise<StartedWriteBack> {
   const workflowId = writeBackWorkflowId(input);
   const { connection, resource, batchId } = input;
-  const { written = null, system } = input;
-  const options = [input.unknown ?? 'report', written, ...(system === undefined ? [] : [system])];
+  const { written = null, system, resend } = input;
+  const more = [system, resend].filter((one) => one !== undefined);
+  const options = [input.unknown ?? 'report', written, ...more];
   const request = JSON.stringify([input.input, ...options]);
   const handle = await temporal.client.workflow.start(WRITE_BACK_WORKFLOW, {
     ...{ workflowId, taskQueue, args: [input] },

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import {
+  batchCommand,
   shownBatchId,
   type UnknownPolicy,
   type WritableResource,
@@ -164,7 +165,7 @@ export class TurnVerdicts {
         ? NOT_SENT_AGAIN
         : outcome === 'skipped'
           ? `already written by ${batch}`
-          : `not sent: ${batch} may have written this row, and the outcome is not known`;
+          : `not sent: ${batch} may have written this row, and the outcome is not known${settles(by)}`;
       // The last number stands for all further batches.
       number = this.#verdicts.length < 0xffff ? this.#verdicts.push({ outcome, message }) : 0xffff;
       this.#numbers.set(name, number);
@@ -176,6 +177,12 @@ export class TurnVerdicts {
     const rows = this.#verdicts.length === 0 ? null : this.#rows.toString('base64');
     return { claim, verdicts: this.#verdicts, rows, chunks };
   }
+}
+
+/** What settles a row of another batch. */
+function settles(by: LedgerBatch | null): string {
+  if (by === null) return '';
+  return `. Settle it first: ${batchCommand('resend', by.batchId, '--unknown')}`;
 }
 
 /** The turn of a batch: which of its rows are not sent, and the object that ends it. */

@@ -64,7 +64,7 @@ describe('an attempt at sending rows', () => {
       deps: { now: () => Date.now() } as ActivityDeps,
       clock: sendClock(),
       connection: { settings, client: http, store: on },
-      input: { resource: 'time-entries', unknown: 'report', run: 'run' } as SendRowsInput,
+      input: { resource: 'time-entries', batchId: 'b', unknown: 'report', run: 'run' } as SendRowsInput,
       plan: await readPlan(store, PLAN),
       logs: await readLogIndex(store, PLAN),
       sending: SENDING,
@@ -268,7 +268,7 @@ describe('an attempt at sending rows', () => {
     const { file } = await readPlan(store, PLAN);
     const { states } = await loadChunk(store, { key: PLAN, file }, 0, await readLogIndex(store, PLAN));
     expect(states.get(2)?.message).toMatch(
-      /has stored the answer 500 under the idempotency key .* Look for the record .* with --again$/,
+      /has stored the answer 500 under the idempotency key .* Look for the record .* resend b --rows 3 --new-key$/,
     );
     expect(states.get(6)?.message).toContain('fails for this row each time');
     expect(states.get(8)?.receipt?.outcome ?? states.get(8)?.unclearIn ?? null).not.toBe('run');

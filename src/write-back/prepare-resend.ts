@@ -1,0 +1,136 @@
+import {
+  type InputFormat,
+  type ResendOrder,
+  type RowOutcome,
+  type SystemPolicy,
+  shownBatchId,
+  type WriteBackInput,
+} from '../core/contract/write-back.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { readBatch } from './batch-file.js';
+import { InputError } from './input-error.js';
+import type { ChunkRow } from './plan-file.js';
+import { type Receipt, readResults, summarizedPlan } from './results.js';
+
+/** The input of a run that sends rows of a batch again, and what it does. */
+export interface PreparedResend {
+  readonly input: WriteBackInput;
+  /** How many rows it sends or settles. */
+  readonly rows: number;
+  /** The numbers of the first of them, from 1. */
+  readonly first: readonly number[];
+  /** Rejected rows that are not sent, because their content is the reason. */
+  readonly unsendable: number;
+}
+
+interface ResendOptions {
+  /** The connection, as the configuration names it. */
+  readonly connection: string;
+  readonly system?: SystemPolicy | undefined;
+  readonly again?: boolean | undefined;
+}
+
+/** Rows that are named in a message. */
+const SHOWN_ROWS = 10;
+
+/**
+ * Finds the rows of a batch that an order is about, from its receipts.
+ *
+ * @throws InputError if the batch has no receipts yet, if its state was removed, and for a named row that must not be sent;
+ *   StoreError
+ */
+export async function prepareResend(
+  store: ObjectStore,
+  batchId: string,
+  order: ResendOrder,
+  { connection, system, again }: ResendOptions,
+): Promise<PreparedResend> {
+  const found = new AskedRows(order);
+  for await (const { receipt, planned } of readResults(store, batchId, {})) found.add(receipt, planned);
+  const batch = await readBatch(store, batchId);
+  const plan = await summarizedPlan(store, batchId);
+  if (batch === null || plan === null)
+    throw new InputError(`the state of batch ${shownBatchId(batchId)} was removed from the lake`, {
+      remedy: 'Send its rows in a separate file.',
+    });
+  const { input, reading, lastWins, rows } = plan.file;
+  found.check(batchId, rows);
+  const { resource, keyColumn } = batch.file;
+  return {
+    input: {
+      ...{ connection, resource, batchId, input, keyColumn, resend: order },
+      ...{
+        format: input.slice(input.lastIndexOf('.') + 1) as InputFormat,
+        written: again ? 'again' : 'skip',
+      },
+      ...(reading === undefined ? {} : { reading }),
+      ...(lastWins === undefined ? {} : { lastWins }),
+      ...(system === undefined ? {} : { system }),
+    },
+    ...found.summary(),
+  };
+}
+
+/** Outcomes of rows that can be sent again. Rows that were not sent have no receipt. */
+const SENDABLE: readonly RowOutcome[] = ['rejected', 'unknown'];
+
+/** Collects the rows that an order asks for. */
+class AskedRows {
+  readonly #order: ResendOrder;
+  readonly #named: Set<number> | null;
+  readonly #first: number[] = [];
+  readonly #refused: string[] = [];
+  #rows = 0;
+  #unsendable = 0;
+
+  constructor(order: ResendOrder) {
+    this.#order = order;
+    this.#named = typeof order.rows === 'string' ? null : new Set(order.rows);
+  }
+
+  add(receipt: Receipt, planned: ChunkRow | null): void {
+    const { row, outcome } = receipt;
+    const isNamed = this.#named?.delete(row) ?? outcome === this.#order.rows;
+    if (!isNamed) return;
+    if (this.#named !== null && !SENDABLE.includes(outcome)) this.#refused.push(whyNot(receipt));
+    else if (planned !== null && planned.verdict !== null) this.#refuseContent(receipt);
+    else if (this.#named !== null || planned?.receipt?.byHand !== true) this.#ask(row);
+  }
+
+  /** @throws InputError for a named row that must not be sent. @param rows of the input */
+  check(batchId: string, rows: number): void {
+    // The others have no receipt: they were not sent.
+    for (const row of this.#named ?? []) {
+      if (row > rows) this.#refused.push(`row ${row} does not exist: the input has ${rows}`);
+      else this.#ask(row);
+    }
+    if (this.#refused.length === 0) return;
+    const more = this.#refused.length - SHOWN_ROWS;
+    const all = [...this.#refused.slice(0, SHOWN_ROWS), ...(more > 0 ? [`and ${more} more`] : [])];
+    throw new InputError(`batch ${shownBatchId(batchId)}: ${all.join('; ')}`, {
+      remedy:
+        'Nothing was sent. Name only rows that were rejected by the service, are unknown or were not sent.',
+    });
+  }
+
+  summary(): Pick<PreparedResend, 'rows' | 'first' | 'unsendable'> {
+    const first = this.#first.toSorted((a, b) => a - b).slice(0, SHOWN_ROWS);
+    return { rows: this.#rows, first, unsendable: this.#unsendable };
+  }
+
+  #refuseContent({ row, message }: Receipt): void {
+    this.#unsendable++;
+    if (this.#named !== null) this.#refused.push(`row ${row} cannot be sent (${message})`);
+  }
+
+  #ask(row: number): void {
+    this.#rows++;
+    if (this.#first.length < SHOWN_ROWS || this.#named !== null) this.#first.push(row);
+  }
+}
+
+function whyNot({ row, outcome, id }: Receipt): string {
+  if (outcome === 'created' || outcome === 'updated')
+    return `row ${row} is written${id === null ? '' : ` (id ${id})`}`;
+  return `row ${row} is ${outcome}`;
+}

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { rowNumbers } from '../../../src/cli/write-back/resend-command.js';
+import type { ResendOrder } from '../../../src/core/contract/write-back.js';
+import { type ChunkRow, isPending } from '../../../src/write-back/plan-file.js';
+import { resendRule } from '../../../src/write-back/resend.js';
+import { resultOf } from '../../../src/write-back/results.js';
+
+const FRESH: ChunkRow = {
+  ...{ row: 3, line: 4, key: 'k', idempotencyKey: 'u', content: '00', pair: null, body: '{}' },
+  ...{ verdict: null, receipt: null, sentAt: null },
+};
+const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
+const REJECTED = { outcome: 'rejected', status: 422, id: null, message: 'no' } as const;
+const SKIPPED = { outcome: 'skipped', status: null, id: null, message: 'm' } as const;
+const SAID = { status: 500, message: 'failed', isComplete: true } as const;
+const ROWS = {
+  fresh: FRESH,
+  written: { ...FRESH, receipt: CREATED },
+  rejected: { ...FRESH, receipt: REJECTED },
+  byHand: { ...FRESH, receipt: { ...REJECTED, byHand: true } },
+  unknown: { ...FRESH, sentAt: 5, said: SAID },
+  skipped: { ...FRESH, receipt: SKIPPED },
+  wrong: { ...FRESH, verdict: { outcome: 'rejected', message: 'same key' } },
+} satisfies Record<string, ChunkRow>;
+type Kind = keyof typeof ROWS;
+const KINDS = Object.keys(ROWS) as Kind[];
+
+const sent = (order: ResendOrder): Kind[] => KINDS.filter((kind) => isPending(resendRule(order)(ROWS[kind])));
+
+describe('an order for rows of a batch', () => {
+  it('sends exactly the rows that it asks for, and never one that is written or that the input rejects', () => {
+    const table: [order: ResendOrder, sends: Kind[]][] = [
+      [{ rows: 'rejected', action: 'send' }, ['rejected']],
+      [{ rows: 'unknown', action: 'send' }, ['unknown']],
+      [{ rows: 'unknown', action: 'new-key' }, ['unknown']],
+      [{ rows: [3], action: 'send' }, ['fresh', 'rejected', 'byHand', 'unknown']],
+      [{ rows: [3], action: 'new-key' }, ['fresh', 'rejected', 'byHand', 'unknown']],
+      [{ rows: [1, 2, 4], action: 'send' }, []],
+      [{ rows: [3], action: 'reject' }, []],
+      [{ rows: 'rejected', action: 'reject' }, []],
+    ];
+    for (const [order, sends] of table) expect(sent(order), JSON.stringify(order)).toEqual(sends);
+  });
+
+  it('changes no outcome of a row before it is sent, except that it settles rows as rejected', () => {
+    for (const rows of ['rejected', 'unknown', [3], [4]] as const) {
+      for (const action of ['send', 'new-key', 'reject'] as const) {
+        const decide = resendRule({ rows, action });
+        for (const kind of KINDS) {
+          const [before, after] = [resultOf(ROWS[kind], undefined), resultOf(decide(ROWS[kind]), undefined)];
+          if (after?.byHand === true && kind !== 'byHand') expect(action).toBe('reject');
+          else expect(after?.outcome, `${kind} ${action}`).toBe(before?.outcome);
+        }
+      }
+    }
+  });
+
+  it('gives a key its next number only when the last one has an answer', () => {
+    const next = (row: ChunkRow) => resendRule({ rows: [3], action: 'new-key' })(row).keyNumber;
+    expect([next(ROWS.fresh), next(ROWS.rejected), next(ROWS.unknown)]).toEqual([1, 1, 1]);
+    const unanswered = { ...ROWS.unknown, keyNumber: 1, said: { ...SAID, isComplete: false } };
+    expect(next(unanswered)).toBe(1);
+    expect(next({ ...ROWS.fresh, keyNumber: 1 })).toBe(1);
+    expect(next({ ...ROWS.unknown, keyNumber: 1 })).toBe(2);
+    expect(next({ ...ROWS.rejected, keyNumber: 7 })).toBe(8);
+    // The answer to the earlier key is not one to the new key.
+    expect(resendRule({ rows: [3], action: 'new-key' })(ROWS.unknown).said?.isComplete).toBe(false);
+    expect(resendRule({ rows: [3], action: 'send' })({ ...ROWS.rejected, keyNumber: 7 }).keyNumber).toBe(7);
+  });
+});
+
+describe('a list of row numbers', () => {
+  it('has numbers and ranges, in any order', () => {
+    expect(rowNumbers('9, 3,4-6,5')).toEqual([3, 4, 5, 6, 9]);
+    for (const text of ['', '0', '3-', '5-4', '1,,2', 'a', '1-1001', '-3', '1e3', '1.5'])
+      expect(() => rowNumbers(text), text).toThrow(/row numbers|rows/);
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 1, max: 1e9 - 1 }), { minLength: 1, maxLength: 50 }),
+        (rows) => {
+          expect(rowNumbers(rows.join())).toEqual([...rows].sort((a, b) => a - b));
+        },
+      ),
+    );
+  });
+});

@@ -87,8 +87,16 @@ function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
   return { content, receipt, sentAt, ...key, said: { status, message, isComplete } };
 }
 
-/** Adds the result of earlier plans to a row of a new plan. A row with a known outcome is not sent again. */
-export async function withEarlierOutcome(row: PlannedRow, known: EarlierRows): Promise<ChunkRow> {
+/**
+ * Adds the result of earlier plans to a row of a new plan. A row with a known outcome is not sent again.
+ *
+ * @param isCorrected whether a user has given the row another content
+ */
+export async function withEarlierOutcome(
+  row: PlannedRow,
+  known: EarlierRows,
+  isCorrected: boolean,
+): Promise<ChunkRow> {
   const fresh: ChunkRow = { ...row, receipt: null, sentAt: null };
   // Duplicates within the input get the outcome `skipped`.
   if (row.verdict !== null && row.verdict.outcome !== 'superseded') return fresh;
@@ -97,10 +105,17 @@ export async function withEarlierOutcome(row: PlannedRow, known: EarlierRows): P
   const { content, receipt, sentAt, ...more } = before;
   if (receipt === null && sentAt === null) return { ...fresh, ...more };
   if (content !== row.content) {
+    if (isCorrected) return corrected(fresh, before);
     const message = 'not sent: this batch has already sent a row with the same key and different content';
     return { ...fresh, verdict: { outcome: 'rejected', message } };
   }
   // A written row keeps its receipt, even if a later row of the new input supersedes it.
   if (receipt !== null) return { ...fresh, ...more, verdict: null, receipt };
   return { ...fresh, ...more, sentAt };
+}
+
+/** Only a rejected row takes another content. The service may know its key with the rejected one, so it gets the next key. */
+function corrected(row: ChunkRow, { content, receipt, sentAt, keyNumber = 0, said }: EarlierRow): ChunkRow {
+  if (receipt?.outcome === 'rejected') return { ...row, receipt, keyNumber: keyNumber + 1 };
+  return { ...row, content, receipt, sentAt, keyNumber, ...(said && { said }), left: true };
 }

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { PlanWriteBackInput, WriteBackPlanned } from '../../src/core/contract/write-back.js';
+import type {
+  CorrectedInput,
+  PlanWriteBackInput,
+  WriteBackPlanned,
+} from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
@@ -95,7 +99,11 @@ async function makePlan(
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();
   const planner = new BatchPlanner({ ...input, form: input.sending.form });
-  const columns = await eachRow(store, input, signal, (row) => void planner.survey(row));
+  const corrections = await readCorrections(store, input, before, signal);
+  let next = 1;
+  const columns = await eachRow(store, input, signal, (row) => {
+    planner.survey(row, corrections.rows.get(next++));
+  });
   await writeBatchFile(store, input, typesOf(columns));
 
   const { system } = input;
@@ -111,10 +119,13 @@ async function makePlan(
   const { keyColumn } = input;
   const hashes = input.resource === 'time-entries' ? new RowHashes(keyColumn !== null) : null;
   const { resend } = input;
-  const decide = resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend);
+  const decide =
+    resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend, corrections.last);
+  next = 1;
   await eachRow(store, input, signal, (row) => {
-    const planned = planner.plan(row);
-    const cells = hashes === null ? null : cellsHash(row.fields);
+    const correction = corrections.rows.get(next++);
+    const planned = planner.plan(row, correction);
+    const cells = hashes === null ? null : cellsHash((correction ?? row).fields);
     const add = (found: ChunkRow): Promise<void> | undefined => {
       const one = planner.withKey(decide(found));
       if (cells !== null)
@@ -122,7 +133,7 @@ async function makePlan(
       return writer.add(one);
     };
     if (known === null) return add({ ...planned, receipt: null, sentAt: null });
-    return withEarlierOutcome(planned, known).then(add);
+    return withEarlierOutcome(planned, known, correction !== undefined).then(add);
   });
   const { chunks, pending } = await writer.finish();
   if (hashes !== null) {
@@ -139,10 +150,43 @@ async function makePlan(
     pending,
     writer: writer.name,
     ...{ reading: input.reading, lastWins: input.lastWins },
+    ...(corrections.inputs.length === 0 ? {} : { corrections: corrections.inputs }),
     ...(resend === undefined ? {} : { order: { ...resend, run: thisRun() } }),
   };
   signal.throwIfAborted();
   return writePlan(store, key, file);
+}
+
+interface Corrections {
+  readonly inputs: readonly CorrectedInput[];
+  /** What is sent in the place of a row, by its number. A user corrects few rows, so they are held in memory. */
+  readonly rows: ReadonlyMap<number, InputRow>;
+  /** The numbers of the rows in the last file. */
+  readonly last: ReadonlySet<number>;
+}
+
+/** Reads the corrections of earlier plans for the same input, and those of this run. */
+async function readCorrections(
+  store: ObjectStore,
+  batch: NamedBatch,
+  before: readonly StoredPlan[],
+  signal: AbortSignal,
+): Promise<Corrections> {
+  const { resend } = batch;
+  const earlier = before.findLast(({ file }) => file.input === batch.input)?.file.corrections ?? [];
+  const inputs = resend?.rows === 'corrected' ? [...earlier, resend.corrections] : earlier;
+  const rows = new Map<number, InputRow>();
+  let last = new Set<number>();
+  for (const corrected of inputs) {
+    last = new Set();
+    await eachRow(store, { ...batch, ...corrected }, signal, (row) => {
+      const number = Number(row.correction?.row);
+      rows.set(number, row);
+      last.add(number);
+      return undefined;
+    });
+  }
+  return { inputs, rows, last };
 }
 
 function plannedState({ verdict, receipt, left }: ChunkRow): OwnState {

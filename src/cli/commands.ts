@@ -457,8 +457,9 @@ function declareWriteBack(program: WorktrackCommand): void {
     .description('print the receipts of a batch, one line for each row')
     .argument('<batch>', 'batch id, or its first digits')
     .option('--rejected', 'only rows that were rejected or are unknown')
+    .option('--csv', 'rejected rows with the cells of the input (NDJSON for JSON), ready to correct and send')
     .json()
-    .examples('3b860e3713d2 --rejected')
+    .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rejected --csv > corrected.csv')
     .runs(async () => (await import('./write-back/receipts-command.js')).runReceipts);
 
   const resend = writeBack.command('resend');

@@ -12,7 +12,7 @@ import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { checkBatch, continuedBatch, readBatch, textColumns } from './batch-file.js';
 import { checkBatchId } from './batch-layout.js';
-import type { InputRow } from './fields.js';
+import { CORRECTION_COLUMNS, type InputRow } from './fields.js';
 import {
   type InputColumn,
   mixedColumns,
@@ -156,6 +156,8 @@ async function checkSource(
   const keyField = keyColumn === null ? null : toByteString(keyColumn);
   for await (const some of readInputRows(source.open(), options)) {
     rows += some.length;
+    const correction = some.find((row) => row.correction !== undefined);
+    if (correction !== undefined) throw replacesRow(correction);
     for (const row of some) fileRows?.add(row.fields, keyField === null ? null : inputRowKey(row, keyField));
     ids?.add(some);
     window.add(some);
@@ -191,6 +193,17 @@ async function checkSource(
   };
 }
 
+/** As a row of another batch, it could be written next to the one that it replaces. */
+function replacesRow({ line }: InputRow): InputError {
+  return new InputError(
+    `the row replaces a row of another batch (${CORRECTION_COLUMNS[0]}), and the first row of the file does not`,
+    {
+      line,
+      remedy: `Send rows that replace others in a separate file with \`worktrack write-back\`, or remove the columns ${CORRECTION_COLUMNS.join(', ')}.`,
+    },
+  );
+}
+
 /** For a resource that is not mirrored. */
 const PLAIN_CSV: LakeCsv = {
   delimiter: ',',
@@ -222,7 +235,7 @@ function checkColumns(
 }
 
 /** Reads an input once. Its batch id is the hash of resource, bytes, and the settings that change what is sent. */
-async function readBytes(
+export async function readBytes(
   source: InputSource,
   resource: WritableResource,
 ): Promise<InputBytes & { readonly sha256: string; batchIdOf(settings: string): string }> {

@@ -1,7 +1,7 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
 import { type CellReader, type CellReaderOptions, cellReader } from './cell-reader.js';
 import { CsvParser } from './csv-parser.js';
-import { type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
+import { correctionOf, type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
 import { type InputColumn, inputColumns, isExport, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
 
@@ -102,6 +102,7 @@ export class CellsReader {
     }
     const fields: Field[] = [];
     let key: Field | undefined;
+    let named: Map<string, string> | undefined;
     for (let at = 0; at < readers.length; at++) {
       const cell = cells[at]!;
       if (cell === null) continue;
@@ -112,6 +113,9 @@ export class CellsReader {
         const field = this.#isNested ? { name, json, path: reader.path } : { name, json };
         fields.push(field);
         if (name === keyColumn && reader.path.length > 1) key = field;
+      } else if (role === 'correction') {
+        named ??= new Map();
+        named.set(name, fromByteString(cell).trim());
       } else if (role === 'dropped') {
         if (name === keyColumn) key = { name, json: reader.read(cell, line) };
       } else if (role === 'unnamed' && cell.trim() !== '') {
@@ -122,7 +126,7 @@ export class CellsReader {
       }
     }
     const sent = this.#isNested ? nestedFields(fields as FlatField[], line) : fields;
-    return key === undefined ? { line, fields: sent } : { line, fields: sent, key };
+    return inputRow({ line, fields: sent, key, named }, facts);
   }
 
   /** Whether a row has more cells than the header, and these are empty. */
@@ -130,6 +134,29 @@ export class CellsReader {
     const { length } = this.#readers;
     return cells.length > length && !hasValue(cells.slice(length));
   }
+}
+
+/** A row, and what it replaces. A row with no other value than that is a line without any. */
+export function inputRow(
+  {
+    line,
+    fields,
+    key,
+    named,
+  }: Pick<InputRow, 'line' | 'fields'> & {
+    readonly key: Field | undefined;
+    readonly named: ReadonlyMap<string, string> | undefined;
+  },
+  facts: RowContext['facts'],
+): InputRow | null {
+  const row = key === undefined ? { line, fields } : { line, fields, key };
+  if (named === undefined) return row;
+  if (fields.length === 0) {
+    facts.blankLines++;
+    return null;
+  }
+  const correction = correctionOf(named);
+  return correction === null ? row : { ...row, correction };
 }
 
 /** Whether a line has a value: a cell that is neither empty nor only white space. `""` is a value, the empty string. */

@@ -14,6 +14,27 @@ export interface InputRow {
   readonly fields: readonly Field[];
   /** The field of the key column, if it is not one of `fields`: it is left out, or part of an object. */
   readonly key?: Field;
+  /** The row of a batch that it replaces. */
+  readonly correction?: Correction;
+}
+
+/** The cells of a row that name the row of a batch that it replaces, as they are in the file. */
+export interface Correction {
+  readonly batch: string;
+  readonly row: string;
+}
+
+/** The columns of `receipts --csv` next to those of the input: batch, row number, and what the service has said. None is sent. */
+export const CORRECTION_COLUMNS = ['_worktrack_batch', '_worktrack_row', '_worktrack_message'] as const;
+
+export function isCorrectionColumn(name: string): boolean {
+  return (CORRECTION_COLUMNS as readonly string[]).includes(name);
+}
+
+/** The correction that some cells name; `null` without one. */
+export function correctionOf(cells: ReadonlyMap<string, string>): Correction | null {
+  const [batch, row] = [cells.get(CORRECTION_COLUMNS[0]), cells.get(CORRECTION_COLUMNS[1])];
+  return batch === undefined && row === undefined ? null : { batch: batch ?? '', row: row ?? '' };
 }
 
 /** The text of a string field, for keys and pairs; `null` for any other value. */

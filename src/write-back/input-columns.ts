@@ -7,6 +7,7 @@ import { readPointer } from '../lake/documents/pointer.js';
 import { type Column, columnName, fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import { isCorrectionColumn } from './fields.js';
 import { InputError } from './input-error.js';
 import { PLAIN_READING } from './reading.js';
 
@@ -23,10 +24,10 @@ export interface InputColumn {
   /** Where the type comes from, for messages. */
   readonly from: 'header' | 'batch' | 'published' | 'pair' | 'nothing';
   /**
-   * `field`: sent. `metadata`: a column that the lake has added. `dropped`: left out on request. `unnamed`: a last column
-   * without a name, which must be empty.
+   * `field`: sent. `metadata`: a column that the lake has added. `correction`: one of `CORRECTION_COLUMNS`. `dropped`: left out
+   * on request. `unnamed`: a last column without a name, which must be empty.
    */
-  readonly role: 'field' | 'metadata' | 'dropped' | 'unnamed';
+  readonly role: 'field' | 'metadata' | 'correction' | 'dropped' | 'unnamed';
   /** What all published values are, if a cell must be the same. */
   readonly form: PublishedForm | null;
 }
@@ -71,6 +72,7 @@ export function inputColumns(
         name: toByteString(text),
         role: reading.drop.includes(text) ? 'dropped' : 'metadata',
       };
+    if (isCorrectionColumn(text)) return { ...UNNAMED, name: toByteString(text), role: 'correction' };
     const isName = published.has(text) || Object.hasOwn(sources.fixed, text);
     const { column, suffix } = headerCell(text, at, line, isName);
     const field = fieldOfColumn(column);

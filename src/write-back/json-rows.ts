@@ -1,7 +1,7 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
-import { CellsReader, type RowContext } from './csv-rows.js';
-import { type Field, type InputRow, textOf } from './fields.js';
+import { CellsReader, inputRow, type RowContext } from './csv-rows.js';
+import { type Field, type InputRow, isCorrectionColumn, textOf } from './fields.js';
 import {
   FORM_NAMES,
   type InputColumn,
@@ -78,9 +78,13 @@ export class JsonRows {
     let isDeleted = false;
     let key: Field | undefined;
     const sent: Field[] = [];
+    let named: Map<string, string> | undefined;
     for (const field of fields) {
       const { name, json } = field;
-      if (this.#drop.has(name)) {
+      if (isCorrectionColumn(name)) {
+        named ??= new Map();
+        named.set(name, textOf(field) ?? json);
+      } else if (this.#drop.has(name)) {
         facts.dropped.add(fromByteString(name));
         if (name === keyColumn) key = field;
       } else if (name.charCodeAt(0) === UNDERSCORE && (META_COLUMNS as readonly string[]).includes(name)) {
@@ -98,7 +102,7 @@ export class JsonRows {
       facts.deletedRows++;
       return null;
     }
-    return key === undefined ? { line, fields: sent } : { line, fields: sent, key };
+    return inputRow({ line, fields: sent, key, named }, facts);
   }
 
   #check({ name, json }: Field, line: number): void {

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../core/brands.js';
 import type {
+  CorrectedInput,
   InputFormat,
   InputReading,
   ResendOrder,
@@ -90,6 +91,8 @@ export interface PlanFile {
   /** How the input is read, so that a later plan can read it again. */
   readonly reading?: InputReading | undefined;
   readonly lastWins?: boolean | undefined;
+  /** Files whose rows replace rows of the input. Of several rows for one, the last counts. */
+  readonly corrections?: readonly CorrectedInput[] | undefined;
   /** Set if the plan sends only rows that a user has asked for. @member run the run that made the plan */
   readonly order?: (ResendOrder & { readonly run: string }) | undefined;
 }

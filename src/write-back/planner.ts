@@ -70,14 +70,19 @@ export class BatchPlanner {
     return this.#rows;
   }
 
-  /** First pass. @throws InputError for a row without its key or pair */
-  survey(row: InputRow): void {
+  /**
+   * First pass.
+   *
+   * @param sent what is sent in its place
+   * @throws InputError for a row without its key or pair
+   */
+  survey(row: InputRow, sent = row): void {
     if (this.#batch.resource === 'calendar-entries') {
-      const { content, verdict } = this.#identify(row);
-      if (verdict === null) this.#surveyPair(row, content);
+      const { content, verdict } = this.#identify(row, sent);
+      if (verdict === null) this.#surveyPair(sent, content);
     } else {
       this.#rows++;
-      if (this.#keyField !== null) inputRowKey(row, this.#keyField);
+      if (this.#keyField !== null) inputRowKey(sent, this.#keyField);
     }
   }
 
@@ -100,17 +105,17 @@ export class BatchPlanner {
     for (const [at, value] of [this.#rows, row.line, high, low].entries()) last.set(entry, at, value);
   }
 
-  /** Second pass; the first call ends the first pass. */
-  plan(row: InputRow): PlannedRow {
+  /** Second pass; the first call ends the first pass. @param sent as for `survey` */
+  plan(row: InputRow, sent = row): PlannedRow {
     if (this.#pass === 'survey') {
       this.#pass = 'plan';
       this.#seen = HashTable.sized(this.#width, this.#rows);
       this.#rows = 0;
     }
-    const { key, content, verdict } = this.#identify(row);
-    const pair = this.#batch.resource === 'calendar-entries' ? pairOf(row) : null;
+    const { key, content, verdict } = this.#identify(row, sent);
+    const pair = this.#batch.resource === 'calendar-entries' ? pairOf(sent) : null;
     const fields =
-      pair === null ? row.fields : row.fields.filter(({ name }) => name !== PAIR[0] && name !== PAIR[1]);
+      pair === null ? sent.fields : sent.fields.filter(({ name }) => name !== PAIR[0] && name !== PAIR[1]);
     return {
       row: this.#rows,
       line: row.line,
@@ -135,17 +140,19 @@ export class BatchPlanner {
     return idempotencyKey(connection, batchId, key, form, more);
   }
 
-  #identify(row: InputRow): { key: string; content: Buffer; verdict: Verdict | null } {
+  /** Without a key column, the row keeps its key whatever is sent in its place. */
+  #identify(row: InputRow, sent: InputRow): { key: string; content: Buffer; verdict: Verdict | null } {
     this.#rows++;
-    const content = contentHash(row.fields);
+    const content = contentHash(sent.fields);
     if (this.#keyField !== null) {
-      const key = inputRowKey(row, this.#keyField);
+      const key = inputRowKey(sent, this.#keyField);
       return { key, content, verdict: this.#repeated(key, content) };
     }
-    const entry = this.#seen.entry(content);
+    const own = sent === row ? content : contentHash(row.fields);
+    const entry = this.#seen.entry(own);
     const occurrence = this.#seen.get(entry) + 1;
     this.#seen.set(entry, 0, occurrence);
-    return { key: `${content.toString('hex', 0, 16)}-${occurrence}`, content, verdict: null };
+    return { key: `${own.toString('hex', 0, 16)}-${occurrence}`, content, verdict: null };
   }
 
   #repeated(key: string, content: Buffer): Verdict | null {

@@ -1,4 +1,5 @@
 import {
+  batchCommand,
   type InputFormat,
   type ResendOrder,
   type RowOutcome,
@@ -28,6 +29,8 @@ interface ResendOptions {
   readonly connection: string;
   readonly system?: SystemPolicy | undefined;
   readonly again?: boolean | undefined;
+  /** The rows that the order corrects. */
+  readonly corrected?: readonly number[] | undefined;
 }
 
 /** Rows that are named in a message. */
@@ -43,9 +46,9 @@ export async function prepareResend(
   store: ObjectStore,
   batchId: string,
   order: ResendOrder,
-  { connection, system, again }: ResendOptions,
+  { connection, system, again, corrected }: ResendOptions,
 ): Promise<PreparedResend> {
-  const found = new AskedRows(order);
+  const found = new AskedRows(batchId, order, corrected);
   for await (const { receipt, planned } of readResults(store, batchId, {})) found.add(receipt, planned);
   const batch = await readBatch(store, batchId);
   const plan = await summarizedPlan(store, batchId);
@@ -54,7 +57,7 @@ export async function prepareResend(
       remedy: 'Send its rows in a separate file.',
     });
   const { input, reading, lastWins, rows } = plan.file;
-  found.check(batchId, rows);
+  found.check(rows);
   const { resource, keyColumn } = batch.file;
   return {
     input: {
@@ -76,6 +79,7 @@ const SENDABLE: readonly RowOutcome[] = ['rejected', 'unknown'];
 
 /** Collects the rows that an order asks for. */
 class AskedRows {
+  readonly #batchId: string;
   readonly #order: ResendOrder;
   readonly #named: Set<number> | null;
   readonly #first: number[] = [];
@@ -83,22 +87,28 @@ class AskedRows {
   #rows = 0;
   #unsendable = 0;
 
-  constructor(order: ResendOrder) {
+  constructor(batchId: string, order: ResendOrder, corrected: readonly number[] | undefined) {
+    this.#batchId = batchId;
     this.#order = order;
-    this.#named = typeof order.rows === 'string' ? null : new Set(order.rows);
+    const numbers = typeof order.rows === 'string' ? corrected : order.rows;
+    this.#named = numbers === undefined ? null : new Set(numbers);
   }
 
   add(receipt: Receipt, planned: ChunkRow | null): void {
     const { row, outcome } = receipt;
     const isNamed = this.#named?.delete(row) ?? outcome === this.#order.rows;
     if (!isNamed) return;
-    if (this.#named !== null && !SENDABLE.includes(outcome)) this.#refused.push(whyNot(receipt));
+    if (this.#order.rows === 'corrected') {
+      // Another content would not show what became of the first one.
+      if (outcome === 'rejected') this.#ask(row);
+      else this.#refused.push(outcome === 'unknown' ? this.#inDoubt(row) : whyNot(receipt));
+    } else if (this.#named !== null && !SENDABLE.includes(outcome)) this.#refused.push(whyNot(receipt));
     else if (planned !== null && planned.verdict !== null) this.#refuseContent(receipt);
     else if (this.#named !== null || planned?.receipt?.byHand !== true) this.#ask(row);
   }
 
   /** @throws InputError for a named row that must not be sent. @param rows of the input */
-  check(batchId: string, rows: number): void {
+  check(rows: number): void {
     // The others have no receipt: they were not sent.
     for (const row of this.#named ?? []) {
       if (row > rows) this.#refused.push(`row ${row} does not exist: the input has ${rows}`);
@@ -107,7 +117,7 @@ class AskedRows {
     if (this.#refused.length === 0) return;
     const more = this.#refused.length - SHOWN_ROWS;
     const all = [...this.#refused.slice(0, SHOWN_ROWS), ...(more > 0 ? [`and ${more} more`] : [])];
-    throw new InputError(`batch ${shownBatchId(batchId)}: ${all.join('; ')}`, {
+    throw new InputError(`batch ${shownBatchId(this.#batchId)}: ${all.join('; ')}`, {
       remedy:
         'Nothing was sent. Name only rows that were rejected by the service, are unknown or were not sent.',
     });
@@ -116,6 +126,11 @@ class AskedRows {
   summary(): Pick<PreparedResend, 'rows' | 'first' | 'unsendable'> {
     const first = this.#first.toSorted((a, b) => a - b).slice(0, SHOWN_ROWS);
     return { rows: this.#rows, first, unsendable: this.#unsendable };
+  }
+
+  #inDoubt(row: number): string {
+    const command = batchCommand('resend', this.#batchId, `--rows ${row}`);
+    return `row ${row} is unknown (settle it first: ${command})`;
   }
 
   #refuseContent({ row, message }: Receipt): void {

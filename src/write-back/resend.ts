@@ -10,9 +10,15 @@ const BY_HAND: RowReceipt = {
 /**
  * The rule that applies an order to the rows of a plan (docs/how-to/write-back.md#send-rows-again). A row that was written is
  * never sent again, nor is a row that the input rejects. Rows that are not asked for keep their outcomes and are not sent.
+ *
+ * @param corrected the numbers of the rows that the order corrects
  */
-export function resendRule({ rows, action }: ResendOrder): (row: ChunkRow) => ChunkRow {
-  const numbers = typeof rows === 'string' ? null : new Set(rows);
+export function resendRule(
+  { rows, action }: ResendOrder,
+  corrected: ReadonlySet<number>,
+): (row: ChunkRow) => ChunkRow {
+  const named = typeof rows === 'string' ? null : new Set(rows);
+  const numbers = rows === 'corrected' ? corrected : named;
   const isAsked = (row: ChunkRow): boolean =>
     numbers === null ? hasOutcome(row, rows) : numbers.has(row.row);
   return (row) => {

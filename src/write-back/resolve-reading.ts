@@ -61,13 +61,7 @@ export async function resolveReading(
   { format, types, csv, keyColumn, bytes }: ResolveOptions,
 ): Promise<{ readonly reading: InputReading; readonly settings: string }> {
   checkOptions(given, format);
-  const declared = given.encoding === undefined ? null : encodingOf(given.encoding);
-  const wanted = given.delimiter === undefined ? null : delimiterOf(given.delimiter);
-  const clear = await delimiterIn(source, format, declared, csv.delimiter).catch((error: unknown) => {
-    if (wanted === null || !(error instanceof InputError)) throw error;
-    return null;
-  });
-  const delimiter = wanted ?? clear!;
+  const { encoding: declared, delimiter, clear } = await textReading(source, given, format, csv.delimiter);
   const base: InputReading = {
     ...PLAIN_READING,
     encoding: declared,
@@ -96,6 +90,27 @@ export async function resolveReading(
     ...(isDecoded ? { encoding: declared } : {}),
   };
   return { reading, settings: Object.keys(settings).length === 0 ? '' : JSON.stringify(settings) };
+}
+
+/**
+ * Finds encoding and delimiter of an input.
+ *
+ * @returns `clear`: the delimiter that the header shows; `null` if it does not
+ * @throws InputError for an invalid setting, and for an input that does not show its delimiter
+ */
+export async function textReading(
+  source: InputSource,
+  given: Pick<ReadingOptions, 'encoding' | 'delimiter'>,
+  format: InputFormat,
+  lakeDelimiter: string,
+): Promise<Pick<InputReading, 'encoding' | 'delimiter'> & { readonly clear: string | null }> {
+  const encoding = given.encoding === undefined ? null : encodingOf(given.encoding);
+  const wanted = given.delimiter === undefined ? null : delimiterOf(given.delimiter);
+  const clear = await delimiterIn(source, format, encoding, lakeDelimiter).catch((error: unknown) => {
+    if (wanted === null || !(error instanceof InputError)) throw error;
+    return null;
+  });
+  return { encoding, delimiter: wanted ?? clear!, clear };
 }
 
 function listOf(name: string, values: readonly string[]): Record<string, readonly string[]> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { ObjectKey } from '../core/brands.js';
 import type { WriteBackInput } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
@@ -19,31 +20,43 @@ export async function copyInput(
   store: ObjectStore,
   input: CheckedInput,
 ): Promise<WriteBackInput> {
-  const { resource, batchId, format, reading, keyColumn, lastWins, sha256, source } = input;
+  const { resource, batchId, format, reading, keyColumn, lastWins } = input;
   const key = inputKey(batchId, input);
-  if ((await store.head(key)) === null) {
-    const writer = store.openWriter(key);
-    try {
-      const hash = createHash('sha256');
-      for await (const chunk of source.open()) {
-        hash.update(chunk);
-        await writer.write(chunk);
-      }
-      if (hash.digest('hex') !== sha256) {
-        throw new InputError(`${source.name} changed while it was read`, {
-          remedy: 'Run the command again.',
-        });
-      }
-      await writer.finish();
-    } catch (error) {
-      await writer.abort();
-      throw error;
-    }
-  }
+  await copySource(store, key, input);
   const { policy } = input.system;
   const named = { connection, resource, batchId, input: key, format, reading, keyColumn };
   const batch = lastWins ? { ...named, lastWins } : named;
   return policy === undefined ? batch : { ...batch, system: policy };
+}
+
+/**
+ * Copies a source into the lake. One that is already there is not copied again.
+ *
+ * @throws InputError if it has changed since its SHA-256 was computed; StoreError
+ */
+export async function copySource(
+  store: ObjectStore,
+  key: ObjectKey,
+  { source, sha256 }: Pick<CheckedInput, 'source' | 'sha256'>,
+): Promise<void> {
+  if ((await store.head(key)) !== null) return;
+  const writer = store.openWriter(key);
+  try {
+    const hash = createHash('sha256');
+    for await (const chunk of source.open()) {
+      hash.update(chunk);
+      await writer.write(chunk);
+    }
+    if (hash.digest('hex') !== sha256) {
+      throw new InputError(`${source.name} changed while it was read`, {
+        remedy: 'Run the command again.',
+      });
+    }
+    await writer.finish();
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
 }
 
 /**

@@ -32,21 +32,27 @@ export function batchDiagnostics(result: WriteBackResult, command: 'file' | 'res
     const which = command === 'file' ? 'the same command' : 'the command of the file';
     lines.push(`${counted(unsent, 'row')} not sent. To send them, run ${which} again.`);
   }
-  if (counts.rejected > 0) {
-    const resend = batchCommand('resend', batchId, '--rejected');
-    lines.push(
-      `${counted(counts.rejected, 'row')} rejected. If the cause is gone in the service: ${resend}. If the rows are wrong, ` +
-        'correct them in a separate file: the other rows are written.',
-    );
-  }
-  if (counts.unknown > 0 && outcome !== 'cancelled') {
-    lines.push(
-      `${counted(counts.unknown, 'row')} unknown: no response showed whether they were written. Look for them in the service. ` +
-        `To send them again with the same idempotency keys: ${batchCommand('resend', batchId, '--unknown')}. ` +
-        'If a key does not help, give the row a new one with --rows and --new-key; to leave the rows, add --reject.',
-    );
-  }
+  if (counts.rejected > 0) lines.push(...rejectedLines(batchId, counts.rejected));
+  if (counts.unknown > 0 && outcome !== 'cancelled') lines.push(...unknownLines(batchId, counts.unknown));
   return lines;
+}
+
+function rejectedLines(batchId: string, rows: number): string[] {
+  return [
+    `${counted(rows, 'row')} rejected. If the cause is gone in the service, send them again:`,
+    `  ${batchCommand('resend', batchId, '--rejected')}`,
+    'If the rows are wrong, print them, correct them, and send the file like the first one:',
+    `  ${batchCommand('receipts', batchId, '--rejected --csv > corrected.csv')}`,
+  ];
+}
+
+function unknownLines(batchId: string, rows: number): string[] {
+  return [
+    `${counted(rows, 'row')} unknown: no response showed whether they were written. Look for them in the service. To send them again with the same idempotency keys:`,
+    `  ${batchCommand('resend', batchId, '--unknown')}`,
+    'If the receipts say that the service repeats a failure, follow their advice. To settle the rows without sending them:',
+    `  ${batchCommand('resend', batchId, '--unknown --reject')}`,
+  ];
 }
 
 /**

@@ -1,8 +1,10 @@
+import { fromByteString } from '../../core/brands.js';
 import { batchCommand, shownBatchId } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch } from '../../write-back/batch-file.js';
+import { rejectedRows } from '../../write-back/rejected-rows.js';
 import { NOT_WRITTEN, type Receipt, readReceipts } from '../../write-back/results.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
@@ -14,11 +16,12 @@ const SHOWN_ROWS = 5;
 /** `worktrack write-back receipts`: the receipts of a batch, one line each. */
 export async function runReceipts(
   batch: string,
-  options: GlobalOptions & { readonly rejected?: boolean },
+  options: GlobalOptions & { readonly rejected?: boolean; readonly csv?: boolean },
 ): Promise<ExitCode> {
   const connection = readConnection(options);
   await withLake(connection, async ({ store, retry }) => {
     const batchId = await retry(() => findBatch(store, batch));
+    if (options.csv === true) return printRejected(store, batchId, options);
     const outcomes = options.rejected === true ? NOT_WRITTEN : undefined;
     const receipts = readReceipts(store, batchId, { outcomes });
     if (options.json === true) {
@@ -41,6 +44,26 @@ export async function runReceipts(
       );
   });
   return EXIT.done;
+}
+
+/** Prints the rejected rows of a batch as its input has them. */
+async function printRejected(
+  store: ObjectStore,
+  batchId: string,
+  { rejected, json }: { readonly rejected?: boolean; readonly json?: boolean },
+): Promise<void> {
+  if (rejected !== true || json === true)
+    throw new UsageError('--csv needs --rejected, and excludes --json.');
+  let pieces = 0;
+  await writeAll(
+    (async function* () {
+      for await (const piece of rejectedRows(store, batchId)) {
+        pieces++;
+        yield fromByteString(piece);
+      }
+    })(),
+  );
+  if (pieces === 0) output.note(`No row of batch ${shownBatchId(batchId)} was rejected.`);
 }
 
 /** The first rows that were not written, for a person at a terminal; a log must not hold the keys of records. */

@@ -1,4 +1,4 @@
-import { type ResendOrder, shownBatchId } from '../../core/contract/write-back.js';
+import { batchCommand, type ResendOrder, shownBatchId } from '../../core/contract/write-back.js';
 import { findBatch } from '../../write-back/batch-file.js';
 import { type PreparedResend, prepareResend } from '../../write-back/prepare-resend.js';
 import { canPrompt, withPrompter } from '../setup/prompt.js';
@@ -106,7 +106,7 @@ function orderLines({ input, rows, first }: PreparedResend, { action }: ResendOr
 function unsendableLine(batchId: string, rows: number): string {
   return (
     `${counted(rows, 'row')} of batch ${shownBatchId(batchId)} cannot be sent: another row has the same key and other content. ` +
-    'Give each of them a key of its own in a separate file.'
+    `Print them to give each another key: ${batchCommand('receipts', batchId, '--rejected --csv > corrected.csv')}`
   );
 }
 

@@ -8,6 +8,7 @@ import { toUtcSeconds } from '../../core/utc-time.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { inputKey } from '../../write-back/batch-layout.js';
+import { type CheckedCorrections, checkCorrections } from '../../write-back/check-corrections.js';
 import {
   type CheckedInput,
   checkWriteBack,
@@ -17,6 +18,7 @@ import {
 import type { InputColumn } from '../../write-back/input-columns.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
 import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
+import { prepareResend } from '../../write-back/prepare-resend.js';
 import { type WrittenBatch, writtenBatch } from '../../write-back/results.js';
 import { copyInput } from '../../write-back/stage-input.js';
 import { toRequest } from '../../write-back/write-request.js';
@@ -66,11 +68,14 @@ export async function runWriteBack(
       const published = pointerKey(writableResource(resource));
       await retry(() => store.head(published));
       return orOutOfReach(async () => {
-        const input = await checkWriteBack(connection, store, {
+        const request: WriteBackSource = {
           ...options,
           ...{ resource, file: path, system, dateFormats: options.dateFormat },
           ...{ dropColumns: options.dropColumn, textColumns: options.textColumn },
-        });
+        };
+        const corrections = await checkCorrections(connection, store, request);
+        if (corrections !== null) return sendCorrections(connection, store, corrections, options);
+        const input = await checkWriteBack(connection, store, request);
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
         const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), {
           ...{ policy: asked, system: input.system },
@@ -99,6 +104,28 @@ export async function runWriteBack(
       });
     }),
   );
+}
+
+/** Sends corrected rows in a run of the batch that they are from. */
+async function sendCorrections(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  { batchId, order, rows, copy }: CheckedCorrections,
+  options: WriteBackOptions,
+): Promise<ExitCode> {
+  const named = { connection: connection.name, system: askedSystem(options), again: options.again };
+  const { input } = await prepareResend(store, batchId, order, { ...named, corrected: rows });
+  output.note(`${counted(rows.length, 'row')} to replace in batch ${shownBatchId(batchId)}`);
+  if (options.dryRun === true) {
+    output.note('Nothing was sent.');
+    return EXIT.done;
+  }
+  await copy();
+  const started = { ...input, ...(options.readBack === false ? { readBack: false } : {}) };
+  const result = await withTemporal(options, (temporal) =>
+    startAndFollowBatch(temporal, connection, started, options),
+  );
+  return finishBatch(result, store, options, 'resend');
 }
 
 /** The same file is the same batch, so that its rows are sent once. */

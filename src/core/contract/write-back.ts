@@ -74,11 +74,21 @@ export interface InputDates {
  * What a run does with rows of its batch that are not written, instead of sending those without an outcome. Rows that were
  * written, and rows that the input itself rejects, stay as they are.
  */
-export interface ResendOrder {
-  /** Rows by their outcome, or by their numbers in the input, from 1. */
-  readonly rows: 'rejected' | 'unknown' | readonly number[];
-  /** Send them with the same idempotency keys (`send`) or with new ones (`new-key`), or settle them as rejected (`reject`). */
-  readonly action: 'send' | 'new-key' | 'reject';
+export type ResendOrder =
+  | {
+      /** Rows by their outcome, or by their numbers in the input, from 1. */
+      readonly rows: 'rejected' | 'unknown' | readonly number[];
+      /** Send them with the same idempotency keys (`send`) or with new ones (`new-key`), or settle them as rejected (`reject`). */
+      readonly action: 'send' | 'new-key' | 'reject';
+    }
+  /** Rows of another file replace those of the input that they name. */
+  | { readonly rows: 'corrected'; readonly action: 'send'; readonly corrections: CorrectedInput };
+
+/** A file in the lake whose rows replace rows of a batch. */
+export interface CorrectedInput {
+  readonly input: ObjectKey;
+  readonly format: InputFormat;
+  readonly reading: InputReading;
 }
 
 export interface WriteBackInput extends BatchRef {

@@ -168,7 +168,7 @@ describe('`worktrack write-back`', () => {
     const rejected = await run('time-entries', await fileIn(stack, csv), '--no-read-back');
     expect(rejected.code, rejected.stderr).toBe(1);
     expect(rejected.stdout).toContain('1 created, 1 rejected');
-    expect(rejected.stderr).toMatch(/worktrack write-back resend [0-9a-f]{12} --rejected/);
+    expect(rejected.stderr).toMatch(/main\.js write-back resend .* [0-9a-f]{12} --rejected\n/);
     // A log must not hold the keys of records.
     expect(rejected.stderr).not.toContain('line 3');
     const [, printed] = /Batch ([0-9a-f]{12}): incomplete/.exec(rejected.stdout)!;

@@ -43,7 +43,12 @@ describe('`worktrack write-back resend`', () => {
       ...['write-back', 'resend', ...args, '--no-read-back'],
       ...['--config', stack.configFile, '--task-queue', stack.taskQueue],
     ]);
-  /** A batch in which the service answers these rows otherwise. */
+  const send = (file: string) =>
+    runCommand(stack, [
+      ...['write-back', 'time-entries', file, '--no-read-back', '--json'],
+      ...['--config', stack.configFile, '--task-queue', stack.taskQueue],
+    ]);
+  /** A batch whose rows get other responses. */
   async function batchWith(rows: number, answer: (row: number) => ReturnType<RowService['respond']>) {
     service.respond = (write) => answer(rowOf(write));
     const file = await fileIn(stack, timeEntriesCsv(rows, from));
@@ -132,7 +137,104 @@ describe('`worktrack write-back resend`', () => {
     expect([records(2), records(3)]).toEqual([0, 1]);
   });
 
-  it('leaves rows as they were if the service cannot be asked, and the command of the file goes on', async () => {
+  it('replaces rejected rows by corrected ones, and refuses rows that are written or replaced twice', async () => {
+    const wrong = [...timeEntriesCsv(12, from).split('\n')];
+    wrong[3] = `no. ${from + 2},"7,5",2026-11-20T08:00:00Z,true`;
+    service.respond = (write) =>
+      write.body.durationSeconds === '7,5' ? { status: 422, body: NO_PROJECT } : null;
+    const file = await fileIn(stack, wrong.join('\n').replace(':integer', ':string'));
+    const first = await send(file);
+    expect(first.code).toBe(1);
+    const { batchId } = JSON.parse(first.stdout) as { batchId: string };
+    const receipts = () =>
+      runCommand(stack, [
+        'write-back',
+        'receipts',
+        batchId,
+        '--rejected',
+        '--csv',
+        '--config',
+        stack.configFile,
+      ]);
+    const { stdout: rows } = await receipts();
+    expect(rows.split('\n')).toEqual([
+      'description,durationSeconds:string,startedAt,billable:boolean,_worktrack_batch,_worktrack_row,_worktrack_message',
+      `no. ${from + 2},"7,5",2026-11-20T08:00:00Z,true,${batchId.slice(0, 12)},3,The project does not exist.`,
+      '',
+    ]);
+    const corrected = await send(await fileIn(stack, rows.replace('"7,5"', '450')));
+    expect(corrected.stderr).toContain('1 row to replace in batch');
+    expect(JSON.parse(corrected.stdout)).toMatchObject({
+      batchId,
+      outcome: 'written',
+      counts: { created: 12 },
+    });
+    expect([service.records.length, records(3)]).toEqual([12, 1]);
+    expect(service.records.find((record) => rowOf(record) === 3)?.body.durationSeconds).toBe('450');
+    // The key of the rejected content is not used for another content.
+    const keys = service.writes.filter((one) => rowOf(one) === 3).map((one) => one.idempotencyKey);
+    expect(new Set(keys).size).toBe(keys.length);
+    const seen = service.writes.length;
+    const again = await send(await fileIn(stack, rows.replace('"7,5"', '451')));
+    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/row 3 is written \(id r\d+\)/)]);
+    const twice = await send(await fileIn(stack, `${rows}${rows.split('\n')[1]}\n`));
+    expect([twice.code, twice.stderr]).toEqual([
+      2,
+      expect.stringContaining('lines 2 and 3 replace the same row 3'),
+    ]);
+    // The command of the file has nothing to do, and the corrected row stays written.
+    const last = await send(file);
+    expect([last.code, JSON.parse(last.stdout).counts]).toEqual([
+      0,
+      expect.objectContaining({ created: 12 }),
+    ]);
+    expect([service.writes.length, (await receipts()).stdout]).toEqual([seen, '']);
+  });
+
+  it('corrects rows as often as necessary, and sends JSON rows as they are', async () => {
+    const row = (n: number) =>
+      JSON.stringify({ description: `no. ${from + n - 1}`, durationSeconds: 60 + n, tags: [n, '\u00e4'] });
+    const file = await fileIn(stack, `${[1, 2, 3, 4].map(row).join('\n')}\n`, 'ndjson');
+    const isWrong = (write: Write) => rowOf(write) === 2 && write.body.durationSeconds !== 7;
+    service.respond = (write) => (isWrong(write) ? { status: 422, body: NO_PROJECT } : null);
+    const first = await send(file);
+    const { batchId } = JSON.parse(first.stdout) as { batchId: string };
+    for (const [before, after] of [
+      [62, 63],
+      [63, 7],
+    ]) {
+      const { stdout } = await runCommand(stack, [
+        'write-back',
+        'receipts',
+        batchId,
+        '--rejected',
+        '--csv',
+        '--config',
+        stack.configFile,
+      ]);
+      const found = JSON.parse(stdout) as Record<string, unknown>;
+      expect(found).toEqual({
+        ...{ description: `no. ${from + 1}`, durationSeconds: before, tags: [2, '\u00e4'] },
+        ...{
+          _worktrack_batch: batchId.slice(0, 12),
+          _worktrack_row: 2,
+          _worktrack_message: 'The project does not exist.',
+        },
+      });
+      const next = await send(
+        await fileIn(stack, JSON.stringify({ ...found, durationSeconds: after }), 'ndjson'),
+      );
+      expect(next.code, next.stderr).toBe(after === 7 ? 0 : 1);
+    }
+    expect(service.records.length).toBe(4);
+    expect(Object.keys(service.records.find((one) => rowOf(one) === 2)!.body)).toEqual([
+      'description',
+      'durationSeconds',
+      'tags',
+    ]);
+  });
+
+  it('leaves rows as they were if the service cannot be asked, and the command of the file continues', async () => {
     const batch = await batchWith(6, rejects(2, 3));
     service.respond = () => ({ status: 401, body: '{"message":"Unknown key."}' });
     service.isReadable = () => false;

@@ -61,7 +61,7 @@ describe('the end of a batch', () => {
       '3 rows not sent. To send them, run the same command again.',
     ]);
     const unknown = { ...RESULT, outcome: 'incomplete', counts: { ...noRows(), unknown: 2 } } as const;
-    expect(batchDiagnostics(unknown)[0]).toContain('worktrack write-back resend b --unknown');
+    expect(batchDiagnostics(unknown)).toContain('  worktrack write-back resend b --unknown');
   });
 });
 

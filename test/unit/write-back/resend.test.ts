@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { rowNumbers } from '../../../src/cli/write-back/resend-command.js';
 import type { ResendOrder } from '../../../src/core/contract/write-back.js';
 import { type ChunkRow, isPending } from '../../../src/write-back/plan-file.js';
+import { BatchPlanner } from '../../../src/write-back/planner.js';
 import { resendRule } from '../../../src/write-back/resend.js';
 import { resultOf } from '../../../src/write-back/results.js';
+import { rowsOf } from './support.js';
 
 const FRESH: ChunkRow = {
   ...{ row: 3, line: 4, key: 'k', idempotencyKey: 'u', content: '00', pair: null, body: '{}' },
@@ -26,7 +28,10 @@ const ROWS = {
 type Kind = keyof typeof ROWS;
 const KINDS = Object.keys(ROWS) as Kind[];
 
-const sent = (order: ResendOrder): Kind[] => KINDS.filter((kind) => isPending(resendRule(order)(ROWS[kind])));
+const NONE: ReadonlySet<number> = new Set();
+
+const sent = (order: ResendOrder): Kind[] =>
+  KINDS.filter((kind) => isPending(resendRule(order, NONE)(ROWS[kind])));
 
 describe('an order for rows of a batch', () => {
   it('sends exactly the rows that it asks for, and never one that is written or that the input rejects', () => {
@@ -46,7 +51,7 @@ describe('an order for rows of a batch', () => {
   it('changes no outcome of a row before it is sent, except that it settles rows as rejected', () => {
     for (const rows of ['rejected', 'unknown', [3], [4]] as const) {
       for (const action of ['send', 'new-key', 'reject'] as const) {
-        const decide = resendRule({ rows, action });
+        const decide = resendRule({ rows, action }, NONE);
         for (const kind of KINDS) {
           const [before, after] = [resultOf(ROWS[kind], undefined), resultOf(decide(ROWS[kind]), undefined)];
           if (after?.byHand === true && kind !== 'byHand') expect(action).toBe('reject');
@@ -57,7 +62,7 @@ describe('an order for rows of a batch', () => {
   });
 
   it('gives a key its next number only when the last one has an answer', () => {
-    const next = (row: ChunkRow) => resendRule({ rows: [3], action: 'new-key' })(row).keyNumber;
+    const next = (row: ChunkRow) => resendRule({ rows: [3], action: 'new-key' }, NONE)(row).keyNumber;
     expect([next(ROWS.fresh), next(ROWS.rejected), next(ROWS.unknown)]).toEqual([1, 1, 1]);
     const unanswered = { ...ROWS.unknown, keyNumber: 1, said: { ...SAID, isComplete: false } };
     expect(next(unanswered)).toBe(1);
@@ -65,8 +70,56 @@ describe('an order for rows of a batch', () => {
     expect(next({ ...ROWS.unknown, keyNumber: 1 })).toBe(2);
     expect(next({ ...ROWS.rejected, keyNumber: 7 })).toBe(8);
     // The answer to the earlier key is not one to the new key.
-    expect(resendRule({ rows: [3], action: 'new-key' })(ROWS.unknown).said?.isComplete).toBe(false);
-    expect(resendRule({ rows: [3], action: 'send' })({ ...ROWS.rejected, keyNumber: 7 }).keyNumber).toBe(7);
+    expect(resendRule({ rows: [3], action: 'new-key' }, NONE)(ROWS.unknown).said?.isComplete).toBe(false);
+    expect(
+      resendRule({ rows: [3], action: 'send' }, NONE)({ ...ROWS.rejected, keyNumber: 7 }).keyNumber,
+    ).toBe(7);
+  });
+});
+
+describe('a corrected row', () => {
+  const planned = async (
+    rows: readonly string[],
+    corrections: ReadonlyMap<number, string>,
+    keyColumn: string | null,
+  ) => {
+    const batch = { connection: 'acme', resource: 'time-entries', batchId: 'b', keyColumn } as const;
+    const planner = new BatchPlanner(batch);
+    const [main, other] = await Promise.all(
+      [rows, [...corrections.values()]].map((lines) => rowsOf(['k,v', ...lines, ''].join('\n'))),
+    );
+    const sent = new Map([...corrections.keys()].map((at, n) => [at, other![n]!]));
+    for (const [at, row] of main!.entries()) planner.survey(row, sent.get(at));
+    return main!.map((row, at) => planner.plan(row, sent.get(at)));
+  };
+
+  it('changes the key and the content of no other row, also of equal ones', async () => {
+    // Few values, so that rows are equal.
+    const row = fc.constantFrom('a,1', 'a,2', 'b,1');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(row, { minLength: 1, maxLength: 8 }),
+        fc.nat(7),
+        row,
+        async (rows, at, other) => {
+          const number = at % rows.length;
+          const before = await planned(rows, new Map(), null);
+          const after = await planned(rows, new Map([[number, other]]), null);
+          expect(after.map(({ key, idempotencyKey }) => [key, idempotencyKey])).toEqual(
+            before.map(({ key, idempotencyKey }) => [key, idempotencyKey]),
+          );
+          expect(after.filter((_, n) => n !== number)).toEqual(before.filter((_, n) => n !== number));
+          expect(JSON.parse(after[number]!.body)).toEqual({ k: other[0], v: other[2] });
+        },
+      ),
+    );
+  });
+
+  it('has the key of its new content in a batch with a key column', async () => {
+    const [, second] = await planned(['a,1', 'a,2'], new Map([[1, 'b,2']]), 'k');
+    expect(second).toMatchObject({ key: 'b', verdict: null, row: 2, line: 3 });
+    const [, same] = await planned(['a,1', 'b,2'], new Map([[1, 'a,2']]), 'k');
+    expect(same?.verdict?.message).toContain('row 1 has the same key and different content');
   });
 });
 

@@ -60,3 +60,16 @@ function tellingValues(records: readonly ComparedRecord[]): (column: string, val
   const most = Math.max(1, COMMON_SHARE * records.length);
   return (column, value) => !NEVER_TELLING.has(value) && counts.get(column)!.get(value)! <= most;
 }
+
+/** What a run found out about its API key. `first`: no earlier key is known. */
+type OrganizationBasis = 'first' | 'same-key' | 'records' | 'adopted';
+
+/** What the check of the organization rests on, in a few words for a list. */
+export function organizationText(basis: OrganizationBasis): string {
+  return {
+    first: 'not compared, because no earlier API key is known',
+    'same-key': 'by the same API key',
+    records: 'by equal records, with a new API key',
+    adopted: 'by --adopt-organization',
+  }[basis];
+}

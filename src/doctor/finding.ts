@@ -14,6 +14,7 @@ type CheckName =
   | 'deletes'
   | 'clock'
   | 'lake'
+  | 'organization'
   | 'alerts'
   | 'temporal'
   | 'worker'

@@ -6,6 +6,7 @@ import { VERSION } from '../core/version.js';
 import { checkNotify } from './check-alert-targets.js';
 import { checkLake } from './check-lake.js';
 import { checkMasking } from './check-masking.js';
+import { checkOrganization } from './check-organization.js';
 import { proxyFindings } from './check-proxy.js';
 import { checkOtherSecrets, checkSecret } from './check-secrets.js';
 import { checkService } from './check-service.js';
@@ -59,6 +60,8 @@ async function checkConnection(connection: ConnectionSettings, timeoutMs: number
     findingOnError('key', () => checkOtherSecrets(connection)),
     findingOnError('masking', () => checkMasking(connection)),
     findingOnError('lake', () => checkLake(connection, timeoutMs)),
+    // A key or a lake that cannot be read is a finding of its own check.
+    checkOrganization(connection, timeoutMs).catch(() => []),
     findingOnError('alerts', () => checkNotify(connection, timeoutMs)),
   ]);
   return found.flat();

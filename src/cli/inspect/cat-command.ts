@@ -10,7 +10,7 @@ import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { publishedSnapshot, readDay, withLake } from '../shared/open-lake.js';
-import { escapedBreaks, jsonWithRows, writeAll } from '../shared/output.js';
+import { escapedBreaks, jsonWithRows, withoutNameBreaks, writeAll } from '../shared/output.js';
 
 interface CatOptions extends GlobalOptions {
   readonly limit: string;
@@ -79,9 +79,11 @@ async function* asCsv(
   const delimiter = form.delimiter ?? csv.delimiter;
   const toCsv = (rows: Parameters<typeof peopleCsv<ByteString>>[0]): Buffer =>
     Buffer.from(peopleCsv<ByteString>(rows, delimiter), 'latin1');
-  const shown = process.stdout.isTTY ? withoutBreaks : (cells: (ByteString | null)[]) => cells;
+  const isTerminal = process.stdout.isTTY;
+  const shown = isTerminal ? withoutBreaks : (cells: (ByteString | null)[]) => cells;
   if (form.hasMark) yield Buffer.from(BYTE_ORDER_MARK);
-  yield Buffer.from(headerRow(columns, { ...csv, delimiter }), 'latin1');
+  const named = isTerminal ? withoutNameBreaks(columns) : columns;
+  yield Buffer.from(headerRow(named, { ...csv, delimiter }), 'latin1');
   let rows: (ByteString | null)[][] = [];
   for await (const row of first(rowTexts(store, manifest), limit)) {
     rows.push(shown(readRow(row, csv.delimiter)));

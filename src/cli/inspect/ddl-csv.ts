@@ -14,7 +14,7 @@ import type { DeltaDialect } from '../../sql/register-tables.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { withLake } from '../shared/open-lake.js';
-import { output } from '../shared/output.js';
+import { output, withoutNameBreaks } from '../shared/output.js';
 import { skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
 
 /**
@@ -35,7 +35,8 @@ export async function csvStatements(
   );
   if (missing.length > 0 && wanted !== undefined) throw missing[0];
   skipUnpublished({ found, missing });
-  const inputs = found.map(([resource, snapshot]): DdlInput => {
+  const inputs = found.map(([resource, published]): DdlInput => {
+    const snapshot = { ...published, manifest: forOutput(published.manifest) };
     const views: Pick<DdlInput, 'views' | 'days'> =
       dt === undefined ? { views: ['current', 'changes', 'newest'] } : { views: ['days'], days: [snapshot] };
     const input = {
@@ -48,6 +49,13 @@ export async function csvStatements(
     resources: inputs.length,
     statements: inputs.flatMap((input) => orUsageError(() => ddlStatements(input))),
   };
+}
+
+/** Columns as statements name them: on a terminal, a name cannot begin a line. Elsewhere, the statements are run. */
+export function forOutput<Named extends { readonly columns: readonly { readonly name: string }[] }>(
+  described: Named,
+): Named {
+  return process.stdout.isTTY ? { ...described, columns: withoutNameBreaks(described.columns) } : described;
 }
 
 /** If the change logs are not those of the chain, the newest rows are not those of the snapshot. */

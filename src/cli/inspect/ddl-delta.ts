@@ -5,7 +5,13 @@ import { readTableColumns } from '../../table/index.js';
 import { orUsageError, UsageError } from '../shared/choose-exit-code.js';
 import { withLake } from '../shared/open-lake.js';
 import { output } from '../shared/output.js';
-import { type ConnectionDdl, type DdlCommandOptions, type DdlScope, prefixedView } from './ddl-csv.js';
+import {
+  type ConnectionDdl,
+  type DdlCommandOptions,
+  type DdlScope,
+  forOutput,
+  prefixedView,
+} from './ddl-csv.js';
 
 /**
  * The statements of `worktrack ddl --delta`, which register the Delta table of each resource. If no resource is named,
@@ -39,8 +45,9 @@ export async function tableStatements(
     throw new UsageError(`${missing.join(', ')}: no Delta table in ${lake.url}. Run an export first.`);
   if (missing.length > 0) output.note(`Skipped: ${missing.join(', ')}, which has no Delta table yet.`);
   const { dialect } = options;
-  const statements = found.flatMap(({ resource, columns }) => {
-    if (columns === null) return [];
+  const statements = found.flatMap(({ resource, columns: known }) => {
+    if (known === null) return [];
+    const { columns } = forOutput({ columns: known });
     const table = isPrefixed ? { table: prefixedView(name, resource) } : {};
     return orUsageError(() => registerStatements({ dialect, lake, resource, columns, ...table }));
   });

@@ -2,6 +2,7 @@ import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import { STATE_NAMES } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
+import { organizationText } from '../../core/same-organization.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { summaryText } from '../../lake/documents/check-record.js';
 import { isSchemaChange } from '../../lake/rows/data-columns.js';
@@ -119,6 +120,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...lines,
       ...notes,
       ...deletesLines(resources),
+      ...organizationLine(resources),
       ...checksLine(resources),
       ...workerLines(connection, now),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
@@ -131,11 +133,27 @@ function deletesLines(resources: readonly ResourceStatus[]): string[] {
   const bases = groupBy(resources, ({ deletes }) => deletes && basisText(deletes));
   const notes = groupBy(resources, ({ deletes }) => deletes && deletesNote(deletes));
   if (bases.size === 0) return [];
-  const names = (same: readonly ResourceStatus[]): string => same.map(({ name }) => name).join(', ');
   return [
-    `  deletes: ${[...bases].map(([text, same]) => `${names(same)} ${text}`).join('; ')}`,
-    ...[...notes].map(([text, same]) => `  note: ${names(same)}: ${text}`),
+    `  deletes: ${groupsText(bases)}`,
+    ...[...notes].map(([text, same]) => `  note: ${namesOf(same)}: ${text}`),
   ];
+}
+
+/** On what the check of the organization rests. */
+function organizationLine(resources: readonly ResourceStatus[]): string[] {
+  const bases = groupBy(
+    resources,
+    ({ organization }) => organization && organizationText(organization.basis),
+  );
+  return bases.size === 0 ? [] : [`  organization: ${groupsText(bases)}`];
+}
+
+function groupsText(groups: ReadonlyMap<string, readonly ResourceStatus[]>): string {
+  return [...groups].map(([text, same]) => `${namesOf(same)} ${text}`).join('; ');
+}
+
+function namesOf(resources: readonly ResourceStatus[]): string {
+  return resources.map(({ name }) => name).join(', ');
 }
 
 function checksLine(resources: readonly ResourceStatus[]): string[] {

@@ -24,6 +24,7 @@ import {
   colorsFor,
   counted,
   cut,
+  escapedBreaks,
   output,
   printable,
   printJson,
@@ -178,11 +179,11 @@ const WORST_FIRST = ['problem', 'warning'] as const;
 const BELOW = '         ';
 
 /** A line for each finding with its remedy below, and a summary at the end. */
-function doctorLines(findings: readonly ConnectionFinding[], width: number): string[] {
+export function doctorLines(findings: readonly ConnectionFinding[], width: number): string[] {
   const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
   const rows = findings.map((finding): Row => {
     const { connection, message } = finding;
-    const [first = '', ...more] = message.split('\n');
+    const [first = '', ...more] = linesOf(finding, message);
     const prefix = several && connection !== null ? `${connection}: ` : '';
     return { finding, text: `${prefix}${first}`, below: [...more, ...remedyLines(finding)] };
   });
@@ -219,7 +220,7 @@ interface Row {
 function rowOf(group: readonly ConnectionFinding[]): Row {
   const [finding] = group as [ConnectionFinding, ...ConnectionFinding[]];
   const { connection, state, message } = finding;
-  const [first = ''] = message.split('\n');
+  const [first = ''] = linesOf(finding, message);
   if (connection === null) return { finding, text: first, below: remedyLines(finding) };
   const names = [...new Set(group.map((one) => one.connection))];
   const text = counted(names.length, 'connection');
@@ -228,8 +229,16 @@ function rowOf(group: readonly ConnectionFinding[]): Row {
   return { finding, text: names.length === 1 ? connection : text, below: [such, ...remedyLines(finding)] };
 }
 
-function remedyLines({ remedy }: ConnectionFinding): string[] {
-  return remedy === null ? [] : remedy.split('\n');
+function remedyLines(finding: ConnectionFinding): string[] {
+  return finding.remedy === null ? [] : linesOf(finding, finding.remedy);
+}
+
+/**
+ * Only the check of the configuration has texts of several lines: one for each of its errors. Other texts contain words of the
+ * service and names from the lake, whose line breaks must not begin a line.
+ */
+function linesOf({ check }: ConnectionFinding, text: string): string[] {
+  return check === 'configuration' ? text.split('\n') : [escapedBreaks(text)];
 }
 
 /** A table of state, check and text. The text and what follows are wrapped, because causes must stay readable. */

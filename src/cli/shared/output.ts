@@ -114,6 +114,13 @@ export function escapedBreaks(text: string): string {
   return text.replaceAll('\n', '\\n');
 }
 
+/** Columns for a terminal. A line break in a name would begin another line. */
+export function withoutNameBreaks<Named extends { readonly name: string }>(
+  columns: readonly Named[],
+): Named[] {
+  return columns.map((column) => ({ ...column, name: escapedBreaks(column.name) }));
+}
+
 /** Escapes control characters in JSON for a terminal, because `JSON.stringify` escapes only C0. The values stay equal. */
 export function printableJson(json: string): string {
   return json.replace(CONTROLS, (control) => `\\u${hex(control, 4)}`);

@@ -2,6 +2,7 @@ import type { CheckSummary, DeleteDetection, MirrorStatus } from '../../core/con
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
+import type { Organization } from '../../lake/documents/document-schemas.js';
 import { LakeLayoutError } from '../../lake/documents/lake-layout.js';
 import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
@@ -64,17 +65,22 @@ export async function ownerProblem(
   return 'message' in fence ? fence.message : null;
 }
 
+interface PublishedFacts extends Pick<Manifest, 'warnings'> {
+  readonly deletes: DeleteDetection | null;
+  readonly checks: CheckSummary | null;
+  /** What the run found out about its API key; `null`: not known. */
+  readonly organization: Organization | null;
+}
+
 /** What the manifest of the published run says. */
-export async function publishedFacts(
-  store: ObjectStore,
-  pointer: Pointer | null,
-): Promise<Pick<Manifest, 'warnings'> & { deletes: DeleteDetection | null; checks: CheckSummary | null }> {
-  const nothing = { warnings: [], deletes: null, checks: null };
+export async function publishedFacts(store: ObjectStore, pointer: Pointer | null): Promise<PublishedFacts> {
+  const nothing = { warnings: [], deletes: null, checks: null, organization: null };
   if (pointer === null) return nothing;
   const { snapshot } = pointer;
   const manifest = await readManifest(store, snapshot);
   if (manifest === null)
     return { ...nothing, warnings: [`${snapshot} is missing, although latest.json names it`] };
   const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
-  return { warnings: manifest.warnings, deletes: manifest.deletes, checks };
+  const { warnings, deletes, organization = null } = manifest;
+  return { warnings, deletes, checks, organization };
 }

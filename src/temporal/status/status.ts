@@ -12,6 +12,7 @@ import { behindSince, DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
 import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -45,6 +46,8 @@ export interface ResourceStatus extends Verdict {
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource since the last published run; `null`: not known. */
   readonly deletes: DeleteDetection | null;
+  /** What the last published run found out about its API key; `null`: not known. */
+  readonly organization: Organization | null;
   /** The checks of the last published run; `null`: it had none, or they are not known. */
   readonly checks: CheckSummary | null;
   /** Why the last run was not published, or why the resource cannot be written or read. */
@@ -199,8 +202,10 @@ async function knownOf(
   const published = { outcome: 'published', warnings: [], error: null } as const;
   const last = ended ?? (pointer && { ...published, runId: pointer.runId });
   const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
-  const { warnings, deletes, checks } =
-    status === null ? await publishedFacts(store, pointer) : factsOf(status, last?.warnings ?? []);
+  const { warnings, deletes, checks, organization } =
+    status === null
+      ? await publishedFacts(store, pointer)
+      : { ...factsOf(status, last?.warnings ?? []), organization: await organizationOf(store, pointer) };
   return {
     checkpoint: status?.checkpoint ?? pointer?.checkpoint ?? null,
     rows: current?.rows ?? null,
@@ -208,6 +213,7 @@ async function knownOf(
     dataAsOf: current && new Date(parseRunDate(current.runId)).toISOString(),
     pageSize: status?.pageSize ?? null,
     deletes,
+    organization,
     checks,
     lastRun: last && {
       runId: last.runId,
@@ -217,6 +223,12 @@ async function knownOf(
     warnings,
     error: last?.error ?? null,
   };
+}
+
+/** What the manifest says about the API key, which no mirror knows. A manifest that cannot be read is what `verify` reports. */
+async function organizationOf(store: ObjectStore, pointer: Pointer | null): Promise<Organization | null> {
+  const { organization } = await publishedFacts(store, pointer).catch(() => ({ organization: null }));
+  return organization;
 }
 
 /** What a mirror says about its last run. */

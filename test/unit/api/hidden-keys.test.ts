@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import type { SendRequest, SentBefore } from '../../../src/api/index.js';
 import { cursorTexts, displayQuery } from '../../../src/api/url.js';
 import { client, cursor, json, parseJson, rejection, type Seen, service, TASKS } from './support.js';
 
@@ -131,6 +132,48 @@ describe('A failed request', () => {
       const { url } = await service(failure(MARK));
       const request = { resource: 'tasks', path: 'tasks', id: MARK };
       expectNoMark(await rejection(client(url, ONCE).fetchById(request, parse)));
+    },
+  );
+});
+
+/** What a write-back request says of a failure; `null`: the service has accepted it. */
+async function failureOfSend(url: string, path: SendRequest['path'], before: SentBefore): Promise<unknown> {
+  const body = JSON.stringify({ name: 'x' });
+  const one = { resource: 'calendar-entries', body, idempotencyKey: 'wt-1', attempts: 1, before };
+  const method = path.length === 1 ? 'POST' : 'PUT';
+  const outcome = await client(url, ONCE).send({ ...one, method, path }, parse);
+  if (outcome.kind !== 'answered') return outcome.error;
+  return outcome.answer.verdict === 'accepted' ? null : outcome.answer.error;
+}
+
+describe('A failed write', () => {
+  const source = { value: `s ${MARK}`, shown: '<source>' };
+  const sourceKey = { value: MARK, shown: '<sourceKey>' };
+
+  it.each(FAILURES)('an upsert shows neither part of its key: %s', async (_, failure) => {
+    for (const before of ['never', 'remembered', 'forgotten'] as const)
+      for (const sent of [MARK, encodeURIComponent(MARK), JSON.stringify({ key: MARK })]) {
+        const { url, seen } = await service(failure(sent));
+        const error = await failureOfSend(url, ['calendar-entries', source, sourceKey], before);
+        expect(seen[0]!.url).toContain(encodeURIComponent(MARK));
+        expect(error).toBeInstanceOf(Error);
+        expectNoMark(error);
+      }
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    'a create shows nothing of where it is redirected to with %i',
+    async (status) => {
+      const query = `after=${encodeURIComponent(MARK)}`;
+      for (const location of [
+        `/entries?${query}`,
+        `http://other.example/${encodeURIComponent(MARK)}?${query}`,
+      ]) {
+        const { url } = await service((_, response) => response.writeHead(status, { location }).end());
+        const error = await failureOfSend(url, ['time-entries'], 'never');
+        expect(error).toBeInstanceOf(Error);
+        expectNoMark(error);
+      }
     },
   );
 });

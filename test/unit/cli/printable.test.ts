@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TransientError } from '../../../src/api/index.js';
+import { forOutput } from '../../../src/cli/inspect/ddl-csv.js';
 import { exportProgressOn } from '../../../src/cli/progress/progress-views.js';
+import { doctorLines, doctorScreen } from '../../../src/cli/setup/doctor-command.js';
 import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
+import { ok, problem } from '../../../src/doctor/finding.js';
 import type { ResourceView } from '../../../src/temporal/follow/follow-export.js';
 
 const CONTROL = /(?![\n\t])\p{Cc}/u;
@@ -114,5 +117,43 @@ describe('the output of a command', () => {
     const entry = { timestampNanos: 0n, level: 'WARN', message: EVIL, meta: { error: EVIL } } as const;
     for (const line of [textLine(entry), jsonLine(entry)]) expect(line).not.toMatch(CONTROL);
     expect(JSON.parse(jsonLine(entry))).toMatchObject({ message: EVIL, error: EVIL });
+  });
+});
+
+describe('names and words from outside', () => {
+  const findings = [
+    { connection: 'acme', ...ok('lake', FORGED) },
+    { connection: 'acme', ...problem('service', 'other', FORGED, FORGED) },
+  ];
+  const starts = (lines: readonly string[]) => lines.filter((line) => /^\s*ok {2}all/.test(line));
+
+  it('begin no line of doctor, in full and on one screen', () => {
+    const full = doctorLines(findings, 1000);
+    const screen = doctorScreen(findings, { width: 1000, height: 100 });
+    expect([...starts(full), ...starts(screen)]).toEqual([]);
+    // Two findings, one remedy, and the summary after an empty line.
+    expect(full).toHaveLength(5);
+    for (const line of [...full, ...screen]) expect(line).not.toMatch(/[\n\p{Bidi_Control}\u2028]/u);
+  });
+
+  it('leave the errors of a configuration on lines of their own', () => {
+    const two = problem('configuration', 'configuration', 'two errors:\n  one\n  two', 'Correct them.');
+    expect(
+      doctorLines([{ connection: null, ...two }], 1000)
+        .slice(0, 4)
+        .map((line) => line.trim()),
+    ).toEqual([expect.stringContaining('two errors:'), 'one', 'two', 'Correct them.']);
+  });
+
+  it.each([
+    [true, 'hours"\\nok'],
+    [undefined, 'hours"\nok'],
+  ])('begin no line of a statement on a terminal (%s), and are unchanged elsewhere', (isTTY, shown) => {
+    const { stdout } = process;
+    const before = stdout.isTTY;
+    Object.assign(stdout, { isTTY });
+    const { columns } = forOutput({ columns: [{ name: 'hours"\nok', types: 1 }] });
+    Object.assign(stdout, { isTTY: before });
+    expect(columns).toEqual([{ name: shown, types: 1 }]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourceNotes, stateText } from '../../../src/cli/inspect/status-lines.js';
+import { resourceNotes, stateText, statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import type { RunId } from '../../../src/core/brands.js';
 import { resourceStatus } from './support.js';
 
@@ -57,5 +57,33 @@ describe('the notes below the table', () => {
     const shown = { ...status, state: 'behind-schedule', behindSince: '2026-11-22T02:00:00.000Z' } as const;
     expect(stateText(shown, now)).toBe('behind schedule');
     expect(resourceNotes(shown, now)[0]).toContain('the run of 2026-11-22T02:00:00Z is not published');
+  });
+});
+
+describe('what the check of the organization rests on', () => {
+  const organization = (basis: 'first' | 'same-key' | 'records' | 'adopted') => ({ keys: ['0a'], basis });
+  const resources = [
+    resourceStatus({ name: 'tasks', organization: organization('same-key') }),
+    resourceStatus({ name: 'projects', organization: organization('same-key') }),
+    resourceStatus({ name: 'clients', organization: organization('records') }),
+    resourceStatus({ name: 'members', organization: organization('first') }),
+    resourceStatus({ name: 'entries', organization: organization('adopted') }),
+    resourceStatus({ name: 'old', organization: null }),
+  ];
+  const connection = { name: 'acme', resources, schedule: null };
+
+  it('is one line of the status', () => {
+    expect(statusLines([connection], 0)).toContain(
+      '  organization: tasks, projects by the same API key; clients by equal records, with a new API key; ' +
+        'members not compared, because no earlier API key is known; entries by --adopt-organization',
+    );
+    const unknown = { ...connection, resources: [resourceStatus()] };
+    expect(statusLines([unknown], 0).join()).not.toContain('organization');
+  });
+
+  it('is in its JSON, as in the manifest', () => {
+    const [shown] = statusJson([connection]).connections as { resources: object[] }[];
+    expect(shown!.resources[2]).toMatchObject({ organization: { keys: ['0a'], basis: 'records' } });
+    expect(shown!.resources[5]).toMatchObject({ organization: null });
   });
 });

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
+import { DamagedError } from '../../../src/lake/damaged-error.js';
 import {
   checksumState,
   encodeWithChecksum,
@@ -190,4 +191,28 @@ describe('Verifying documents whose checksums are right', () => {
     );
     await withChecksums();
   }
+});
+
+describe('a manifest with a good checksum', () => {
+  const ODD: readonly [field: string, value: unknown][] = [
+    ...[null, 'x', 7, {}, [7], ['x'], [null]].map((value): [string, unknown] => ['parts', value]),
+    ...['x', 7, {}, [7], [null]].map((value): [string, unknown] => ['columns', value]),
+    ...['warnings', 'previousRuns', 'leftBehind'].flatMap((name) =>
+      [null, 'x', 7, {}].map((value): [string, unknown] => [name, value]),
+    ),
+    ...['counts', 'csv', 'checkpoint'].flatMap((name) =>
+      [null, 'x', 7, []].map((value): [string, unknown] => [name, value]),
+    ),
+  ];
+
+  it.each(ODD)(
+    'a manifest with a field of an odd form is damaged, and says which: %s = %j',
+    async (field, value) => {
+      const key = run.pointer.snapshot;
+      const { worktrack, ...rest } = JSON.parse((await store.read(key)).toString()) as { worktrack: object };
+      const body = encodeWithChecksum({ ...rest, worktrack: { ...worktrack, [field]: value } });
+      expect(() => decodeManifest(body, folderOf(key))).toThrow(DamagedError);
+      expect(() => decodeManifest(body, folderOf(key))).toThrow(field);
+    },
+  );
 });

@@ -1,8 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { fromByteString, toByteString } from '../../../src/core/brands.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type ByteString, fromByteString, toByteString } from '../../../src/core/brands.js';
+import { noFacts } from '../../../src/core/value-facts.js';
 import { readRow } from '../../../src/lake/rows/csv.js';
-import { peopleCsv } from '../../../src/lake/rows/people-csv.js';
+import { restoreFormula } from '../../../src/lake/rows/escaping.js';
+import { peopleCsv, writeQuarantine } from '../../../src/lake/rows/people-csv.js';
+import { openStore, toObjectKey } from '../../../src/lake/store/index.js';
 import { rowEnd } from './data-plane.js';
 
 describe('CSV for people', () => {
@@ -38,5 +45,37 @@ describe('CSV for people', () => {
         }
       }),
     );
+  });
+});
+
+describe('quarantined records', () => {
+  it('show no formula to a spreadsheet, and keep plain texts as they are', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-quarantine-'));
+    const store = openStore({ url: pathToFileURL(folder).href });
+    onTestFinished(async () => {
+      store.close();
+      await rm(folder, { recursive: true });
+    });
+    const columns = ['id', 'title'].map((name) => ({ name, types: 17, values: noFacts() }));
+    const texts = ['=HYPERLINK("x")', '+1', '-2+3', '@SUM(1)', '\tx', '\rx', '-7', 'plain', null];
+    const records = texts.map((text) => [null, text === null ? null : toByteString(text)]);
+    const key = toObjectKey('tasks/quarantine.csv');
+    await writeQuarantine(store, key, records, columns, { delimiter: ',' });
+    const rows = (await store.read(key)).toString('latin1');
+    const cells: (string | null)[] = [];
+    for (let at = 0; at < rows.length; ) {
+      const end = rowEnd(rows as ByteString, at);
+      cells.push(readRow(rows.slice(at, end) as ByteString, ',')[1] ?? null);
+      at = end;
+    }
+    expect(cells[0]).toBe('title');
+    for (const [at, text] of texts.entries()) {
+      const cell = cells[at + 1]!;
+      if (text === null) expect(cell).toBeNull();
+      else if (/[^A-Za-z0-9._:-]/.test(text)) {
+        expect(cell).not.toMatch(/^[=+\-@\t\r]/);
+        expect(restoreFormula(cell as ByteString)).toBe(text);
+      } else expect(cell).toBe(text);
+    }
   });
 });

@@ -7,6 +7,8 @@ import { toFailure, withFailures } from '../src/run/failures.js';
 import { LakeStaging } from '../src/run/lake-staging.js';
 import { mergeParts } from '../src/run/merge/merge-parts.js';
 import { planMerge } from '../src/run/merge/plan-merge.js';
+import { dryStore } from '../src/run/preview/dry-store.js';
+import { previewRun, saveUse } from '../src/run/preview/preview-run.js';
 import { publishRun } from '../src/run/publish/publish-run.js';
 import { purgeRecord } from '../src/run/purge/purge-record.js';
 import { readPages } from '../src/run/read/read-pages.js';
@@ -41,7 +43,10 @@ export function createActivities(deps: ActivityDeps): Activities {
       const { attempt } = Context.current().info;
       try {
         const connection = deps.connection(input.connection);
-        const staging = new LakeStaging(connection.store, input, attempt);
+        const store = input.isDry
+          ? dryStore(connection.store, { ...input, staged: input.runId })
+          : connection.store;
+        const staging = new LakeStaging(store, input, attempt);
         const progress = new AttemptProgress();
         const at = { deps, connection, staging, clock, progress };
         if (beats === 'phase') return await phase(at, input);
@@ -49,6 +54,14 @@ export function createActivities(deps: ActivityDeps): Activities {
       } catch (error) {
         throw await failureInLake(deps, input, toFailure(error), clock);
       }
+    };
+  /** A phase that asks the service: a dry run notes what it has used. */
+  const asking =
+    <Input extends RunRef, Output>(phase: (at: RunAt, input: Input) => Promise<Output>) =>
+    async (at: RunAt, input: Input): Promise<Output> => {
+      const result = await phase(at, input);
+      if (input.isDry) await saveUse(at.staging);
+      return result;
     };
   const plain = <Input, Output>(work: (deps: ActivityDeps, input: Input) => Promise<Output>) =>
     withFailures((input: Input) => work(deps, input));
@@ -58,12 +71,13 @@ export function createActivities(deps: ActivityDeps): Activities {
   return {
     'worktrack.planExport': plain(planExport),
     'worktrack.run': (input) => wholeRun(deps, input),
-    'worktrack.read': inLake(readPages, 'phase'),
+    'worktrack.read': inLake(asking(readPages), 'phase'),
     'worktrack.settle': inLake(findAbsentRecords),
-    'worktrack.settleById': inLake(confirmDeletes),
+    'worktrack.settleById': inLake(asking(confirmDeletes)),
     'worktrack.mergePlan': inLake(planMerge),
     'worktrack.merge': inLake(mergeParts),
     'worktrack.publish': inLake(async (at, input: PublishInput) => (await publishRun(at, input)).run),
+    'worktrack.preview': inLake(previewRun),
     'worktrack.followTable': beating(followTable),
     'worktrack.followOnPublished': beating(startOnPublished),
     'worktrack.sweep': beating(sweep),

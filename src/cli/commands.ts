@@ -159,6 +159,10 @@ function declareRuns(program: WorktrackCommand): void {
     .ofSeveral(SNAPSHOTS)
     .ofResources()
     .option('--full', 'read everything, not only changes')
+    .option('--reconcile', 'read everything and detect deleted records')
+    .option('--dry-run', 'publish nothing, and show what an export with this configuration would publish')
+    .option('--diff', 'with --dry-run, show the cells that would change')
+    .option('--limit <n>', 'with --diff, show at most this many cells (default: 20)')
     .option(
       '--adopt',
       'take over a lake of another writer, a renamed connection or a service at a new address',

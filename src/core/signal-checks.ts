@@ -12,6 +12,7 @@ import type {
   AlertTarget,
   CheckSummary,
   DeleteDetection,
+  DryRunReport,
   FoundProblem,
   MirrorRequest,
   Observation,
@@ -78,6 +79,8 @@ const REQUESTS = {
     nominalStart: moment,
     alertedBy: optional(oneOf('sender')),
     background: ifTrue,
+    // The run checks the settings.
+    dryRun: optional(object({ cells: optional(count), settings: optional(object({})) })),
   }),
   rollback: object<Omit<RollbackRequest, 'kind'>>({ ...requestFields, to: runId }),
   purge: object<Omit<PurgeRequest, 'kind'>>({ ...requestFields, key: nonEmpty(listOf(text)) }),
@@ -86,7 +89,7 @@ const ofKnownKind = object({ kind: oneOf(...Object.keys(REQUESTS)) });
 
 const report = object<RunReport>({
   resource: text,
-  outcome: oneOf('published', 'failed', 'refused', 'cancelled'),
+  outcome: oneOf('published', 'would-publish', 'failed', 'refused', 'cancelled'),
   runId: orNull(runId),
   rows: orNull(count),
   counts: orNull(
@@ -124,6 +127,15 @@ const report = object<RunReport>({
   rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
   purged: optional(object<PurgeCounts>({ snapshots: count, changeLogs: count })),
+  dryRun: optional(
+    object<DryRunReport>({
+      columns: listOf(object({ name: text, types: listOf(text) })),
+      tableFiles: orNull(object({ written: count, kept: count })),
+      requests: count,
+      bytes: count,
+      diff: orNull(text),
+    }),
+  ),
 });
 const event = oneOf(...ALERT_EVENTS);
 

@@ -106,6 +106,26 @@ export function storeLimitOf(context: Context): StepHeartbeat {
   return { storeLimit: { since: found.since, said: found.said } };
 }
 
+/** What an activity has used of the service: requests, and bytes of the list's pages. */
+export interface ServiceUse {
+  readonly requests: number;
+  readonly bytes: number;
+}
+
+const uses = new WeakMap<Context, ServiceUse>();
+
+/** Adds to what the current activity has used. */
+export function noteUse(name: keyof ServiceUse, value: number): void {
+  const context = currentActivity();
+  if (context === null) return;
+  const before = useOf(context);
+  uses.set(context, { ...before, [name]: before[name] + value });
+}
+
+export function useOf(context: Context): ServiceUse {
+  return uses.get(context) ?? { requests: 0, bytes: 0 };
+}
+
 /** What log lines of an activity say about its run, in addition to its input. */
 interface LogSubject {
   /** The run id that this attempt publishes under. */

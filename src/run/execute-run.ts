@@ -30,6 +30,8 @@ import type { MergePlan } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
 import { prepareRun, toPrepared } from './prepare/prepare-run.js';
+import { dryStore } from './preview/dry-store.js';
+import { previewRun, saveUse } from './preview/preview-run.js';
 import { publishRun } from './publish/publish-run.js';
 import { readPages } from './read/read-pages.js';
 import { removeAll, removeRun } from './remove-folders.js';
@@ -94,7 +96,10 @@ async function attemptRun(
     return { kind: 'published', runId, run: prepared.run, ...rest, pageSize: null, swept: 'to do' };
   }
   const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };
-  const staging = new MemoryStaging(store, run, input.runId);
+  const { resource } = input;
+  const lake =
+    input.dryRun === undefined ? store : dryStore(store, { resource, runId: run.runId, staged: input.runId });
+  const staging = new MemoryStaging(lake, run, input.runId);
   logPhase('prepare', run.runId);
   try {
     return await runInMemory({
@@ -127,9 +132,10 @@ function beginsInLake(
 }
 
 /** The run as it is in the lake, whichever attempt has spilled it. */
-async function spilled({ store }: OpenConnection, input: RunRef): Promise<RunDone> {
+async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunDone> {
   return withHeartbeat(async () => {
     const staging = new LakeStaging(store, input, Context.current().info.attempt);
+    if (input.dryRun !== undefined) await saveUse(staging);
     return { kind: 'spilled', prepared: await toPrepared(staging, await staging.run()) };
   });
 }
@@ -149,6 +155,8 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
     const ref: RunRef = { connection: input.connection, resource, runId };
     const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
     logPhase('publish');
+    if (run.dryRun !== undefined)
+      return { kind: 'previewed', run: await withHeartbeat(() => previewRun(at, ready.publish)) };
     const { run: published, manifest } = await withHeartbeat(() => publishRun(at, ready.publish));
     const { table, onPublished } = prepared;
     const done = { kind: 'published', table, onPublished } as const;

@@ -184,7 +184,7 @@ export async function writeSnapshotFiles(input: FilesInput): Promise<SnapshotFil
 }
 
 /** Files of the version before that exist, by the SHA-256 of their part. */
-function keptFiles({ state, sizes }: FilesInput): Map<string, AddFile> {
+export function keptFiles({ state, sizes }: Pick<FilesInput, 'state' | 'sizes'>): Map<string, AddFile> {
   const kept = new Map<string, AddFile>();
   for (const add of state.files.values()) {
     const part = add.tags?.[PART_TAG];

@@ -8,7 +8,14 @@ import { DefaultLogger } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
-import type { Activities, PublishedRun, RunInput, RunRef } from '../../src/core/contract/index.js';
+import type {
+  Activities,
+  DryRunRequest,
+  Previewed,
+  PublishedRun,
+  RunInput,
+  RunRef,
+} from '../../src/core/contract/index.js';
 import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
 import type { ConnectionSettings, Settings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
@@ -129,6 +136,33 @@ export class ActivityMirror {
     return this.#noted(await this.#whole(input, attempt, request.tableWarnings));
   }
 
+  /** A run that does everything but publish. It changes nothing of the mirror. @throws the failure that ended it */
+  async dryRun({ cells, settings, ...request }: RunOptions & DryRunRequest = {}): Promise<Previewed> {
+    const { allowDeletes = false, inMemory = this.#options.inMemory ?? true } = request;
+    const { full = false, reconcile = allowDeletes, adopt = false } = request;
+    const mode = full || reconcile ? 'full' : 'increment';
+    const dryRun = { ...(cells && { cells }), ...(settings && { settings }) };
+    const { newestId, clock } = this;
+    const input = { ...this.#input({ mode, reconcile, adopt, allowDeletes }), dryRun };
+    const { connection, resource, runId, pageSize } = input;
+    const ref: RunRef = { connection, resource, runId, isDry: true };
+    try {
+      const done = await this.step('worktrack.run', input, inMemory ? 1 : IN_LAKE);
+      if (done.kind === 'previewed') return done.run;
+      if (done.kind === 'published') throw new Error('a dry run published');
+      const { prepared } = done;
+      const { publish } = await runPhases(this.#steps, ref, { prepared, pageSize, allowDeletes });
+      return await this.step('worktrack.preview', publish);
+    } catch (error) {
+      const { clock: nominalStart } = this;
+      await this.step('worktrack.sweepFailedRun', { ...ref, nominalStart, staging: 'removed' });
+      throw error;
+    } finally {
+      this.newestId = newestId;
+      this.clock = clock;
+    }
+  }
+
   #noted(ended: Ended): Ended {
     this.published = ended.runId;
     this.checkpoint = ended.checkpoint;
@@ -140,6 +174,7 @@ export class ActivityMirror {
     const { connection, resource, runId, pageSize, allowDeletes } = input;
     const ref: RunRef = { connection, resource, runId };
     const done = await this.step('worktrack.run', input, attempt);
+    if (done.kind === 'previewed') throw new Error('the run is no dry run');
     let ended: Ended;
     let table: boolean;
     if (done.kind === 'published') {

@@ -119,7 +119,7 @@ export class ManualMirror {
   async inMemory(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
     const sweep = { before: this.purged, ended: [], scope: 'all' } as const;
     const done = await this.step('worktrack.run', { ...this.#input(ref), sweep });
-    if (done.kind === 'spilled') return null;
+    if (done.kind !== 'published') return null;
     this.published = done.runId;
     this.checkpoint = done.run.checkpoint;
     this.replaced = [ref.runId];

@@ -2,6 +2,8 @@ import { ApplicationFailure, isCancellation, setHandler, workflowInfo } from '@t
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
   BackfillInput,
+  DryRunInput,
+  DryRunRequest,
   ExportInput,
   ExportProgress,
   ExportResult,
@@ -80,17 +82,23 @@ export async function backfillWorkflow(input: BackfillInput): Promise<ExportResu
 export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
   const allowDeletes = input.allowDeletes === true;
   const scheduledAt = scheduledTime();
+  // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
+  const reconcile = allowDeletes || input.reconcile === true;
   const changes = {
-    mode: input.full === true ? 'full' : 'increment',
-    // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
-    reconcile: allowDeletes,
+    mode: input.full === true || input.reconcile === true ? 'full' : 'increment',
+    reconcile,
     adopt: input.adopt === true,
     allowDeletes,
     ...adopted(input),
     ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     ...(scheduledAt === null ? {} : ({ background: true } as const)),
+    ...(input.dryRun === undefined ? {} : { dryRun: cellsOf(input.dryRun) }),
   } as const;
   return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
+}
+
+function cellsOf({ cells }: DryRunInput): DryRunRequest {
+  return cells === undefined ? {} : { cells };
 }
 
 function adopted({ adoptOrganization }: Pick<ExportInput, 'adoptOrganization'>) {
@@ -103,6 +111,8 @@ function scheduledTime(): number | null {
   return scheduled === undefined ? null : new Date(scheduled).getTime();
 }
 
+type Requested = Pick<ExportInput, 'connection' | 'resources' | 'together' | 'dryRun'>;
+
 /** Most bytes of the messages of all resources together. The details of the failure have each of them. */
 const MAX_SUMMARY_BYTES = 16_000;
 
@@ -113,7 +123,7 @@ const MAX_SUMMARY_BYTES = 16_000;
  * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
  */
 async function requestRuns(
-  { connection, resources: wanted, together }: Pick<ExportInput, 'connection' | 'resources' | 'together'>,
+  { connection, resources: wanted, together, dryRun }: Requested,
   spec: RequestSpec,
 ): Promise<ExportResult> {
   const requester = new MirrorRequester(connection);
@@ -129,7 +139,10 @@ async function requestRuns(
 
   const work = spec.kind === 'run' ? workOf(spec) : 'manual';
   const planExport = activity('worktrack.planExport', connection, work, { summary: 'list the resources' });
-  const plan = await planExport({ connection, ...(wanted === undefined ? {} : { resources: wanted }) });
+  const plan = await planExport({
+    ...{ connection, ...(wanted === undefined ? {} : { resources: wanted }) },
+    ...(dryRun === undefined ? {} : { dryRun }),
+  });
   resources = plan.resources;
   showDetails(exportDetails(progress()));
   try {
@@ -140,19 +153,27 @@ async function requestRuns(
     throw error;
   }
   await reportRuns();
-  return toResult(limitReports(resources.map((resource) => reportOf(resource)!)));
+  const reports = limitReports(resources.map((resource) => reportOf(resource)!));
+  return toResult(reports, dryRun === undefined ? 'published' : 'would-publish');
 
   /** One report for all resources, so that an outage of the service does not lead to a message for each. */
   async function reportRuns(): Promise<void> {
-    if (!plan.alerts || spec.kind !== 'run') return;
+    if (!plan.alerts || spec.kind !== 'run' || dryRun !== undefined) return;
     const runs = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
     await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
+  }
+
+  /** The request with the settings that a dry run previews. */
+  function previewing(of: Extract<RequestSpec, { kind: 'run' }>, resource: string): typeof of {
+    const settings = dryRun?.preview?.settings[resource];
+    return settings === undefined ? of : { ...of, dryRun: { ...of.dryRun, settings } };
   }
 
   /** If the mirror does not answer, only this resource fails. */
   async function requestOrFail(resource: string): Promise<void> {
     try {
-      const request = spec.kind === 'run' ? ({ ...spec, alertedBy: 'sender' } as const) : spec;
+      const request =
+        spec.kind === 'run' ? ({ ...previewing(spec, resource), alertedBy: 'sender' } as const) : spec;
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
     } catch (error) {
       if (isCancellation(error)) throw error;
@@ -173,11 +194,12 @@ function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
   };
 }
 
-function toResult(runs: readonly RunReport[]): ExportResult {
+/** @param done the outcome if no run has another one */
+function toResult(runs: readonly RunReport[], done: 'published' | 'would-publish'): ExportResult {
   const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) =>
     runs.some((run) => run.outcome === bad),
   );
-  if (worst === undefined) return { outcome: 'published', runs };
+  if (worst === undefined) return { outcome: done, runs };
   const result: ExportResult = { outcome: worst, runs };
   throw ApplicationFailure.create({
     type: 'ExportFailed',

@@ -12,8 +12,10 @@ import type {
   MirrorRequest,
   MirrorState,
   PreparedRun,
+  Previewed,
   PurgeRequest,
   RollbackRequest,
+  RunDone,
   RunInput,
   RunPublished,
   RunRef,
@@ -48,6 +50,7 @@ async function run(
   mirror: Mirror,
 ): Promise<RunReport> {
   const result = await runOnce(mirror, request, active);
+  if (result.kind === 'previewed') return previewReport(mirror.state.resource, result.run);
   mirror.change(afterPublished(mirror.state, result));
   const { runId, run: published } = result;
   const { snapshot, counts, warnings, deletes, checks, rolledBackFrom } = published;
@@ -66,6 +69,11 @@ async function run(
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
     ...(rolledBackFrom && { rolledBackFrom }),
   };
+}
+
+function previewReport(resource: string, { counts, ...run }: Previewed): RunReport {
+  const nothing = { runId: null, snapshot: null, error: null };
+  return { resource, outcome: 'would-publish', rows: counts.rows, counts, ...run, ...nothing };
 }
 
 /**
@@ -176,6 +184,7 @@ function inputOf(
   const wanted = request.kind === 'run' ? request : runSpec(startedAt, { allowDeletes: true });
   const { mode, reconcile, adopt, allowDeletes, adoptOrganization, acceptChecks, since, nominalStart } =
     wanted;
+  const { dryRun } = wanted;
   const sweep = sweepOfRun(state, rollbackTo === null && mode === 'increment' && !reconcile, now);
   return {
     ...{ ...fenced(state, active), mode, reconcile, adopt, allowDeletes, since, rollbackTo, nominalStart },
@@ -183,7 +192,7 @@ function inputOf(
     ...(adoptOrganization && { adoptOrganization }),
     ...(acceptChecks !== undefined && { acceptChecks }),
     ...(sweepAt?.refused && { refused: sweepAt.refused }),
-    ...(sweep && { sweep }),
+    ...(dryRun === undefined ? sweep && { sweep } : { dryRun }),
   };
 }
 
@@ -195,7 +204,7 @@ async function runOnce(
   mirror: Mirror,
   request: RunRequest | RollbackRequest,
   active: ActiveRun,
-): Promise<RunPublished> {
+): Promise<Exclude<RunDone, { kind: 'spilled' }>> {
   const { state } = mirror;
   const { connection, resource } = state;
   const work = workOf(request);
@@ -212,12 +221,13 @@ async function runInLake(
   mirror: Mirror,
   input: RunInput,
   of: { readonly prepared: PreparedRun; readonly active: ActiveRun; readonly work: Work },
-): Promise<RunPublished> {
+): Promise<Exclude<RunDone, { kind: 'spilled' }>> {
   const { prepared, active, work } = of;
   const { connection, resource, runId, startedAt, pageSize, allowDeletes } = input;
-  const ref: RunRef = { connection, resource, runId };
+  const isDry = input.dryRun !== undefined;
+  const ref: RunRef = { connection, resource, runId, ...(isDry && { isDry }) };
   mirror.inLake = 'staged';
-  mirror.change({ hookedTo: hookedToOf(mirror.state, prepared) });
+  if (!isDry) mirror.change({ hookedTo: hookedToOf(mirror.state, prepared) });
   const { resumed, table, onPublished } = prepared;
   let now: ActiveRun = {
     ...{ ...active, mode: prepared.mode, resumed: resumed?.runId ?? null },
@@ -245,6 +255,8 @@ async function runInLake(
     onPhase: (phase) => change({ phase }),
   });
   change({ phase: 'publish' });
+  if (isDry)
+    return { kind: 'previewed', run: await phase('worktrack.preview', `${now.rows} rows`)(ready.publish) };
   mirror.inLake = 'sent';
   // Not cancellable: if the workflow did not wait for the swap, it would not know which run the pointer names.
   const published = await CancellationScope.nonCancellable(() =>

@@ -36,7 +36,9 @@ export function isFull(waiting: readonly MirrorRequest[], request: MirrorRequest
 }
 
 function bytesOf(request: MirrorRequest): number {
-  const texts = [request.requestId, request.replyTo ?? '', ...(request.kind === 'purge' ? request.key : [])];
+  const dryRun = request.kind === 'run' && request.dryRun ? [JSON.stringify(request.dryRun)] : [];
+  const key = request.kind === 'purge' ? request.key : [];
+  const texts = [request.requestId, request.replyTo ?? '', ...key, ...dryRun];
   return texts.reduce((sum, text) => sum + jsonTextBytes(text), REQUEST_BYTES);
 }
 
@@ -53,13 +55,31 @@ export function enqueue(waiting: readonly MirrorRequest[], request: MirrorReques
  * wants it to happen after that run.
  */
 export function nextBatch(waiting: readonly MirrorRequest[]): { batch: Batch; rest: MirrorRequest[] } | null {
-  const [first] = waiting;
+  const changing = waiting.filter((request) => !isDryRun(request));
+  const [dry] = waiting;
+  // A dry run waits until nothing else does, and changes nothing, so that it is no barrier.
+  if (changing.length === 0 && dry !== undefined)
+    return { batch: { first: dry, all: [dry] }, rest: waiting.slice(1) };
+  return nextOf(changing, waiting);
+}
+
+/** Whether a request is for a run that does everything but publish. */
+export function isDryRun(request: MirrorRequest): boolean {
+  return request.kind === 'run' && request.dryRun !== undefined;
+}
+
+/** @param changing the requests among those that wait that are not for dry runs */
+function nextOf(
+  changing: readonly MirrorRequest[],
+  waiting: readonly MirrorRequest[],
+): ReturnType<typeof nextBatch> {
+  const [first] = changing;
   if (first === undefined) return null;
   const spec = specOf(first);
   const equal = (other: MirrorRequest): boolean => specOf(other) === spec;
   const mayPass = (other: MirrorRequest): boolean => first.kind === 'run' && other.kind === 'run';
-  const barrier = waiting.findIndex((other) => !equal(other) && !mayPass(other));
-  const before = barrier === -1 ? waiting : waiting.slice(0, barrier);
+  const barrier = changing.findIndex((other) => !equal(other) && !mayPass(other));
+  const before = barrier === -1 ? changing : changing.slice(0, barrier);
   const all = before.filter(equal);
   return {
     batch: { first: asOne(first, all), all },

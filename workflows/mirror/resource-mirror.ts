@@ -1,4 +1,5 @@
 import {
+  ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -18,6 +19,7 @@ import type {
   RunAnswer,
   RunReport,
 } from '../../src/core/contract/index.js';
+import { HOUR_MS } from '../../src/core/duration.js';
 import { newMirror } from '../../src/core/mirror-requests.js';
 import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
@@ -46,6 +48,7 @@ import {
   checkSync,
   enqueue,
   fullQueue,
+  isDryRun,
   isFull,
   nextBatch,
   remember,
@@ -77,7 +80,15 @@ interface CurrentBatch {
   readonly scope: CancellationScope;
   /** Ids of the requests that were not withdrawn. */
   readonly wanted: Set<string>;
+  /** Whether it is a dry run that ends because another request waits. */
+  givesWay: boolean;
 }
+
+const GAVE_WAY =
+  'gave way: another request waited for this resource. Nothing was published. Run the command again.';
+
+/** How long the diff of a dry run stays if no command removes it, ms. */
+const DIFF_LIFE_MS = HOUR_MS;
 
 class ResourceMirror implements Mirror {
   inLake: Mirror['inLake'] = 'no';
@@ -85,6 +96,8 @@ class ResourceMirror implements Mirror {
   #active: ActiveRun | null = null;
   #current: CurrentBatch | null = null;
   readonly #replies: Promise<void>[] = [];
+  /** Diffs of dry runs in the lake, which this execution removes. */
+  #diffs = 0;
 
   constructor(initial: MirrorState) {
     // A state that an earlier version wrote lacks the fields that were added since. They have the value of a new mirror.
@@ -165,7 +178,8 @@ class ResourceMirror implements Mirror {
    */
   #mustContinue(): boolean {
     if (shouldContinueAsNew()) return true;
-    return this.state.waiting.length === 0 && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
+    const isIdle = this.state.waiting.length === 0 && this.#diffs === 0;
+    return isIdle && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
   }
 
   #acceptRequest(request: MirrorRequest): void {
@@ -176,7 +190,18 @@ class ResourceMirror implements Mirror {
     else if (isFull(this.state.waiting, request)) {
       this.#replies.push(reply(request.replyTo, tooMany(this.state, request)));
       return;
-    } else this.change({ waiting: enqueue(this.state.waiting, request) });
+    } else {
+      this.change({ waiting: enqueue(this.state.waiting, request) });
+      this.#giveWay(request);
+    }
+  }
+
+  /** Ends a dry run if another request waits. */
+  #giveWay(request: MirrorRequest): void {
+    const current = this.#current;
+    if (current === null || !isDryRun(current.batch.first) || isDryRun(request)) return;
+    current.givesWay = true;
+    current.scope.cancel();
   }
 
   #withdrawRequest(requestId: string): void {
@@ -190,10 +215,14 @@ class ResourceMirror implements Mirror {
     const { first, all } = batch;
     const scope = new CancellationScope();
     const wanted = new Set(all.map((request) => request.requestId));
-    this.#current = { batch, scope, wanted };
+    const current: CurrentBatch = { batch, scope, wanted, givesWay: false };
+    this.#current = current;
     const startedAt = Date.now();
-    const report = limitReport(await scope.run(() => this.#runRequest(first)));
-    if (first.kind === 'run') {
+    const isDry = isDryRun(first);
+    const report = limitReport(
+      await scope.run(() => (isDry ? this.#dryRun(first, current) : this.#runRequest(first))),
+    );
+    if (first.kind === 'run' && !isDry) {
       const { connection } = this.state;
       countRun(connection, report, Date.now() - startedAt);
       if (alertedBy(all, wanted) === 'mirror')
@@ -201,11 +230,12 @@ class ResourceMirror implements Mirror {
     }
     this.setActive(null);
     // A rollback that was refused says nothing about the resource.
-    if (first.kind === 'run' || (first.kind === 'rollback' && report.outcome === 'published'))
+    if ((first.kind === 'run' && !isDry) || (first.kind === 'rollback' && report.outcome === 'published'))
       this.change({ lastRun: report });
     for (const { requestId, replyTo } of all) {
       const answer = { requestId, report };
-      this.change({ answered: remember(this.state.answered, answer) });
+      // A dry run can be repeated, and leaves nothing in the state.
+      if (!isDry) this.change({ answered: remember(this.state.answered, answer) });
       this.#replies.push(reply(replyTo, answer));
     }
     this.#current = null;
@@ -228,17 +258,42 @@ class ResourceMirror implements Mirror {
     };
     this.setActive(prepared);
     this.inLake = 'no';
+    const isDry = isDryRun(request);
     try {
-      return await executeRequest(request, prepared, this);
+      const report = await executeRequest(request, prepared, this);
+      if (report.dryRun?.diff) this.#replies.push(this.#removeStaged(prepared, DIFF_LIFE_MS));
+      return report;
     } catch (error) {
       const { newerId } = failureDetail(error);
       if (newerId !== undefined && newer === null) return this.#runRequest(request, newerId);
       const failed = this.#active ?? prepared;
       // A rollback has the day when it begins.
       const nominalStart = request.kind === 'run' ? request.nominalStart : startedAt;
-      if (request.kind !== 'purge') await this.#afterFailedRun(failed, error, nominalStart);
+      if (isDry) await this.#removeStaged(failed);
+      else if (request.kind !== 'purge') await this.#afterFailedRun(failed, error, nominalStart);
       return failedReport(this.state.resource, failed.runId, error);
     }
+  }
+
+  /** A run that does everything but publish. Whatever its end, nothing of it stays, apart from its diff for an hour. */
+  async #dryRun(request: MirrorRequest, current: CurrentBatch): Promise<RunReport> {
+    const { resource } = this.state;
+    const report = await this.#runRequest(request);
+    if (current.givesWay && report.outcome === 'cancelled')
+      return failedReport(resource, null, ApplicationFailure.nonRetryable(GAVE_WAY, 'GaveWay'));
+    return { ...report, runId: null };
+  }
+
+  /** Removes a dry run's staging folder. @param afterMs for example when the diff has been read */
+  async #removeStaged({ runId, startedAt: nominalStart }: ActiveRun, afterMs = 0): Promise<void> {
+    const { connection, resource } = this.state;
+    if (afterMs > 0) {
+      this.#diffs++;
+      // A mirror that is cancelled or continues as new removes it immediately.
+      await condition(() => shouldContinueAsNew(), afterMs).catch(() => {});
+      this.#diffs--;
+    }
+    await discardRun({ connection, resource, runId, nominalStart, staging: 'removed' });
   }
 
   /**

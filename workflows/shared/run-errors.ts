@@ -78,7 +78,7 @@ function innermost(error: unknown): unknown {
   return found;
 }
 
-export function toOutcome(error: unknown): Exclude<RunOutcome, 'published'> {
+export function toOutcome(error: unknown): Exclude<RunOutcome, 'published' | 'would-publish'> {
   return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
 }
 

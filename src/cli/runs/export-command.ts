@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os';
-import { selectResources } from '../../config/index.js';
+import { configDigest, selectResources } from '../../config/index.js';
 import type { ExportInput } from '../../core/contract/index.js';
+import { rowSettingsOf } from '../../core/row-settings.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { startExport } from '../../temporal/client/start.js';
@@ -9,12 +10,17 @@ import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
+import type { DiffPrinter } from './dry-run-diff.js';
 import { readWait, type WaitOptions } from './follow-session.js';
 import { printResult } from './result-lines.js';
 import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface ExportOptions extends SeveralOptions, WaitOptions {
   readonly full?: boolean;
+  readonly reconcile?: boolean;
+  readonly dryRun?: boolean;
+  readonly diff?: boolean;
+  readonly limit?: string;
   readonly adopt?: boolean;
   readonly adoptOrganization?: boolean;
   readonly allowDeletes?: boolean;
@@ -30,7 +36,11 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const connections = chooseConnections(settings, options);
   checkOptions(options);
   for (const warning of await worldReadableWarnings(connections)) output.note(warning);
-  const run = { what: 'export', options, resources: options.resource, source: settings.source } as const;
+  const common = { options, resources: options.resource };
+  const run =
+    options.dryRun === true
+      ? ({ ...common, what: 'dry-run', first: diffPrinter(options) } as const)
+      : ({ ...common, what: 'export', source: settings.source } as const);
   const { local, follow } = options;
   const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
     startExport(temporal, { ...inputOf(options, connection), ...together }, startOptions);
@@ -43,11 +53,13 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     return printResult(result, run, connection);
   }
   const { runLocalExport } = await import('./local-export.js');
-  return printResult(await runLocalExport(options, settings, connection, input), run, connection);
+  const result = await runLocalExport(options, settings, connection, input);
+  return printResult('first' in run ? await run.first(result, connection) : result, run, connection);
 }
 
 /** @throws UsageError for options that exclude each other */
 function checkOptions(options: ExportOptions): void {
+  checkDryRun(options);
   const { local, follow, wait, timeout } = options;
   if (local === true && follow !== undefined) throw new UsageError('--follow and --local exclude each other');
   if (follow !== undefined && wait === false)
@@ -61,17 +73,67 @@ function checkOptions(options: ExportOptions): void {
   readWait(options);
 }
 
-/** @throws ConfigurationError for a resource that the configuration does not have */
-function inputOf(
-  { resource, full, adopt, adoptOrganization, allowDeletes, acceptChecks }: ExportOptions,
+/** @throws UsageError */
+function checkDryRun({ dryRun, diff, limit, follow, wait, timeout }: ExportOptions): void {
+  if (limit !== undefined && diff !== true) throw new UsageError('--limit needs --diff');
+  if (diff !== true) {
+    if (dryRun === true && follow !== undefined)
+      throw new UsageError('--dry-run and --follow exclude each other');
+    return;
+  }
+  if (dryRun !== true) throw new UsageError('--diff needs --dry-run');
+  if (follow !== undefined || wait === false || timeout !== undefined)
+    throw new UsageError(
+      '--diff needs the command until the run ends: leave out --follow, --no-wait and --timeout',
+    );
+  readLimit(limit);
+}
+
+/** Prints the diffs of dry runs, and leaves their keys out of the results. */
+function diffPrinter({ limit, json }: ExportOptions): NonNullable<RunCommand['first']> {
+  let printer: DiffPrinter | null = null;
+  return async (result, connection) => {
+    const module = await import('./dry-run-diff.js');
+    printer ??= new module.DiffPrinter(readLimit(limit), json === true);
+    await printer.print(result, connection);
+    return module.withoutDiffs(result);
+  };
+}
+
+const DEFAULT_CELLS = 20;
+const MAX_CELLS = 10_000;
+
+/** Most cells of a diff. @throws UsageError */
+function readLimit(text = String(DEFAULT_CELLS)): number {
+  const cells = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
+  if (cells <= MAX_CELLS) return cells;
+  throw new UsageError(
+    `--limit must be a whole number from 1 to ${MAX_CELLS}; found ${JSON.stringify(text)}`,
+  );
+}
+
+/** What a dry run is asked for. A worker of this command has its configuration. */
+function dryRunOf(
+  { dryRun, diff, limit, local }: ExportOptions,
   connection: ConnectionSettings,
-): ExportInput {
+): Pick<ExportInput, 'dryRun'> {
+  if (dryRun !== true) return {};
+  const cells = diff === true ? { cells: readLimit(limit) } : {};
+  const preview = { digest: configDigest(connection), settings: rowSettingsOf(connection) };
+  return { dryRun: { ...cells, ...(local === true ? {} : { preview }) } };
+}
+
+/** @throws ConfigurationError for a resource that the configuration does not have */
+function inputOf(options: ExportOptions, connection: ConnectionSettings): ExportInput {
+  const { resource, full, reconcile, adopt, adoptOrganization, allowDeletes, acceptChecks } = options;
   const resources = selectResources(connection, resource).map(({ name }) => name);
   return {
     connection: connection.name,
     // Without names, the worker's configuration decides; it may be newer than the one read here.
     ...(resource === undefined ? {} : { resources }),
     ...(full === true ? { full } : {}),
+    ...(reconcile === true ? { reconcile } : {}),
+    ...dryRunOf(options, connection),
     ...(adopt === true ? { adopt } : {}),
     ...(adoptOrganization === true ? { adoptOrganization } : {}),
     ...(allowDeletes === true ? { allowDeletes } : {}),

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import {
   DEFAULT_TASK_QUEUE,
+  dryRunIds,
   type ExportInput,
   type ExportResult,
   exportWorkflowId,
@@ -115,7 +116,7 @@ export function localStateFolder(
 /** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */
 export function localExportId(input: ExportInput): string {
   const { resources = null, full = false, adopt = false, allowDeletes = false, acceptChecks } = input;
-  const { adoptOrganization } = input;
+  const { adoptOrganization, reconcile, dryRun } = input;
   const request = [
     resources,
     full,
@@ -123,8 +124,11 @@ export function localExportId(input: ExportInput): string {
     allowDeletes,
     ...(acceptChecks === undefined ? [] : ['accept']),
     ...(adoptOrganization === true ? ['adopt'] : []),
+    ...(reconcile === true ? ['reconcile'] : []),
+    ...(dryRun === undefined ? [] : [dryRun]),
   ];
-  return `${exportWorkflowId(input.connection)}/local-${digest(JSON.stringify(request))}`;
+  const base = dryRun === undefined ? exportWorkflowId(input.connection) : dryRunIds(input.connection);
+  return `${base}/local-${digest(JSON.stringify(request))}`;
 }
 
 function digest(text: string): string {
@@ -189,7 +193,7 @@ export function failedByPause(
   giveUpAfterMs: number,
   pausedSince: (time: number) => number,
 ): boolean {
-  const unpublished = runs.filter((run) => run.outcome !== 'published');
+  const unpublished = runs.filter(({ outcome: one }) => one !== 'published' && one !== 'would-publish');
   return outcome === 'failed' && unpublished.length > 0 && unpublished.every(isByPause);
 
   function isByPause(run: RunReport): boolean {

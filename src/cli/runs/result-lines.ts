@@ -1,4 +1,5 @@
-import type { ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
+import { formatBytes } from '../../core/bytes.js';
+import type { DryRunReport, ExportResult, RunCounts, RunReport } from '../../core/contract/index.js';
 import { deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -49,7 +50,7 @@ export function resultSummary(result: ExportResult, lakeUrl: string): Omit<Conne
     ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
   ];
   const failures = diagnostics.filter((line) => !line.startsWith('warning: '));
-  const detail = outcome === 'published' ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
+  const detail = code === EXIT.done ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
   const problem = code !== EXIT.done;
   const lines = [...detailedLines(result, lakeUrl), ...diagnostics];
   return { code, problem, state: outcome, detail, lines, notes: problem ? [] : diagnostics };
@@ -67,8 +68,18 @@ export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
     run.outcome,
     run.rows === null ? '' : counted(run.rows, 'row'),
     countsText(run),
+    ...(run.dryRun === undefined ? [] : [dryRunText(run.dryRun)]),
   ]);
   return table(rows, [2]);
+}
+
+/** What a dry run found in addition to its counts. Warnings name the new columns. */
+function dryRunText({ columns, tableFiles, requests, bytes }: DryRunReport): string {
+  return [
+    ...(columns.length === 0 ? [] : [`schema: ${counted(columns.length, 'column')}`]),
+    ...(tableFiles === null ? [] : [`table: ${tableFiles.written} files written, ${tableFiles.kept} kept`]),
+    `${counted(requests, 'request')}, ${formatBytes(bytes)}`,
+  ].join('; ');
 }
 
 /** Where the published data are, and how to query them; nothing if no run was published. */

@@ -34,12 +34,14 @@ type TogetherInput = Pick<ExportInput, 'together'>;
 /** What a command starts and follows, on one or more connections. */
 export interface RunCommand {
   /** The kind of workflow, for messages. */
-  readonly what: 'export' | 'backfill' | 'rollback' | 'purge';
+  readonly what: 'export' | 'dry-run' | 'backfill' | 'rollback' | 'purge';
   readonly options: Omit<SeveralOptions, 'resource'> & WaitOptions;
   /** Default: all configured resources. */
   readonly resources?: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'; absent: the command does not depend on it. */
   readonly source?: string;
+  /** Prints what comes before the result of a connection, and returns the result to print. Default: nothing. */
+  readonly first?: (result: ExportResult, connection: ConnectionSettings) => Promise<ExportResult>;
   readonly start: (
     temporal: TemporalClient,
     connection: ConnectionSettings,
@@ -59,7 +61,8 @@ export async function runOnConnections(
   if (isSeveral(run.options)) return runSeveral(run, connections);
   const [connection] = connections as [ConnectionSettings];
   if (run.options.wait === false) return startOnly(run, connection);
-  return printResult(await startAndFollow(run, connection), run, connection);
+  const result = await startAndFollow(run, connection);
+  return printResult(run.first === undefined ? result : await run.first(result, connection), run, connection);
 }
 
 /** Starts a workflow and follows it to its end. */
@@ -214,8 +217,23 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
       worker.close();
       session.close();
     }
+    if (run.first !== undefined) ended = await inTurn(ended, run.first);
     return printSeveral(ended, options);
   });
+}
+
+/** Lets the command print what comes before the results, one connection at a time. */
+async function inTurn(
+  ended: readonly Ended<Several>[],
+  first: NonNullable<RunCommand['first']>,
+): Promise<Ended<Several>[]> {
+  const all: Ended<Several>[] = [];
+  for (const one of ended) {
+    if (one.failure !== null || one.result.result === null) all.push(one);
+    else
+      all.push({ ...one, result: { ...one.result, result: await first(one.result.result, one.connection) } });
+  }
+  return all;
 }
 
 function printSeveral(ended: readonly Ended<Several>[], options: RunCommand['options']): ExitCode {
@@ -236,7 +254,7 @@ function jsonOf(ended: readonly Ended<Several>[], summaries: readonly Connection
   );
   const order = ['refused', 'failed', 'cancelled', 'started'] as const;
   return {
-    outcome: order.find((one) => outcomes.includes(one)) ?? 'published',
+    outcome: order.find((one) => outcomes.includes(one)) ?? outcomes[0] ?? 'published',
     runs: ended.flatMap(({ connection, result }) =>
       result?.result == null ? [] : withConnection(result.result, connection.name).runs,
     ),

@@ -69,6 +69,11 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${printableJson(redactKnown(JSON.stringify(value, null, 2)))}\n`);
 }
 
+/** Prints a value as one line of JSON, for lists of any length. */
+export function printJsonLine(value: unknown): void {
+  process.stdout.write(`${printableJson(redactKnown(JSON.stringify(value)))}\n`);
+}
+
 /** Writes synchronously, for the end of the process, when buffered output would be lost. */
 export function writeStderrSync(text: string, level?: NoteLevel): void {
   try {

@@ -7,6 +7,7 @@ import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.
 import type {
   DeleteDetection,
   DeletesProblem,
+  DryRunReport,
   ExportInput,
   ExportPlan,
   OnPublishedTarget,
@@ -23,6 +24,8 @@ export interface RunRef {
   readonly connection: string;
   readonly resource: string;
   readonly runId: RunId;
+  /** Whether it is a dry run, which writes only below its staging folder. Absent: no. */
+  readonly isDry?: true;
 }
 
 /** Identifies this mirror to the fence (docs/explanation/guarantees.md#one-writer). */
@@ -275,7 +278,15 @@ export interface RunInput
 /** How the activity of a whole run ended. */
 export type RunDone =
   /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
-  { readonly kind: 'spilled'; readonly prepared: PreparedRun } | RunPublished;
+  | { readonly kind: 'spilled'; readonly prepared: PreparedRun }
+  /** A dry run has ended. */
+  | { readonly kind: 'previewed'; readonly run: Previewed }
+  | RunPublished;
+
+/** What a dry run reports. */
+export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'deletes' | 'checks'> & {
+  readonly dryRun: DryRunReport;
+};
 
 /** A run that is published, in one activity or in several. */
 export interface RunPublished extends Pick<PreparedRun, 'table' | 'onPublished'> {
@@ -357,6 +368,7 @@ export interface Activities extends WriteBackActivities {
   'worktrack.mergePlan'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.merge'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
+  'worktrack.preview'(input: PublishInput): Promise<Previewed>;
   'worktrack.sweep'(input: SweepInput): Promise<Swept>;
   'worktrack.sweepFailedRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;

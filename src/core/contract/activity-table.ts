@@ -91,6 +91,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   'worktrack.mergePlan': lakePhase('merge'),
   'worktrack.merge': lakePhase('merge'),
   'worktrack.publish': lakePhase('publish'),
+  'worktrack.preview': { ...lakePhase('publish'), step: 'last' },
   /** Its failure does not fail the run, and the next step of the mirror catches up. */
   'worktrack.followTable': {
     phase: 'follow',

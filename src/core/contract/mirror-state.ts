@@ -1,6 +1,6 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
-import type { ExportPlan, PublishedMode, RunMode, RunReport } from './run-reports.js';
+import type { DryRunRequest, ExportPlan, PublishedMode, RunMode, RunReport } from './run-reports.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
@@ -27,6 +27,8 @@ export interface RunRequest extends Requested {
   readonly nominalStart: number;
   /** The sender reports this run for alerts, together with those of other resources; absent: the mirror does. */
   readonly alertedBy?: 'sender';
+  /** Do everything but publish. Absent: publish. */
+  readonly dryRun?: DryRunRequest;
   /** A Schedule or a change notice requested the run, so it gives way to work that someone waits for. */
   readonly background?: true;
 }

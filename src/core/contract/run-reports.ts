@@ -23,7 +23,8 @@ export type RunMode = 'full' | 'increment';
 export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skipped';
 /** How a published run got its rows: from the service, or, for a rollback, from an earlier snapshot. */
 export type PublishedMode = RunMode | 'rollback';
-export type RunOutcome = 'published' | 'failed' | 'refused' | 'cancelled';
+/** `would-publish`: a dry run that has ended as a run that is published does. */
+export type RunOutcome = 'published' | 'would-publish' | 'failed' | 'refused' | 'cancelled';
 
 /**
  * The types of failures and their effect on a run and on the exit code. Activities throw all but `Failed`, which is any
@@ -39,6 +40,8 @@ export const FAILURES = {
   Displaced: { outcome: 'failed', exitCode: EXIT.failed },
   VerificationFailed: { outcome: 'failed', exitCode: EXIT.failed },
   Check: { outcome: 'failed', exitCode: EXIT.failed },
+  /** A dry run ended because another request waited for the mirror. */
+  GaveWay: { outcome: 'failed', exitCode: EXIT.failed },
   Failed: { outcome: 'failed', exitCode: EXIT.failed },
 } as const satisfies Record<string, { outcome: RunOutcome; exitCode: ExitCode }>;
 
@@ -82,12 +85,62 @@ export interface RunReport {
   /** Absent: the run was not published, or the resource has no checks. */
   readonly checks?: CheckSummary;
   readonly error: RunError | null;
+  /** Of a dry run that would be published: what it would change, and what it used. */
+  readonly dryRun?: DryRunReport;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
   /** Of a rollback: the run whose rows it published. */
   readonly rolledBackTo?: RunId;
   /** Of a rollback: the run that `latest.json` named before. */
   readonly rolledBackFrom?: RunId;
+}
+
+/**
+ * What a dry run found, in addition to the counts, warnings and checks that it shares with a run that is published. It is part of
+ * a history, so it has no cell and no key of a record.
+ */
+export interface DryRunReport {
+  /** New columns, and known columns with values of new JSON types: these types. */
+  readonly columns: readonly { readonly name: string; readonly types: readonly string[] }[];
+  /** Data files of the Delta table that a commit would write and keep; `null`: the resource has no table. */
+  readonly tableFiles: { readonly written: number; readonly kept: number } | null;
+  /** Requests to the service. */
+  readonly requests: number;
+  /** Bytes of the list's pages, uncompressed. */
+  readonly bytes: number;
+  /** The object with the cells that differ (`DiffCell` as NDJSON); `null`: none was requested. */
+  readonly diff: ObjectKey | null;
+}
+
+/** A cell that a run would change; `null`: no value. Texts are those of the lake. */
+export interface DiffCell {
+  /** The values of the record's key, in the order of its fields. */
+  readonly key: readonly (string | null)[];
+  readonly column: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** Settings that shape a resource's rows, by name (`src/core/row-settings.ts`): a dry run may preview others than the worker's. */
+export type RowSettings = Readonly<Record<string, unknown>>;
+
+/** What a dry run is asked for (docs/how-to/checks.md#see-a-run-before-it-is-published). */
+export interface DryRunRequest {
+  /** Cells that its diff has at most. Absent: it has no diff. */
+  readonly cells?: number;
+  /** Replace those of the worker. Absent: the worker's apply. */
+  readonly settings?: RowSettings;
+}
+
+/** A dry run of an export. */
+export interface DryRunInput extends Pick<DryRunRequest, 'cells'> {
+  /** The configuration to preview. Absent: the worker's. */
+  readonly preview?: {
+    /** Hashes of all its keys, to find differences that a dry run cannot preview. */
+    readonly digest: Readonly<Record<string, string>>;
+    /** By resource. */
+    readonly settings: Readonly<Record<string, RowSettings>>;
+  };
 }
 
 /** What a purge removed: rows, and the snapshots and change logs that held them. */
@@ -101,6 +154,10 @@ export interface ExportInput {
   /** Absent: all configured resources. */
   readonly resources?: readonly string[];
   readonly full?: boolean;
+  /** Reads everything and detects deletes (docs/explanation/guarantees.md#deletes). */
+  readonly reconcile?: boolean;
+  /** Does everything but publish. */
+  readonly dryRun?: DryRunInput;
   readonly adopt?: boolean;
   /**
    * Goes on with an API key whose organization is not shown (docs/explanation/guarantees.md#organization-check), and reads

@@ -32,6 +32,11 @@ export function exportWorkflowId(connection: string): string {
   return `worktrack/${connection}/export`;
 }
 
+/** How the ids of dry runs begin. They are exports that publish nothing, so no list of runs has them. */
+export function dryRunIds(connection: string): string {
+  return `worktrack/${connection}/dry-run`;
+}
+
 /**
  * The workflow that `onPublished` starts for a run. Each run has its own id, so its workflow starts once.
  *

@@ -100,6 +100,8 @@ export interface RunFile
   readonly leftBehind: readonly RunId[];
   /** The snapshot that a rollback publishes; `null`: the run reads the service. */
   readonly rollback: RollbackTarget | null;
+  /** Of a dry run: the cells that its diff has at most; `null`: it has none. Absent: the run publishes. */
+  readonly dryRun?: { readonly cells: number | null };
 }
 
 /** A run that can write cells: with the secret that they are masked with. In memory only. */

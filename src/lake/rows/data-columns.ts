@@ -148,27 +148,35 @@ export function headerCells(columns: readonly Pick<Column, 'name'>[]): ByteStrin
   return [...META_COLUMNS, ...columns.map((column) => column.name)].map(toByteString);
 }
 
-/** Describes the schema changes of a run: new columns, and new types of existing columns. */
-export function schemaChanges(before: readonly Column[], after: readonly Column[]): string[] {
-  const changes: string[] = [];
-  for (const [at, { name, types }] of after.entries()) {
+/** A new column, or new JSON types of the values of a known one. Types are bit masks of `JsonType`. */
+interface ColumnChange {
+  readonly name: string;
+  /** The types of earlier values; `null`: the column is new. */
+  readonly had: number | null;
+  readonly added: number;
+}
+
+/** The schema changes of a run: new columns, and new types of existing columns. */
+export function columnChanges(before: readonly Column[], after: readonly Column[]): ColumnChange[] {
+  return after.flatMap(({ name, types }, at): ColumnChange[] => {
     const known = before[at];
-    if (known === undefined) {
-      changes.push(`new column "${shownName(name)}" (${typeNames(types).join(', ') || 'no values'})`);
-      continue;
-    }
+    if (known === undefined) return [{ name, had: null, added: types }];
     // The first value after only nulls sets the type of a column. It does not change it.
     const had = known.types & ~JsonType.null;
     // A whole number among decimals is one of them, so it is no new type.
     const same = JsonType.null | ((had & JsonType.number) === 0 ? 0 : JsonType.integer);
     const added = types & ~known.types & ~same;
-    if (had !== 0 && added !== 0) {
-      changes.push(
-        `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
-      );
-    }
-  }
-  return changes;
+    return had !== 0 && added !== 0 ? [{ name, had, added }] : [];
+  });
+}
+
+/** Describes the schema changes of a run. */
+export function schemaChanges(before: readonly Column[], after: readonly Column[]): string[] {
+  return columnChanges(before, after).map(({ name, had, added }) =>
+    had === null
+      ? `new column "${shownName(name)}" (${typeNames(added).join(', ') || 'no values'})`
+      : `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
+  );
 }
 
 /** Whether a run's warning is one of `schemaChanges`. */

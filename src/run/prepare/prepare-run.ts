@@ -2,6 +2,7 @@ import { listName, ShownKeys } from '../../api/index.js';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
+import { withRowSettings } from '../../core/row-settings.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { FoundPointer } from '../../lake/documents/pointer.js';
@@ -75,17 +76,19 @@ export async function prepareRun(
   },
 ): Promise<Preparation> {
   const { settings, store } = connection;
-  const configured = settings.resources.find(({ name }) => name === input.resource);
-  if (configured === undefined) {
+  const known = settings.resources.find(({ name }) => name === input.resource);
+  if (known === undefined) {
     throw finalFailure(
       'Configuration',
       `connection "${input.connection}" has no resource "${input.resource}" in ${origin}. Add it to the worker's file, and reload the worker or restart it; or stop exporting it.`,
     );
   }
-  const resource = await withMaskingFingerprint(settings, configured);
+  const own = { resource: known, tables: settings.tables };
+  const used = input.dryRun?.settings === undefined ? own : withRowSettings(own, input.dryRun.settings);
+  const resource = await withMaskingFingerprint(settings, used.resource);
   const claim = { ...input, baseUrl: settings.baseUrl };
   const { found, outcome, movedFrom, renamedFrom, leftBehind } = await passFence(store, claim);
-  if (found !== null && found.pointer.runId !== input.publishedRunId) {
+  if (found !== null && found.pointer.runId !== input.publishedRunId && input.dryRun === undefined) {
     const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
     if (published !== null) return { kind: 'published', run: published };
   }
@@ -162,11 +165,13 @@ export async function prepareRun(
   const readSince = pages?.readSince ?? input.startedAt;
   const clocks = pages?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
   const { runId, startedAt, nominalStart, acceptChecks } = input;
-  const { sync, http, retention, tables, onPublished, retries } = settings;
+  const { sync, http, retention, onPublished, retries } = settings;
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
-    ...{ sync, http, retention, tables, onPublished, giveUpAfterMs: retries.giveUpAfterMs },
+    ...{ sync, http, retention, tables: used.tables, giveUpAfterMs: retries.giveUpAfterMs },
+    onPublished: input.dryRun === undefined ? onPublished : null,
+    ...(input.dryRun && { dryRun: { cells: input.dryRun.cells ?? null } }),
     ...{ readSince, clocks, ...formerAddresses(found, movedFrom) },
     warnings,
     reconcile,

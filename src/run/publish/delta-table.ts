@@ -27,7 +27,7 @@ export function tableTask({
 }
 
 /** The types that the configuration sets for a resource. It accepts only types of Delta. */
-function fixedTypes({ types }: TableSettings, resource: string): FixedTypes {
+export function fixedTypes({ types }: TableSettings, resource: string): FixedTypes {
   return (Object.hasOwn(types, resource) ? types[resource]! : {}) as FixedTypes;
 }
 

@@ -50,9 +50,25 @@ export async function publishRun(at: RunAt, input: PublishInput): Promise<Public
 }
 
 async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publication> {
-  const { staging } = at;
+  const verified = await verifyRun(at, input);
+  return 'done' in verified
+    ? { run: verified.done, manifest: null }
+    : publish(at, verified.run, verified.found);
+}
+
+/** A run that may be published, or what another attempt has published. */
+export type Verified =
+  | { readonly run: RunFile; readonly found: RunFindings }
+  | { readonly done: PublishedRun };
+
+/**
+ * Verifies the row counts of a merged run, and judges its checks. A run that fails must not be published.
+ *
+ * @throws a final failure with the reason
+ */
+export async function verifyRun({ staging, deps }: RunAt, input: PublishInput): Promise<Verified> {
   const { store } = staging;
-  const { meter } = at.deps;
+  const { meter } = deps;
   // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
   const documents = allDone([
     staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
@@ -62,7 +78,7 @@ async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publica
   ]);
   const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
   const done = found === 'unchanged' ? null : await findPublished(store, run, found);
-  if (done !== null) return { run: done, manifest: null };
+  if (done !== null) return { done };
   const stage = stages.at(-1)!;
   const { shifted, unproven, deletesProblems = null } = input;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
@@ -78,10 +94,8 @@ async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publica
   const signal = Context.current().cancellationSignal;
   const checkedTypes = await checkTableTypes(store, run, { plan, tasks }, signal);
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
-  return publish(at, run, {
-    ...{ stage, list, shifted, unproven, deletesProblems },
-    ...{ plan, sum, checkedTypes, checked },
-  });
+  const read = { stage, list, shifted, unproven, deletesProblems };
+  return { run, found: { ...read, plan, sum, checkedTypes, checked } };
 }
 
 /** What was published. */
@@ -159,7 +173,7 @@ async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked
 }
 
 /** Counts what the full read after a rollback did not list; `null`: there was no rollback, or it is not over yet. */
-async function notListedSince(
+export async function notListedSince(
   store: ObjectStore,
   run: RunFile,
   found: RunFindings,

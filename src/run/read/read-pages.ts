@@ -13,7 +13,7 @@ import {
 } from '../../core/unproven-limits.js';
 import { keysOf, type RunFile, type WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
-import { HEARTBEAT_MS, storeLimitOf } from '../activity-context.js';
+import { HEARTBEAT_MS, noteUse, storeLimitOf } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
 import { checkSameService } from '../run-failures.js';
@@ -139,6 +139,7 @@ export async function readPages(
         words = afterAnswer(words, now());
         deps.meter.record('pages', 1, labels);
         deps.meter.record('rows', received.value.records, labels);
+        noteUse('bytes', received.bytes);
         deps.meter.record('bytes', received.bytes, labels);
       });
     }

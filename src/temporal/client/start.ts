@@ -35,7 +35,7 @@ export interface StartOptions {
   readonly workflowId?: string | undefined;
 }
 
-type ManualRun = 'export' | 'backfill' | 'rollback' | 'purge';
+type ManualRun = 'export' | 'dry-run' | 'backfill' | 'rollback' | 'purge';
 
 /**
  * A unique id for a workflow that a user starts.
@@ -71,8 +71,10 @@ export async function startExport(
       'is not the name of a person',
       'Write who accepts the failed checks, in up to 200 characters, such as alice@laptop.',
     );
-  const summary = `${input.full === true ? 'Full export' : 'Export'} of ${named(input)} (${input.connection})`;
-  return start(temporal, EXPORT_WORKFLOW, 'export', input, options, summary);
+  const isDry = input.dryRun !== undefined;
+  const what = isDry ? 'Dry run' : input.full === true ? 'Full export' : 'Export';
+  const summary = `${what} of ${named(input)} (${input.connection})`;
+  return start(temporal, EXPORT_WORKFLOW, isDry ? 'dry-run' : 'export', input, options, summary);
 }
 
 /**

@@ -42,6 +42,8 @@ const RUN_CODES = {
   failed: 'RUN_FAILED',
   refused: 'RUN_REFUSED',
   cancelled: 'RUN_CANCELLED',
+  // A dry run publishes nothing.
+  'would-publish': 'RUN_FAILED',
 } as const satisfies Record<Exclude<RunOutcome, 'published'>, ErrorCode>;
 
 /**

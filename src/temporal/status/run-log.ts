@@ -1,6 +1,7 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import {
   BACKFILL_WORKFLOW,
+  dryRunIds,
   EXPORT_WORKFLOW,
   type PublishedMode,
   type RunOutcome,
@@ -186,6 +187,7 @@ async function failedRuns(
   const ended: { workflowId: string; runId: string; closeTime: Date | undefined }[] = [];
   const listEnded = async () => {
     for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
+      if (workflowId.startsWith(`${dryRunIds(connection)}/`)) continue;
       ended.push({ workflowId, runId, closeTime });
       if (ended.length >= Math.min(limit * 2, MAX_EXPORTS)) return;
     }

@@ -11,6 +11,7 @@ import { type Meter, NO_METER } from '../../core/metrics.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { VERSION } from '../../core/version.js';
 import { type ObjectStore, openStore, type StoreLogger } from '../../lake/store/index.js';
+import { noteUse } from '../../run/activity-context.js';
 
 /** The connections of a worker, shared by all activities. They are opened on use, and closed when they are idle. */
 export interface Connections extends ActivityDeps {
@@ -157,7 +158,8 @@ function configured(settings: Settings, name: string): ConnectionSettings {
 
 /** Whether the first activity of a run has done all of it. */
 function isOver(result: unknown): boolean {
-  return (result as Partial<RunDone> | null | undefined)?.kind === 'published';
+  const kind = (result as Partial<RunDone> | null | undefined)?.kind;
+  return kind === 'published' || kind === 'previewed';
 }
 
 /** How long an unused connection stays open, ms. Within one export a connection is used more often than that. */
@@ -244,8 +246,10 @@ class IdleConnection implements OpenConnection {
 function recordRequests(meter: Meter, connection: string): (event: ServiceEvent) => void {
   return (event) => {
     const labels = { connection, resource: event.resource };
-    if (event.kind === 'request') meter.record('requests', 1, { ...labels, outcome: event.outcome });
-    else if (event.kind === 'rate-limit-wait') {
+    if (event.kind === 'request') {
+      noteUse('requests', 1);
+      meter.record('requests', 1, { ...labels, outcome: event.outcome });
+    } else if (event.kind === 'rate-limit-wait') {
       meter.record('rateLimitWaits', 1, labels);
       meter.record('rateLimitSeconds', event.ms / 1000, labels);
     }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { configDifference, configDigest, configFingerprint } from '../../../src/config/index.js';
+import { notPreviewed } from '../../../src/core/fingerprint.js';
 import { connectionOf, DOCUMENTED_EXAMPLE, DOCUMENTED_MORE_KEYS, withLines } from './fixtures.js';
 
 const base = connectionOf(withLines('resources: [projects, tasks]'));
@@ -46,5 +47,36 @@ describe('the difference between two configurations', () => {
   it('names a key once that differs in every resource', () => {
     const difference = differ('csv: { compression: none, partSize: 1MiB }\nresources: [projects, tasks]');
     expect(difference?.keys).toEqual(['csv.compression', 'csv.partSize']);
+  });
+});
+
+describe('the keys that a dry run cannot preview', () => {
+  const MORE = 'resources: [projects, tasks]\n';
+  const of = (lines: string, replace = {}) =>
+    notPreviewed(configDigest(withMore(lines, replace)), configDigest(base));
+
+  it.each([
+    'resources: [projects, { name: tasks, columns: { mask: { title: redact } } }]',
+    'resources: [projects, { name: tasks, columns: { exclude: [title] }, deletes: drop, window: 30d, windowField: day }]',
+    'resources: [projects, { name: tasks, key: [a, b], csv: { nested: flatten }, checks: [{ notNull: a }] }]',
+    `${MORE}csv: { compression: none }`,
+    `${MORE}deletes: drop`,
+  ])('are none of those that shape rows: %s', (lines) => {
+    expect(of(lines)).toEqual([]);
+  });
+
+  it.each([
+    [`${MORE}sync: { pageSize: 10 }`, ['sync.pageSize']],
+    ['resources: [projects]', ['resources.tasks']],
+    ['resources: [projects, tasks, members]', ['resources.members']],
+    ['resources: [projects, { name: tasks, path: todo }]', ['resources.tasks.path']],
+    ['resources: [projects, { name: tasks, deleted: { field: gone } }]', ['resources.tasks.deleted.field']],
+  ])('are all others: %s', (lines, keys) => {
+    expect(of(lines)).toEqual(expect.arrayContaining(keys));
+  });
+
+  it('are those of the service and of secrets', () => {
+    expect(of(MORE, { baseUrl: 'https://other.example.com' })).toEqual(['baseUrl']);
+    expect(of(MORE, { apiKey: '{ env: OTHER }' })).toEqual(['apiKey.env']);
   });
 });

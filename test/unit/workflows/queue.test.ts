@@ -252,3 +252,18 @@ describe('The update `sync`', () => {
       ).toThrow('sync: since');
   });
 });
+
+describe('a dry run', () => {
+  const dry = request('dry', { dryRun: {} });
+
+  it('waits until nothing else does, and is merged with no request', () => {
+    const same = request('same', { dryRun: {} });
+    const purge = amend('purge', { kind: 'purge', key: ['1'] });
+    const waiting = [dry, request('a'), same, purge, request('b')];
+    expect(servedIn(waiting)).toEqual([['a'], ['purge'], ['b'], ['dry'], ['same']]);
+  });
+
+  it('is no barrier between equal requests', () => {
+    expect(servedIn([request('a'), dry, request('b')])).toEqual([['a', 'b'], ['dry']]);
+  });
+});

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ConnectionSettings } from '../core/settings.js';
+import type { ConnectionSettings } from './settings.js';
 
 /**
  * A connection's configuration as hashes: from each key, such as `lake.url` or `resources.tasks.path`, to a short hash of
@@ -25,6 +25,7 @@ const NAMES_IN_FILE: Readonly<Record<string, string>> = {
   keepPerDay: 'keep',
   partBytes: 'partSize',
   updatedAtField: 'updatedAt',
+  windowField: 'windowField',
 };
 
 /**
@@ -68,6 +69,34 @@ export function configDifference(first: ConfigDigest, second: ConfigDigest): Con
     keys: summarized(changed, common),
   };
   return Object.values(difference).every((found) => found.length === 0) ? null : difference;
+}
+
+/** Keys that a dry run can preview, because they only shape rows (docs/how-to/checks.md#see-a-run-before-it-is-published). Those before the last are of a resource. */
+export const PREVIEWED = [
+  'columns',
+  'csv',
+  'checks',
+  'deletes',
+  'key',
+  'window',
+  'windowField',
+  'tables.types',
+] as const;
+
+/** The keys that differ, and that a dry run of one configuration cannot show with a worker that has the other one. */
+export function notPreviewed(first: ConfigDigest, second: ConfigDigest): string[] {
+  const isPreviewed = (key: string): boolean => {
+    const own = RESOURCE_KEY.exec(key)?.[2] ?? key;
+    return PREVIEWED.some((one) => own === one || own.startsWith(`${one}.`));
+  };
+  const keys = new Set([...Object.keys(first), ...Object.keys(second)]);
+  const [ours, theirs] = [resourcesOf(first), resourcesOf(second)];
+  const only = (key: string): string => {
+    const name = RESOURCE_KEY.exec(key)?.[1];
+    return name === undefined || (ours.includes(name) && theirs.includes(name)) ? key : `resources.${name}`;
+  };
+  const changed = [...keys].filter((key) => first[key] !== second[key]).map(only);
+  return [...new Set(changed)].filter((key) => !isPreviewed(key)).sort();
 }
 
 /** A resource's name has no dot. */

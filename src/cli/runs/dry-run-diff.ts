@@ -1,0 +1,81 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { DiffCell, ExportResult } from '../../core/contract/index.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import { parseStored } from '../../core/stored-json.js';
+import { resultTable } from '../inspect/result-table.js';
+import { withLake } from '../shared/open-lake.js';
+import { output, printJsonLine } from '../shared/output.js';
+
+const NAMES = ['key', 'column', 'before', 'after'] as const;
+/** Characters of a line. */
+const WIDTH = 80;
+const COLUMNS = NAMES.map((name) => ({ name, type: 'VARCHAR' }));
+
+/**
+ * Prints the cells that dry runs would change, as tables or as NDJSON, and removes the objects that held them. The limit is for
+ * all resources and connections of a command together.
+ */
+export class DiffPrinter {
+  #left: number;
+
+  constructor(
+    limit: number,
+    private readonly isJson: boolean,
+  ) {
+    this.#left = limit;
+  }
+
+  /** @throws OutOfReachError if the lake does not answer */
+  async print({ runs }: ExportResult, connection: ConnectionSettings): Promise<void> {
+    const diffs = runs.flatMap(({ resource, dryRun }) =>
+      dryRun?.diff ? [{ resource, key: dryRun.diff }] : [],
+    );
+    if (diffs.length === 0) return;
+    await withLake(connection, async ({ store, retry }) => {
+      for (const { resource, key } of diffs) {
+        const found = await retry(() => store.readIfExists(key));
+        await retry(() => store.remove([key]));
+        if (found === null) output.note(`warning: ${resource}: ${gone(key)}`);
+        else this.#show(connection.name, resource, cellsIn(found.body));
+      }
+    });
+  }
+
+  #show(connection: string, resource: string, cells: readonly DiffCell[]): void {
+    const shown = cells.slice(0, this.#left);
+    this.#left -= shown.length;
+    if (this.isJson) for (const cell of shown) printJsonLine({ connection, resource, ...cell });
+    else if (shown.length > 0) this.#table(resource, shown);
+    if (shown.length < cells.length)
+      output.note(`note: ${resource}: more cells would change; --limit sets how many are shown`);
+  }
+
+  #table(resource: string, cells: readonly DiffCell[]): void {
+    const rows = cells.map(({ key, column, before, after }) => [
+      key.map((one) => one ?? '').join(', '),
+      column,
+      before,
+      after,
+    ]);
+    output.out(`${resource}:`);
+    for (const line of resultTable(COLUMNS, rows, WIDTH).lines) output.out(line);
+    output.out('');
+  }
+}
+
+function cellsIn(body: Buffer): DiffCell[] {
+  const lines = body.toString('utf8').split('\n');
+  return lines.filter((line) => line !== '').map((line) => parseStored(line) as DiffCell);
+}
+
+function gone(key: ObjectKey): string {
+  return `the diff ${key} is no longer in the lake. It is removed after an hour, and by a purge.`;
+}
+
+/** The result without the keys of diffs, whose objects are removed. */
+export function withoutDiffs(result: ExportResult): ExportResult {
+  const runs = result.runs.map(({ dryRun, ...run }) =>
+    dryRun === undefined ? run : { ...run, dryRun: { ...dryRun, diff: null } },
+  );
+  return { ...result, runs };
+}

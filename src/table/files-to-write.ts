@@ -1,0 +1,34 @@
+import type { PublishedPart } from '../lake/documents/manifest.js';
+import type { Column } from '../lake/rows/data-columns.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { keptFiles } from './commit-state.js';
+import { listSizes } from './log/maintain.js';
+import { readDamagedTable } from './log/read-table.js';
+import { decodeSchema, type FixedTypes, nextColumns, sameTypes } from './rules/table-columns.js';
+
+export interface FilesToWrite {
+  readonly written: number;
+  readonly kept: number;
+}
+
+/**
+ * The data files that a commit of a snapshot would write and keep. Values that do not fit the type of a column, which only their
+ * conversion shows, make it write more.
+ */
+export async function filesToWrite(
+  store: ObjectStore,
+  resource: string,
+  snapshot: {
+    readonly parts: readonly PublishedPart[];
+    readonly columns: readonly Column[];
+    readonly types: FixedTypes;
+  },
+): Promise<FilesToWrite> {
+  const { state } = await readDamagedTable(store, resource);
+  const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
+  const isSame = sameTypes(before, nextColumns(before, snapshot.columns, snapshot.types));
+  const files = isSame ? keptFiles({ state, sizes: await listSizes(store, resource) }) : new Map();
+  const parts = snapshot.parts.filter(({ rows }) => rows > 0);
+  const kept = parts.filter(({ sha256 }) => files.has(sha256)).length;
+  return { written: parts.length - kept, kept };
+}

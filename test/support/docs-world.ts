@@ -18,14 +18,13 @@ const DUCKDB_SHELL = `#!${process.execPath}
 const { DuckDBInstance } = require(${JSON.stringify(DUCKDB)});
 const { readFileSync } = require('node:fs');
 (async () => {
-  const [file, query] = process.argv.slice(2).filter((word) => word !== '-csv');
-  const instance = await DuckDBInstance.create(file);
+  const [init, file, csv, command, query] = process.argv.slice(2);
+  if (init !== '-init' || csv !== '-csv' || command !== '-c') throw new Error('not an option of this shell');
+  const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
-  if (query === undefined) await connection.run(readFileSync(0, 'utf8'));
-  else {
-    const result = await connection.runAndReadAll(query);
-    for (const row of [result.columnNames(), ...result.getRows()]) console.log(row.join(','));
-  }
+  await connection.run(readFileSync(file, 'utf8'));
+  const result = await connection.runAndReadAll(query);
+  for (const row of [result.columnNames(), ...result.getRows()]) console.log(row.join(','));
   connection.closeSync();
   instance.closeSync();
 })().catch((error) => {

@@ -100,6 +100,10 @@ function printNotes(
     );
   if (delta === true)
     output.note('Run these statements once. A registered table follows each published run.');
+  else if (dt === undefined && dialect === 'duckdb')
+    output.note(
+      'Start each session with these statements, such as with `duckdb -init FILE`, and all views follow each published run.',
+    );
   else if (dt === undefined)
     output.note(
       'The views RESOURCE and RESOURCE_text read the last run. Print them again after each export. The views that end ' +

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../../core/settings.js';
-import { PART_FORM } from '../../lake/documents/lake-layout.js';
+import { MANIFEST, PART_FORM } from '../../lake/documents/lake-layout.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
 import {
@@ -30,7 +30,10 @@ export const duckdb: Engine = {
   matches: (text, pattern) => `regexp_full_match(${text}, ${sqlString(pattern)})`,
   orFail: (exact) => failingCase(exact, `error(${sqlString(exact.message)})`),
   times: 'all',
-  text: (source, columns) => [textView(duckdb, source, columns, selectText(source, columns))],
+  text: (source, columns) => [
+    ...lookUpParts(source),
+    textView(duckdb, source, columns, selectText(source, columns)),
+  ],
   check(source, columns) {
     const counts = misfitCounts(duckdb, source, columns).map(({ count }) => count);
     const sql = `SELECT\n  ${counts.join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`;
@@ -119,6 +122,8 @@ function readCsv(source: TableSource, columns: readonly ViewColumn[]): string {
     // Rows of older change logs have fewer cells. DuckDB pads them only when it reads with one thread. Rows of later ones
     // may have more, which only the mode that is not strict leaves out.
     ...(shape === 'log' ? ['null_padding = true', 'parallel = false', 'strict_mode = false'] : []),
+    // A later run may have more columns. DuckDB reads a compressed file with one thread anyway.
+    ...(source.isCurrent && csv.compression === 'gzip' ? ['strict_mode = false'] : []),
     `columns = {\n${names.map((name) => `    ${sqlString(name)}: 'VARCHAR'`).join(',\n')}\n  }`,
   ];
   return `read_csv(\n  ${[filesOf(source), ...options].join(',\n  ')}\n)`;
@@ -128,12 +133,43 @@ function isListed({ files, parts }: TableSource): boolean {
   return files !== undefined || parts !== undefined;
 }
 
-function filesOf({ lake, folder, files, parts, shape }: TableSource): string {
-  const listed = files?.map(withoutGlob) ?? parts?.map((key) => pathIn(lake, key));
-  if (listed !== undefined) return `[${listed.map(sqlString).join(', ')}]`;
+function filesOf(source: TableSource): string {
+  const { lake, folder, files, parts, shape } = source;
   const folders = shape === 'log' ? `${pathIn(lake, folder)}/dt=*/run=*` : pathIn(lake, folder);
   // The names are checked by `partsOnly`: no glob of DuckDB is as exact.
-  return sqlString(`${folders}/part-?????-????????*.csv*`);
+  const found = [`${folders}/part-?????-????????*.csv*`];
+  const listed = files?.map(withoutGlob) ?? parts?.map((key) => pathIn(lake, key)) ?? found;
+  const list = `[${listed.map(sqlString).join(', ')}]`;
+  return source.isCurrent ? `coalesce(getvariable(${sqlString(variableOf(source))}), ${list})` : list;
+}
+
+/** The variable of a session with the parts of the last published run. Names of views are unique. */
+function variableOf({ name }: TableSource): string {
+  return `worktrack_${name}`;
+}
+
+/** Sets the variable: first to the folder in `latest.json`, then to the parts in the manifest there. */
+function lookUpParts(source: TableSource): Statement[] {
+  if (source.isCurrent !== true) return [];
+  const { lake, pointer } = source;
+  const name = variableOf(source);
+  const folder = `concat(${sqlString(pathIn(lake, ''))}, getvariable(${sqlString(name)}), '/`;
+  const about = 'The parts of the last published run. Each session that runs this script looks them up:';
+  return [
+    statement(
+      'define',
+      about,
+      `SET VARIABLE ${name} = (\n  SELECT regexp_replace("snapshot", '/[^/]*$', '')\n` +
+        `  FROM read_json(${sqlString(pathIn(lake, pointer))}, columns = {snapshot: 'VARCHAR'})\n)`,
+    ),
+    statement(
+      'define',
+      [],
+      `SET VARIABLE ${name} = (\n  SELECT list(${folder}', part.path)) FROM (\n    SELECT unnest(resources) AS part\n` +
+        `    FROM read_json(${folder}${MANIFEST}'), columns = {resources: 'STRUCT(path VARCHAR)[]'}, ` +
+        `maximum_object_size = ${MAX_LINE_BYTES})\n  )\n)`,
+    ),
+  ];
 }
 
 /** DuckDB skips files that do not fulfil this condition before it reads them. */

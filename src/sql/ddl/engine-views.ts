@@ -51,6 +51,8 @@ export interface TableSource {
   readonly folder: ObjectKey;
   /** Keys of the parts of a run; absent for a log, and for more than fit into a statement. Without them, parts are found by their names. */
   readonly parts?: readonly ObjectKey[];
+  /** Whether it is the snapshot of the last published run. A session of DuckDB can look up a later one. */
+  readonly isCurrent?: boolean;
   /** Paths of its files on this machine, which replace the parts. */
   readonly files?: readonly string[];
   /** Key of the pointer, which names the last published run. */

@@ -48,7 +48,7 @@ export interface DaySnapshot {
  * Statements that read one resource of a lake, in the order to run them: `<resource>` and `<resource>_text`
  * for the snapshot of the last run, `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs,
  * and `<resource>_newest` for the newest row of each key in these. The first two name a run and must be generated again to
- * read a later one. The others must be generated again only when a column is added or the kind of its values changes.
+ * read a later one, except in a session of DuckDB that runs the statements, which sets variables from `latest.json`. The others must be generated again only when a column is added or the kind of its values changes.
  *
  * @throws RangeError if the dialect cannot read the lake, or not the line breaks in its cells
  * @example
@@ -62,7 +62,12 @@ export function ddlStatements(input: DdlInput): Statement[] {
   const name = baseName(input);
   const current = { name, about: `${resource} as of run ${pointer.runId}` };
   const sources: Readonly<Record<DdlView, () => TableSource[]>> = {
-    current: () => [runSource(input, current, { snapshot: pointer.snapshot, manifest: input.manifest })],
+    current: () => [
+      {
+        ...runSource(input, current, { snapshot: pointer.snapshot, manifest: input.manifest }),
+        isCurrent: true,
+      },
+    ],
     days: () =>
       (input.days ?? []).map((day) => {
         const view = `${name}_on_${viewName(day.date).slice(1)}`;

@@ -422,6 +422,37 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     expect(data(await read({ ...input, days: [day] }, ''))).toEqual([['new']]);
   });
 
+  it.each(['gzip', 'none'] as const)(
+    'follows each published run in a session that runs the statements: %s',
+    async (compression) => {
+      const resource = `followed-${compression}`;
+      const csv = { compression };
+      const one = [column('id', 'string'), column('a', 'string')];
+      const old = { resource, csv, runId: '20261120T020000Z-00000001' as RunId, date: '2026-11-20' };
+      const statements = ddlStatements(await publish(one, [['old', 'line\nbreak']], old));
+      const runScript = async () => {
+        for (const { kind, sql } of statements) if (kind === 'define') await duckdb.run(sql);
+      };
+      await runScript();
+      const rows: Rows = [
+        ['new', ''],
+        ['quoted', 'a "b"\r\n,'],
+      ];
+      await publish(one, rows, { resource, csv });
+      await runScript();
+      expect(data(await select(`SELECT * FROM followed_${compression} ORDER BY id`))).toEqual(rows);
+      // A session without the statements has no variable, and shows the run that was the last one.
+      await duckdb.run(`RESET VARIABLE worktrack_followed_${compression}`);
+      expect(data(await select(`SELECT * FROM followed_${compression}`))).toEqual([['old', 'line\nbreak']]);
+      if (compression === 'none') return;
+      const later = '20261122T020000Z-00000003' as RunId;
+      const wider = [['w', 'a\nb', 'added']];
+      await publish([...one, column('b', 'string')], wider, { resource, csv, runId: later });
+      await runScript();
+      expect(data(await select(`SELECT * FROM followed_${compression}`))).toEqual([['w', 'a\nb']]);
+    },
+  );
+
   it('reads a snapshot that has a header only', async () => {
     expect(await read(await publish(columns, [], { parts: [[]] }), '')).toEqual([]);
   });
@@ -456,10 +487,9 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     }
     // Statements for more parts find them by their names.
     const many = { ...manifest, parts: Array.from({ length: MANY }, () => manifest.parts[0]!) };
-    for (const shown of [input, { ...input, manifest: many }]) {
-      for (const suffix of ['', '_text', '_changes', '_changes_text', '_newest'])
-        expect(data(await read(shown, suffix)), suffix).toEqual([['a'], ['b']]);
-    }
+    const days = [{ date: '2026-11-21', snapshot: pointer.snapshot, manifest: many }];
+    for (const suffix of ['', '_text', '_on_2026_11_21', '_changes', '_changes_text', '_newest'])
+      expect(data(await read({ ...input, days }, suffix)), suffix).toEqual([['a'], ['b']]);
     expect(await select(`DESCRIBE ${input.resource.replace('-', '_')}_text`)).toHaveLength(4);
   });
 
@@ -476,10 +506,10 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     const parts = [{ ...part!, key }];
     const many = Array.from({ length: MANY }, () => parts[0]!);
     for (const one of [parts, many]) {
-      for (const suffix of ['', '_changes', '_newest'])
-        expect(data(await read({ ...input, manifest: { ...manifest, parts: one } }, suffix))).toEqual([
-          ['a'],
-        ]);
+      const day = { date: '2026-11-21', snapshot: pointer.snapshot, manifest: { ...manifest, parts: one } };
+      const shown = { ...input, days: [day], views: ['days', 'changes', 'newest'] } as const;
+      for (const suffix of ['_on_2026_11_21', '_changes', '_newest'])
+        expect(data(await read(shown, suffix))).toEqual([['a']]);
     }
   });
 

@@ -72,9 +72,7 @@ function scalar(text: string): string {
 /** Keys of a connection's `sync` and of its resources, by name, as they are written in the file. */
 interface SettingsToPaste {
   readonly sync: Readonly<Record<string, string | number | readonly string[]>>;
-  readonly resources: Readonly<
-    Record<string, Readonly<Record<string, string | boolean | readonly string[]>>>
-  >;
+  readonly resources: Readonly<Record<string, Readonly<Record<string, string | boolean | object>>>>;
 }
 
 /**

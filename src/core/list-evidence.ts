@@ -54,7 +54,9 @@ export type ListDoubt =
   /** The list ends in an odd way on a page that is as full as the one before. */
   | { readonly kind: 'full-end'; readonly words: string }
   /** Fewer records than the list has by its own count. `isProven`: the last complete full read had exactly its total. */
-  | { readonly kind: 'total'; readonly read: number; readonly total: number; readonly isProven: boolean };
+  | { readonly kind: 'total'; readonly read: number; readonly total: number; readonly isProven: boolean }
+  /** The list was read in parts, by time. `isProven`: all of it was in the order of its times. */
+  | { readonly kind: 'in-parts'; readonly parts: number; readonly isProven: boolean };
 
 /**
  * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `unproven`: it had none or
@@ -70,7 +72,10 @@ interface ReadingFacts {
 }
 
 /** Why a reading that has reached the end of its list may lack records; `null`: nothing speaks against it. */
-export function doubtOf(reading: ReadingEvidence, { of, trust }: ReadingFacts): ListDoubt | null {
+export function doubtOf(
+  reading: ReadingEvidence,
+  { of, trust }: ReadingFacts,
+): Exclude<ListDoubt, { kind: 'in-parts' }> | null {
   const { said, fullEnd, records } = reading;
   if (said !== null) return { kind: 'said', words: said };
   if (fullEnd !== null) return { kind: 'full-end', words: fullEnd };
@@ -94,7 +99,8 @@ export function hasExactTotal(reading: ReadingEvidence): boolean {
  * no state that waits for a complete one. A total that no full read has confirmed only proves no delete by absence.
  */
 export function isIncomplete(doubt: ListDoubt): boolean {
-  return doubt.kind !== 'total' || doubt.isProven;
+  if (doubt.kind === 'total') return doubt.isProven;
+  return doubt.kind !== 'in-parts' || !doubt.isProven;
 }
 
 /** What a run with these doubts may conclude deletes from. By-id proofs do not rely on the list, unless it says itself that it fails. */

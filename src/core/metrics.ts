@@ -42,7 +42,7 @@ const workerGauge = metric('gauge', 'worker');
 
 /**
  * A server of metrics pays for each series of each connection. So only what an alert needs has the label `resource`, and
- * durations are sums of seconds instead of histograms: a connection with four resources has at most 65 series.
+ * durations are sums of seconds instead of histograms: a connection with four resources has at most 66 series.
  */
 export const METRICS = {
   runs: runCounter('runs_total', 'runs', 'Ended runs; outcome: published, failed, refused, cancelled'),
@@ -56,6 +56,11 @@ export const METRICS = {
     'changed_rows_total',
     'rows',
     'Published changes; outcome: inserted, updated, deleted',
+  ),
+  missedRows: counter(
+    'missed_rows_total',
+    'rows',
+    'Rows that full reads found changed, and that no increment had shown',
   ),
   snapshotRows: gauge('snapshot_rows', 'rows', 'Rows of the last published snapshot, including tombstones'),
   freshness: gauge(

@@ -103,6 +103,8 @@ const report = object<RunReport>({
       retained: count,
       rows: count,
       restated: count,
+      missed: optional(count),
+      wentBack: optional(count),
     }),
   ),
   snapshot: orNull(text),

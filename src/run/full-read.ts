@@ -36,6 +36,8 @@ interface Read {
   readonly isHeld: boolean;
   /** Whether its last reading of the list had exactly as many records as the service says that the list has. */
   readonly hasExactTotal: boolean;
+  /** Rows that no increment has shown; absent: they were not compared. */
+  readonly missed?: number | undefined;
   /** Pages of the last reading of the list, and records per page. */
   readonly pages: number;
   readonly pageSize: number;
@@ -52,5 +54,9 @@ export function nextFullRead(before: FullRead | null, run: Read): FullRead | nul
   const { pages, pageSize } = run;
   const isExact = run.shifted ? before?.hasExactTotal === true : run.hasExactTotal;
   const exact = isExact ? { hasExactTotal: true } : {};
-  return { startedAt: new Date(run.startedAt).toISOString(), shifted, ...exact, pages, pageSize };
+  const missed = run.missed ?? before?.missed;
+  return {
+    startedAt: new Date(run.startedAt).toISOString(),
+    ...{ shifted, ...exact, ...(missed === undefined ? {} : { missed }), pages, pageSize },
+  };
 }

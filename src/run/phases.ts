@@ -65,7 +65,7 @@ export async function runPhases(
   ref: RunRef,
   { prepared, pageSize: known, allowDeletes, onRead, onPhase }: RunOptions,
 ): Promise<ReadyRun> {
-  const { rollback, resumed, reconcile, pageSize: configured } = prepared;
+  const { rollback, resumed, reconcile, comparesIncrements, pageSize: configured } = prepared;
   const staged = rollback ?? resumed?.extracted ?? null;
   const pageSize = sizeToTry(known, configured);
   const reading = new Reading(ref, steps, staged, pageSize, (extracted) => onRead?.(extracted));
@@ -75,7 +75,7 @@ export async function runPhases(
   if (reconcile) onPhase?.('settle');
   const deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
-  if (resumed !== null && !reconcile) await reading.read('catch-up');
+  if ((resumed !== null || comparesIncrements === true) && !reconcile) await reading.read('catch-up');
   onPhase?.('merge');
   const { gone, expected } = deletes ?? { gone: null, expected: 0 };
   const { merged, shifted } = await mergeSettled(reading, { gone, expected, allowDeletes });

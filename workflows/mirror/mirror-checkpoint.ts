@@ -9,11 +9,12 @@ export function afterPublished(
   { published: before, pageSize: known }: MirrorState,
   { runId, run: published, pageSize: sizes }: RunPublished,
 ): Partial<MirrorState> {
-  const { snapshot, counts, publishedAt, deletes, checks, checkpoint } = published;
+  const { snapshot, counts, publishedAt, deletes, checks, checkpoint, missed } = published;
   const pageSize = sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used);
   // The table shows neither run yet.
   const tableWarning = before?.tableWarning ?? null;
-  const run = { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...(checks && { checks }) };
+  const more = { ...(checks && { checks }), ...(missed !== undefined && { missed }) };
+  const run = { runId, snapshot, rows: counts.rows, publishedAt, deletes, ...more };
   return { checkpoint, pageSize, displaced: false, resumable: null, published: { ...run, tableWarning } };
 }
 

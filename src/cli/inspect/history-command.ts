@@ -122,10 +122,11 @@ function historyLines(histories: readonly ResourceHistory[], now: number): strin
 /** Why a run was not published, or what about it was not as usual. */
 function reasonsOf({ error, counts, checks = [] }: LoggedRun): string[] {
   if (error !== null) return [error.message];
-  const restated = counts?.restated ?? 0;
+  const { restated = 0, missed = 0 } = counts ?? {};
   const unusual = checks.filter(({ outcome }) => outcome === 'warned' || outcome === 'accepted');
   return [
     ...(restated === 0 ? [] : [`restated ${counted(restated, 'row')}, because settings changed`]),
+    ...(missed === 0 ? [] : [`${counted(missed, 'row')} that increments had missed`]),
     ...unusual.map(({ name, outcome, found }) => `check ${name} ${outcome}: ${found}`),
   ];
 }

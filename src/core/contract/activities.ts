@@ -43,6 +43,8 @@ export interface PreparedRun {
   readonly mode: PublishedMode;
   /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
   readonly reconcile: boolean;
+  /** Whether a full read also reads the changes since the checkpoint, to see which rows increments miss. Absent: not. */
+  readonly comparesIncrements?: true;
   /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
   /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
@@ -244,7 +246,7 @@ export interface PublishInput extends RunRef {
   readonly expected?: number;
 }
 
-export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks'> {
+export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks' | 'missed'> {
   /** The run that was published, if it is another attempt with its own id. */
   readonly runId?: RunId;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };

@@ -91,6 +91,8 @@ export interface Published extends Pick<RunReport, 'deletes' | 'checks'> {
   readonly snapshot: ObjectKey;
   readonly rows: number;
   readonly publishedAt: number;
+  /** Rows that the last full read found changed, and that no increment had shown; absent: not known. */
+  readonly missed?: number;
 }
 
 export interface MirrorStatus

@@ -13,6 +13,10 @@ export interface RunCounts {
   readonly rows: number;
   /** Rows in the change log whose cells changed because of new settings (docs/explanation/guarantees.md#changed-settings). */
   readonly restated: number;
+  /** Rows that a full read found changed, and that no increment has shown; 0 without a comparison, too. */
+  readonly missed?: number | undefined;
+  /** Rows that stay, because the service returned one with an earlier "updated at"; absent: not counted. */
+  readonly wentBack?: number | undefined;
 }
 
 export type RunMode = 'full' | 'increment';

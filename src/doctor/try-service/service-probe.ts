@@ -13,6 +13,7 @@ import { errorMessage } from '../../core/errors.js';
 import type { PageEvidence } from '../../core/list-evidence.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { type Column, ColumnSet } from '../../lake/rows/data-columns.js';
+import { SeenRecords } from './seen-records.js';
 
 /** A page of a list; values are text, by field. */
 export interface ProbedPage {
@@ -52,6 +53,8 @@ interface Query {
 export class ResourceProbe {
   /** Requests sent, without retries. */
   requests = 0;
+  /** The records of all pages. */
+  readonly seen = new SeenRecords();
 
   constructor(
     private readonly client: ServiceClient,
@@ -76,6 +79,8 @@ export class ResourceProbe {
         return new Map(filled.map(([field, cell]) => [field, fromByteString(cell)]));
       });
       const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
+      for (const [at, row] of rows.entries())
+        if (key.every((field) => row.has(field))) this.seen.see(keys[at]!, row);
       return {
         ...{ kind: 'page', rows, keys, limit: applied, nextCursor, firstOther, evidence },
         ...{ columns: columns.toColumns(), serviceDate: received.serviceDate },

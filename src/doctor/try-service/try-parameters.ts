@@ -80,6 +80,8 @@ interface SinceTrial {
   readonly finding: Finding;
   /** `sync.overlap` that keeps changes from being lost, ms; `null`: the configured one does. */
   readonly overlapMs: number | null;
+  /** The field whose newest time fits `updatedSince`; `null`: none is known. */
+  readonly field: string | null;
 }
 
 const LONG_AGO = Date.UTC(1990, 0);
@@ -106,7 +108,11 @@ export async function tryUpdatedSince(
   const { name } = probe.resource;
   const unusable = (what: string, effect: string): SinceTrial => {
     const remedy = `${effect} Export with --full, and ask the service how changes are listed.`;
-    return { finding: problem('updatedSince', 'other', `${name}: ${what}`, remedy), overlapMs: null };
+    return {
+      finding: problem('updatedSince', 'other', `${name}: ${what}`, remedy),
+      overlapMs: null,
+      field: null,
+    };
   };
   const rejected = (why: string): SinceTrial =>
     unusable(`the service rejects \`updatedSince\`: ${why}`, 'Increments cannot work.');
@@ -121,12 +127,12 @@ export async function tryUpdatedSince(
   if (all.kind !== 'page') return rejected(all.message);
   if (all.rows.length === 0) {
     const message = `${name}: not tested, because the list is empty`;
-    return { finding: ok('updatedSince', message), overlapMs: null };
+    return { finding: ok('updatedSince', message), overlapMs: null, field: null };
   }
   if (await isListed(now + 2 * DAY_MS)) {
     const message = `${name}: \`updatedSince\` has no effect, so every increment reads the whole list`;
     const remedy = 'Nothing is lost. If the list is long, export it less often.';
-    return { finding: warning('updatedSince', message, remedy), overlapMs: null };
+    return { finding: warning('updatedSince', message, remedy), overlapMs: null, field: null };
   }
   if (!(await isListed(LONG_AGO)))
     return rejections.length > 0
@@ -146,6 +152,7 @@ function honoured(name: string, found: ReturnType<typeof zoneOf>, overlapMs: num
   const good = (text: string): SinceTrial => ({
     finding: ok('updatedSince', `${name}: \`updatedSince\` is honoured${text}`),
     overlapMs: null,
+    field: found?.field ?? null,
   });
   if (found === null) return good('; no field shows a time to find its time zone with');
   const { zoneMs, field } = found;
@@ -162,7 +169,7 @@ function honoured(name: string, found: ReturnType<typeof zoneOf>, overlapMs: num
     `${name}: \`updatedSince\` is honoured${local}, so each increment misses the changes of ${formatDuration(-zoneMs)}`,
     `Set \`sync.overlap: ${formatDuration(needed)}\`, which covers that and a change to daylight saving time.`,
   );
-  return { finding, overlapMs: needed };
+  return { finding, overlapMs: needed, field };
 }
 
 /** The latest time, as the service reads it, with a list that is not empty. */

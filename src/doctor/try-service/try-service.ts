@@ -5,6 +5,7 @@ import type { ConnectionSettings, ResourceSettings } from '../../core/settings.j
 import { readPublished } from '../../lake/published/read-published.js';
 import { readRecords } from '../../lake/published/read-rows.js';
 import { columnName } from '../../lake/rows/data-columns.js';
+import { maskedColumns } from '../../lake/rows/profile.js';
 import { openStore } from '../../lake/store/index.js';
 import { openProbeClient } from '../check-service.js';
 import { type Finding, ok, warning } from '../finding.js';
@@ -16,7 +17,12 @@ import { findWindowField, type WindowInput } from './window-field.js';
 const RETRY_DELAY_MS = 5_000;
 
 /** Settings of one resource that follow from what the service does. */
-type ResourceSuggestions = ListSettings & { readonly fetchById?: boolean; readonly windowField?: string };
+type ResourceSuggestions = ListSettings & {
+  readonly fetchById?: boolean;
+  readonly windowField?: string;
+  readonly updatedAt?: string;
+  readonly deleted?: { readonly field: string; readonly values?: readonly string[] };
+};
 
 /** Settings of a connection that follow from what the service does. Empty: nothing needs to change. */
 export interface Suggestions {
@@ -99,6 +105,8 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
   for (const resource of resources) {
     const { name, windowMs } = resource;
     const probe = new ResourceProbe(client, resource);
+    const known = await knownRows(connection, resource);
+    await seeKnown(probe, known);
     const first = await probe.page({ limit: 1 });
     if (first.kind !== 'page') {
       findings.push(warning('service', `${name}: not tried: ${first.message}`, 'Correct this first.'));
@@ -111,15 +119,18 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
       if (list.endCursor !== null) endCursors.add(list.endCursor);
       const since = await tryUpdatedSince(probe, now, sync.overlapMs);
       const byId = await tryById(probe);
-      const input = { probe, pageSize, now, known: await knownRows(connection, resource) };
+      const input = { probe, pageSize, now, known };
       const window =
         windowMs === null ? { field: null, findings: [] } : await findWindowField(input, windowMs);
       findings.push(finding, cursor, ...list.findings, since.finding, byId.finding, ...window.findings);
       findings.push(deletesFinding(resource, byId.fetchById, window.field));
       if (size !== null) sizes.push(size);
       if (since.overlapMs !== null) overlaps.push(since.overlapMs);
+      const fields = fieldsTrial(probe, since.field, now);
+      findings.push(...fields.findings);
       const suggestions = {
         ...list.settings,
+        ...fields.settings,
         ...(byId.fetchById === resource.fetchById || list.settings.key !== undefined
           ? {}
           : { fetchById: byId.fetchById }),
@@ -146,6 +157,58 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
   };
 }
 
+/** What the records that were seen say about their fields. @param compared the field that fits `updatedSince` */
+function fieldsTrial(
+  { resource: { name, updatedAtField, deleted }, seen }: ResourceProbe,
+  compared: string | null,
+  now: number,
+): {
+  readonly findings: readonly Finding[];
+  readonly settings: Pick<ResourceSuggestions, 'updatedAt' | 'deleted'>;
+} {
+  const updatedAt = updatedAtField === null ? seen.updatedAt(compared) : null;
+  const mark = deleted === null ? seen.deleted(now) : null;
+  const findings: Finding[] = [];
+  if (updatedAt !== null)
+    findings.push(
+      warning(
+        'list',
+        `${name}: "${updatedAt}" moved forward with each change that was seen, and never back`,
+        `Set \`updatedAt: ${updatedAt}\`, so that an older version of a record does not replace a newer one.`,
+      ),
+    );
+  if (mark !== null)
+    findings.push(
+      warning(
+        'deletes',
+        `${name}: some records say in "${mark.field}" that they are deleted`,
+        `Set \`deleted\`, so that their rows are marked as deleted.`,
+      ),
+    );
+  const rule = mark && { field: mark.field, ...(mark.values === null ? {} : { values: mark.values }) };
+  return {
+    findings,
+    settings: { ...(updatedAt === null ? {} : { updatedAt }), ...(rule === null ? {} : { deleted: rule }) },
+  };
+}
+
+/** Rows of the lake that are compared with the service's records. */
+const MAX_COMPARED = 20_000;
+
+/** Notes the published rows as earlier versions of the records. Masked values say nothing. */
+async function seeKnown({ resource, seen }: ResourceProbe, known: WindowInput['known']): Promise<void> {
+  if (known === null) return;
+  let left = MAX_COMPARED;
+  for await (const { key, row } of known()) {
+    if (left-- === 0) break;
+    const masked = new Set(maskedColumns(resource, Object.keys(row)));
+    const filled = Object.entries(row).flatMap(([field, value]) =>
+      value === null || masked.has(field) ? [] : [[field, value] as const],
+    );
+    seen.see(key, new Map(filled));
+  }
+}
+
 function deletesFinding(
   { name, windowMs, deletes }: ResourceSettings,
   fetchById: boolean,
@@ -168,12 +231,11 @@ function deletesFinding(
   );
 }
 
-/** The rows that the mirror has published, if the lake can be read; only a resource with a window needs them. */
+/** The rows that the mirror has published; `null`: the lake cannot be read. */
 async function knownRows(
   { lake }: ConnectionSettings,
-  { name, key, windowMs }: ResourceSettings,
+  { name, key }: ResourceSettings,
 ): Promise<WindowInput['known']> {
-  if (windowMs === null) return null;
   const store = openStore(lake);
   try {
     const { manifest } = await readPublished(store, name);

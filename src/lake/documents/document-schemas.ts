@@ -135,6 +135,8 @@ const fullRead = z.object({
   shifted: count,
   /** Whether the last complete full read had exactly as many records as the service said. Absent: no. */
   hasExactTotal: z.boolean().optional(),
+  /** Rows that the last full read that compared them found changed, and that no increment has shown. Absent: none has compared. */
+  missed: count.optional(),
   /** Pages of the full read, and records per page. Absent: not known. */
   pages: count.optional(),
   pageSize: count.optional(),
@@ -172,6 +174,10 @@ const counts = z.object({
   dropped: count.optional(),
   /** Fetched records that say that they are deleted, if their row was live or is not known. */
   tombstones: count.optional(),
+  /** Rows that a full read found changed, and that no increment has shown; 0 without a comparison, too. */
+  missed: count.optional(),
+  /** Rows that stay, because the service returned one with an earlier "updated at". */
+  wentBack: count.optional(),
 });
 
 /** Our own fields of `_datapackage.json` (docs/reference/lake.md#manifests). */

@@ -87,6 +87,8 @@ export interface RunFile
   readonly earlierList: string | null;
   /** Whether the run detects deletes (docs/explanation/guarantees.md#deletes). */
   readonly reconcile: boolean;
+  /** Whether a full read also reads the changes since the checkpoint, to see which rows increments miss; absent: not. */
+  readonly comparesIncrements?: true;
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues; `null` for none. */

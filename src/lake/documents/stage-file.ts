@@ -53,6 +53,16 @@ export interface Repetition {
   readonly since: number | null;
 }
 
+/** A part of a list that continues by time instead of by cursor. */
+export interface Round {
+  /** From 1. */
+  readonly number: number;
+  /** The time that its records are requested from. */
+  readonly since: UtcSeconds;
+  /** The newest time of the part before it, milliseconds since 1970. */
+  readonly after: number;
+}
+
 /** The progress of one chain of pages, as a stage records it. */
 export interface ChainProgress {
   /** The keys that the chain has returned, as `KeySketch.encode` writes them. */
@@ -81,6 +91,15 @@ export interface Stage {
   readonly updatedSince: UtcSeconds | null;
   /** Why `updatedSince` is earlier than planned, or not sent: the service refused the time. Absent: it did not. */
   readonly refusedSince?: 'too-old' | 'too-new' | undefined;
+  /**
+   * The newest time of change in the current chain of pages, in milliseconds since 1970; `null`: its records are not in the order of
+   * these times; absent: not looked at.
+   */
+  readonly latest?: number | null | undefined;
+  /** The part of a list whose cursors end before it does; absent: the list is read as a whole. */
+  readonly round?: Round | undefined;
+  /** A later `updatedSince` that is enough, if the service refuses this one; absent: it is not. */
+  readonly orSince?: UtcSeconds;
   /** Pages of this reading. */
   readonly readPages: number;
   /** The service's clock when this reading's first request was sent, milliseconds since 1970; `null` without a `Date` header. */

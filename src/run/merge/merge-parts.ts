@@ -169,6 +169,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     before: input.task.before,
     chunks: input.task.chunks.map((at) => plan.chunks[at]!),
     lastChain: plan.lastChain,
+    increments: plan.increments,
     signal: input.signal,
   });
   const snapshot = series(input, 'snapshots');

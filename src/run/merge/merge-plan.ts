@@ -28,6 +28,8 @@ export interface MergePlan {
   readonly chunks: readonly StagedChunk[];
   /** Number of the chain of pages that the last reading of the list used. */
   readonly lastChain: number;
+  /** Chains of pages that show changes, if the run compares them with the whole list; absent: it does not. */
+  readonly increments?: readonly number[];
   readonly tasks: readonly MergeTask[];
   /** Positions in `tasks`. Each batch is the work of one activity, in this order. */
   readonly batches: readonly (readonly number[])[];

@@ -27,6 +27,13 @@ export class MergeCounts {
   unrestored = 0;
   /** Live rows of the base snapshot that were not fetched, if the run counts them. */
   unlisted = 0;
+  /**
+   * Rows of the new snapshot that differ from the base snapshot although no increment has shown them, if the run compares the two
+   * (docs/explanation/guarantees.md#changes-that-increments-miss).
+   */
+  missed = 0;
+  /** Rows of the base snapshot that stay, because the fetched row has an earlier "updated at". */
+  wentBack = 0;
   /** Rows that rollbacks had changed and that were not fetched, if the run is the full read after them. */
   notReturned = 0;
 }

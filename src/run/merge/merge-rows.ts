@@ -64,6 +64,7 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
       } else {
         counts.fetched += rows;
         counts.inserted += rows;
+        if (top.mayBeMissed) counts.missed += rows;
         if (top.isLast && options.signs) options.signs.found += rows;
         if (options.observer) await observeBlocks(options.observer, taken);
         await options.changes?.take(taken);
@@ -122,7 +123,9 @@ function mergeRun(merge: Merge, source: MergeSource, limit: SortKey | null): boo
     if (source.age > 0) {
       counts.fetched++;
       if (source.isLast && signs) signs.found++;
+      const known = changesIn(counts);
       insert(merge, key, row);
+      if (source.mayBeMissed) counts.missed += changesIn(counts) - known;
     } else {
       resolveAbsent(merge, key, row);
     }
@@ -140,6 +143,7 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
   let fetched: ByteString | null = null;
   let last = 0;
   let others = 0;
+  let mayBeMissed = true;
   // Most keys have one row, so that nothing is to be compared.
   let first: { readonly source: MergeSource; readonly row: ByteString } | null = null;
   let twins: Twins | null = null;
@@ -160,6 +164,7 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
       }
       if (top.isLast) last++;
       else others++;
+      mayBeMissed &&= top.mayBeMissed;
       // Sources come oldest first.
       fetched = fetched === null ? row : newestOf(fetched, row, rules);
     }
@@ -171,6 +176,7 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
     if (others === 0) signs.found++;
   }
   const proof = twins?.proof() ?? null;
+  const known = changesIn(counts);
   if (proof !== null) {
     merge.onTwins?.(proof);
     setAside(merge, key, before, last + others);
@@ -179,6 +185,11 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
   else if (merge.tombstones === 'applied' && isTombstone(fetched))
     resolveTombstone(merge, key, before, fetched);
   else resolveFetched(merge, key, before, fetched);
+  if (mayBeMissed && fetched !== null) counts.missed += changesIn(counts) - known;
+}
+
+function changesIn({ inserted, updated, deleted }: MergeCounts): number {
+  return inserted + updated + deleted;
 }
 
 /** Sets aside the rows of a key that is not unique. The row of the base snapshot stays. @param rows how many were fetched */
@@ -281,6 +292,7 @@ function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetch
   if (isOlder) {
     // The older version that was fetched restores nothing.
     countLost(merge, before);
+    counts.wentBack++;
     keep(merge, key, before, 'unchanged');
   } else if (isSame(before, fetched)) {
     keep(merge, key, before, 'unchanged');

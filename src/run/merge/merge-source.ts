@@ -18,6 +18,8 @@ interface SourceOptions {
   readonly range: KeyRange;
   /** Whether the rows were fetched in the last reading of the list. */
   readonly isLast?: boolean;
+  /** Whether increments should have shown its rows where they differ from the base snapshot. */
+  readonly mayBeMissed?: boolean;
   /** As in the chunk of its rows. */
   readonly chain?: number | undefined;
   readonly isProof?: true | undefined;
@@ -32,6 +34,7 @@ interface SourceOptions {
 export class MergeSource {
   readonly age: number;
   readonly isLast: boolean;
+  readonly mayBeMissed: boolean;
   /** The chain of pages of its rows; `null` for rows that were not fetched from the service. */
   readonly chain: number | null;
   readonly isProof: boolean;
@@ -47,6 +50,7 @@ export class MergeSource {
     this.#options = options;
     this.age = options.age;
     this.isLast = options.isLast === true;
+    this.mayBeMissed = options.mayBeMissed === true;
     this.chain = options.chain ?? null;
     this.isProof = options.isProof === true;
   }

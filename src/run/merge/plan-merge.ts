@@ -3,7 +3,7 @@ import { inParallel } from '../../core/in-parallel.js';
 import type { Block } from '../../lake/documents/block-index.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import { mustSeeRows, type RollbackTarget, type RunFile } from '../../lake/documents/run-file.js';
-import type { StagedChunk } from '../../lake/documents/stage-file.js';
+import type { Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import { readChunkIndex } from '../../lake/part/read-index.js';
 import { BlockReader } from '../../lake/part/reader.js';
 import { type Column, ColumnSet, schemaChanges, withText } from '../../lake/rows/data-columns.js';
@@ -55,6 +55,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     columns,
     chunks,
     lastChain,
+    ...comparedIncrements(run, stages),
     gone: input.gone,
     ...(await planTasks({
       before: before?.parts ?? [],
@@ -69,6 +70,24 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
   };
   const key = await staging.write(`plan-${input.pass}-${staging.attempt}.json`, plan);
   return { plan: key, batches: plan.batches.length, repeated };
+}
+
+/**
+ * The chains of pages that show changes, if they show all of them since the checkpoint: a row that differs and is not in them is one
+ * that increments miss. Nothing is compared if a list may lack records.
+ */
+function comparedIncrements(
+  { comparesIncrements, checkpoint }: RunFile,
+  stages: readonly Stage[],
+): Pick<MergePlan, 'increments'> {
+  if (comparesIncrements !== true || checkpoint === null || stages.at(-1)!.doubts.length > 0) return {};
+  const changes = stages.filter(({ kind }) => kind === 'catch-up');
+  const isWhole = changes.some(
+    ({ done, updatedSince }) => done && updatedSince !== null && updatedSince <= checkpoint,
+  );
+  if (!isWhole) return {};
+  const chains = changes.flatMap(({ chunks }) => chunks.map(({ chain }) => chain ?? -1));
+  return { increments: [...new Set(chains)] };
 }
 
 /** The parts that a rollback's target and the head have in common. */

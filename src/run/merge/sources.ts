@@ -38,6 +38,8 @@ interface SourcesInput {
   >[];
   /** The chain of pages of the last reading of the list, if the merge has to detect shifts in it. */
   readonly lastChain?: number;
+  /** As in the merge plan. */
+  readonly increments?: readonly number[] | undefined;
   /** Default: `BUFFER_BYTES`. */
   readonly bufferBytes?: number;
   readonly signal: AbortSignal;
@@ -62,10 +64,14 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
     framing: Framing,
     {
       isLast = false,
+      mayBeMissed = false,
       isForeign = false,
       chain,
       isProof,
-    }: { isLast?: boolean; isForeign?: boolean } & Pick<StagedChunk, 'chain' | 'isProof'> = {},
+    }: { isLast?: boolean; mayBeMissed?: boolean; isForeign?: boolean } & Pick<
+      StagedChunk,
+      'chain' | 'isProof'
+    > = {},
   ): MergeSource => {
     const part = { key, blocks: blocksIn(index.blocks, range), framing };
     // Overlapping chunks advance at the same rate. First batches of different sizes spread the ends of their batches.
@@ -76,8 +82,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       keyColumns: resource.key.length,
       delimiter: written.profile.csv.delimiter,
       range,
-      isLast,
-      ...{ chain, isProof },
+      ...{ isLast, mayBeMissed, chain, isProof },
       adapt:
         input.written === null
           ? null
@@ -105,6 +110,7 @@ export async function openSources(input: SourcesInput): Promise<MergeSource[]> {
       const isForeign = runId !== undefined && runId !== run.runId;
       return open(age, key, index, run.rollback ?? today, framingOfRead(run, key), {
         ...{ isLast, isForeign },
+        mayBeMissed: input.increments !== undefined && !input.increments.includes(chain ?? -1),
         ...(chain === undefined ? {} : { chain }),
         ...(isProof === undefined ? {} : { isProof }),
       });

@@ -46,6 +46,7 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
     mode: run.mode,
     reconcile: run.reconcile,
     proof: run.resource.fetchById && keyIsId(run.resource) ? 'by-id' : 'second-pass',
+    ...(run.comparesIncrements === undefined ? {} : { comparesIncrements: true }),
     hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
@@ -145,6 +146,13 @@ export async function prepareRun(
     checkpoint === null || before === null || isNewList || isNewMark || change?.mustRead === true;
   const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
   const mode: PublishedMode = rollback === null ? reads : 'rollback';
+  // Otherwise, rows differ for other reasons.
+  const comparesIncrements =
+    mode === 'full' &&
+    !mustReadAll &&
+    !isAfterRollback &&
+    earlierList === null &&
+    before.fullRead?.shifted === 0;
   const request = {
     writer: input.writer,
     connection: input.connection,
@@ -175,6 +183,7 @@ export async function prepareRun(
     ...{ readSince, clocks, ...formerAddresses(found, movedFrom) },
     warnings,
     reconcile,
+    ...(comparesIncrements && { comparesIncrements }),
     shapes: shapesOf(resource, before, rollback, readSince),
     settingsChange: change,
     earlierList,

@@ -91,12 +91,14 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
 /** What a published run reports. @param manifest of its snapshot or of its change log */
 export function publishedRun(run: RunPlace, manifest: Manifest): PublishedRun {
   const { checkpoint, counts, publishedAt, warnings, deletes, checks, mode, previousRunId } = manifest;
+  const missed = manifest.fullRead?.missed;
   return {
     snapshot: inFolder(folderIn(run, 'snapshots'), MANIFEST),
     ...{ checkpoint, counts, deletes },
     publishedAt: Date.parse(publishedAt),
     warnings: limitWarnings(warnings),
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
+    ...(missed === undefined ? {} : { missed }),
     ...(mode !== 'rollback' || previousRunId === null ? {} : { rolledBackFrom: previousRunId }),
   };
 }

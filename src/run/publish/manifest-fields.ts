@@ -47,6 +47,7 @@ export function manifestFields(
   const read = {
     ...{ mode: run.mode, startedAt: run.readSince, pages, pageSize },
     ...{ shifted: isIncomplete, isHeld, hasExactTotal: hasExactTotal(list.evidence) },
+    ...(plan.increments === undefined ? {} : { missed: counts.missed }),
   };
   const next = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
   const updatedSince = rollback?.checkpoint ?? (isHeld ? run.checkpoint : null) ?? next;

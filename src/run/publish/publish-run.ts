@@ -223,6 +223,7 @@ function recordPublished(
   const labels = { connection, resource };
   for (const outcome of ['inserted', 'updated', 'deleted'] as const)
     meter.record('changedRows', counts[outcome], { ...labels, outcome });
+  meter.record('missedRows', counts.missed ?? 0, labels);
   meter.record('snapshotRows', counts.rows, labels);
   meter.record('neverPublished', 0, labels);
   meter.record('freshness', (now() - Date.parse(checkpoint.updatedSince)) / 1000, labels);

@@ -122,6 +122,17 @@ export function warningsOf(
       `key: ${count(counts.setAside, 'record')} whose key is not unique written to _quarantine/; the rows of their keys stay as they ` +
         'were. `worktrack doctor --try-service` proposes a key',
     );
+  if (counts.missed > 0)
+    warnings.push(
+      `missed: ${count(counts.missed, 'row')} of ${resource.name} differ${counts.missed === 1 ? 's' : ''}, although the changes since ` +
+        `${run.checkpoint} do not show ${counts.missed === 1 ? 'it' : 'them'}. If the service lists changes late, set a larger ` +
+        '`sync.overlap`; if records change without a new time, a shorter `sync.reconcileEvery` finds them sooner',
+    );
+  if (counts.wentBack > 0)
+    warnings.push(
+      `updatedAt: ${count(counts.wentBack, 'record')} came with an earlier "${resource.updatedAtField}" than before; ` +
+        `${counts.wentBack === 1 ? 'its row stays' : 'their rows stay'} as ${counts.wentBack === 1 ? 'it is' : 'they are'}. Perhaps a copy of the service's database lags`,
+    );
   if (stage.announced !== null) warnings.push(`announced: ${resource.name}: ${stage.announced}`);
   if (stage.replaced > 0)
     warnings.push(
@@ -136,7 +147,10 @@ export function warningsOf(
 }
 
 /** The doubts about the lists of a run: one line for each kind, because each of its readings may have the same. */
-function doubtWarnings({ resource: { name }, before }: RunFile, doubts: readonly ListDoubt[]): string[] {
+function doubtWarnings(
+  { resource: { name, updatedAtField }, before }: RunFile,
+  doubts: readonly ListDoubt[],
+): string[] {
   const held = 'the checkpoint stays where it was, and this run does not count as a full read';
   const isFirst = before === null;
   const effect = isFirst
@@ -152,6 +166,13 @@ function doubtWarnings({ resource: { name }, before }: RunFile, doubts: readonly
         '`sync.total: ignore`'
       );
     }
+    if (doubt.kind === 'in-parts')
+      return (
+        `list: the cursors of ${name} end before the list does, so it was read in ${doubt.parts} parts, by "${updatedAtField}"; ` +
+        (doubt.isProven
+          ? 'no deletes were concluded, and it is not known whether records moved between its pages'
+          : `not all of it was in that order, ${effect}`)
+      );
     const what =
       doubt.kind === 'said'
         ? 'the service says that the list is incomplete'

@@ -192,7 +192,7 @@ async function updatePointer(
   { pointer: { runId, snapshot, changes } }: FoundPointer,
   { resource }: PurgeRecordInput,
 ): Promise<Omit<RecordPurged, 'purged'>> {
-  const { counts, deletes, checks } = await readSnapshot(store, { resource, snapshot, changes });
+  const { counts, deletes, checks, fullRead } = await readSnapshot(store, { resource, snapshot, changes });
   const manifests = await manifestChecksums(store, { snapshot, changes });
   const body = await rewrite(store, pointerKey(resource), (current) => {
     const pointer = decodePointer(current);
@@ -206,7 +206,11 @@ async function updatePointer(
       `${resource}/latest.json is gone from the lake. Restore it, then run the purge again.`,
     );
   const { rows, publishedAt, checkpoint } = decodePointer(body);
-  const summary = checks === undefined ? {} : { checks: summaryOf(checks) };
+  const missed = fullRead?.missed;
+  const summary = {
+    ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
+    ...(missed === undefined ? {} : { missed }),
+  };
   const published = { runId, snapshot, rows, deletes, ...summary, publishedAt: Date.parse(publishedAt) };
   return { published, checkpoint };
 }

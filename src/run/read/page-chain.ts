@@ -17,11 +17,13 @@ import { END_MARK } from '../../core/list-evidence.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
+import type { SortKey } from '../../lake/rows/row.js';
 import { finalFailure, transientFailure } from '../failures.js';
+import { showsSame, timesOf } from './continuation.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
-import { updatedSinceAfterSetback } from './watermark.js';
+import { updatedSinceAfterSetback, updatedSinceFor } from './watermark.js';
 
 /** How often a list is read again from its beginning because a cursor expired. The first time, with larger pages. */
 const MAX_RESTARTS = 2;
@@ -47,6 +49,8 @@ export interface PageOptions {
   readonly run: RunFile;
   readonly reader: PageReader;
   readonly signal: AbortSignal;
+  /** As in the stage. */
+  readonly orSince?: UtcSeconds | undefined;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
@@ -93,6 +97,8 @@ export class PageChain {
   #setbacks = 0;
   /** Whether the service has rejected the current cursor once. */
   #retried = false;
+  /** The last page with records in the order of their times; `null`: there is none, or an earlier call has read it. */
+  #last: { readonly keys: readonly SortKey[]; readonly first: number } | null = null;
   #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
   readonly #closing = new AbortController();
   /** Aborted when the reading has to end. */
@@ -100,8 +106,8 @@ export class PageChain {
 
   constructor(options: PageOptions, at: ChainPosition, seen: Set<string>) {
     this.#options = options;
-    const { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince } = at;
-    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince };
+    const { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince, latest, round } = at;
+    this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince, latest, round };
     this.#seen = seen;
     this.#began = options.now();
     this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
@@ -132,7 +138,7 @@ export class PageChain {
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
         if (this.#at.cursor === null) this.#otherFirstPage(error);
-        else this.#restartList(error);
+        else await this.#afterExpiry(error);
       }
     }
   }
@@ -158,7 +164,7 @@ export class PageChain {
         params,
         limit: at.pageSize,
         cursor: at.cursor,
-        updatedSince: at.updatedSince,
+        updatedSince: at.round?.since ?? at.updatedSince,
         wasRead: run.before?.list.path === listName(run.resource),
         signal: this.signal,
         onWait: (until) => {
@@ -210,8 +216,8 @@ export class PageChain {
    */
   #sinceByClocks({ serviceDate }: ReceivedPage<Page>): UtcSeconds | null {
     const { run, now, upTo } = this.#options;
-    const { cursor, updatedSince } = this.#at;
-    if (upTo === null || cursor !== null || updatedSince === null) return updatedSince;
+    const { cursor, updatedSince, round } = this.#at;
+    if (round !== undefined || upTo === null || cursor !== null || updatedSince === null) return updatedSince;
     const since = updatedSinceAfterSetback(
       updatedSince,
       upTo,
@@ -298,8 +304,22 @@ export class PageChain {
     if (this.#at.cursor === null) [this.#pages, this.#records] = [0, 0];
     this.#pages++;
     this.#records += received.value.records;
-    this.#at = { ...this.#at, cursor: nextCursor };
+    this.#at = { ...this.#at, cursor: nextCursor, latest: this.#latestWith(received.value) };
     return { received, next: this.#at, done: nextCursor === null };
+  }
+
+  /** Follows the order of a list whose cursors have ended before it did. Any other needs no look at its times. */
+  #latestWith(page: Page): number | null | undefined {
+    const { cursor, restarts, round, latest } = this.#at;
+    if ((restarts === 0 && round === undefined) || page.records === 0)
+      return cursor === null ? undefined : latest;
+    const { run, reader } = this.#options;
+    const times = timesOf(page, reader.columns.names, run.resource);
+    const before = cursor === null ? undefined : latest;
+    this.#last = times === null ? null : { keys: [...page.rows.keys], first: times.first };
+    return times === null || before === null || (before !== undefined && times.first < before)
+      ? null
+      : times.last;
   }
 
   #isEnd(cursor: Cursor): boolean {
@@ -338,10 +358,16 @@ export class PageChain {
    * requested from an hour earlier, or everything is read. Otherwise the limit may be too large. A 404 is final, and so is a 410.
    */
   #otherFirstPage(error: RejectedError | NotFoundError): void {
-    const { updatedSince, pageSize } = this.#at;
+    const { updatedSince, pageSize, round } = this.#at;
+    if (round !== undefined) throw this.#expires(error);
     const says = error.serviceMessage ?? '';
     if (error instanceof NotFoundError) throw this.#noList('has no list', 404);
     if (updatedSince !== null && !LIMIT_WORDS.test(says) && error.status !== PAYLOAD_TOO_LARGE) {
+      const { orSince } = this.#options;
+      if (orSince !== undefined && orSince > updatedSince) {
+        this.#at = { ...this.#at, updatedSince: orSince };
+        return;
+      }
       const isNew = TOO_NEW.test(says) && this.#at.refusedSince === undefined;
       const earlier = toUtcSeconds(Date.parse(updatedSince) - TOO_NEW_MS);
       this.#options.onRefused?.({ updatedSince, says });
@@ -364,16 +390,49 @@ export class PageChain {
     );
   }
 
+  /** After a cursor is rejected twice, continues from the last time that was seen, or from the list's beginning. */
+  async #afterExpiry(error: RejectedError | NotFoundError): Promise<void> {
+    const isFirst = !this.#retried;
+    this.#retried = isFirst;
+    if (isFirst || (await this.#continueByTime())) return;
+    if (this.#at.round !== undefined) throw this.#expires(error);
+    this.#restartList(error);
+  }
+
   /**
-   * After a cursor is rejected twice, reads the list from its beginning. The staged chunks are kept. If cursors live shorter
-   * than the reading takes, larger pages help, so they are tried first, unless the service has refused a larger size.
+   * Requests the rest of the list by time (docs/explanation/guarantees.md#cursors). Its records so far must
+   * be in the order of their times, and the service must show the last page again when it is asked by time.
+   *
+   * @returns whether it can
+   */
+  async #continueByTime(): Promise<boolean> {
+    const { latest, round, chain } = this.#at;
+    if (typeof latest !== 'number' || this.#last === null) return false;
+    if (round === undefined ? !(await this.#isShownByTime(this.#last)) : latest <= round.after) return false;
+    const since = updatedSinceFor(latest, this.#options.run.sync);
+    this.#seen.clear();
+    this.#at = {
+      ...{ ...this.#at, cursor: null, chain: chain + 1, latest: undefined },
+      round: { number: (round?.number ?? 0) + 1, since, after: latest },
+    };
+    this.#began = this.#options.now();
+    return true;
+  }
+
+  async #isShownByTime({ keys, first }: { keys: readonly SortKey[]; first: number }): Promise<boolean> {
+    const round = { number: 0, since: toUtcSeconds(first), after: first };
+    const page = await this.#try({ ...this.#at, cursor: null, round });
+    if (page === null) return false;
+    const isSame = showsSame(keys, page.value.rows.keys);
+    this.#options.reader.release(page.value);
+    return isSame;
+  }
+
+  /**
+   * Reads the list from its beginning. The staged chunks are kept. If cursors live shorter than the reading takes, larger pages help,
+   * so they are tried first, unless the service has refused a larger size.
    */
   #restartList(error: RejectedError | NotFoundError): void {
-    if (!this.#retried) {
-      this.#retried = true;
-      return;
-    }
-    this.#retried = false;
     const { restarts, pageSize, chain } = this.#at;
     if (restarts >= MAX_RESTARTS) throw this.#expires(error);
     this.#seen.clear();
@@ -387,21 +446,32 @@ export class PageChain {
   }
 
   #expires(error: RejectedError | NotFoundError): Error {
-    const { name } = this.#options.run.resource;
+    const { name, updatedAtField } = this.#options.run.resource;
+    const { round } = this.#at;
     const took = formatDuration(
       Math.max(1000, Math.round((this.#options.now() - this.#began) / 1000) * 1000),
     );
+    if (round !== undefined)
+      return finalFailure(
+        'BrokenPromise',
+        `${name}: the cursors of the list end before it does, and part ${round.number + 1} of it, read by "${updatedAtField}" from ` +
+          `${round.since}, brought no later time in ${took} and ${this.#pages} pages of up to ${this.#at.pageSize} records. Nothing was ` +
+          `published. ${sentence(error.message)} Set a larger \`sync.pageSize\` or a smaller \`sync.overlap\`, or ask its support how long lists are read.`,
+        { resource: name },
+      );
     return finalFailure(
       'BrokenPromise',
       `${name}: in each of ${1 + MAX_RESTARTS} readings, the service no longer accepted its own cursor, last after ${took} and ` +
         `${this.#pages} pages of up to ${this.#at.pageSize} records. Its cursors seem to live shorter than the list takes. Larger pages were tried. ` +
         `Nothing was published. ${sentence(error.message)} Set a larger \`sync.pageSize\` if the service accepts it, or ask its support how ` +
-        'long lists are read.',
+        `long lists are read. ${updatedAtField === null ? IN_PARTS : `It is not shown that the list is in the order of "${updatedAtField}", so it was not read in parts.`}`,
       { resource: name },
     );
   }
 }
 
+const IN_PARTS =
+  'If the list is in the order of a time of change, name its field in `updatedAt`: it is then read in parts.';
 const PAYLOAD_TOO_LARGE = 413;
 /** Words about the size of a page, in the refusal of a first page. */
 const LIMIT_WORDS = /\blimit\b|page[ _-]?size|per[ _-]?page|\btoo many\b/i;

@@ -89,13 +89,17 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
 function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
   const since = updatedSinceFor(runStart(startClocks(run, before.readStart), 'earliest'), run.sync);
   const isCatchUp = input.read.kind === 'catch-up';
-  const { notChecked: _, ...rest } = before;
+  // The first reading of changes shows what increments show.
+  const all = run.comparesIncrements === true && input.read.number === 1 ? run.checkpoint : null;
+  const isLonger = isCatchUp && all !== null && all < since;
+  const { notChecked: _, orSince: __, latest: ___, round: ____, ...rest } = before;
   const { readPages: pages, pageSize } = rest;
   return {
     ...rest,
     read: input.read.number,
     kind: input.read.kind,
-    updatedSince: isCatchUp ? since : run.updatedSince,
+    updatedSince: isLonger ? all : isCatchUp ? since : run.updatedSince,
+    ...(isLonger ? { orSince: since } : {}),
     cursor: null,
     readPages: 0,
     readStart: null,

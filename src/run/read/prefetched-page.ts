@@ -3,7 +3,15 @@ import type { Stage } from '../../lake/documents/stage-file.js';
 /** The parameters of a page request, and the position of the page in the reading. */
 export type ChainPosition = Pick<
   Stage,
-  'cursor' | 'updatedSince' | 'chain' | 'restarts' | 'shrinks' | 'pageSize' | 'refusedSince'
+  | 'cursor'
+  | 'updatedSince'
+  | 'chain'
+  | 'restarts'
+  | 'shrinks'
+  | 'pageSize'
+  | 'refusedSince'
+  | 'latest'
+  | 'round'
 >;
 
 /**

@@ -93,6 +93,7 @@ export async function readPages(
       signal: AbortSignal.any([context.cancellationSignal, tooLong.signal]),
       now,
       upTo: position.stage.upTo,
+      orSince: position.stage.orSince,
       onWait: (until) => {
         waitingUntil = until;
         if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));
@@ -144,7 +145,9 @@ export async function readPages(
       });
     }
     const read = await stager.settled();
-    const mayCheck = read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
+    // The cursors of a list in parts have ended.
+    const isWhole = read.round === undefined;
+    const mayCheck = isWhole && read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
     if (mayCheck && marksToCheck(read.marks, read.readPages).length > 0)
       await stager.markChecked(await checkShift(client, run, read, chain.signal));
     isReading = false;

@@ -139,7 +139,7 @@ export class Stager {
     const serviceClock = serviceClockAtRequest(received);
     const { records } = received.value;
     const evidence = withPage(
-      chainChanged ? NOTHING_READ : this.#ahead.evidence,
+      chainChanged ? this.#evidenceBefore(next) : this.#ahead.evidence,
       received.value.evidence,
       records,
     );
@@ -158,9 +158,7 @@ export class Stager {
       replaced: this.#ahead.replaced + received.value.replaced + received.replaced,
       repaired: this.#ahead.repaired + received.repaired,
       evidence,
-      doubts: done
-        ? [...this.#ahead.doubts, ...this.#doubts(evidence, next.updatedSince)]
-        : this.#ahead.doubts,
+      doubts: done ? [...this.#ahead.doubts, ...this.#doubts(evidence, next)] : this.#ahead.doubts,
       announced: this.#ahead.announced ?? received.announced,
       isBlank: this.#ahead.isBlank || (received.isBlank && this.#ahead.kind === 'list'),
       // Only the first response of a reading gives its start time: later responses would miss changes in between.
@@ -174,13 +172,23 @@ export class Stager {
     if (done || this.#isChunk() || Date.now() - this.#since >= CHUNK_MS) await this.#flush();
   }
 
+  /** The evidence that a chain of pages begins with. What other parts of the same list say stays. */
+  #evidenceBefore({ round }: FetchedPage['next']): ReadingEvidence {
+    const { said, fullEnd } = this.#ahead.evidence;
+    return round === undefined ? NOTHING_READ : { ...NOTHING_READ, said, fullEnd };
+  }
+
   /** Why a reading that has reached the end of its list may lack records. */
-  #doubts(evidence: ReadingEvidence, updatedSince: Stage['updatedSince']): ListDoubt[] {
+  #doubts(evidence: ReadingEvidence, { updatedSince, round, latest }: FetchedPage['next']): ListDoubt[] {
     const { sync, before } = this.#options.run;
     const isExact = before?.fullRead?.hasExactTotal === true;
     const trust = sync.total === 'ignore' ? 'ignored' : isExact ? 'proven' : 'unproven';
-    const doubt = doubtOf(evidence, { of: updatedSince === null ? 'all' : 'changes', trust });
-    return doubt === null ? [] : [doubt];
+    const isWhole = updatedSince === null && round === undefined;
+    const doubt = doubtOf(evidence, { of: isWhole ? 'all' : 'changes', trust });
+    const isProven = round !== undefined && typeof latest === 'number' && latest >= round.after;
+    const inParts: ListDoubt[] =
+      round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven }];
+    return doubt === null ? inParts : [doubt, ...inParts];
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */

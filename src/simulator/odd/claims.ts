@@ -69,6 +69,33 @@ function markedEnd(mark: string): () => OddBehaviour {
   });
 }
 
+/** Accepts a cursor only in so many requests after the first page of its list. */
+function shortCursors(requests: number): OddBehaviour {
+  let left = requests;
+  return {
+    fault: (call) => {
+      if (!isListRequest(call)) return null;
+      const isFirst = !call.query.has('cursor');
+      left = isFirst ? requests : left - 1;
+      return left >= 0
+        ? null
+        : {
+            kind: 'status',
+            status: 400,
+            body: '{"error":"CursorExpiredError","message":"The cursor has expired."}',
+          };
+    },
+  };
+}
+
+/** Answers with an error to the requests for lists that are meant. */
+function refusing(status: number, message: string, isMeant: (call: Call) => boolean): () => OddBehaviour {
+  const body = JSON.stringify({ error: { message } });
+  return () => ({
+    reply: (normal, call) => (isListRequest(call) && isMeant(call) ? replyWith(status, body) : normal),
+  });
+}
+
 /** Lists that say about themselves that they lack records, and lists whose form is odd. */
 export const ODD_CLAIMS: OddCatalog = {
   'incomplete-results': [
@@ -123,6 +150,56 @@ export const ODD_CLAIMS: OddCatalog = {
         );
       },
     }),
+  ],
+  'cursors-end-early': [
+    'accepts cursors in two requests after the first page of a list only',
+    () => shortCursors(2),
+  ],
+  'silent-changes': [
+    'leaves the first changed record out of each increment',
+    () => ({
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        return page?.isIncrement ? withPage(normal, page.records.slice(1), (rest) => rest) : normal;
+      },
+    }),
+  ],
+  'since-too-old': [
+    'refuses each time of changes as too old',
+    refusing(400, 'updatedSince is too old.', (call) => call.query.has('updatedSince')),
+  ],
+  'list-ended-410': ['answers 410 to each list', refusing(410, 'This version has ended.', () => true)],
+  'announced-end': [
+    'announces the end of its lists in `Deprecation` and `Sunset`',
+    () => ({
+      reply: (normal, call) =>
+        isListRequest(call)
+          ? {
+              ...normal,
+              headers: { ...normal.headers, deprecation: 'true', sunset: 'Fri, 31 Dec 2027 23:59:59 GMT' },
+            }
+          : normal,
+    }),
+  ],
+  'marked-deletes': [
+    'marks the second record as deleted in each list after the first one, instead of leaving it out',
+    () => {
+      let lists = 0;
+      let marked = '';
+      return {
+        reply: (normal, call) => {
+          const page = pageOf(normal, call);
+          if (page === null) return normal;
+          const isFirst = lists === 0;
+          if (page.isLast) lists++;
+          if (isFirst) marked ||= page.records[1] ?? '';
+          if (isFirst) return normal;
+          const gone = marked.replace(/\}$/, ',"deletedAt":"2026-01-01T00:00:00Z"}');
+          const others = page.records.filter((record) => record.slice(0, 40) !== marked.slice(0, 40));
+          return withPage(normal, page.isLast ? [...others, gone] : others, (rest) => rest);
+        },
+      };
+    },
   ],
   'last-page-0': ['marks the last page with the cursor 0', markedEnd('0')],
   'last-page-end': ['marks the last page with the cursor "end"', markedEnd('"end"')],

@@ -70,11 +70,15 @@ interface PublishedFacts extends Pick<Manifest, 'warnings'> {
   readonly checks: CheckSummary | null;
   /** What the run found out about its API key; `null`: not known. */
   readonly organization: Organization | null;
+  readonly missedByIncrements: number | null;
 }
 
 /** What the manifest of the published run says. */
 export async function publishedFacts(store: ObjectStore, pointer: Pointer | null): Promise<PublishedFacts> {
-  const nothing = { warnings: [], deletes: null, checks: null, organization: null };
+  const nothing = {
+    ...{ warnings: [], deletes: null, checks: null },
+    ...{ organization: null, missedByIncrements: null },
+  };
   if (pointer === null) return nothing;
   const { snapshot } = pointer;
   const manifest = await readManifest(store, snapshot);
@@ -82,5 +86,6 @@ export async function publishedFacts(store: ObjectStore, pointer: Pointer | null
     return { ...nothing, warnings: [`${snapshot} is missing, although latest.json names it`] };
   const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
   const { warnings, deletes, organization = null } = manifest;
-  return { warnings, deletes, checks, organization };
+  const missedByIncrements = manifest.fullRead?.missed ?? null;
+  return { warnings, deletes, checks, organization, missedByIncrements };
 }

@@ -48,6 +48,8 @@ export interface ResourceStatus extends Verdict {
   readonly deletes: DeleteDetection | null;
   /** What the last published run found out about its API key; `null`: not known. */
   readonly organization: Organization | null;
+  /** Rows that the last full read found changed, and that no increment had shown; `null`: not known. */
+  readonly missedByIncrements: number | null;
   /** The checks of the last published run; `null`: it had none, or they are not known. */
   readonly checks: CheckSummary | null;
   /** Why the last run was not published, or why the resource cannot be written or read. */
@@ -202,7 +204,7 @@ async function knownOf(
   const published = { outcome: 'published', warnings: [], error: null } as const;
   const last = ended ?? (pointer && { ...published, runId: pointer.runId });
   const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
-  const { warnings, deletes, checks, organization } =
+  const { warnings, deletes, checks, organization, missedByIncrements } =
     status === null
       ? await publishedFacts(store, pointer)
       : { ...factsOf(status, last?.warnings ?? []), organization: await organizationOf(store, pointer) };
@@ -215,6 +217,7 @@ async function knownOf(
     deletes,
     organization,
     checks,
+    missedByIncrements,
     lastRun: last && {
       runId: last.runId,
       outcome: last.outcome,
@@ -239,6 +242,7 @@ function factsOf({ published, tableWarning }: MirrorStatus, warnings: readonly s
     warnings: [...new Set([...warnings, ...table])],
     deletes: published?.deletes ?? null,
     checks: published?.checks ?? null,
+    missedByIncrements: published?.missed ?? null,
   };
 }
 

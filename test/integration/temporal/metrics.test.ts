@@ -83,7 +83,7 @@ describe('the metrics of a worker', () => {
     expect(second.text).not.toContain(stack.env.AWS_SECRET_ACCESS_KEY);
   });
 
-  it('have at most 65 lines for a connection with four resources', async () => {
+  it('have at most 66 lines for a connection with four resources', async () => {
     stack = await startStack({
       simulator: {
         awkward: false,
@@ -102,7 +102,7 @@ describe('the metrics of a worker', () => {
     const { text } = await scrape(address);
     const lines = text.split('\n').filter((line) => line.includes(`connection="${stack.connection}"`));
     expect(lines.length).toBeGreaterThan(20);
-    expect(lines.length).toBeLessThanOrEqual(65);
+    expect(lines.length).toBeLessThanOrEqual(66);
   });
 
   it('show the age of the data in the lake even if this worker has published nothing', async () => {

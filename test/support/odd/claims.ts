@@ -51,6 +51,37 @@ export const CLAIM_CASES: readonly OddCase[] = [
     resources: '[{ name: tasks, badRecords: quarantine }]',
     runs: [{ warns: /without a key written to _quarantine/ }, {}, {}],
   },
+  {
+    odd: ['cursors-end-early'],
+    simulator: { counts: { tasks: 60 }, pageMax: 10 },
+    runs: says(
+      /Its cursors seem to live shorter than the list takes.*It is not shown that the list is in the order|name its field in `updatedAt`/,
+    ),
+  },
+  {
+    odd: ['cursors-end-early'],
+    title: 'in the order of changes',
+    simulator: { counts: { tasks: 60 }, pageMax: 10, order: 'updatedAt' },
+    resources: '[{ name: tasks, updatedAt: updatedAt }]',
+    yaml: '    sync: { pageSize: 10, overlap: 1s }\n',
+    runs: [{ warns: /was read in \d parts, by "updatedAt"; no deletes were concluded/ }, {}, {}],
+  },
+  {
+    odd: ['silent-changes'],
+    request: (run) => (run === 3 ? { full: true } : {}),
+    runs: [{}, { rows: 31 }, { warns: /^missed: \d rows? of tasks differ/m }],
+  },
+  {
+    odd: ['since-too-old'],
+    runs: [{}, { warns: /the service refused the time .*so this run read everything/ }, {}],
+  },
+  { odd: ['list-ended-410'], runs: says(/has ended the list.*\(410\)/) },
+  { odd: ['announced-end'], runs: [{ warns: /announced: tasks: .*2027/ }, {}, {}] },
+  {
+    odd: ['marked-deletes'],
+    resources: '[{ name: tasks, deleted: { field: deletedAt } }]',
+    runs: [{}, { rows: 30 }, { rows: 31 }],
+  },
   { odd: ['last-page-0'], runs: says(/set `sync\.endCursors: \["0"\]`/) },
   { odd: ['last-page-end'], runs: says(/set `sync\.endCursors: \["end"\]`/) },
   {

@@ -36,7 +36,8 @@ export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceS
     ...{ name: 'tasks', state: 'published', fresh: true, isProblem: false, cause: null, since: null },
     ...{ checkpoint: null, dataAsOf: null, snapshotAt: null, rows: 10, pageSize: null },
     ...{ lastRun: { runId: null, outcome: 'published', publishedAt: null }, error: null, active: null },
-    ...{ warnings: [], deletes: null, organization: null, checks: null, rolledBack: null, behindSince: null },
+    ...{ warnings: [], deletes: null, organization: null, checks: null, rolledBack: null },
+    ...{ missedByIncrements: null, behindSince: null },
     source: 'mirror',
     ...changes,
   };

@@ -5,6 +5,7 @@ export const GUARANTEES: Readonly<Record<string, string>> = {
   'Newest wins': 'unit/lake/rules.test.ts',
   Windows: 'integration/mirror/windows.test.ts',
   'Full reads': 'integration/mirror/full-reads.test.ts',
+  'Changes that increments miss': 'unit/mirror/missed-by-increments.test.ts',
   'Lists that shift': 'integration/mirror/shifting-lists.test.ts',
   'Incomplete lists': 'unit/mirror/incomplete-lists.test.ts',
   Deletes: 'unit/mirror/deletes-random.test.ts',

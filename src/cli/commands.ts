@@ -432,7 +432,8 @@ function declareWriteBack(program: WorktrackCommand): void {
     .option('--timezone <zone>', 'time zone of these dates, such as Europe/Berlin')
     .option('--drop-column <name>', 'column that is not sent (repeatable)', collect)
     .option('--text-column <name>', 'column that is always text (repeatable)', collect)
-    .choice('--unknown <what>', 'rows that may have been sent more than writeBack.unknownAfter ago', [
+    // The value is optional only here: `resend` has the option without one, and this command parses it first.
+    .choice('--unknown [what]', 'rows that may have been sent more than writeBack.unknownAfter ago', [
       'resend',
       'skip',
     ])

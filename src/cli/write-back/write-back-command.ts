@@ -46,7 +46,8 @@ interface WriteBackOptions
   readonly dateFormat?: readonly string[];
   readonly dropColumn?: readonly string[];
   readonly textColumn?: readonly string[];
-  readonly unknown?: 'resend' | 'skip';
+  /** `true`: without a value. */
+  readonly unknown?: 'resend' | 'skip' | true;
   readonly again?: boolean;
   readonly skipWritten?: boolean;
   readonly sameSystem?: boolean;
@@ -63,6 +64,8 @@ export async function runWriteBack(
   const connection = selectConnection(readSettings(options), options.connection);
   const asked = askedPolicy(options);
   const system = askedSystem(options);
+  const { unknown } = options;
+  if (unknown === true) throw new UsageError('--unknown needs a value: resend or skip.');
   return withInputFile(file, options.format, (path) =>
     withLake(connection, async ({ store, retry }) => {
       const published = pointerKey(writableResource(resource));
@@ -94,7 +97,7 @@ export async function runWriteBack(
         const staged: WriteBackInput = {
           ...(await copyInput(connection.name, store, input)),
           ...(written === undefined ? {} : { written }),
-          ...(options.unknown === undefined ? {} : { unknown: options.unknown }),
+          ...(unknown === undefined ? {} : { unknown }),
           ...(options.readBack === false ? { readBack: false } : {}),
         };
         const result = await withTemporal(options, (temporal) =>

@@ -7,12 +7,29 @@ import { viewName } from '../../sql/ddl/names-and-quotes.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import type { ConnectionSummary } from '../shared/each-connection.js';
-import { count, counted, named, output, printJson, table, terminalWidth } from '../shared/output.js';
+import {
+  count,
+  counted,
+  named,
+  output,
+  printJson,
+  printJsonLine,
+  table,
+  terminalWidth,
+} from '../shared/output.js';
+
+interface Diff {
+  /** Whether the command has printed the cells that would change. Absent: no. */
+  readonly diff?: boolean;
+}
 
 /** Prints the result of an export or backfill. */
 export function printResult(
   result: ExportResult,
-  { what, options }: { readonly what: string; readonly options: Pick<SeveralOptions, 'json' | 'details'> },
+  {
+    what,
+    options,
+  }: { readonly what: string; readonly options: Pick<SeveralOptions, 'json' | 'details'> & Diff },
   { name, lake }: ConnectionSettings,
 ): ExitCode {
   const lines = options.details === true ? detailedLines(result, lake.url) : publishedLines(result);
@@ -26,9 +43,10 @@ export function printResult(
 export function printLines(
   result: ExportResult,
   lines: readonly string[],
-  { json }: Pick<SeveralOptions, 'json'>,
+  { json, diff }: Pick<SeveralOptions, 'json'> & Diff,
 ): void {
-  if (json === true) printJson(result);
+  // The result follows the cells of the diff, each of which is a line.
+  if (json === true) (diff === true ? printJsonLine : printJson)(result);
   else for (const line of lines) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);
 }

@@ -22,7 +22,7 @@ import {
   printSummaries,
   summariesOf,
 } from '../shared/each-connection.js';
-import { output, printJson } from '../shared/output.js';
+import { output, printJson, printJsonLine } from '../shared/output.js';
 import { shellWord } from '../shared/runnable.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { openFollowSession, readWait, type WaitOptions, watchForWorker } from './follow-session.js';
@@ -35,7 +35,7 @@ type TogetherInput = Pick<ExportInput, 'together'>;
 export interface RunCommand {
   /** The kind of workflow, for messages. */
   readonly what: 'export' | 'dry-run' | 'backfill' | 'rollback' | 'purge';
-  readonly options: Omit<SeveralOptions, 'resource'> & WaitOptions;
+  readonly options: Omit<SeveralOptions, 'resource'> & WaitOptions & { readonly diff?: boolean };
   /** Default: all configured resources. */
   readonly resources?: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'; absent: the command does not depend on it. */
@@ -242,7 +242,7 @@ function printSeveral(ended: readonly Ended<Several>[], options: RunCommand['opt
       ? { code: EXIT.done, problem: false, state: 'started', detail: workflowId, lines: [] }
       : resultSummary(result, lake.url),
   );
-  if (options.json === true) printJson(jsonOf(ended, summaries));
+  if (options.json === true) (options.diff === true ? printJsonLine : printJson)(jsonOf(ended, summaries));
   else printSummaries(summaries, options);
   return worstExitCode(summaries.map(({ code }) => code));
 }

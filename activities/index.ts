@@ -18,7 +18,7 @@ import { findAbsentRecords } from '../src/run/settle/find-absent.js';
 import type { RunAt } from '../src/run/staging.js';
 import { discardRun, sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
-import { sendAlert } from './alerts/send-alert.js';
+import { announceRun, sendAlert } from './alerts/send-alert.js';
 import { planExport } from './export/plan-export.js';
 import { followTable } from './follow/follow-table.js';
 import { startOnPublished } from './follow/start-on-published.js';
@@ -90,5 +90,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.reportAlerts': plain(reportAlerts),
     'worktrack.watch': plain(watchConnection),
     'worktrack.notify': plain(sendAlert),
+    'worktrack.announce': plain(announceRun),
   };
 }

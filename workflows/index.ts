@@ -2,7 +2,7 @@
 
 export { onPublishedWorkflowId } from '../src/core/contract/workflow-ids.js';
 export { writeBackWorkflowId } from '../src/core/contract/write-back.js';
-export { alertsWorkflow, watchWorkflow } from './alerts/alerts-workflows.js';
+export { alertsWorkflow, announceWorkflow, watchWorkflow } from './alerts/alerts-workflows.js';
 export {
   backfillWorkflow,
   exportWorkflow,

@@ -81,7 +81,7 @@ export async function reportAlerts(
   { connection, runs, writeBack, together }: ReportAlertsInput,
 ): Promise<void> {
   const { settings } = deps.connection(connection);
-  if (settings.notify.length === 0) return;
+  if (settings.notify.every(({ on }) => on.length === 0)) return;
   const observations = [
     ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
     ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
@@ -118,7 +118,9 @@ async function signalAlerts(
 ): Promise<void> {
   const report: AlertReport = {
     connection: name,
-    targets: notify.map(({ id, on, format }) => ({ id, on, incidents: format === 'pagerduty' })),
+    targets: notify
+      .filter(({ on }) => on.length > 0)
+      .map(({ id, on, format }) => ({ id, on, incidents: format === 'pagerduty' })),
     resources: resources.map((resource) => resource.name),
     ...observed,
     observations: withinBudget(observed.observations),

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
-import { isSuccess, type JsonAnswer, postAlert, targetPath } from '../../src/api/index.js';
+import { isSuccess, type JsonAnswer, postAlert, postPublished, targetPath } from '../../src/api/index.js';
 import type { AlertMessage } from '../../src/core/contract/alerts.js';
-import type { AlertSent, SendAlertInput } from '../../src/core/contract/index.js';
+import type { AlertSent, AnnounceInput, SendAlertInput } from '../../src/core/contract/index.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, transientFailure } from '../../src/run/failures.js';
@@ -25,6 +25,19 @@ export async function sendAlert(
     return { isGone: false };
   }
   return { isGone: true };
+}
+
+/** Posts a published run to a target. One that is no longer configured for it gets none. */
+export async function announceRun(
+  deps: ActivityDeps,
+  { connection: name, report, targets: [id] }: AnnounceInput,
+): Promise<void> {
+  const connection = knownConnection(deps, name);
+  const target = connection?.notify.find((one) => one.id === id && one.published !== null);
+  if (connection === null || target === undefined) return;
+  const { cancellationSignal: signal } = Context.current();
+  const answer = await postPublished({ connection, target, report, signal, now: deps.now() });
+  checkAnswer(answer, targetPath(connection, target));
 }
 
 /** `null` for a connection that was removed from the configuration. */

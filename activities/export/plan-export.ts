@@ -29,6 +29,6 @@ export async function planExport(
     resources: resources ?? known,
     giveUpAfterMs: settings.retries.giveUpAfterMs,
     minIntervalMs: settings.sync.minIntervalMs,
-    alerts: settings.notify.length > 0,
+    alerts: settings.notify.some(({ on }) => on.length > 0),
   };
 }

@@ -1,4 +1,4 @@
-import { ApplicationFailure, getClient } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, getClient } from '@temporalio/activity';
 import {
   type Client,
   isGrpcServiceError,
@@ -8,6 +8,9 @@ import {
 } from '@temporalio/client';
 import type { RunId } from '../../src/core/brands.js';
 import {
+  ANNOUNCE_WORKFLOW,
+  type AnnounceInput,
+  announceWorkflowId,
   type OnPublishedInput,
   onPublishedWorkflowId,
   type PublishedReport,
@@ -40,7 +43,8 @@ export async function startOnPublished(
   input: StartOnPublishedInput,
 ): Promise<StartedOnPublished> {
   const { connection, resource, runId, after } = input;
-  const { store } = deps.connection(connection);
+  const { store, settings } = deps.connection(connection);
+  const targets = settings.notify.filter(({ published }) => published !== null).map(({ id }) => id);
   const client = getClient();
   const warnings: string[] = [];
   let hookedTo: RunId | null = null;
@@ -50,7 +54,8 @@ export async function startOnPublished(
   for (const run of runs) {
     try {
       const report = await reportOf(store, resource, run);
-      await startOnce(client, input, report);
+      if (input.workflow !== ANNOUNCE_WORKFLOW) await startOnce(client, input, report);
+      if (targets.length > 0) await announceOnce(client, { connection, report, targets });
     } catch (error) {
       if (!isFinal(error)) {
         const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
@@ -96,6 +101,24 @@ async function startOnce(
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
       staticSummary: `After run ${runId} of ${resource} (${connection})`,
       memo: { connection, resource, runId },
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+/** Starts the workflow that announces a run, on the task queue of this worker. */
+async function announceOnce(client: Client, input: AnnounceInput): Promise<void> {
+  const { connection, report } = input;
+  const { resource, runId } = report;
+  try {
+    await client.workflow.start(ANNOUNCE_WORKFLOW, {
+      workflowId: announceWorkflowId(connection, resource, runId),
+      taskQueue: activityInfo().taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      staticSummary: `Announces run ${runId} of ${resource} (${connection})`,
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

@@ -71,7 +71,7 @@ export async function planWriteBack(
         ? ((await writtenBatch(store, input.batchId, input.input, asked))?.written ?? null)
         : null,
     mirrored: settings.resources.some(({ name }) => name === input.resource),
-    alerts: settings.notify.length > 0,
+    alerts: settings.notify.some(({ on }) => on.length > 0),
     giveUpAfterMs: settings.retries.giveUpAfterMs,
   };
 }

@@ -1,5 +1,7 @@
+import { createHash, createHmac } from 'node:crypto';
 import { renderAlert } from '../core/alerts/index.js';
 import type { AlertGroups, AlertMessage } from '../core/contract/alerts.js';
+import type { PublishedReport } from '../core/contract/index.js';
 import { ConfigurationError } from '../core/errors.js';
 import { knownSecrets } from '../core/known-secrets.js';
 import { notifyUrlProblem } from '../core/notify-url.js';
@@ -34,7 +36,73 @@ export function targetPath({ name, notify }: ConnectionSettings, target: NotifyT
  * @throws ConfigurationError for a URL, key or header that cannot be read or used; TransientError without an answer
  */
 export async function postAlert(posting: Posting): Promise<JsonAnswer> {
-  const { connection, target, message, named, signal } = posting;
+  const { connection, target, message, named } = posting;
+  const path = targetPath(connection, target);
+  const key = target.key === null ? null : (await resolveSecret(target.key, { path: `${path}.key` })).value;
+  const others = [...(key === null ? [] : [key]), ...(await apiKeysOf([connection, ...named]))];
+  return post(posting, others, async (redact) => ({
+    body: renderAlert(target.format, clean(message, redact), key),
+    headers: {},
+  }));
+}
+
+/** A published run for a target. */
+interface Announcing extends Omit<Posting, 'message' | 'named'> {
+  readonly report: PublishedReport;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/**
+ * Posts a published run once (docs/how-to/alerts.md#published-runs), with the headers of Standard Webhooks
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). All posts of a run have one id.
+ *
+ * @throws as `postAlert`
+ */
+export async function postPublished(announcing: Announcing): Promise<JsonAnswer> {
+  const { connection, target, report, now } = announcing;
+  const { resource, runId, rows, counts, snapshot } = report;
+  const run = { name: resource, runId, rows, counts, snapshot };
+  const hash = createHash('sha256').update(JSON.stringify([connection.name, resource, runId]));
+  const id = `msg_${hash.digest('hex').slice(0, 32)}`;
+  const body = { type: 'published', id, connection: connection.name, resources: [run] };
+  const ref = target.published?.secret ?? null;
+  const path = `${targetPath(connection, target)}.secret`;
+  const secret = ref === null ? null : (await resolveSecret(ref, { path })).value;
+  const time = String(Math.floor(now / 1000));
+  const unsigned = { 'webhook-id': id, 'webhook-timestamp': time };
+  const signed =
+    secret === null
+      ? {}
+      : { 'webhook-signature': signature(signingKey(secret, path), `${id}.${time}.${JSON.stringify(body)}`) };
+  const secrets = secret === null ? [] : [secret];
+  return post(announcing, secrets, async () => ({ body, headers: { ...unsigned, ...signed } }));
+}
+
+function signature(key: Buffer, signed: string): string {
+  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
+}
+
+/** Standard Webhooks shows keys in Base64, with a prefix that is not a part of them. */
+const MIN_KEY_BYTES = 24;
+
+function signingKey(secret: string, path: string): Buffer {
+  const text = secret.trim().replace(/^whsec_/, '');
+  const key = Buffer.from(text, 'base64');
+  if (key.length >= MIN_KEY_BYTES && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return key;
+  const remedy = 'Create one with: echo "whsec_$(openssl rand -base64 32)"';
+  throw new ConfigurationError(`${path} is not whsec_ and at least ${MIN_KEY_BYTES} bytes in Base64`, {
+    path,
+    remedy,
+  });
+}
+
+/** Posts what `render` makes to a target, without retries. @param secrets redacted like those of the target */
+async function post(
+  { connection, target, signal }: Pick<Posting, 'connection' | 'target' | 'signal'>,
+  secrets: readonly string[],
+  render: (redact: Redactor) => Promise<{ readonly body: object; readonly headers: Record<string, string> }>,
+): Promise<JsonAnswer> {
   const path = targetPath(connection, target);
   const url =
     typeof target.url === 'string'
@@ -45,14 +113,18 @@ export async function postAlert(posting: Posting): Promise<JsonAnswer> {
     const remedy = 'Correct the variable or file with the URL.';
     throw new ConfigurationError(`${path}.url ${problem}`, { path: `${path}.url`, remedy });
   }
-  const key = target.key === null ? null : (await resolveSecret(target.key, { path: `${path}.key` })).value;
   const headers = await readHeaders(target, path);
-  const own = [...secretParts(url), ...(key === null ? [] : [key]), ...Object.values(headers)];
-  const redact = createRedactor([...own, ...(await apiKeysOf([connection, ...named])), ...knownSecrets()]);
+  const redact = createRedactor([
+    ...secretParts(url),
+    ...Object.values(headers),
+    ...secrets,
+    ...knownSecrets(),
+  ]);
+  const rendered = await render(redact);
   const answer = await postJson({
     url,
-    headers,
-    body: renderAlert(target.format, clean(message, redact), key),
+    headers: { ...headers, ...rendered.headers },
+    body: rendered.body,
     timeoutMs: TIMEOUT_MS,
     signal,
     name: `${path}.url`,

@@ -29,7 +29,7 @@ import { mergeParts } from './merge/merge-parts.js';
 import type { MergePlan } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
-import { prepareRun, toPrepared } from './prepare/prepare-run.js';
+import { hookOf, prepareRun, toPrepared } from './prepare/prepare-run.js';
 import { dryStore } from './preview/dry-store.js';
 import { previewRun, saveUse } from './preview/preview-run.js';
 import { publishRun } from './publish/publish-run.js';
@@ -92,7 +92,7 @@ async function attemptRun(
   if (prepared.kind === 'published') {
     const { runId } = prepared.run;
     // It may have ended before its sweep.
-    const rest = { table: settings.tables !== null, onPublished: settings.onPublished };
+    const rest = { table: settings.tables !== null, onPublished: hookOf(settings) };
     return { kind: 'published', runId, run: prepared.run, ...rest, pageSize: null, swept: 'to do' };
   }
   const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };

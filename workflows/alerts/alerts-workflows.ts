@@ -7,7 +7,7 @@ import {
   nextAlerts,
   reported,
 } from '../../src/core/alerts/message-rules.js';
-import type { AlertsState, WatchInput } from '../../src/core/contract/index.js';
+import type { AlertsState, AnnounceInput, WatchInput } from '../../src/core/contract/index.js';
 import { alertReportProblem } from '../../src/core/signal-checks.js';
 import { activity } from '../shared/activity.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
@@ -79,6 +79,15 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     watching--;
     changes++;
   }
+}
+
+/** Announces a published run to targets of `notify` (docs/how-to/alerts.md#published-runs). One that fails does not stop the others. */
+export async function announceWorkflow({ targets, ...run }: AnnounceInput): Promise<void> {
+  const announce = activity('worktrack.announce', run.connection, 'background');
+  const ended = await Promise.allSettled(targets.map((target) => announce({ ...run, targets: [target] })));
+  for (const one of ended)
+    if (one.status === 'rejected')
+      log.warn('a published run could not be announced', { error: toRunError(one.reason).message });
 }
 
 /**

@@ -185,7 +185,7 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
     });
     const worker = watchForWorker(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, session.note);
     // The connections with targets for alerts report.
-    const reporting = connections.filter(({ notify }) => notify.length > 0);
+    const reporting = connections.filter(({ notify }) => notify.some(({ on }) => on.length > 0));
     const together = { together: { id: randomUUID(), exports: reporting.length } };
 
     const runOne = async (connection: ConnectionSettings, timeoutMs: number): Promise<Several> => {

@@ -5,6 +5,7 @@ import type { WordsSpent } from '../unproven-limits.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
 import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
+  AnnounceInput,
   DeleteDetection,
   DeletesProblem,
   DryRunReport,
@@ -379,4 +380,5 @@ export interface Activities extends WriteBackActivities {
   'worktrack.reportAlerts'(input: ReportAlertsInput): Promise<void>;
   'worktrack.watch'(input: WatchInput): Promise<void>;
   'worktrack.notify'(input: SendAlertInput): Promise<AlertSent>;
+  'worktrack.announce'(input: AnnounceInput): Promise<void>;
 }

@@ -146,6 +146,16 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
       retry: { initialInterval: 5 * SECOND_MS, maximumInterval: MINUTE_MS, maximumAttempts: 6 },
     },
   },
+  /** A receiver that is down for a day misses a run. */
+  'worktrack.announce': {
+    phase: 'notify',
+    isBackground: true,
+    limits: {
+      startToCloseTimeout: MINUTE_MS,
+      scheduleToCloseTimeout: DAY_MS,
+      retry: { initialInterval: 5 * SECOND_MS, maximumInterval: 5 * MINUTE_MS },
+    },
+  },
   /** A message that cannot be sent is made again later, with what has happened until then. */
   'worktrack.notify': {
     phase: 'notify',

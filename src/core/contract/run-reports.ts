@@ -294,7 +294,12 @@ export interface OnPublishedInput {
   readonly report: PublishedReport;
 }
 
-/** The workflow to start after each published run. */
+/** A published run, and the ids of the targets of `notify` that hear of it. */
+export interface AnnounceInput extends OnPublishedInput {
+  readonly targets: readonly string[];
+}
+
+/** The workflow to start after each published run. `ANNOUNCE_WORKFLOW` has no task queue: it runs on that of the worker. */
 export interface OnPublishedTarget {
   /** The workflow's type. */
   readonly workflow: string;

@@ -9,6 +9,7 @@ export const CHANGE_NOTICE_SIGNAL = 'changeNotice';
 export const ALERTS_WORKFLOW = 'alertsWorkflow';
 export const ALERTS_SIGNAL = 'alertReport';
 export const WATCH_WORKFLOW = 'watchWorkflow';
+export const ANNOUNCE_WORKFLOW = 'announceWorkflow';
 export const DEFAULT_TASK_QUEUE = 'worktrack';
 
 /**
@@ -46,6 +47,11 @@ export function dryRunIds(connection: string): string {
  */
 export function onPublishedWorkflowId(connection: string, resource: string, runId: string): string {
   return `worktrack/${connection}/on-published/${resource}/${runId}`;
+}
+
+/** The id of the workflow that announces a run to the targets of `notify`. Each run has its own id, so it starts once. */
+export function announceWorkflowId(connection: string, resource: string, runId: string): string {
+  return `worktrack/${connection}/announce/${resource}/${runId}`;
 }
 
 /**

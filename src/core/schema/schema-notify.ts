@@ -41,7 +41,10 @@ const headers = z
     }
   });
 
-const event = choice(ALERT_EVENTS);
+/** Each published run is announced once, apart from the alerts, which are about problems. */
+const PUBLISHED = 'published';
+const event = choice([...ALERT_EVENTS, PUBLISHED] as const);
+const EVENTS = [...ALERT_EVENTS, PUBLISHED].join(', ');
 
 const keys = section({
   format: choice(ALERT_FORMATS)
@@ -59,30 +62,39 @@ const keys = section({
     .prefault({})
     .describe('Headers of the POST. Each secret is the complete value, with a prefix such as `Bearer `.'),
   on: z
-    .array(event, { error: ({ input }) => invalidValue(input, `a list of ${ALERT_EVENTS.join(', ')}`) })
+    .array(event, { error: ({ input }) => invalidValue(input, `a list of ${EVENTS}`) })
     .min(1, {
-      error: `found an empty list; allowed: ${ALERT_EVENTS.join(', ')}. To turn alerts off, remove \`notify\``,
+      error: `found an empty list; allowed: ${EVENTS}. To turn alerts off, remove \`notify\``,
     })
     .meta({ title: 'list of events' })
     .prefault([...DEFAULT_ALERT_EVENTS])
     .describe('[Events](../how-to/alerts.md#events) that are sent.'),
+  secret: secretRef()
+    .optional()
+    .describe(
+      'Signs messages about `published` runs as Standard Webhooks: `whsec_` and Base64, at least 24 bytes.',
+    ),
   maxAge: duration({ unit: 'h', min: MINUTE_MS })
     .optional()
     .describe(
       'For `stale`: largest age of a checkpoint. Default: the longest time between two runs of the Schedule, plus `retries.giveUpAfter`; none while the Schedule is paused or missing.',
     ),
-}).superRefine(({ format, url: address, key, on, maxAge }, context) => {
+}).superRefine(({ format, url: address, key, on, secret, maxAge }, context) => {
   const add = (path: string, message: string): void => context.addIssue(issueAt(message, path));
   if (format === 'pagerduty' && key === undefined) add('key', `is missing; allowed: ${SECRET_ALLOWED}`);
   if (format !== 'pagerduty' && key !== undefined)
     add('key', 'found a key, which only `format: pagerduty` has; allowed: `headers` for other secrets');
+  if (on.includes(PUBLISHED) && format !== 'json')
+    add('on', `found ${PUBLISHED}, which only \`format: json\` has; allowed: ${ALERT_EVENTS.join(', ')}`);
+  if (secret !== undefined && !on.includes(PUBLISHED))
+    add('secret', `found a secret, but \`on\` has no ${PUBLISHED}; add ${PUBLISHED}, or remove secret`);
   if (maxAge !== undefined && !on.includes('stale'))
     add('maxAge', 'found a maxAge, but `on` has no stale; add stale, or remove maxAge');
   if (format !== 'pagerduty' && address === undefined) add('url', invalidValue(undefined, ALLOWED));
 });
 
 /** Two connections with the same target have the same id. A URL with a secret in it cannot be guessed from the hash. */
-function toTarget({ format, url: address, key, headers: found, on, maxAge }: z.output<typeof keys>) {
+function toTarget({ format, url: address, key, headers: found, on, secret, maxAge }: z.output<typeof keys>) {
   const where = {
     format,
     url: address ?? PAGERDUTY_URL,
@@ -90,7 +102,10 @@ function toTarget({ format, url: address, key, headers: found, on, maxAge }: z.o
     headers: withoutPrototype(found),
   };
   const id = createHash('sha256').update(JSON.stringify(where)).digest('hex').slice(0, 12);
-  return { id, ...where, on: [...new Set(on)], maxAgeMs: maxAge ?? null };
+  const alerts = [...new Set(on)].filter((one) => one !== PUBLISHED);
+  // Not a part of the id: a target is the same with another secret.
+  const published = on.includes(PUBLISHED) ? { secret: secret ?? null } : null;
+  return { id, ...where, on: alerts, published, maxAgeMs: maxAge ?? null };
 }
 
 const target = keys.transform(toTarget);

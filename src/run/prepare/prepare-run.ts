@@ -1,6 +1,13 @@
 import { listName, ShownKeys } from '../../api/index.js';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { PreparedRun, PublishedMode, PublishedRun, RunInput } from '../../core/contract/index.js';
+import type {
+  OnPublishedTarget,
+  PreparedRun,
+  PublishedMode,
+  PublishedRun,
+  RunInput,
+} from '../../core/contract/index.js';
+import { ANNOUNCE_WORKFLOW } from '../../core/contract/workflow-ids.js';
 import { DAY_MS } from '../../core/duration.js';
 import { withRowSettings } from '../../core/row-settings.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
@@ -173,12 +180,12 @@ export async function prepareRun(
   const readSince = pages?.readSince ?? input.startedAt;
   const clocks = pages?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
   const { runId, startedAt, nominalStart, acceptChecks } = input;
-  const { sync, http, retention, onPublished, retries } = settings;
+  const { sync, http, retention, retries } = settings;
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
     ...{ sync, http, retention, tables: used.tables, giveUpAfterMs: retries.giveUpAfterMs },
-    onPublished: input.dryRun === undefined ? onPublished : null,
+    onPublished: input.dryRun === undefined ? hookOf(settings) : null,
     ...(input.dryRun && { dryRun: { cells: input.dryRun.cells ?? null } }),
     ...{ readSince, clocks, ...formerAddresses(found, movedFrom) },
     warnings,
@@ -193,6 +200,12 @@ export async function prepareRun(
     leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
+}
+
+/** What starts after each published run: the user's workflow, or the one that announces the run to targets of `notify`. */
+export function hookOf({ onPublished, notify }: ConnectionSettings): OnPublishedTarget | null {
+  if (onPublished !== null || notify.every(({ published }) => published === null)) return onPublished;
+  return { workflow: ANNOUNCE_WORKFLOW, taskQueue: '' };
 }
 
 function isOtherMark(before: DeletedRule, today: DeletedRule): boolean {

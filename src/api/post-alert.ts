@@ -55,7 +55,7 @@ interface Announcing extends Omit<Posting, 'message' | 'named'> {
 
 /**
  * Posts a published run once (docs/how-to/alerts.md#published-runs), with the headers of Standard Webhooks
- * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). All posts of a run have one id.
+ * (https://www.standardwebhooks.com). All posts of a run have one id.
  *
  * @throws as `postAlert`
  */

@@ -45,7 +45,7 @@ export function printLines(
   lines: readonly string[],
   { json, diff }: Pick<SeveralOptions, 'json'> & Diff,
 ): void {
-  // The result follows the cells of the diff, each of which is a line.
+  // The result follows the cells of the diff, with one cell in each line.
   if (json === true) (diff === true ? printJsonLine : printJson)(result);
   else for (const line of lines) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);

@@ -409,6 +409,7 @@ describe('notify', () => {
         key: null,
         headers: { Authorization: { env: 'TOKEN' } },
         on: ['failure', 'recovery', 'stale', 'check', 'rows-not-written'],
+        published: null,
         maxAgeMs: null,
       },
     ]);

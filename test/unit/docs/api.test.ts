@@ -10,7 +10,7 @@ describe('the public API', () => {
     expect(functions.filter((one) => /^(?:@|$)/.test(one.doc)).map(({ name }) => name)).toEqual([]);
     const workflows = [
       ...['resourceMirrorWorkflow', 'changeNoticeWorkflow', 'writeBackLockWorkflow'],
-      ...['alertsWorkflow', 'watchWorkflow', 'workerConfigurationWorkflow'],
+      ...['alertsWorkflow', 'announceWorkflow', 'watchWorkflow', 'workerConfigurationWorkflow'],
     ];
     const without = functions.filter((one) => exampleOf(one) === null).map(({ name }) => name);
     // Only this package starts these.

@@ -10,26 +10,64 @@ const NOTICES = 100_000;
 /** Memory that the flood may add to that of an idle receiver. */
 const MOST_ADDED_BYTES = 200 * 1024 ** 2;
 
-describe('`worktrack webhook` while Temporal is slow', () => {
-  let stack: NoticeStack;
-  afterEach(() => stack?.stop());
+let stack: NoticeStack;
+afterEach(() => stack?.stop());
 
+async function startReceiver(temporalAddress: string) {
+  const receiver = startCommand(stack, ['webhook', '--config', stack.configFile], {
+    WORKTRACK_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    TEMPORAL_ADDRESS: temporalAddress,
+  });
+  stack.beforeStop(() => receiver.signal('SIGKILL'));
+  const printed = async () => (await receiver.output().catch(() => ({ stderr: '' }))).stderr;
+  await until(async () => (await printed()).includes('POST /hooks/'), 'it listens');
+  const url = new URL(/http:\S+\d/.exec(await printed())![0]);
+  const pid = receiver.child.pid!;
+  return { url, pid, before: await residentBytes(pid) };
+}
+
+const SENDERS = 60;
+/** Each has one byte, and takes six on the wire. */
+const CHUNKS = 100_000;
+
+describe('`worktrack webhook` under senders that sign nothing', () => {
+  it('keeps its memory small while sixty send bodies in chunks of one byte', async () => {
+    stack = await startNoticeStack();
+    const { url, pid, before } = await startReceiver(stack.servers.temporalAddress);
+    const head = `POST /hooks/${stack.connection} HTTP/1.1\r\nHost: ${url.host}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const piece = Buffer.from('1\r\nx\r\n'.repeat(1_000));
+    let most = before;
+    let ended = 0;
+    const send = async (): Promise<void> => {
+      const sender = connect(Number(url.port), url.hostname);
+      const closed = new Promise<void>((resolve) => sender.on('close', () => resolve()));
+      sender.on('error', () => {});
+      sender.resume();
+      sender.write(head);
+      for (let sent = 0; sent < CHUNKS && !sender.destroyed; sent += 1_000)
+        if (!sender.write(piece))
+          await Promise.race([closed, new Promise<void>((resolve) => sender.once('drain', () => resolve()))]);
+      sender.end('0\r\n\r\n');
+      await closed;
+      ended++;
+    };
+    const all = Promise.all(Array.from({ length: SENDERS }, send));
+    await until(async () => {
+      most = Math.max(most, await residentBytes(pid));
+      return ended === SENDERS;
+    }, 'all are answered');
+    await all;
+    console.info(`receiver: ${mebibytes(before)} MiB at rest, ${mebibytes(most)} MiB at most`);
+    expect(most - before).toBeLessThan(MOST_ADDED_BYTES);
+  });
+});
+
+describe('`worktrack webhook` while Temporal is slow', () => {
   it('keeps its memory small under 100,000 pipelined signed notices', async () => {
     stack = await startNoticeStack();
     const proxy = await startTcpProxy(stack.servers.temporalAddress);
-    const receiver = startCommand(stack, ['webhook', '--config', stack.configFile], {
-      WORKTRACK_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      TEMPORAL_ADDRESS: proxy.address,
-    });
-    stack.beforeStop(async () => {
-      await proxy.close();
-      await receiver.signal('SIGKILL');
-    });
-    const printed = async () => (await receiver.output().catch(() => ({ stderr: '' }))).stderr;
-    await until(async () => (await printed()).includes('POST /hooks/'), 'it listens');
-    const url = new URL(/http:\S+\d/.exec(await printed())![0]);
-    const pid = receiver.child.pid!;
-    const before = await residentBytes(pid);
+    stack.beforeStop(() => proxy.close());
+    const { url, pid, before } = await startReceiver(proxy.address);
     proxy.stall();
 
     const body = '{"resource":"tasks"}';

@@ -42,7 +42,10 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
 ];
 
 /** Commands with `--json` whose output is the same as that of another command. */
-const LIKE_OTHERS = ['schedule pause', 'schedule resume', 'schedule trigger', 'schedule delete'];
+const LIKE_OTHERS = [
+  ...['schedule pause', 'schedule resume', 'schedule trigger', 'schedule delete'],
+  'write-back resend',
+];
 
 type Printed = Readonly<Record<string, unknown>>;
 

@@ -35,6 +35,8 @@ const AUTO_UPGRADE: readonly Workflow[] = [
   workflows.alertsWorkflow,
   // Ends with its worker, or within a day.
   workflows.workerConfigurationWorkflow,
+  // Repeats for up to a day while a receiver is down.
+  workflows.announceWorkflow,
 ];
 for (const workflow of PINNED) setWorkflowOptions({ versioningBehavior: 'PINNED' }, workflow);
 for (const workflow of AUTO_UPGRADE) setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, workflow);

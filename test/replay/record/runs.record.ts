@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { it } from 'vitest';
 import {
   ALERTS_WORKFLOW,
+  ANNOUNCE_WORKFLOW,
   alertsWorkflowId,
+  announceWorkflowId,
   type MirrorStatus,
   WATCH_WORKFLOW,
 } from '../../../src/core/contract/index.js';
@@ -189,6 +191,22 @@ it('records an export that sends one notification of its failed resources', asyn
     stack.simulator.admin.faults.add({ match: { resource }, fault: { kind: 'status', status: 402 } });
   await exported('notified');
   await mirror('notified-by-export');
+  hook.close();
+});
+
+it('records the announcement of a published run, which is refused at first', async () => {
+  let asked = 0;
+  const hook = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(asked++ === 0 ? 503 : 204).end());
+  }).listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  const { port } = hook.address() as AddressInfo;
+  await started({ yaml: `    notify: { url: "http://127.0.0.1:${port}/", on: [published] }\n` });
+  const { runs } = await stack.export();
+  const { resource, runId } = runs[0]!;
+  const workflowId = announceWorkflowId(stack.connection, resource, runId!);
+  await stack.temporal.client.workflow.getHandle(workflowId).result();
+  await record(ANNOUNCE_WORKFLOW, 'sent', workflowId);
   hook.close();
 });
 

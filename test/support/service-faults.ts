@@ -84,7 +84,7 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
       fault: { kind: 'wrong-envelope', body: '{"data":[{"id":"a"},7],"page":{"nextCursor":null}}' },
     },
     type: 'BrokenPromise',
-    says: /tasks: GET .*cursor=.*data\[1\] is not an object/,
+    says: /tasks: record 1 of page 1 .*is not an object/,
   },
   'a record without its key': {
     rule: {
@@ -110,7 +110,7 @@ export const FATAL: Readonly<Record<string, FatalFault>> = {
   'cursors that always expire': {
     rule: { match: { ...tasks, cursor: 'with' }, fault: { kind: 'status', status: 410 } },
     type: 'BrokenPromise',
-    says: /tasks: GET .*cursor=.*410/,
+    says: /tasks: .*no longer accepted its own cursor.*410/,
   },
   'a list that refuses every limit': {
     rule: { match: tasks, fault: { kind: 'status', status: 422, body: '{"message":"No such limit."}' } },

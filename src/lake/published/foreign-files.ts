@@ -21,7 +21,7 @@ export async function listAmongOthers(store: ObjectStore, prefix: string): Promi
   return { objects, unreadable };
 }
 
-const BELOW_RUN = /\/dt=[^/]+\/run=[^/]+\/(.+)$/;
+const BELOW_RUN = /^[^/]+\/(?:snapshots|changes)\/dt=[^/]+\/run=[^/]+\/(.+)$/;
 const OURS = new RegExp(
   `^(${PART_FORM}|_part-.*[.]index[.]json|_unique-.*[.]bin|${MANIFEST.replace('.', '[.]')})$`,
 );

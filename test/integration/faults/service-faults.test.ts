@@ -6,7 +6,8 @@ import { type Stack, startStack } from '../../support/stack.js';
 /** @param yaml more keys of the connection */
 function faultStack(yaml: string): Promise<Stack> {
   return startStack({
-    simulator: { seed: 9, counts: { tasks: FAULT_ROWS } },
+    // The service's own limit, so that a list that is read again in larger pages has as many.
+    simulator: { seed: 9, counts: { tasks: FAULT_ROWS }, pageMax: FAULT_PAGE },
     resources: '[tasks]',
     yaml: `    sync: { pageSize: ${FAULT_PAGE}, reconcileEvery: never }\n${yaml}`,
   });

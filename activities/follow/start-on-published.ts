@@ -5,6 +5,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
+  type WorkflowStartOptions,
 } from '@temporalio/client';
 import type { RunId } from '../../src/core/brands.js';
 import {
@@ -54,8 +55,8 @@ export async function startOnPublished(
   for (const run of runs) {
     try {
       const report = await reportOf(store, resource, run);
-      if (input.workflow !== ANNOUNCE_WORKFLOW) await startOnce(client, input, report);
-      if (targets.length > 0) await announceOnce(client, { connection, report, targets });
+      if (input.workflow !== ANNOUNCE_WORKFLOW) await startOnce(client, hook(input, report));
+      if (targets.length > 0) await startOnce(client, announcement({ connection, report, targets }));
     } catch (error) {
       if (!isFinal(error)) {
         const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
@@ -85,40 +86,50 @@ async function reportOf(store: ObjectStore, resource: string, runId: RunId): Pro
   };
 }
 
-async function startOnce(
-  client: Client,
+/** The workflow of a user for a run. */
+function hook(
   { connection, resource, workflow, taskQueue }: StartOnPublishedInput,
   report: PublishedReport,
-): Promise<void> {
+): Start {
   const { runId } = report;
   const argument: OnPublishedInput = { connection, report };
-  try {
-    await client.workflow.start(workflow, {
+  return [
+    workflow,
+    {
       workflowId: onPublishedWorkflowId(connection, resource, runId),
       taskQueue,
       args: [argument],
-      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
       staticSummary: `After run ${runId} of ${resource} (${connection})`,
       memo: { connection, resource, runId },
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+    },
+  ];
 }
 
-/** Starts the workflow that announces a run, on the task queue of this worker. */
-async function announceOnce(client: Client, input: AnnounceInput): Promise<void> {
+/** The workflow that announces a run, on the task queue of this worker. */
+function announcement(input: AnnounceInput): Start {
   const { connection, report } = input;
   const { resource, runId } = report;
-  try {
-    await client.workflow.start(ANNOUNCE_WORKFLOW, {
+  return [
+    ANNOUNCE_WORKFLOW,
+    {
       workflowId: announceWorkflowId(connection, resource, runId),
       taskQueue: activityInfo().taskQueue,
       args: [input],
+      staticSummary: `Announces run ${runId} of ${resource} (${connection})`,
+    },
+  ];
+}
+
+/** A workflow's type, and how it starts. */
+type Start = [type: string, options: WorkflowStartOptions];
+
+/** Starts a workflow, unless it has already been started, even if it has ended since. */
+async function startOnce(client: Client, [type, options]: Start): Promise<void> {
+  try {
+    await client.workflow.start(type, {
+      ...options,
       workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      staticSummary: `Announces run ${runId} of ${resource} (${connection})`,
     });
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

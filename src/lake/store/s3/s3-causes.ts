@@ -84,7 +84,6 @@ const CAUSES: readonly Cause[] = [
   {
     kind: 'bad-credentials',
     names: ['CredentialsProviderError', 'TokenProviderError'],
-    when: ({ status }) => status === null,
     problem: 'no credentials were found',
     remedy: CREDENTIALS_REMEDY,
   },
@@ -198,15 +197,6 @@ const CAUSES: readonly Cause[] = [
   },
   // The request itself.
   {
-    kind: 'throttled',
-    names: [
-      ...['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded'],
-      ...['TooManyRequests', 'TooManyRequestsException'],
-    ],
-    problem: 'the store limits requests',
-    remedy: 'Try again later.',
-  },
-  {
     kind: 'checksum',
     names: ['BadDigest', 'InvalidDigest', 'XAmzContentChecksumMismatch', 'XAmzContentSHA256Mismatch'],
     when: ({ message }) => /^Checksum mismatch/.test(message),
@@ -240,10 +230,24 @@ const CAUSES: readonly Cause[] = [
     remedy: (answer) =>
       `Remove ${settingOf(answer)} from the configuration, or use a store that supports it.`,
   },
-  // By status, if nothing says more.
+  // By status, too, if nothing says more.
+  {
+    kind: 'throttled',
+    names: [
+      ...['SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded'],
+      ...['TooManyRequests', 'TooManyRequestsException'],
+    ],
+    when: ({ status }) => status === 429 || status === 503,
+    problem: 'the store limits requests',
+    remedy: 'Try again later.',
+  },
   {
     kind: 'unreachable',
     names: ['RequestTimeout', 'TimeoutError', 'IncompleteBody'],
+    when: (answer) =>
+      answer.status === null
+        ? answer.code !== null || isNetworkError(answer)
+        : (answer.status >= 500 && answer.status !== 501) || [408, 200].includes(answer.status),
     problem: (_, { endpoint }) => `${endpoint} cannot be reached or does not answer properly`,
     remedy: 'Check lake.endpoint, the network and that the store is running.',
   },
@@ -252,21 +256,6 @@ const CAUSES: readonly Cause[] = [
     when: ({ status }) => status === 401 || status === 403,
     problem: 'access is denied',
     remedy: (answer, { operation }) => accessRemedy(answer, operation),
-  },
-  {
-    kind: 'throttled',
-    when: ({ status }) => status === 429 || status === 503,
-    problem: 'the store limits requests',
-    remedy: 'Try again later.',
-  },
-  {
-    kind: 'unreachable',
-    when: (answer) =>
-      answer.status === null
-        ? answer.code !== null || isNetworkError(answer)
-        : (answer.status >= 500 && answer.status !== 501) || [408, 200].includes(answer.status),
-    problem: (_, { endpoint }) => `${endpoint} cannot be reached or does not answer properly`,
-    remedy: 'Check lake.endpoint, the network and that the store is running.',
   },
 ];
 
@@ -297,15 +286,9 @@ export function errorKind(answer: S3Answer): StoreErrorKind {
 }
 
 function causeOf(answer: S3Answer): Cause | null {
-  return CAUSES.find((cause) => applies(cause, answer)) ?? null;
-}
-
-/** With names alone, they decide. With `when` as well, credentials need both, and any other cause one of the two. */
-function applies({ names, when, kind }: Cause, answer: S3Answer): boolean {
-  const isNamed = names?.includes(answer.name) ?? false;
-  if (when === undefined) return isNamed;
-  if (names !== undefined && kind === 'bad-credentials') return isNamed && when(answer);
-  return isNamed || when(answer);
+  return (
+    CAUSES.find(({ names = [], when }) => names.includes(answer.name) || when?.(answer) === true) ?? null
+  );
 }
 
 /** What to change, by what AWS says about the denied request, and otherwise by the operation. */

@@ -12,7 +12,7 @@ import { parseHttpDate } from '../../../core/retry-after.js';
 import { checkEnvironment } from '../../../core/secrets.js';
 import type { LakeSettings } from '../../../core/settings.js';
 import { credentialsOf } from './credentials.js';
-import { readAnswer, wordsOf } from './s3-answer.js';
+import { readAnswer, type S3Answer, wordsOf } from './s3-answer.js';
 import { errorKind } from './s3-causes.js';
 import { sdk } from './sdk.js';
 
@@ -327,8 +327,7 @@ function leaveOutExpect(client: S3Client, features: StoreFeatures): void {
       try {
         return await next(args);
       } catch (error) {
-        const { $response } = error as { $response?: { statusCode?: number } };
-        if ((readAnswer(error).status ?? $response?.statusCode) !== EXPECTATION_FAILED) throw error;
+        if (answerSeen(error).status !== EXPECTATION_FAILED) throw error;
         features.expects = false;
         return next(without());
       }
@@ -339,6 +338,13 @@ function leaveOutExpect(client: S3Client, features: StoreFeatures): void {
 
 const EXPECTATION_FAILED = 417;
 
+/** The answer that a middleware inside of the SDK's retries sees: the SDK adds the status to the error later. */
+function answerSeen(error: unknown): S3Answer {
+  const answer = readAnswer(error);
+  const { $response } = error as { $response?: { statusCode?: number } };
+  return { ...answer, status: answer.status ?? $response?.statusCode ?? null };
+}
+
 /** Publishes the limits that a client meets. The middleware is inside of the SDK's retries, so it sees every attempt. */
 function reportLimits(client: S3Client): void {
   client.middlewareStack.add(
@@ -346,11 +352,9 @@ function reportLimits(client: S3Client): void {
       try {
         return await next(args);
       } catch (error) {
-        const answer = readAnswer(error);
-        const { $response } = error as { $response?: { statusCode?: number } };
-        const status = answer.status ?? $response?.statusCode ?? null;
-        if (storeLimits.hasSubscribers && errorKind({ ...answer, status }) === 'throttled')
-          storeLimits.publish({ said: wordsOf({ ...answer, status }) } satisfies StoreLimit);
+        const answer = answerSeen(error);
+        if (storeLimits.hasSubscribers && errorKind(answer) === 'throttled')
+          storeLimits.publish({ said: wordsOf(answer) } satisfies StoreLimit);
         throw error;
       }
     },

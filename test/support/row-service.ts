@@ -12,6 +12,10 @@ export interface Write {
   readonly authorization: string | null;
 }
 
+/** The number of a row of `timeEntriesCsv` in its file, from 1, for files of at most 1,000 rows that begin at a multiple of 1,000. */
+export const rowOf = ({ body }: Pick<Write, 'body'>): number =>
+  (Number(/\d+/.exec(String(body.description))![0]) % 1000) + 1;
+
 /** A response that is sent as it is. */
 export interface Answer {
   readonly status: number;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runCommand } from '../../support/processes.js';
-import { type Answer, RowService, type Write } from '../../support/row-service.js';
+import { type Answer, RowService, rowOf } from '../../support/row-service.js';
 import type { Stack } from '../../support/stack.js';
 import { fileIn, startWriteBackStack, stopWriteBackStack, timeEntriesCsv } from '../../support/write-back.js';
 
@@ -11,9 +11,6 @@ const STORED: Answer = {
   body: '{"message":"Failed."}',
 };
 const UNCLEAR: Answer = { status: 200, body: '{}' };
-
-const rowOf = ({ body }: Pick<Write, 'body'>): number =>
-  (Number(/\d+/.exec(String(body.description))![0]) % 1000) + 1;
 
 /** The write-back commands in a text, each as the words after the program's name. */
 function commandsIn(text: string): string[][] {

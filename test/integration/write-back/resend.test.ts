@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import { runCommand } from '../../support/processes.js';
-import { RowService, type Write } from '../../support/row-service.js';
+import { RowService, rowOf, type Write } from '../../support/row-service.js';
 import type { Stack } from '../../support/stack.js';
 import {
   fileIn,
@@ -13,10 +13,6 @@ import {
 } from '../../support/write-back.js';
 
 const NO_PROJECT = JSON.stringify({ message: 'The project does not exist.' });
-
-/** The number of the row in its file, from 1. */
-const rowOf = ({ body }: Pick<Write, 'body'>): number =>
-  (Number(/\d+/.exec(String(body.description))![0]) % 1000) + 1;
 
 describe('`worktrack write-back resend`', () => {
   let stack: Stack;

@@ -27,6 +27,8 @@ export interface ReadingEvidence {
   readonly lastPage: number | null;
   /** An odd end on a page that is as full as the one before. */
   readonly fullEnd: string | null;
+  /** Of a part of a list that is read by time: the total of the whole list; absent: none is known. */
+  readonly whole?: number;
 }
 
 export const NOTHING_READ: ReadingEvidence = {
@@ -44,7 +46,14 @@ export function withPage(reading: ReadingEvidence, page: PageEvidence, records: 
     records: reading.records + records,
     lastPage: records,
     fullEnd: fullEnd ?? (isFull ? page.oddEnd : null),
+    ...(reading.whole === undefined ? {} : { whole: reading.whole }),
   };
+}
+
+/** What a part of a list begins with that is read by time: what the pages before it say about the list stays. */
+export function nextPart({ said, total, records, fullEnd, whole }: ReadingEvidence): ReadingEvidence {
+  const known = whole ?? plausible({ total, records });
+  return { ...NOTHING_READ, said, fullEnd, ...(known === null ? {} : { whole: known }) };
 }
 
 /** Why a reading may lack records. Part of a history and of a manifest's warning, so its texts are redacted and short. */
@@ -55,8 +64,17 @@ export type ListDoubt =
   | { readonly kind: 'full-end'; readonly words: string }
   /** Fewer records than the list has by its own count. `isProven`: the last complete full read had exactly its total. */
   | { readonly kind: 'total'; readonly read: number; readonly total: number; readonly isProven: boolean }
-  /** The list was read in parts, by time. `isProven`: all of it was in the order of its times. */
-  | { readonly kind: 'in-parts'; readonly parts: number; readonly isProven: boolean };
+  /**
+   * The list was read in parts, by time. `isProven`: all of it was in the order of its times. `total`: records of the whole list by
+   * its own count, and `read`: different ones in all parts, which the merge counts.
+   */
+  | {
+      readonly kind: 'in-parts';
+      readonly parts: number;
+      readonly isProven: boolean;
+      readonly total?: number;
+      readonly read?: number;
+    };
 
 /**
  * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `unproven`: it had none or
@@ -85,7 +103,7 @@ export function doubtOf(
 }
 
 /** The total of a reading, if it can be one; `null`: it gives none, or its pages differ, or it is below what was read. */
-function plausible({ total, records }: ReadingEvidence): number | null {
+function plausible({ total, records }: Pick<ReadingEvidence, 'total' | 'records'>): number | null {
   return total === null || total === 'differs' || total < records ? null : total;
 }
 
@@ -100,7 +118,25 @@ export function hasExactTotal(reading: ReadingEvidence): boolean {
  */
 export function isIncomplete(doubt: ListDoubt): boolean {
   if (doubt.kind === 'total') return doubt.isProven;
-  return doubt.kind !== 'in-parts' || !doubt.isProven;
+  return doubt.kind !== 'in-parts' || !doubt.isProven || lacksRecords(doubt);
+}
+
+/** The doubts of a run whose readings had so many different records. Those without a time are in no part of a list that is read by time. */
+export function withRead(doubts: readonly ListDoubt[], read: number): readonly ListDoubt[] {
+  return doubts.map((doubt) => (doubt.kind === 'in-parts' ? { ...doubt, read } : doubt));
+}
+
+/** Whether the parts of a list have fewer records than the list by its own count. */
+export function lacksRecords({ total, read }: Extract<ListDoubt, { kind: 'in-parts' }>): boolean {
+  return total !== undefined && read !== undefined && read < total;
+}
+
+/** Both numbers of a list that is shorter than its total, as part of a sentence. */
+export function shortfall(
+  name: string,
+  { total, read }: { readonly total: number; readonly read: number },
+): string {
+  return `the service says that ${name} has ${total} records, but only ${read} could be read`;
 }
 
 /** What a run with these doubts may conclude deletes from. By-id proofs do not rely on the list, unless it says itself that it fails. */

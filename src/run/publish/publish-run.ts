@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../core/brands.js';
 import type { PublishedRun, PublishInput, RunRef } from '../../core/contract/index.js';
 import { allDone, inParallel } from '../../core/in-parallel.js';
+import { withRead } from '../../core/list-evidence.js';
 import { sha256Of } from '../../lake/documents/checksums.js';
 import {
   indexedObjects,
@@ -79,18 +80,21 @@ export async function verifyRun({ staging, deps }: RunAt, input: PublishInput): 
   const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
   const done = found === 'unchanged' ? null : await findPublished(store, run, found);
   if (done !== null) return { done };
-  const stage = stages.at(-1)!;
+  const last = stages.at(-1)!;
   const { shifted, unproven, deletesProblems = null } = input;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
   const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
   const tasks = results.flatMap((result) => result.tasks);
-  const { fetched, duplicates, quarantined, thin, ignored } = stage;
+  const { fetched, duplicates, quarantined, thin, ignored } = last;
   const before = run.before?.rows ?? 0;
   const unwritten = quarantined + thin.records + ignored;
   const sum = addUp(tasks, { fetched, duplicates, unwritten, before, tasks: plan.tasks.length });
   if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
   // Only the merge shows which rows tombstones delete.
   if (mayHaveTombstones(run)) checkDeleteLimit(run, sum.counts.deleted, input);
+  const { counts } = sum;
+  const distinct = counts.fetched - counts.duplicates + counts.setAside + unwritten;
+  const stage = { ...last, doubts: withRead(last.doubts, distinct) };
   const signal = Context.current().cancellationSignal;
   const checkedTypes = await checkTableTypes(store, run, { plan, tasks }, signal);
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });

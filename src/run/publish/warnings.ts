@@ -1,7 +1,7 @@
 import { displayQuery, listName } from '../../api/index.js';
 import type { DeletesProblem, PublishInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
-import type { ListDoubt } from '../../core/list-evidence.js';
+import { isIncomplete, type ListDoubt, lacksRecords, shortfall } from '../../core/list-evidence.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { countsUnlisted, type RunFile } from '../../lake/documents/run-file.js';
@@ -159,20 +159,23 @@ function doubtWarnings(
   const first = new Map(doubts.map((doubt) => [doubt.kind, doubt] as const).reverse());
   return [...first.values()].map((doubt) => {
     if (doubt.kind === 'total') {
-      const { read, total, isProven } = doubt;
       return (
-        `list: the service says that ${name} has ${total} records, but only ${read} could be read, ` +
-        `so no deletes were concluded from absence${isProven && !isFirst ? `, ${held}` : ''}. If this total counts something else, set ` +
-        '`sync.total: ignore`'
+        `list: ${shortfall(name, doubt)}, so no deletes were concluded from absence` +
+        `${doubt.isProven && !isFirst ? `, ${held}` : ''}. ${IGNORE_TOTAL}`
       );
     }
-    if (doubt.kind === 'in-parts')
+    if (doubt.kind === 'in-parts') {
+      const { total = 0, read = 0 } = doubt;
+      const missing = `${shortfall(name, { total, read })}: records without "${updatedAtField}" are in no part, ${effect}. ${IGNORE_TOTAL}`;
       return (
         `list: the cursors of ${name} end before the list does, so it was read in ${doubt.parts} parts, by "${updatedAtField}"; ` +
-        (doubt.isProven
+        (!isIncomplete(doubt)
           ? 'no deletes were concluded, and it is not known whether records moved between its pages'
-          : `not all of it was in that order, ${effect}`)
+          : lacksRecords(doubt)
+            ? missing
+            : `not all of it was in that order, ${effect}`)
       );
+    }
     const what =
       doubt.kind === 'said'
         ? 'the service says that the list is incomplete'
@@ -180,6 +183,8 @@ function doubtWarnings(
     return `list: ${what} (${doubt.words}), ${effect}`;
   });
 }
+
+const IGNORE_TOTAL = 'If this total counts something else, set `sync.total: ignore`';
 
 /** Differences up to this are normal without an overlap, because responses take time and clocks are compared in seconds. */
 const CLOCK_NOISE_MS = 2000;

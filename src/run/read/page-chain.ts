@@ -13,7 +13,14 @@ import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
 import { formatDuration, HOUR_MS } from '../../core/duration.js';
-import { END_MARK } from '../../core/list-evidence.js';
+import {
+  doubtOf,
+  END_MARK,
+  NOTHING_READ,
+  type ReadingEvidence,
+  shortfall,
+  withPage,
+} from '../../core/list-evidence.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
@@ -23,6 +30,7 @@ import { showsSame, timesOf } from './continuation.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
+import { totalTrust } from './read-stage.js';
 import { updatedSinceAfterSetback, updatedSinceFor } from './watermark.js';
 
 /** How often a list is read again from its beginning because a cursor expired. The first time, with larger pages. */
@@ -51,6 +59,8 @@ export interface PageOptions {
   readonly signal: AbortSignal;
   /** As in the stage. */
   readonly orSince?: UtcSeconds | undefined;
+  /** As in the stage: of the chain's pages before this call. */
+  readonly evidence: ReadingEvidence;
   /** The workflows' clock, milliseconds since 1970. */
   readonly now: () => number;
   /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
@@ -88,9 +98,10 @@ export class PageChain {
   readonly #options: PageOptions;
   readonly #seen: Set<string>;
   #at: ChainPosition;
-  /** Pages and records of the current chain, as far as this call has read it. */
+  /** Pages of the current chain, as far as this call has read it. */
   #pages = 0;
-  #records = 0;
+  /** What all pages of the current chain say. */
+  #evidence: ReadingEvidence;
   /** When the current chain began, or this call, on the workflows' clock. */
   #began: number;
   /** How often the first page was requested again because of a clock. */
@@ -109,6 +120,7 @@ export class PageChain {
     const { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince, latest, round } = at;
     this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince, latest, round };
     this.#seen = seen;
+    this.#evidence = options.evidence;
     this.#began = options.now();
     this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
   }
@@ -283,9 +295,9 @@ export class PageChain {
     const { name } = this.#options.run.resource;
     return finalFailure(
       'Transient',
-      `${name}: the page after record ${this.#records} (page ${this.#pages + 1}) fails with each of ${1 + from.shrinks} page sizes, ` +
-        `down to ${from.pageSize} records, although other pages work. What is behind it cannot be reached. Nothing was published. ` +
-        `${sentence(error.message)} Report it to the service's support.`,
+      `${name}: the page after record ${this.#evidence.records} (page ${this.#pages + 1}) fails with each of ${1 + from.shrinks} page sizes, ` +
+        `down to ${from.pageSize} records, although other pages work. What is behind it cannot be reached${this.#shortfall()}. Nothing was ` +
+        `published. ${sentence(error.message)} Report it to the service's support.`,
       { resource: name },
     );
   }
@@ -301,9 +313,10 @@ export class PageChain {
       if (this.#seen.has(hash)) throw this.#loops(nextCursor);
       this.#seen.add(hash);
     }
-    if (this.#at.cursor === null) [this.#pages, this.#records] = [0, 0];
-    this.#pages++;
-    this.#records += received.value.records;
+    const isFirst = this.#at.cursor === null;
+    const { evidence, records } = received.value;
+    this.#pages = isFirst ? 1 : this.#pages + 1;
+    this.#evidence = withPage(isFirst ? NOTHING_READ : this.#evidence, evidence, records);
     this.#at = { ...this.#at, cursor: nextCursor, latest: this.#latestWith(received.value) };
     return { received, next: this.#at, done: nextCursor === null };
   }
@@ -445,6 +458,14 @@ export class PageChain {
     this.#began = this.#options.now();
   }
 
+  /** What cannot be read, by the service's own count of the list, after a colon. Empty: it gives none. */
+  #shortfall(): string {
+    const { run } = this.#options;
+    const of = this.#at.updatedSince === null ? 'all' : 'changes';
+    const doubt = doubtOf(this.#evidence, { of, trust: totalTrust(run) });
+    return doubt?.kind === 'total' ? `: ${shortfall(run.resource.name, doubt)}` : '';
+  }
+
   #expires(error: RejectedError | NotFoundError): Error {
     const { name, updatedAtField } = this.#options.run.resource;
     const { round } = this.#at;
@@ -459,10 +480,15 @@ export class PageChain {
           `published. ${sentence(error.message)} Set a larger \`sync.pageSize\` or a smaller \`sync.overlap\`, or ask its support how long lists are read.`,
         { resource: name },
       );
+    const short = this.#shortfall();
+    const cause =
+      short === ''
+        ? 'Its cursors seem to live shorter than the list takes'
+        : 'It seems to show no more of a list, or its cursors live shorter than the list takes';
     return finalFailure(
       'BrokenPromise',
       `${name}: in each of ${1 + MAX_RESTARTS} readings, the service no longer accepted its own cursor, last after ${took} and ` +
-        `${this.#pages} pages of up to ${this.#at.pageSize} records. Its cursors seem to live shorter than the list takes. Larger pages were tried. ` +
+        `${this.#pages} pages of up to ${this.#at.pageSize} records${short}. ${cause}. Larger pages were tried. ` +
         `Nothing was published. ${sentence(error.message)} Set a larger \`sync.pageSize\` if the service accepts it, or ask its support how ` +
         `long lists are read. ${updatedAtField === null ? IN_PARTS : `It is not shown that the list is in the order of "${updatedAtField}", so it was not read in parts.`}`,
       { resource: name },

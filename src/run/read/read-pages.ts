@@ -94,6 +94,7 @@ export async function readPages(
       now,
       upTo: position.stage.upTo,
       orSince: position.stage.orSince,
+      evidence: position.stage.evidence,
       onWait: (until) => {
         waitingUntil = until;
         if (hasPages && staging.isTooLong(until)) tooLong.abort(new Error('the wait is too long'));

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { ReadResult } from '../../core/contract/index.js';
-import { NOTHING_READ } from '../../core/list-evidence.js';
+import { NOTHING_READ, type TotalTrust } from '../../core/list-evidence.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
@@ -56,6 +56,12 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
 export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile): ClockTimes | null {
   if (mode !== 'increment' || isPartial(checkpoint, updatedSince)) return null;
   return before?.readUpTo ?? null;
+}
+
+/** How far the totals of a run's list are believed. */
+export function totalTrust({ sync, before }: Pick<RunFile, 'sync' | 'before'>): TotalTrust {
+  if (sync.total === 'ignore') return 'ignored';
+  return before?.fullRead?.hasExactTotal === true ? 'proven' : 'unproven';
 }
 
 /** A stage and where it is stored. */

@@ -4,6 +4,7 @@ import {
   doubtOf,
   type ListDoubt,
   NOTHING_READ,
+  nextPart,
   type ReadingEvidence,
   withPage,
 } from '../../core/list-evidence.js';
@@ -22,7 +23,7 @@ import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
 import { recordKeyHash, stageName } from './position.js';
 import { ReadProgress, withMark } from './read-progress.js';
-import type { StoredStage } from './read-stage.js';
+import { type StoredStage, totalTrust } from './read-stage.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { serviceClockAtRequest } from './watermark.js';
 
@@ -174,20 +175,19 @@ export class Stager {
 
   /** The evidence that a chain of pages begins with. What other parts of the same list say stays. */
   #evidenceBefore({ round }: FetchedPage['next']): ReadingEvidence {
-    const { said, fullEnd } = this.#ahead.evidence;
-    return round === undefined ? NOTHING_READ : { ...NOTHING_READ, said, fullEnd };
+    return round === undefined ? NOTHING_READ : nextPart(this.#ahead.evidence);
   }
 
   /** Why a reading that has reached the end of its list may lack records. */
   #doubts(evidence: ReadingEvidence, { updatedSince, round, latest }: FetchedPage['next']): ListDoubt[] {
-    const { sync, before } = this.#options.run;
-    const isExact = before?.fullRead?.hasExactTotal === true;
-    const trust = sync.total === 'ignore' ? 'ignored' : isExact ? 'proven' : 'unproven';
+    const trust = totalTrust(this.#options.run);
     const isWhole = updatedSince === null && round === undefined;
     const doubt = doubtOf(evidence, { of: isWhole ? 'all' : 'changes', trust });
     const isProven = round !== undefined && typeof latest === 'number' && latest >= round.after;
+    const { whole } = evidence;
+    const total = whole === undefined || trust === 'ignored' ? {} : { total: whole };
     const inParts: ListDoubt[] =
-      round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven }];
+      round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven, ...total }];
     return doubt === null ? inParts : [doubt, ...inParts];
   }
 

@@ -38,19 +38,24 @@ export function serviceClockAtRequest({
 }
 
 /**
- * Start of the run. By default the earlier of both clocks, which is always safe. Without the service's, the earliest of all that are
- * known (docs/explanation/guarantees.md#watermark).
+ * What the service's time may be at one moment. By default its own clock or the workflow's. Without its own, any that is known
+ * (docs/explanation/guarantees.md#watermark).
  */
-export function runStart(
+export function countedTimes(
   { startedAt, serviceStart, others }: StartClocks,
   clock: SyncSettings['clock'],
-): number {
-  if (serviceStart === null) return Math.min(startedAt, ...knownTimes(others));
-  return clock === 'service' ? serviceStart : Math.min(startedAt, serviceStart);
+): readonly number[] {
+  if (serviceStart === null) return [startedAt, ...knownTimes(others)];
+  return clock === 'service' ? [serviceStart] : [startedAt, serviceStart];
+}
+
+/** Start of the run: the earliest time that counts, which is always safe. */
+export function runStart(clocks: StartClocks, clock: SyncSettings['clock']): number {
+  return Math.min(...countedTimes(clocks, clock));
 }
 
 /** The times that clocks show. @param clocks absent: none is known */
-export function knownTimes(clocks: RunClocks | undefined): number[] {
+function knownTimes(clocks: RunClocks | undefined): number[] {
   return clocks === undefined ? [] : namedTimes(clocks).map(({ at }) => at);
 }
 

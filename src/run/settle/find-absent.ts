@@ -6,7 +6,7 @@ import { detached, type SortKey } from '../../lake/rows/row.js';
 import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
 import { openSources } from '../merge/sources.js';
-import { knownTimes } from '../read/watermark.js';
+import { countedTimes } from '../read/watermark.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { findAbsent, judgeAbsence } from './absent-rows.js';
 
@@ -57,15 +57,21 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   return { ...found, listIsEmpty: true };
 }
 
-/** Between which times the service's may be: each clock may be behind or ahead, and the base was read before this run. */
+/**
+ * Between which times the service's may be: each clock that counts for the watermark may be behind or ahead, and the base was read
+ * before this run.
+ */
 function serviceTime(
-  { startedAt, before, clocks: others }: RunFile,
+  { startedAt, before, clocks: others, sync }: RunFile,
   stages: readonly Stage[],
 ): Parameters<typeof judgeAbsence>[2] {
-  const { readStart, readBegan } = stages.at(-1)!;
-  const clocks = [startedAt, readStart ?? startedAt, readBegan ?? startedAt, ...knownTimes(others)];
+  const { readStart: serviceStart, readBegan } = stages.at(-1)!;
   const { workflow, service } = before!.readUpTo;
-  return { earliest: Math.min(...clocks), latest: Math.max(...clocks, workflow, service ?? workflow) };
+  const now = [startedAt, readBegan ?? startedAt].flatMap((at) =>
+    countedTimes({ startedAt: at, serviceStart, others }, sync.clock),
+  );
+  const base = countedTimes({ startedAt: workflow, serviceStart: service, others: undefined }, sync.clock);
+  return { earliest: Math.min(...now), latest: Math.max(...now, ...base) };
 }
 
 /** Whether the readings of the list, without those of changes, returned no record at all. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
 import { type Cursor, toByteString } from '../../../src/core/brands.js';
+import { NOTHING_READ } from '../../../src/core/list-evidence.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { PageChain } from '../../../src/run/read/page-chain.js';
 import { PageReader } from '../../../src/run/read/page-reader.js';
@@ -34,6 +35,7 @@ class FakeService {
       reader: this.reader,
       signal,
       now: Date.now,
+      evidence: NOTHING_READ,
       upTo: mode === 'full' ? null : { workflow: 0, service: null },
       onWait: () => {},
       mustEnd: () => this.mustEnd,

@@ -1,5 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NOTHING_READ } from '../../../src/core/list-evidence.js';
 import { PageChain } from '../../../src/run/read/page-chain.js';
 import { PageReader } from '../../../src/run/read/page-reader.js';
 import { client, HTTP, json, service } from '../api/support.js';
@@ -35,6 +36,7 @@ describe('The request for the next page', () => {
         reader: watched,
         signal: new AbortController().signal,
         now: Date.now,
+        evidence: NOTHING_READ,
         upTo: null,
         onWait: () => {},
         mustEnd: () => false,

@@ -29,6 +29,32 @@ describe('Deletes inside a window', () => {
   });
 });
 
+describe('Deletes of new rows inside a window', () => {
+  let mirror: InProcessMirror;
+  afterEach(() => mirror.close());
+
+  it.each([
+    ['send', true],
+    ['omit', false],
+  ] as const)("wait for a worker's clock that is behind only without `Date` (%s)", async (date, isMarked) => {
+    mirror = await InProcessMirror.start({
+      simulator: { seed: 7, awkward: false, counts: { 'time-entries': 30 }, date },
+      resource: 'time-entries',
+      yaml: '{ name: time-entries, windowField: startedAt, fetchById: false }',
+    });
+    const { admin } = mirror.simulator;
+    admin.advance(10 * DAY);
+    mirror.clock += 10 * DAY;
+    const startedAt = new Date(admin.now() - 3 * DAY).toISOString();
+    const id = admin.create('time-entries', { startedAt });
+    await mirror.run();
+    admin.remove('time-entries', [id]);
+    await mirror.run({ reconcile: true });
+    const { rows } = await readSnapshot(mirror.store, 'time-entries');
+    expect(rows.find((row) => row.id === id)?._deleted_at !== null).toBe(isMarked);
+  });
+});
+
 describe('A mirror whose service sends no Date', () => {
   let mirror: InProcessMirror;
   afterEach(() => mirror.close());

@@ -22,10 +22,35 @@ const item = (n: number, at = NOW - 1_000_000 * MINUTE + 10 * n * MINUTE): Item 
 
 const list = (records: number): Item[] => Array.from({ length: records }, (_, n) => item(n));
 
+interface Options {
+  /** Requests after the first page until its cursors end. */
+  readonly lives?: number;
+  readonly pageMax?: number;
+  readonly resource?: string;
+  /** Whether the list is in the order of changes. */
+  readonly order?: boolean;
+  /** Whether `updatedSince` leaves out records without a time. The list has them first, or with `timeless` last. */
+  readonly timeless?: 'first' | 'left out' | 'shown';
+  /** Whether pages have the total of the list, or of the changes. */
+  readonly total?: boolean;
+  /** Records that the list shows before it answers 400. */
+  readonly cap?: number;
+  readonly sync?: string;
+}
+
 /** A service whose cursors are accepted for so many requests after the first page. */
 async function start(
   items: readonly Item[],
-  { lives = 3, pageMax = 20, resource = 'updatedAt: at', order = true } = {},
+  {
+    lives = 3,
+    pageMax = 20,
+    resource = 'updatedAt: at',
+    order = true,
+    timeless = 'first',
+    total = false,
+    cap = Number.POSITIVE_INFINITY,
+    sync = '',
+  }: Options = {},
 ) {
   const world = {
     items,
@@ -33,7 +58,8 @@ async function start(
     onPage: (_: number): void => {},
     form: (one: Item): Item => one,
   };
-  const placeOf = ({ at = '0', id }: Item): string => (order ? at : `${10_000 - Number(id.slice(1))}`) + id;
+  const none = timeless === 'first' ? '0' : '9';
+  const placeOf = ({ at = none, id }: Item): string => (order ? at : `${10_000 - Number(id.slice(1))}`) + id;
   const service = await AnswerService.start(({ query, number }) => {
     world.onPage(number);
     const headers = { date: new Date(world.now).toUTCString() };
@@ -45,16 +71,22 @@ async function start(
         ...{ status: 400, headers },
         body: '{"error":"CursorExpiredError","message":"The cursor has expired."}',
       };
-    const left = world.items
-      .filter((one) => (since === null || (one.at ?? '') >= since) && placeOf(one) > after)
-      .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+    const missing = timeless === 'shown' ? '9' : '';
+    const all = world.items.filter(({ at = missing }) => since === null || at >= since);
+    const left = all.filter((one) => placeOf(one) > after).sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
     const shown = left.slice(0, size);
+    if (all.length - left.length + shown.length > cap)
+      return { status: 400, headers, body: '{"message":"Result window is too large"}' };
     const next = left.length > size ? `${born}/${placeOf(shown.at(-1)!)}` : null;
-    return { status: 200, headers, body: pageOf(shown.map(world.form), next) };
+    const page = {
+      ...JSON.parse(pageOf(shown.map(world.form), next)),
+      ...(total ? { total: all.length } : {}),
+    };
+    return { status: 200, headers, body: JSON.stringify(page) };
   });
   const mirror = await mirrorEntries(service.url, resource, {
     now: () => world.now,
-    connection: 'sync: { pageSize: 10, overlap: 5m }',
+    connection: `sync: { pageSize: 10, overlap: 5m${sync} }`,
   });
   return { world, service, mirror };
 }
@@ -140,6 +172,75 @@ describe('A list whose cursors end before it does', () => {
     world.form = (one) => (one.id === 'r0125' ? { ...one, at: '2020-01-01T00:00:00Z' } : one);
     const { warnings } = await mirror.run();
     expect(warnings.join()).toContain('not all of it was in that order');
+  });
+});
+
+describe('A list that is read in parts, with records without a time at its end', () => {
+  const items = list(130).map(({ id, title, at }, n) => (n < 127 ? { id, title, at: at! } : { id, title }));
+  const MISSING =
+    /was read in \d parts, by "at"; the service says that entries has 130 records, but only 127 could be read: records without "at" are in no part.*`sync\.total: ignore`/;
+
+  it('is incomplete if its total shows that they are in no part, and the next run reads everything', async () => {
+    const { mirror, world } = await start(items, { timeless: 'left out', total: true });
+    expect((await mirror.run()).warnings).toEqual([expect.stringMatching(MISSING)]);
+    const before = mirror.checkpoint;
+    world.now += 86_400_000;
+    const second = await mirror.run();
+    expect(second.warnings).toEqual([expect.stringMatching(MISSING)]);
+    expect(second.warnings.join()).toContain('the checkpoint stays where it was');
+    expect(mirror.checkpoint).toEqual(before);
+  });
+
+  it('is not if the total counts something else', async () => {
+    const { mirror } = await start(items, { timeless: 'left out', total: true, sync: ', total: ignore' });
+    expect((await mirror.run()).warnings).toEqual([
+      expect.stringContaining('no deletes were concluded, and'),
+    ]);
+  });
+
+  it('is not if a part shows all records', async () => {
+    const { mirror } = await start(list(130), { total: true });
+    expect((await mirror.run()).warnings).toEqual([
+      expect.stringContaining('no deletes were concluded, and'),
+    ]);
+  });
+
+  it('is incomplete if a part shows them', async () => {
+    const { mirror } = await start(items, { timeless: 'shown' });
+    expect((await mirror.run()).warnings).toEqual([
+      expect.stringContaining('not all of it was in that order'),
+    ]);
+    expect(await titles(mirror)).toEqual(items.map(({ id, title }) => [id, title, null]));
+  });
+});
+
+describe('A list that the service cuts with an error', () => {
+  it('is named with both numbers if it has a total', async () => {
+    const { mirror } = await start(list(250), {
+      lives: 1000,
+      cap: 100,
+      total: true,
+      resource: 'path: entries',
+    });
+    await expect(mirror.run()).rejects.toThrow(
+      /the service says that entries has 250 records, but only 100 could be read\. It seems to show no more of a list.*Result window is too large/,
+    );
+  });
+
+  it('is said to have cursors that end if it has none, or one that counts something else', async () => {
+    const cut = { lives: 1000, cap: 100, resource: 'path: entries' };
+    for (const options of [cut, { ...cut, total: true, sync: ', total: ignore' }]) {
+      const { mirror } = await start(list(250), options);
+      await expect(mirror.run()).rejects.toThrow(
+        /records\. Its cursors seem to live shorter than the list takes/,
+      );
+    }
+  });
+
+  it('is read in parts if it is in the order of changes', async () => {
+    const { mirror } = await start(list(250), { lives: 1000, cap: 100, total: true });
+    expect((await mirror.run()).warnings).toEqual([expect.stringContaining('so it was read in 3 parts')]);
+    expect(await titles(mirror)).toHaveLength(250);
   });
 });
 

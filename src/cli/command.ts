@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, Option, type ParseOptionsResult } from 'commander';
 import { type ExitCode, UsageError } from './shared/choose-exit-code.js';
 import { logNotesAsJson } from './shared/output.js';
 
@@ -57,6 +57,22 @@ export class WorktrackCommand extends Command {
     return this.option('--json', text);
   }
 
+  /**
+   * The options of a command end at the name of a command below it, which may have options of the same names: the rest of the line is
+   * that command's. Global options may stand anywhere.
+   */
+  override parseOptions(argv: string[]): ParseOptionsResult {
+    const { operands, unknown } = super.parseOptions(argv);
+    const [name, ...others] = operands;
+    const isGroup = this.commands.some((one) => one.name() === name && one.commands.length > 0);
+    if (!isGroup) return { operands, unknown };
+    // Only behind `--`, which was removed, an operand looks like an option.
+    const literal = others.findIndex((one) => one.length > 1 && one.startsWith('-'));
+    if (literal !== -1) others.splice(literal, 0, '--');
+    // Otherwise commander would give these operands to the command below at once, and parse its options without them.
+    return { operands: [name!], unknown: [...others, ...unknown] };
+  }
+
   /** Adds `--log-format`. Errors in the arguments are in the log, too, so the format counts as soon as it is parsed. */
   logFormat(): this {
     return this.choice('--log-format <format>', 'log format on stderr', ['text', 'json'], 'text').on(
@@ -91,9 +107,10 @@ export class WorktrackCommand extends Command {
   /**
    * The options of the command and the global ones. `connections` has every `--connection`, `connection` the last.
    *
-   * @throws UsageError for several connections if the command takes one
+   * @throws UsageError for several connections if the command takes one, and for options that are not its own
    */
   #options(): object {
+    this.#checkOptionsAbove();
     // Its own options count, not the defaults of the command above.
     const options = { ...this.optsWithGlobals(), ...this.opts() };
     const connections: readonly string[] = options.connection ?? [];
@@ -104,6 +121,19 @@ export class WorktrackCommand extends Command {
     const named: readonly string[] = this.#hasResources() ? [...(options.resource ?? []), ...this.args] : [];
     const resource = named.length === 0 ? {} : { resource: [...new Set(named)] };
     return { ...options, ...resource, connections, connection: connections.at(-1) };
+  }
+
+  /** An option of the command above would have no effect here. @throws UsageError */
+  #checkOptionsAbove(): void {
+    const { parent } = this;
+    if (parent === null || parent.parent === null) return;
+    const given = parent.options.find(
+      (option) => parent.getOptionValueSource(option.attributeName()) === 'cli',
+    );
+    if (given === undefined) return;
+    const isOwn = this.options.some(({ long }) => long === given.long);
+    const remedy = isOwn ? `Put it after ${this.name()}.` : `${this.name()} has no such option.`;
+    throw new UsageError(`${given.long} before ${this.name()} is an option of ${parent.name()}. ${remedy}`);
   }
 }
 

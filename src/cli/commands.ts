@@ -432,8 +432,7 @@ function declareWriteBack(program: WorktrackCommand): void {
     .option('--timezone <zone>', 'time zone of these dates, such as Europe/Berlin')
     .option('--drop-column <name>', 'column that is not sent (repeatable)', collect)
     .option('--text-column <name>', 'column that is always text (repeatable)', collect)
-    // The value is optional only here: `resend` has the option without one, and this command parses it first.
-    .choice('--unknown [what]', 'rows that may have been sent more than writeBack.unknownAfter ago', [
+    .choice('--unknown <what>', 'rows that may have been sent more than writeBack.unknownAfter ago', [
       'resend',
       'skip',
     ])
@@ -452,7 +451,7 @@ function declareWriteBack(program: WorktrackCommand): void {
     .json()
     .examples('time-entries november.csv --dry-run', 'calendar-entries s3://company-lake/in/holidays.json')
     .runs(async () => (await import('./write-back/write-back-command.js')).runWriteBack)
-    // The commands below it have options of the same names.
+    // The commands below it have options of the same names (`WorktrackCommand.parseOptions`).
     .enablePositionalOptions();
 
   const receipts = writeBack.command('receipts');

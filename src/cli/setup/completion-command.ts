@@ -85,9 +85,14 @@ function visible({ commands }: Command): string[] {
   return commands.map((command) => command.name());
 }
 
+/** Those of the command and the global ones: those of a command in between must not follow its name. */
 function optionsOf(command: Command): Option[] {
   const own = command.options.filter(({ hidden }) => !hidden);
-  return command.parent === null ? own : [...own, ...optionsOf(command.parent)];
+  return command.parent === null ? own : [...own, ...optionsOf(rootOf(command))];
+}
+
+function rootOf(command: Command): Command {
+  return command.parent === null ? command : rootOf(command.parent);
 }
 
 function flagsOf({ short, long }: Option): string[] {

@@ -36,6 +36,8 @@ it.each<[string[], string[]]>([
     ['completion', ''],
     ['bash', 'fish', 'zsh'],
   ],
+  [['write-back', 'receipts', '--re'], ['--rejected']],
+  [['write-back', 'receipts', '--dry'], []],
   [['nothing', '--unknown', 'x'], []],
 ])('completes %j', (words, expected) => {
   expect(complete(...words)).toEqual(expected);

@@ -88,4 +88,72 @@ describe('the command line', () => {
       expect(command.helpInformation()).toContain('--connection <name>');
     }
   });
+
+  describe('options of a command that a command below it has, too', () => {
+    /** Parses a command line without running it. Returns its own options and arguments, and the options of the command above. */
+    function parsed(group: string, name: string, words: readonly string[]) {
+      const { program } = quiet();
+      const above = program.commands.find((one) => one.name() === group)!;
+      const command = above.commands.find((one) => one.name() === name)!;
+      command.action(() => {});
+      program.parse(['node', 'worktrack', group, name, ...words]);
+      return { own: command.opts(), above: above.opts(), args: command.args, global: program.opts() };
+    }
+
+    const PAIRS = quiet().program.commands.flatMap((above) =>
+      above.commands.flatMap((command) => {
+        const flags = new Set(above.options.map(({ long }) => long));
+        return command.options
+          .filter(({ long }) => flags.has(long))
+          .map((option) => [above.name(), command.name(), option.long!, option.required] as const);
+      }),
+    );
+    const attribute = (long: string): string =>
+      long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+    it('exist', () => {
+      expect(PAIRS.map(([group, name, long]) => `${group} ${name} ${long}`)).toEqual(
+        expect.arrayContaining(['write-back resend --unknown', 'write-back receipts --json']),
+      );
+    });
+
+    it.each(PAIRS)(
+      '%s %s %s belongs to the command below, and takes no argument away',
+      (group, name, long, takes) => {
+        const key = attribute(long.replace(/^--(?:no-)?/, ''));
+        for (const words of [
+          [long, ...(takes ? ['v'] : []), '3b86'],
+          ['3b86', long, ...(takes ? ['v'] : [])],
+          ['--config', 'x.yaml', long, ...(takes ? ['v'] : []), '3b86'],
+          [long, ...(takes ? ['v'] : []), '3b86', '--config', 'x.yaml'],
+        ]) {
+          const { own, above, args } = parsed(group, name, words);
+          expect(args, words.join(' ')).toEqual(['3b86']);
+          expect(own[key], words.join(' ')).toBe(takes ? 'v' : !long.startsWith('--no-'));
+          expect(above[key], words.join(' ')).not.toBe(own[key]);
+        }
+      },
+    );
+
+    it('may be given before the name of the command only if they are its own', async () => {
+      for (const words of [
+        ['write-back', '--dry-run', 'resend', '3b86', '--unknown'],
+        ['write-back', '--json', 'receipts', '3b86'],
+        ['write-back', '--again', 'resend', '3b86', '--rejected'],
+      ])
+        expect((await run(...words)).code, words.join(' ')).toBe(2);
+    });
+
+    it('leave global options wherever they stand, and what follows -- as it is', () => {
+      const { global, args, own } = parsed('write-back', 'resend', [
+        '--config',
+        'x.yaml',
+        '--unknown',
+        '--',
+        '-3b86',
+      ]);
+      expect([global.config, args, own.unknown]).toEqual(['x.yaml', ['-3b86'], true]);
+      expect(parsed('write-back', 'resend', ['--', '-3b86']).args).toEqual(['-3b86']);
+    });
+  });
 });

@@ -215,7 +215,8 @@ export class ChunkFeed {
     // The service does not know a new key from the requests before it.
     const isStrange = isForgotten || row.keyNumber !== undefined;
     const before = firstSent === null ? 'never' : isStrange ? 'forgotten' : 'remembered';
-    return { index, row, before, notAfter: at + unknownAfterMs - (isStrange ? 0 : age) };
+    const failing = state?.failing ?? null;
+    return { index, row, before, failing, notAfter: at + unknownAfterMs - (isStrange ? 0 : age) };
   }
 }
 

@@ -18,6 +18,7 @@ import {
   isWritten,
   type LoggedRow,
   loggedReceipt,
+  type RepeatedFailure,
   type RowReceipt,
   type Said,
   type SendingRules,
@@ -87,6 +88,24 @@ export class OpenChunk {
     this.note(index, 'tried', { status: null, message: null });
   }
 
+  /** Records the failure that a row may get each time. The row stays in doubt. */
+  failing(index: number, failing: RepeatedFailure): void {
+    const [, , status = null, , message = null] = this.#rows.get(index) ?? [];
+    this.#rows.set(index, [index, 'tried', status, null, message, failing]);
+    this.#dirty = true;
+  }
+
+  /** Records that another row was accepted since the row has failed. */
+  passed(index: number): void {
+    const failing = this.#failureOf(index);
+    if (failing !== undefined) this.failing(index, { ...failing, isPassed: true });
+  }
+
+  #failureOf(index: number): RepeatedFailure | undefined {
+    const logged = this.#rows.get(index);
+    return logged?.[1] === 'tried' ? logged[5] : undefined;
+  }
+
   /** Records that this attempt certainly did not write the row. */
   unsent(index: number): void {
     this.#rows.delete(index);
@@ -100,9 +119,14 @@ export class OpenChunk {
     this.#dirty = true;
   }
 
-  /** Records a row that has no outcome (`LoggedRow`). */
+  /** Records a row that has no outcome (`LoggedRow`). A row in doubt keeps its failure. */
   note(index: number, what: 'tried' | 'unclear' | 'held', { status, message }: Said): void {
-    this.#rows.set(index, [index, what, status, null, message]);
+    const failing = this.#failureOf(index);
+    const isFailing = what === 'tried' && failing !== undefined;
+    this.#rows.set(
+      index,
+      isFailing ? [index, what, status, null, message, failing] : [index, what, status, null, message],
+    );
     this.#dirty = true;
   }
 
@@ -171,6 +195,8 @@ export interface RowTask {
   before: SentBefore;
   /** Most requests at a time; absent: as the client has it. A row that is asked for again needs no more than one. */
   attempts?: number;
+  /** The failure that earlier attempts got for it. */
+  readonly failing: RepeatedFailure | null;
   /** It must not be sent after this time of `SendClock.now`: the service may have forgotten its idempotency key. */
   readonly notAfter: number;
 }

@@ -118,9 +118,17 @@ export class Refusals {
   failed(task: RowTask, sameness: string | null): boolean {
     const order = this.#held.begin();
     const answer = { now: this.#now(), order, sameness: sameness ?? `${order}`, counts: true };
+    if (task.failing !== null) this.waiting.resume(task, task.failing);
     if (this.waiting.answered(task, answer)) return false;
+    if (sameness !== null) task.chunk.failing(task.index, this.waiting.failureOf(task));
     this.#failing.set(task, order);
     return true;
+  }
+
+  /** Records what the next attempt must know of rows that fail. */
+  end(): void {
+    for (const task of [...this.#failing.keys(), ...this.waiting.rows])
+      if (this.waiting.hasAcceptedSince(task)) task.chunk.passed(task.index);
   }
 
   /** Whether the rejection of a row is held: as long as no row was accepted, it may be about the whole file. */

@@ -103,6 +103,10 @@ export async function sendRowRequest(
 /** What a response shows about a row, and how its record differs from it. */
 type ComparedVerdict = WriteVerdict & { readonly found: RecordDifferences | null };
 
+/** Of a row that was written after a request whose outcome is not known. */
+const SENT_AGAIN =
+  'sent more than once: a service that ignores idempotency keys may have another record of it';
+
 function answered(
   answer: SendAnswer<ComparedVerdict>,
   resource: WritableResource,
@@ -114,7 +118,9 @@ function answered(
       if (value.kind === 'unclear') return { kind: 'unclear', status, message: value.message };
       const outcome = resource === 'time-entries' || status === 201 ? 'created' : 'updated';
       const found = value.found === null ? {} : { found: value.found };
-      return { kind: 'settled', receipt: { outcome, status, id: value.id, message: null, ...found } };
+      // To repeat an upsert does no harm.
+      const message = answer.isRepeated && resource === 'time-entries' ? SENT_AGAIN : null;
+      return { kind: 'settled', receipt: { outcome, status, id: value.id, message, ...found } };
     }
     case 'refused':
       return { kind: 'refused', refusal: { error: answer.error, inDoubt: false } };

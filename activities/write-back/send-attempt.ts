@@ -104,6 +104,11 @@ export class SendAttempt {
     this.#changed.notify();
   }
 
+  /** Writes what has happened so far to the lake. @throws StoreError */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((chunk) => chunk.flush()));
+  }
+
   /**
    * Sends rows until all have an outcome or this attempt must end.
    *
@@ -129,6 +134,7 @@ export class SendAttempt {
       );
       await this.#refusals.probing;
       await this.#feed.end();
+      this.#refusals.end();
       for (const task of this.#refusals.failing) this.#leave(task);
       if (this.#halted === null && this.#isDone() && this.#unsettled === 0) this.#refusals.conclude();
     } finally {
@@ -241,7 +247,7 @@ export class SendAttempt {
   async #mayBegin(task: RowTask): Promise<boolean> {
     if (this.#options.sending.repeat === 'always') return true;
     try {
-      await Promise.all([...this.#open.keys()].map((chunk) => chunk.flush()));
+      await this.flush();
       // Whoever ended the turn before this check may have read the log without this row.
       if (await this.#feed.hasTurnEnded()) throw this.#feed.turnEnded();
       return true;

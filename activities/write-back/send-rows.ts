@@ -8,6 +8,7 @@ import { finalFailure, toFailure } from '../../src/run/failures.js';
 import { finalIfLate } from '../../src/run/run-failures.js';
 import { readBatch } from '../../src/write-back/batch-file.js';
 import { sendingOf } from '../../src/write-back/plan-file.js';
+import { openBatchKeys } from './batch-organization.js';
 import { SendAttempt } from './send-attempt.js';
 import { SendClock, temporalStartClock } from './send-clock.js';
 import { checkSystem, hasAcceptedRow, readLogIndex, readPlan, readTurn } from './stored-batch.js';
@@ -46,9 +47,15 @@ export async function sendRows(deps: ActivityDeps, input: SendRowsInput): Promis
     const turn = await readTurn(connection.store, input);
     const logs = await readLogIndex(connection.store, input.plan);
     const sendClock = new SendClock(deps, connection.store, await temporalStartClock());
+    const keys = await openBatchKeys({
+      ...{ connection, input, logs, batch: begun?.file ?? null },
+      path: connection.settings.resources.find(({ name }) => name === input.resource)?.path ?? sending.path,
+      flush: async () => run?.flush(),
+    });
     const endBefore = deps.now() + Math.min(MAX_CALL_MS, giveUpAfterMs / 2);
     run = new SendAttempt({
-      ...{ deps, connection, input, plan, sending, logs, turn },
+      ...{ deps, input, plan, sending, logs, turn },
+      connection: { settings: connection.settings, store: connection.store, client: keys.client },
       ...{ token: attemptToken(), clock: sendClock, endBefore },
       // Even if the limit had ended.
       limitedSince: beat === undefined ? input.limitedSince : beat.limitedSince,

@@ -106,21 +106,46 @@ export async function writeBatchFile(store: ObjectStore, input: NamedBatch, type
   const { connection, resource, batchId, keyColumn, system, sending } = input;
   const { baseUrl } = system;
   const fixed = { connection, resource, keyColumn, kind: batchKind(input.format) };
+  await changeBatchFile(store, batchId, (found) => {
+    if (found !== null) checkBatch(batchId, found, fixed, system);
+    const known = found?.types ?? {};
+    const here = system.alsoAt(found?.sameAs ?? []);
+    const sameAs = here.aliasesWith(found?.baseUrl ?? baseUrl);
+    const { keys, ...before } = found ?? {};
+    // The keys of another system say nothing about this one.
+    const isKept = keys !== undefined && here.placeOf(found!.baseUrl) === 'here';
+    const all = { sending, ...before, ...(isKept ? { keys } : {}) };
+    return { ...all, ...fixed, baseUrl, sameAs, types: { ...types, ...known } };
+  });
+}
+
+/** Writes the keys that are shown to belong to the organization of a batch. @param keys the newest last */
+export async function writeBatchKeys(
+  store: ObjectStore,
+  batchId: string,
+  keys: readonly string[],
+): Promise<void> {
+  await changeBatchFile(store, batchId, (found) => found && { ...found, keys });
+}
+
+/** @param change returns `null` to write nothing */
+async function changeBatchFile(
+  store: ObjectStore,
+  batchId: string,
+  change: (found: BatchFile | null) => BatchFile | null,
+): Promise<void> {
+  const key = batchKeys(batchId).batch;
   for (let swap = 1; swap <= MAX_SWAPS; swap++) {
     const found = await readBatch(store, batchId);
-    if (found !== null) checkBatch(batchId, found.file, fixed, system);
-    const known = found?.file.types ?? {};
-    const sameAs = system.alsoAt(found?.file.sameAs ?? []).aliasesWith(found?.file.baseUrl ?? baseUrl);
-    const all = { ...types, ...known };
-    const file: BatchFile = { sending, ...found?.file, ...fixed, baseUrl, sameAs, types: all };
-    if (found !== null && isDeepStrictEqual(found.file, file)) return;
+    const file = change(found?.file ?? null);
+    if (file === null || (found !== null && isDeepStrictEqual(found.file, file))) return;
     const expected = found === null ? 'absent' : { etag: found.etag };
-    const { outcome } = await store.swap(batchKeys(batchId).batch, encodeSealed(file), expected);
+    const { outcome } = await store.swap(key, encodeSealed(file), expected);
     if (outcome === 'written') return;
   }
   throw finalFailure(
     'Lake',
-    `batch ${batchId}: other processes keep changing ${batchKeys(batchId).batch}. Run the same command again.`,
+    `batch ${batchId}: other processes keep changing ${key}. Run the same command again.`,
   );
 }
 

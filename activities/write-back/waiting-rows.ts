@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../../src/core/duration.js';
+import type { RepeatedFailure } from '../../src/write-back/plan-file.js';
 
 /** How long a batch waits for limits in words and for conflicts while no row is accepted. */
 export const WAIT_BUDGET_MS = 15 * MINUTE_MS;
@@ -26,15 +27,14 @@ export interface Answer {
   readonly counts: boolean;
 }
 
-interface Asked {
-  readonly sameness: string;
-  readonly firstAt: number;
-  readonly lastAt: number;
+interface Asked extends Omit<RepeatedFailure, 'isPassed'> {
   /** The order of the last answer that counts. */
   readonly order: number;
-  readonly repeats: number;
   readonly waits: number;
 }
+
+/** The order of events before this attempt. */
+const BEFORE_ALL = -1;
 
 /**
  * Rows whose answers may pass. An answer settles a row only if the row, asked for again `REPEATS` times over at least `SPAN_MS`, each time after
@@ -54,7 +54,7 @@ export class WaitingRows<Row> {
   #nextNew = 0;
   readonly #asked = new Map<Row, Asked>();
   /** The order of the last accepted request. */
-  #lastAccepted = -1;
+  #lastAccepted = BEFORE_ALL;
 
   constructor(since: number | null) {
     this.since = since;
@@ -62,6 +62,10 @@ export class WaitingRows<Row> {
 
   get size(): number {
     return this.#waiting.length;
+  }
+
+  get rows(): readonly Row[] {
+    return this.#waiting.map(({ row }) => row);
   }
 
   /** While rows wait for a limit, new rows follow slowly: one of them may be accepted, but not all may run into it. */
@@ -94,7 +98,7 @@ export class WaitingRows<Row> {
       });
       return false;
     }
-    const isRepeat = counts && this.#lastAccepted > before.order;
+    const isRepeat = counts && this.hasAcceptedSince(row);
     const repeats = before.repeats + (isRepeat ? 1 : 0);
     const asked = { ...before, lastAt: now, order: isRepeat ? order : before.order, repeats };
     this.#asked.set(row, asked);
@@ -104,6 +108,24 @@ export class WaitingRows<Row> {
   /** Records the first answer of a row whose request is repeated without waiting here. */
   meets(row: Row, { now, order, sameness }: Omit<Answer, 'counts'>): void {
     if (!this.#asked.has(row)) this.answered(row, { now, order, sameness, counts: false });
+  }
+
+  /** Continues with what an earlier attempt has recorded of a row, unless the row was asked for in this one. */
+  resume(row: Row, { isPassed, ...failure }: RepeatedFailure): void {
+    const order = isPassed === true ? BEFORE_ALL - 1 : BEFORE_ALL;
+    if (!this.#asked.has(row)) this.#asked.set(row, { ...failure, order, waits: 0 });
+  }
+
+  /** What the next attempt must know of the last answer of a row. */
+  failureOf(row: Row): RepeatedFailure {
+    const { sameness, firstAt, lastAt, repeats } = this.#asked.get(row)!;
+    return { sameness, firstAt, lastAt, repeats };
+  }
+
+  /** Whether another row was accepted since the last answer of the row that counts. */
+  hasAcceptedSince(row: Row): boolean {
+    const asked = this.#asked.get(row);
+    return asked !== undefined && this.#lastAccepted > asked.order;
   }
 
   /** Whether other rows were accepted between two answers of the row. */

@@ -123,6 +123,7 @@ class HttpServiceClient implements ServiceClient {
       sends += 1;
     };
     let throttled = 0;
+    const { before = 'never' } = request;
     const onFailure = (error: ServiceError): void => {
       if (!isUnprocessed(error)) return;
       unprocessed += 1;
@@ -132,9 +133,11 @@ class HttpServiceClient implements ServiceClient {
     try {
       const operation = { ...this.#writeOperation(request, onSend), onFailure };
       const received = await this.#execute(operation, parse);
-      return { kind: 'answered', answer: { verdict: 'accepted', received } };
+      // A 429 alone is no proof: a proxy may count a request that it has passed on.
+      const isRepeated = before !== 'never' || sends - (unprocessed - throttled) > 1;
+      return { kind: 'answered', answer: { verdict: 'accepted', received, isRepeated } };
     } catch (error) {
-      return outcomeOfFailure({ error, sends, unprocessed, throttled, before: request.before ?? 'never' });
+      return outcomeOfFailure({ error, sends, unprocessed, throttled, before });
     }
   }
 

@@ -212,7 +212,11 @@ export type SendOutcome<T> =
   | { readonly kind: 'answered'; readonly answer: SendAnswer<T> };
 
 export type SendAnswer<T> =
-  | { readonly verdict: 'accepted'; readonly received: Received<T> }
+  /**
+   * @member isRepeated whether an earlier request may have written the record, too: a service that ignores the idempotency key then has
+   *   two records
+   */
+  | { readonly verdict: 'accepted'; readonly received: Received<T>; readonly isRepeated: boolean }
   /** The service does not allow this connection to write, or not this record. It has not processed the record. */
   | { readonly verdict: 'refused'; readonly error: RefusedError }
   /** A refusal that points to a limit (`error.evidence`). The service has not processed the record. */

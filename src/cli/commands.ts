@@ -7,6 +7,8 @@ const ALLOW_DELETES =
   'publish although the list is empty, or more than 20 rows and 10% of the rows would be deleted';
 const ADOPT_ORGANIZATION =
   'continue with a new API key whose organization could not be checked; reads everything';
+const SAME_ORGANIZATION =
+  'continue the batch with a new API key whose organization could not be checked: it is the same one';
 const TIMEOUT = 'wait at most this long, such as 30m; the run continues';
 const DAY = 'last published run of this day, such as 2026-11-21 (default: current state)';
 
@@ -447,6 +449,7 @@ function declareWriteBack(program: WorktrackCommand): void {
       'count rows that were sent to another base URL as written: it is the same system',
     )
     .option('--other-system', 'count rows that were sent to another base URL as new: it is another system')
+    .option('--same-organization', SAME_ORGANIZATION)
     .option('--no-read-back', 'do not read the resource afterwards')
     .json()
     .examples('time-entries november.csv --dry-run', 'calendar-entries s3://company-lake/in/holidays.json')
@@ -480,6 +483,7 @@ function declareWriteBack(program: WorktrackCommand): void {
     .option('--again', 'also send rows that another batch has written meanwhile')
     .option('--same-system', 'count rows that were sent to another base URL as written')
     .option('--other-system', 'count rows that were sent to another base URL as new')
+    .option('--same-organization', SAME_ORGANIZATION)
     .option('--no-read-back', 'do not read the resource afterwards')
     .option('--yes', 'do not ask for confirmation on a terminal')
     .json()

@@ -257,10 +257,54 @@ export async function knownProjects(
   const resource = connection.settings.resources.find((one) => one.fetchById && keyIsId(one));
   const manifest = resource === undefined ? null : await currentManifest(connection.store, resource);
   if (resource === undefined || manifest === null) return null;
-  const { key, csv, selection, columns, parts, counts } = manifest;
+  return { list: await knownList(connection, resource, manifest), keys: manifest.organization?.keys ?? null };
+}
+
+function knownList(
+  connection: Pick<OpenConnection, 'settings' | 'store'>,
+  resource: Pick<ResourceSettings, 'name' | 'path' | 'params'>,
+  { key, csv, selection, columns, parts, counts }: Manifest,
+): Promise<KnownList> {
   const profile = { key, csv, columns: selection };
-  const list = await knownSnapshot(connection, resource, { profile, columns, parts, rows: counts.rows });
-  return { list, keys: manifest.organization?.keys ?? null };
+  return knownSnapshot(connection, resource, { profile, columns, parts, rows: counts.rows });
+}
+
+interface KeyOfLake {
+  /** Uses only the key. */
+  readonly client: ServiceClient;
+  readonly fingerprint: string;
+  /** Keys of the organization, of which the snapshot has to know one; `null`: the organization of any snapshot. */
+  readonly of: readonly string[] | null;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The keys of an organization whose lists the lake has, with a key that is shown to be one of them: a snapshot knows its
+ * fingerprint, or it reads the records of a mirrored list (`isSameOrganization`). The key is the last one.
+ *
+ * @returns `null`: no list shows it
+ * @throws as `isSameOrganization`
+ */
+export async function keysOfLake(
+  connection: Pick<OpenConnection, 'settings' | 'store'>,
+  { client, fingerprint, of, signal }: KeyOfLake,
+): Promise<readonly string[] | null> {
+  const { settings, store } = connection;
+  for (const resource of settings.resources) {
+    const manifest = await currentManifest(store, resource);
+    const known = manifest?.organization?.keys ?? [];
+    const isOther = of !== null && !known.some((key) => of.includes(key));
+    if (manifest === null || known.length === 0 || isOther) continue;
+    const shows = async (): Promise<boolean> =>
+      isSameOrganization(client, store, [await knownList(connection, resource, manifest)], signal);
+    if (known.includes(fingerprint) || (await shows())) return newestLast(known, fingerprint);
+  }
+  return null;
+}
+
+/** Fingerprints of keys, with one of them as the newest. */
+export function newestLast(keys: readonly string[], newest: string): readonly string[] {
+  return [...keys.filter((key) => key !== newest), newest];
 }
 
 /** The manifest of a snapshot of this list; `null`: there is none, or it may have rows of an earlier list. */

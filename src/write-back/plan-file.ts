@@ -198,14 +198,40 @@ export interface ChunkLog {
  * - `unclear`: as `tried`, but the response was complete, so that the same run does not send it again.
  * - `held`: the service refused it, so this attempt did not write it. Whether the refusal is about the row is not known yet.
  */
-export type LoggedRow = readonly [
+export type LoggedRow =
+  | readonly [
+      index: number,
+      outcome: RowOutcome,
+      status: number | null,
+      id: string | null,
+      message: string | null,
+      found?: RecordDifferences,
+    ]
+  | readonly [...OpenRow<'tried'>, failing?: RepeatedFailure]
+  | OpenRow<'unclear'>
+  | OpenRow<'held'>;
+
+/** A row that has no outcome. */
+type OpenRow<What> = readonly [
   index: number,
-  outcome: RowOutcome | 'tried' | 'unclear' | 'held',
+  what: What,
   status: number | null,
-  id: string | null,
+  id: null,
   message: string | null,
-  found?: RecordDifferences,
 ];
+
+/** A complete failure that a row may get each time. */
+export interface RepeatedFailure {
+  /** Status and hash of the body, equal for equal answers. */
+  readonly sameness: string;
+  /** When the row got it first, and last, in milliseconds since 1970. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** How often it came again after another row was accepted. */
+  readonly repeats: number;
+  /** Set if another row was accepted since the last time. */
+  readonly isPassed?: true;
+}
 
 /** The entry of a row with an outcome. */
 export function loggedReceipt(index: number, receipt: RowReceipt): LoggedRow {
@@ -222,6 +248,8 @@ export interface RowState extends Said {
   readonly unclearIn: string | null;
   /** A refusal that has not become an outcome; `null` if there is none. */
   readonly held: (Said & { readonly run: string }) | null;
+  /** The latest failure of a row in doubt; `null` if there is none. */
+  readonly failing: RepeatedFailure | null;
 }
 
 const NOTHING_KNOWN: RowState = {
@@ -231,6 +259,7 @@ const NOTHING_KNOWN: RowState = {
   message: null,
   unclearIn: null,
   held: null,
+  failing: null,
 };
 
 /** States by index in the chunk; a row without a state was never sent. @param rows number of rows in the chunk */
@@ -245,15 +274,16 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   for (const { run, at: clocks, closed, isNamed, rows: logged } of logs) {
     const at = earliestOf(clocks);
     const named = new Set<number>();
-    for (const [index, outcome, status, id, message, found] of logged) {
+    for (const [index, outcome, status, id, message, more] of logged) {
       named.add(index);
       const said = message === null ? {} : { status, message };
-      if (outcome === 'tried') markUnknown(index, at, said);
+      if (outcome === 'tried')
+        markUnknown(index, at, { ...said, failing: later(states.get(index)?.failing, more) });
       else if (outcome === 'unclear') markUnknown(index, at, { ...said, unclearIn: run });
       else if (outcome === 'held') add(index, { held: { run, status, message } });
       else if (!isWritten(states.get(index)?.receipt ?? null))
         add(index, {
-          receipt: { outcome, status, id, message, ...(found === undefined ? {} : { found }) },
+          receipt: { outcome, status, id, message, ...(more === undefined ? {} : { found: more }) },
           sentAt: null,
         });
     }
@@ -261,6 +291,14 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
     for (let index = 0; index < rows; index++) if (!named.has(index)) markUnknown(index, at);
   }
   return states;
+}
+
+/** Attempts can overlap, and the order of their logs says nothing. */
+function later(
+  one: RepeatedFailure | null = null,
+  other: RepeatedFailure | null = null,
+): RepeatedFailure | null {
+  return one === null || (other !== null && other.lastAt > one.lastAt) ? other : one;
 }
 
 /** A row's outcome, or when it may have been sent: from an earlier plan of its batch, and the logs of this one. */

@@ -1,6 +1,7 @@
-import { toByteString } from '../core/brands.js';
+import { type ByteString, toByteString } from '../core/brands.js';
 import { maskOf, selectionOf } from '../core/column-selection.js';
 import type { FieldCount } from '../core/contract/write-back.js';
+import type { ComparedRecord } from '../core/same-organization.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { compareValues } from '../json/compare.js';
 import { JsonScanner } from '../json/scanner.js';
@@ -77,6 +78,28 @@ export function differencesOf(
     differs.push({ field, ...texts });
   }
   return differs.length + absent.length === 0 ? null : { differs, absent };
+}
+
+/**
+ * A row and the text of a record, to show that both are the same record (`showsSameOrganization`). A value that is equal in another
+ * form has the text of the row's.
+ */
+export function comparedRecord(
+  { body, pair }: Pick<PlannedRow, 'body' | 'pair'>,
+  text: ByteString,
+  ignore: readonly string[],
+): ComparedRecord {
+  const record = readValue(new JsonScanner(text));
+  const members = record.kind === 'object' ? record.members : new Map<string, JsonValue>();
+  const known = new Map<string, string>();
+  const found = new Map<string, string>();
+  for (const [field, sent] of fieldsOf(body, pair)) {
+    if (sent.kind === 'null' || ignore.includes(field)) continue;
+    const value = sent.kind === 'string' ? sent.text : jsonText(sent);
+    known.set(field, value);
+    if (compareValues(sent, members.get(field) ?? null) === 'same') found.set(field, value);
+  }
+  return { known, found };
 }
 
 /** The fields of a row. A calendar entry can be sent without its pair, but the record must have it. */

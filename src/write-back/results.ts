@@ -73,7 +73,7 @@ export function resultLines(
     [
       ...[String(row.row), row.key, row.idempotencyKey, result.outcome],
       ...[result.status === null ? null : String(result.status), result.id],
-      result.message ?? differencesText(result.found),
+      [result.message, differencesText(result.found)].filter((text) => text !== null).join('; ') || null,
     ].map((cell, at) => {
       if (cell === null) return null;
       const escaped = escapeFormulas || at === MESSAGE ? escapeFormula : escapeForPeople;

@@ -27,7 +27,9 @@ export interface Answer {
 
 /** A record that the service has written. */
 export interface ServiceRecord {
+  /** Counts from 1 in each organization. */
   readonly id: string;
+  readonly organization: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -49,6 +51,14 @@ export class RowService {
   respond: Respond = () => null;
   /** Whether the key may read lists. */
   isReadable: () => boolean = () => true;
+  /** The organization of an API key; `null`: the service does not know the key. */
+  organizationOf: (apiKey: string) => string | null = () => 'one';
+  /** What a record keeps of a request. */
+  keeps: (body: Write['body']) => Write['body'] = (body) => body;
+  /** What of the records can be read; the list without them is empty. */
+  shows: 'nothing' | 'records' | 'list' = 'nothing';
+  /** The paths that were read. */
+  readonly reads: string[] = [];
   readonly #keys = new Map<string, { readonly at: number; readonly record: ServiceRecord }>();
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
@@ -72,10 +82,11 @@ export class RowService {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { authorization = '' } = request.headers;
+    const organization = this.organizationOf(authorization.replace('Bearer ', ''));
     if (request.method === 'GET') {
-      const list = '{"data":[],"page":{"limit":1000,"nextCursor":null}}';
-      if (this.isReadable()) send(response, { status: 200, body: list });
-      else send(response, { status: 401, body: '{"message":"Unknown key."}' });
+      if (organization === null || !this.isReadable()) send(response, UNKNOWN_KEY);
+      else send(response, this.#read(request.url ?? '', organization));
       return;
     }
     const header = request.headers['idempotency-key'];
@@ -88,26 +99,48 @@ export class RowService {
       authorization: request.headers.authorization ?? null,
     };
     this.writes.push(write);
+    if (organization === null) return send(response, UNKNOWN_KEY);
     const answer = await this.respond(write);
     if (answer === 'reset') return void response.destroy();
     if (answer !== null && answer !== 'drop') {
-      if (answer.writes === true) this.#write(write);
+      if (answer.writes === true) this.#write(write, organization);
       send(response, answer);
       return;
     }
-    const { id, body } = this.#write(write);
+    const { id, body } = this.#write(write, organization);
     if (answer === 'drop') response.destroy();
     else send(response, { status: 201, body: JSON.stringify({ id, ...body }) });
   }
 
-  #write({ idempotencyKey, body }: Write): ServiceRecord {
-    const known = idempotencyKey === null ? undefined : this.#keys.get(idempotencyKey);
+  #read(url: string, organization: string): Answer {
+    this.reads.push(url);
+    const id = /^\/api\/public\/v2\/[^/]+\/([^/?]+)$/.exec(url)?.[1];
+    const own = this.records.filter((record) => record.organization === organization);
+    if (this.shows === 'records' && id !== undefined) {
+      const found = own.find((record) => record.id === id);
+      return found === undefined ? { status: 404 } : { status: 200, body: JSON.stringify(shown(found)) };
+    }
+    const data = this.shows === 'list' ? own.map(shown) : [];
+    return { status: 200, body: JSON.stringify({ data, page: { limit: 1000, nextCursor: null } }) };
+  }
+
+  #write({ idempotencyKey, body }: Write, organization: string): ServiceRecord {
+    const key = idempotencyKey === null ? null : `${organization} ${idempotencyKey}`;
+    const known = key === null ? undefined : this.#keys.get(key);
     if (known !== undefined && Date.now() - known.at <= this.retentionMs) return known.record;
-    const record = { id: `r${this.records.length + 1}`, body };
+    const isOther = this.records.at(-1)?.organization !== organization;
+    const own = isOther ? this.records.filter((one) => one.organization === organization) : this.records;
+    const record = { id: `r${own.length + 1}`, organization, body: this.keeps(body) };
     this.records.push(record);
-    if (idempotencyKey !== null) this.#keys.set(idempotencyKey, { at: Date.now(), record });
+    if (key !== null) this.#keys.set(key, { at: Date.now(), record });
     return record;
   }
+}
+
+const UNKNOWN_KEY: Answer = { status: 401, body: '{"message":"Unknown key."}' };
+
+function shown({ id, body }: ServiceRecord): object {
+  return { id, ...body, updatedAt: '2026-11-21T02:00:00Z' };
 }
 
 function send(response: ServerResponse, { status, headers = {}, body = '' }: Answer): void {

@@ -134,7 +134,7 @@ class WriteBackBatch {
    * finds the outcomes of this one.
    */
   async #writeRows({ plan }: WriteBackPlanned): Promise<WrittenResults> {
-    const { connection, unknown = 'report', keyColumn, written, system } = this.#input;
+    const { connection, unknown = 'report', keyColumn, written, system, sameOrganization } = this.#input;
     const send = activity('worktrack.sendRows', connection, 'manual', {
       // The receipts of a cancelled batch are written after its last response has arrived.
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -152,7 +152,7 @@ class WriteBackBatch {
       const turn = this.#turn;
       for (let isSent = false; !isSent; ) {
         const state = { plan, turn, run: this.#run, limitedSince: this.#limitedSince };
-        const sent = await send({ ...this.#ref, ...state, unknown });
+        const sent = await send({ ...this.#ref, ...state, unknown, sameOrganization });
         this.#done = sent.rows;
         this.#limitedSince = sent.limitedSince;
         isSent = sent.done;

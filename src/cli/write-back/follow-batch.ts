@@ -16,6 +16,20 @@ import { output, printable, printJson } from '../shared/output.js';
 import { batchDiagnostics, differenceLines, refusalLines, resultLine } from './batch-lines.js';
 import { firstNotWritten, receiptsCommand } from './receipts-command.js';
 
+/** Options of every run of a batch. */
+export interface RunOptions {
+  readonly readBack?: boolean;
+  readonly sameOrganization?: boolean;
+}
+
+/** What these options say to the run. */
+export function runInput(options: RunOptions): Pick<WriteBackInput, 'readBack' | 'sameOrganization'> {
+  return {
+    ...(options.readBack === false ? { readBack: false } : {}),
+    ...(options.sameOrganization === true ? { sameOrganization: true } : {}),
+  };
+}
+
 /** Starts a batch, and follows it to its end. If it runs with another input, that run ends first. */
 export async function startAndFollowBatch(
   temporal: TemporalClient,

@@ -8,10 +8,10 @@ import { withTemporal } from '../shared/context.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { count, counted, output } from '../shared/output.js';
-import { finishBatch, orOutOfReach, startAndFollowBatch } from './follow-batch.js';
+import { finishBatch, orOutOfReach, type RunOptions, runInput, startAndFollowBatch } from './follow-batch.js';
 import { askedPolicy, askedSystem } from './written-policy.js';
 
-interface ResendOptions extends GlobalOptions {
+interface ResendOptions extends GlobalOptions, RunOptions {
   readonly rejected?: boolean;
   readonly unknown?: boolean;
   readonly rows?: string;
@@ -22,7 +22,6 @@ interface ResendOptions extends GlobalOptions {
   readonly again?: boolean;
   readonly sameSystem?: boolean;
   readonly otherSystem?: boolean;
-  readonly readBack?: boolean;
 }
 
 /** `worktrack write-back resend`: sends rows of a batch again, or settles them, in a run of the same batch. */
@@ -43,7 +42,7 @@ export async function runResend(batch: string, options: ResendOptions): Promise<
       }
       for (const line of orderLines(prepared, order)) output.note(line);
       await confirm(options);
-      const input = { ...prepared.input, ...(options.readBack === false ? { readBack: false } : {}) };
+      const input = { ...prepared.input, ...runInput(options) };
       const result = await withTemporal(options, (temporal) =>
         startAndFollowBatch(temporal, connection, input, options),
       );

@@ -28,7 +28,7 @@ import { withTemporal } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { age, counted, output, printJson } from '../shared/output.js';
-import { finishBatch, orOutOfReach, startAndFollowBatch } from './follow-batch.js';
+import { finishBatch, orOutOfReach, type RunOptions, runInput, startAndFollowBatch } from './follow-batch.js';
 import {
   askedPolicy,
   askedSystem,
@@ -41,18 +41,17 @@ import {
 
 interface WriteBackOptions
   extends GlobalOptions,
+    RunOptions,
     Omit<WriteBackSource, 'resource' | 'file' | 'system' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
   readonly dryRun?: boolean;
   readonly dateFormat?: readonly string[];
   readonly dropColumn?: readonly string[];
   readonly textColumn?: readonly string[];
-  /** `true`: without a value. */
-  readonly unknown?: 'resend' | 'skip' | true;
+  readonly unknown?: 'resend' | 'skip';
   readonly again?: boolean;
   readonly skipWritten?: boolean;
   readonly sameSystem?: boolean;
   readonly otherSystem?: boolean;
-  readonly readBack?: boolean;
 }
 
 /** `worktrack write-back`: checks a file, copies it into the lake, and follows the batch to its end. */
@@ -65,7 +64,6 @@ export async function runWriteBack(
   const asked = askedPolicy(options);
   const system = askedSystem(options);
   const { unknown } = options;
-  if (unknown === true) throw new UsageError('--unknown needs a value: resend or skip.');
   return withInputFile(file, options.format, (path) =>
     withLake(connection, async ({ store, retry }) => {
       const published = pointerKey(writableResource(resource));
@@ -98,7 +96,7 @@ export async function runWriteBack(
           ...(await copyInput(connection.name, store, input)),
           ...(written === undefined ? {} : { written }),
           ...(unknown === undefined ? {} : { unknown }),
-          ...(options.readBack === false ? { readBack: false } : {}),
+          ...runInput(options),
         };
         const result = await withTemporal(options, (temporal) =>
           startAndFollowBatch(temporal, connection, staged, options),
@@ -124,7 +122,7 @@ async function sendCorrections(
     return EXIT.done;
   }
   await copy();
-  const started = { ...input, ...(options.readBack === false ? { readBack: false } : {}) };
+  const started = { ...input, ...runInput(options) };
   const result = await withTemporal(options, (temporal) =>
     startAndFollowBatch(temporal, connection, started, options),
   );

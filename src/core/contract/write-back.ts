@@ -106,6 +106,11 @@ export interface WriteBackInput extends BatchRef {
   readonly system?: SystemPolicy;
   /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
   readonly lastWins?: boolean;
+  /**
+   * Whether API keys that this run has not used before count as keys of the organization that the batch writes to. Default: the
+   * service has to show it.
+   */
+  readonly sameOrganization?: boolean;
   /** Default: the rows without an outcome are sent. */
   readonly resend?: ResendOrder;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
@@ -164,7 +169,7 @@ export interface BatchRef {
   readonly batchId: string;
 }
 
-export type PlanWriteBackInput = Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume'>;
+export type PlanWriteBackInput = Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume' | 'sameOrganization'>;
 
 export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAfterMs'> {
   /** The document that lists the plan's chunks. */
@@ -192,6 +197,8 @@ export interface SendRowsInput extends BatchRef {
   readonly run: string;
   /** When the batch began to wait for a limit, by words alone: milliseconds since 1970; `null` if it does not wait. */
   readonly limitedSince: number | null;
+  /** As in `WriteBackInput`. */
+  readonly sameOrganization?: boolean | undefined;
 }
 
 export interface SentRows extends Pick<SendRowsInput, 'limitedSince'> {
@@ -211,7 +218,7 @@ export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
 }
 
 /** `turn` is `null` even if the batch ended before its turn came. */
-export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince'>;
+export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince' | 'sameOrganization'>;
 
 export interface WrittenResults
   extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'>,

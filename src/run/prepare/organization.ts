@@ -19,7 +19,7 @@ import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import type { PassedFence } from '../pass-fence.js';
 import { askById, isWebPage, seemsRefused } from '../settle/ask-by-id.js';
-import { currentManifest, knownProjects, showKey } from '../show-organization.js';
+import { currentManifest, knownProjects, newestLast, showKey } from '../show-organization.js';
 
 /** Known projects that are requested until one is found. */
 const MAX_REQUESTS = 10;
@@ -234,8 +234,4 @@ export async function checkKey(
   );
   await keys.show(fingerprint);
   return { keys: keys.keys, basis: 'records', isNew: true };
-}
-
-function newestLast(keys: readonly string[], newest: string): readonly string[] {
-  return [...keys.filter((key) => key !== newest), newest];
 }

@@ -24,7 +24,7 @@ export function sendClock(now: () => number = Date.now): SendClock {
 /** The key of the plan that `planRows` writes. */
 export const PLAN = '_write-back/b/_batch/plans/000001-x-1/plan.json' as ObjectKey;
 
-/** Plans rows whose field `n` is their number, from 1. @param tried number of rows that an earlier run may have sent */
+/** Plans rows whose field `n` is their number, from 1, and whose `note` names it. @param tried number of rows that an earlier run may have sent */
 export async function planRows(
   store: ObjectStore,
   rows: number,
@@ -35,7 +35,7 @@ export async function planRows(
   for (let row = 1; row <= rows; row++) {
     await writer.add({
       ...{ row, line: row + 1, key: `k${row}`, idempotencyKey: `u${row}`, content: '', pair: null },
-      ...{ body: toByteString(`{"n":${row}}`), verdict: null, receipt: null },
+      ...{ body: toByteString(`{"n":${row},"note":"row ${row}"}`), verdict: null, receipt: null },
       sentAt: row <= tried ? Date.now() : null,
     });
   }

@@ -78,10 +78,15 @@ describe('an attempt at sending rows', () => {
   }
 
   /** Sends the rows. Returns whether all have an outcome, or why the attempt stopped. */
-  async function attempt(respond: Respond, now = Date.now, token = 't'): Promise<unknown> {
+  async function attempt(
+    respond: Respond,
+    now = Date.now,
+    token = 't',
+    draining = () => false,
+  ): Promise<unknown> {
     service.respond = respond;
     const options = await optionsOf(store);
-    const deps = { now, draining: () => false } as ActivityDeps;
+    const deps = { now, draining } as ActivityDeps;
     return new SendAttempt({
       ...options,
       deps,
@@ -272,6 +277,32 @@ describe('an attempt at sending rows', () => {
     );
     expect(states.get(6)?.message).toContain('fails for this row each time');
     expect(states.get(8)?.receipt?.outcome ?? states.get(8)?.unclearIn ?? null).not.toBe('run');
+  });
+
+  it('knows in a later attempt that a failure is the same as before, and never takes a limit for one', async () => {
+    await plan(600, 100);
+    const id = '8a1f0c2e-0000-4000-8000-000000000001';
+    const respond: Respond = async ({ body }) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const text = `{"message":"Row ${body.n}","request_id":"${id}"}`;
+      if (body.n === 3) return { status: 500, body: text };
+      if (body.n === 7) return { status: 500, body: '{"message":"Internal error"}' };
+      return body.n === 9 ? { status: 429, body: text } : null;
+    };
+    // Two rows a second: no attempt takes a minute.
+    const start = Date.now();
+    const now = (): number => start + service.records.length * 500;
+    for (let number = 1; number <= 10; number++) {
+      const upTo = service.records.length + 40;
+      await attempt(respond, now, `t${number}`, () => service.records.length >= upTo);
+    }
+    const { file } = await readPlan(store, PLAN);
+    const { states } = await loadChunk(store, { key: PLAN, file }, 0, await readLogIndex(store, PLAN));
+    expect(states.get(2)?.message).toMatch(/has stored the answer 500 .* resend b --rows 3 --new-key$/);
+    expect(states.get(6)?.message).toContain('fails for this row each time');
+    expect(states.get(8)?.unclearIn ?? null).toBeNull();
+    for await (const { key } of store.list('_write-back/'))
+      if (key.includes('/log/')) expect((await store.read(key)).toString()).not.toContain(id);
   });
 
   it('does not trust that the service remembers a row if the clock was set back', async () => {

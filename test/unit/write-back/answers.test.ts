@@ -174,7 +174,7 @@ async function meaningOf([before, status, headers, body]: Case): Promise<Meaning
     },
     ...{ verdict: null, receipt: null, sentAt: null },
   };
-  const task = { chunk: null as never, index: 0, row, notAfter: Number.MAX_SAFE_INTEGER };
+  const task = { chunk: null as never, index: 0, row, failing: null, notAfter: Number.MAX_SAFE_INTEGER };
   const sent = await sendRowRequest(
     { ...task, before: BEFORE[before] } as Parameters<typeof sendRowRequest>[0],
     {
@@ -244,6 +244,28 @@ describe('a row whose answer may pass', () => {
     ['other requests in flight each time', [0, 20, 40, 60, 80], { counts: false }, null],
   ])('is settled by %s', (_, times, options, at) => {
     expect(settledAt(times, options)).toBe(at);
+  });
+
+  it('is settled by the same answers if an attempt ends between any two of them', () => {
+    const times = [0, 20, 40, 60];
+    for (let end = 1; end < times.length; end++)
+      for (const isPassed of [true, false]) {
+        let rows = new WaitingRows<string>(null);
+        let order = 0;
+        const settled = times.map((time, at) => {
+          if (at === end) {
+            const failure = rows.failureOf('row');
+            const next = new WaitingRows<string>(null);
+            next.resume('row', isPassed ? { ...failure, isPassed } : failure);
+            [rows, order] = [next, 0];
+          }
+          // The next attempt accepts none itself before it asks again.
+          if (at > 0 && at !== end) rows.accepted('other', ++order);
+          const answer = { now: time * 1000, order: ++order, sameness: '500', counts: true };
+          return rows.answered('row', answer);
+        });
+        expect(settled.at(-1), `after ${end} answers`).toBe(isPassed);
+      }
   });
 
   it('waits longer each time, and is asked for again soon after a row was accepted', () => {

@@ -34,7 +34,7 @@ const ROW: ChunkRow = {
   sentAt: null,
 };
 const NOTHING = {
-  ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null },
+  ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null, failing: null },
 } as const;
 const clocksAt = (at: number): RunClocks => ({ temporal: at, worker: at, store: null });
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;

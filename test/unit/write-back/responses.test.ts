@@ -55,7 +55,10 @@ async function outcomeOf(
     pair: resource === 'time-entries' ? null : (['cal', 'k/1'] as const),
     body: toByteString('{"note":"n","exception":true,"status":"open"}'),
   };
-  const task = { chunk: null as never, index: 0, row, before: 'never', notAfter: Number.MAX_SAFE_INTEGER };
+  const task = {
+    ...{ chunk: null as never, index: 0, row, before: 'never', failing: null },
+    notAfter: Number.MAX_SAFE_INTEGER,
+  };
   const attempt = {
     connection,
     clock: sendClock(),

@@ -69,7 +69,7 @@ export class WorktrackCommand extends Command {
     // Only behind `--`, which was removed, an operand looks like an option.
     const literal = others.findIndex((one) => one.length > 1 && one.startsWith('-'));
     if (literal !== -1) others.splice(literal, 0, '--');
-    // Otherwise commander would give these operands to the command below at once, and parse its options without them.
+    // Otherwise commander separates the options of the command below from its operands, and parses them first.
     return { operands: [name!], unknown: [...others, ...unknown] };
   }
 

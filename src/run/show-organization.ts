@@ -273,7 +273,7 @@ interface KeyOfLake {
   /** Uses only the key. */
   readonly client: ServiceClient;
   readonly fingerprint: string;
-  /** Keys of the organization, of which the snapshot has to know one; `null`: the organization of any snapshot. */
+  /** Keys of the organization. The snapshot has to know one of them. `null`: the organization of any snapshot. */
   readonly of: readonly string[] | null;
   readonly signal: AbortSignal;
 }

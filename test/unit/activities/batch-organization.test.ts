@@ -83,7 +83,7 @@ describe('the API keys of a batch', () => {
   const keysOf = async (worker: ActivityMirror, { batchId }: WriteBackInput) =>
     (await readBatch(worker.store, batchId))?.file.keys?.length;
 
-  /** Sends two rows with the key `a1`; the third is refused until `closed` is over. */
+  /** Sends two rows with the key `a1`; the third is refused. */
   async function begin(rows = 3): Promise<{ worker: ActivityMirror; input: WriteBackInput }> {
     setKey('a1');
     const worker = startWorker();

@@ -35,7 +35,7 @@ const SILENT = new DefaultLogger('ERROR', () => {});
 
 /**
  * What the service does with idempotency keys, and what the configuration says of it. `honours`: a key makes one record. `never`: the
- * service ignores keys, and `repeat: never` says so. `ignores`: it ignores them, and nobody knows.
+ * service ignores keys, and `repeat: never` says so. `ignores`: it ignores them, and the configuration does not say so.
  */
 const SERVICES = ['honours', 'honours', 'never', 'ignores'] as const;
 type Kind = (typeof SERVICES)[number];
@@ -118,7 +118,7 @@ class OddService {
       case 'limits':
         return { status: 429, headers: { 'retry-after': '0' } };
       case 'throttles':
-        // A proxy that may have passed the request on. Not the proxy of a service of which nobody knows that it ignores keys.
+        // A proxy that may have passed the request on.
         return { status: 429, writes: this.#random.below(2) === 0 };
       case 'refuses':
         return { status: this.#random.pick([401, 403, 404, 405]), body: '{"message":"No."}' };
@@ -136,7 +136,7 @@ class OddService {
     }
   }
 
-  /** Replaces the key. The earlier one is valid until the next time, or not; the worker gets the new one at once, or a little later. */
+  /** Replaces the key. The earlier one is valid until the next time, or not; the worker gets the new one immediately, or a little later. */
   async #rotate(): Promise<null> {
     if (this.#left % 5 !== 0) return null;
     this.rotations++;

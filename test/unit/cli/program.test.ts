@@ -89,7 +89,7 @@ describe('the command line', () => {
     }
   });
 
-  describe('options of a command that a command below it has, too', () => {
+  describe('options that a command and one below it have', () => {
     /** Parses a command line without running it. Returns its own options and arguments, and the options of the command above. */
     function parsed(group: string, name: string, words: readonly string[]) {
       const { program } = quiet();

@@ -60,6 +60,8 @@ export class OpenChunk {
   readonly #open: LogFile;
   readonly #done: LogFile;
   readonly #rows = new Map<number, LoggedRow>();
+  /** What the log said of a row before its last request. */
+  readonly #before = new Map<number, LoggedRow | undefined>();
   #accepted = 0;
   #dirty = false;
   #writing: Promise<void> = Promise.resolve();
@@ -83,9 +85,17 @@ export class OpenChunk {
     return this.#write(this.#open, () => this.#log(false, [...this.#rows.values()]));
   }
 
-  /** Call this before the row's request. @param index the row's index in the chunk */
-  sending(index: number): void {
+  /**
+   * Call this before the row's request.
+   *
+   * @param index the row's index in the chunk
+   * @returns whether the log in the lake says that the row was not written, so that it must be flushed before the request
+   */
+  sending(index: number): boolean {
+    const before = this.#rows.get(index);
+    this.#before.set(index, before);
     this.note(index, 'tried', { status: null, message: null });
+    return before?.[1] === 'held';
   }
 
   /** Records the failure that a row may get each time. The row stays in doubt. */
@@ -106,9 +116,11 @@ export class OpenChunk {
     return logged?.[1] === 'tried' ? logged[5] : undefined;
   }
 
-  /** Records that this attempt certainly did not write the row. */
+  /** Records that the request was certainly not sent. What an earlier request of this attempt left in doubt stays in doubt. */
   unsent(index: number): void {
-    this.#rows.delete(index);
+    const before = this.#before.get(index);
+    if (before === undefined) this.#rows.delete(index);
+    else this.#rows.set(index, before);
     this.#dirty = true;
   }
 

@@ -216,12 +216,12 @@ export class SendAttempt {
   }
 
   async #send(task: RowTask): Promise<void> {
-    task.chunk.sending(task.index);
+    const wasHeld = task.chunk.sending(task.index);
     this.#alone = this.#inFlight === 0 ? task : null;
     this.#inFlight++;
     let isAlone = false;
     try {
-      if (!(await this.#mayBegin(task))) return;
+      if (!(await this.#mayBegin(task, wasHeld))) return;
       const begun = this.#refusals.begin();
       const sent = await sendRowRequest(task, this.#options, {
         signal: this.#abort.signal,
@@ -242,12 +242,14 @@ export class SendAttempt {
 
   /**
    * Whether the request of a row may begin. If the service does not honour keys, the intent to send the row, and the results so
-   * far, must be in the lake before that: so a killed worker leaves only the rows in flight in doubt.
+   * far, must be in the lake before that: so a killed worker leaves only the rows in flight in doubt. So must the intent to send a
+   * row again that the log says was not written.
    */
-  async #mayBegin(task: RowTask): Promise<boolean> {
-    if (this.#options.sending.repeat === 'always') return true;
+  async #mayBegin(task: RowTask, wasHeld: boolean): Promise<boolean> {
+    const isNamed = this.#options.sending.repeat === 'never';
+    if (!isNamed && !wasHeld) return true;
     try {
-      await this.flush();
+      await (isNamed ? this.flush() : task.chunk.flush());
       // Whoever ended the turn before this check may have read the log without this row.
       if (await this.#feed.hasTurnEnded()) throw this.#feed.turnEnded();
       return true;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
+import { OpenChunk } from '../../../activities/write-back/open-chunk.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { SendClock } from '../../../activities/write-back/send-clock.js';
 import { sendRows } from '../../../activities/write-back/send-rows.js';
@@ -131,6 +132,36 @@ describe('an attempt at sending rows', () => {
     for (let chunk = 2; chunk < 40; chunk++) if (chunk % 3 !== 0) await earlier(chunk, tried, 1);
     expect(await attempt(() => FORBIDDEN)).toContain('the service refused');
     expect(service.writes.length).toBeLessThanOrEqual(8 + 4 + 12);
+  });
+
+  it('leaves a refused row in doubt if its worker is killed after it was asked for again', async () => {
+    await plan(1, 10);
+    let isKilled = false;
+    const dying: ObjectStore = new Proxy(store, {
+      get: (target, name: keyof ObjectStore) =>
+        isKilled ? () => Promise.reject(new Error('killed')) : target[name],
+    });
+    service.respond = ({ number }) => {
+      isKilled = number === 2;
+      return isKilled ? 'drop' : { status: 409, body: '{"message":"The timesheet is locked."}' };
+    };
+    const options = await optionsOf(dying);
+    const deps = { ...options.deps, draining: () => isKilled };
+    await new SendAttempt({ ...options, deps }).sendAll().catch(() => {});
+    expect([service.writes.length, await outcomes()]).toEqual([2, ['unknown']]);
+  });
+
+  it('keeps a row in doubt if its next request is not sent', async () => {
+    await plan(2, 10);
+    const options = await optionsOf(store);
+    const chunk = new OpenChunk(options, await loadChunk(store, options.plan, 0, options.logs));
+    await chunk.begin();
+    for (const row of [0, 1]) chunk.sending(row);
+    chunk.note(0, 'tried', { status: 500, message: 'Failed.' });
+    chunk.sending(0);
+    for (const row of [0, 1]) chunk.unsent(row);
+    await chunk.close();
+    expect(await outcomes()).toEqual(['unknown', undefined]);
   });
 
   it('sends a row in doubt once if the service rejects it, and waits while it may process the earlier request', async () => {

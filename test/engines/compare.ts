@@ -62,7 +62,8 @@ export async function compareCsv({ engine, session, lake, step }: Step, cells: C
   if (unreadable.length > 0)
     cells.refused.push(`${resource}, step ${step + 1}: line breaks in cells of ${unreadable}`);
   if (views.length === 0) return;
-  const statements = ddlStatements({ ...input, views });
+  // The typed views are those that read the files directly.
+  const statements = [true, false].flatMap((text) => ddlStatements({ ...input, views, text }));
   const names = [...META_COLUMNS, ...manifest.columns.map(({ name }) => name)];
   const columns = aliasesOf(
     statements.flatMap(({ about }) => about),

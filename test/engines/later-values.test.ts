@@ -65,7 +65,8 @@ describe('A typed view that was printed before a value appeared', () => {
         manifest,
         views: ['changes', 'newest'],
       } as const;
-      const defined = ddlStatements(input).filter(({ kind }) => kind === 'define');
+      const all = [true, false].flatMap((text) => ddlStatements({ ...input, text }));
+      const defined = all.filter(({ kind }) => kind === 'define');
       statements.set(
         dialect,
         defined.map(({ sql }) => sql),

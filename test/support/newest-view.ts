@@ -16,7 +16,8 @@ export async function readNewestView(
   const { pointer, manifest } = await readPublished(stack.store, resource);
   const lake = { url: pathToFileURL(stack.lakeFolder).href };
   const views = ['changes', 'newest'] as const;
-  const statements = ddlStatements({ dialect: 'duckdb', lake, resource, pointer, manifest, views });
+  const input = { dialect: 'duckdb', lake, resource, pointer, manifest, views, text: true } as const;
+  const statements = ddlStatements(input);
   const duck = await Duck.open();
   try {
     for (const { kind, sql } of statements) if (kind === 'define') await duck.run(sql);

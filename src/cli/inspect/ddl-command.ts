@@ -95,7 +95,7 @@ function printNotes(
     output.note(`--setup adds nothing: ${dialect} needs no statement to connect to this lake.`);
   for (const first of tooLongStatements(dialect, statements))
     output.note(
-      `The statement that begins with ${first} is longer than the ${count(ATHENA_STATEMENT_BYTES)} bytes that Athena accepts. Leave out ` +
+      `The statement that begins with \`${first}\` is longer than the ${count(ATHENA_STATEMENT_BYTES)} bytes that Athena accepts. Leave out ` +
         'columns with `columns.exclude`, or read a Delta table: `worktrack ddl --delta --dialect athena`.',
     );
   if (delta === true)
@@ -106,8 +106,8 @@ function printNotes(
     );
   else if (dt === undefined)
     output.note(
-      'The views RESOURCE and RESOURCE_text read the last run. Print them again after each export. The views that end ' +
-        'in _changes and _newest stay current.',
+      'The views named for a resource, such as tasks, read the run that is the last one now. Print them again after ' +
+        'each export. Those of the change logs, such as tasks_changes, stay current.',
     );
 }
 

@@ -23,10 +23,12 @@ import { skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
  */
 export async function csvStatements(
   connection: ConnectionSettings,
-  { resource: wanted, dialect: engine, numbers }: DdlCommandOptions,
+  { resource: wanted, dialect: engine, numbers, text, newest }: DdlCommandOptions,
   { dt, timeoutMs, isPrefixed = false }: DdlScope,
 ): Promise<ConnectionDdl> {
   const dialect = csvDialect(engine);
+  if (newest === true && dt !== undefined)
+    throw new UsageError('use either --newest or --dt: the newest rows are those of the last published run.');
   const resources = selectResources(connection, wanted);
   const { found, missing, incomplete } = await withLake(
     connection,
@@ -38,9 +40,18 @@ export async function csvStatements(
   const inputs = found.map(([resource, published]): DdlInput => {
     const snapshot = { ...published, manifest: forOutput(published.manifest) };
     const views: Pick<DdlInput, 'views' | 'days'> =
-      dt === undefined ? { views: ['current', 'changes', 'newest'] } : { views: ['days'], days: [snapshot] };
+      dt === undefined
+        ? { views: ['current', 'changes', ...(newest === true ? ['newest' as const] : [])] }
+        : { views: ['days'], days: [snapshot] };
     const input = {
-      ...{ dialect, numbers, lake: connection.lake, ...publishedResource(resource, snapshot), ...views },
+      ...{
+        dialect,
+        numbers,
+        text,
+        lake: connection.lake,
+        ...publishedResource(resource, snapshot),
+        ...views,
+      },
       ...(isPrefixed ? { view: prefixedView(connection.name, resource.name) } : {}),
     };
     return withReadableViews(incomplete.has(resource.name) ? withoutNewest(input) : input);
@@ -60,6 +71,7 @@ export function forOutput<Named extends { readonly columns: readonly { readonly 
 
 /** If the change logs are not those of the chain, the newest rows are not those of the snapshot. */
 function withoutNewest(input: DdlInput): DdlInput {
+  if (input.views?.includes('newest') !== true) return input;
   output.note(
     `${input.resource}: left out the view that ends in _newest, because its rows would differ from the snapshot.`,
   );
@@ -93,6 +105,10 @@ export interface DdlCommandOptions extends SeveralOptions {
   readonly numbers: Numbers;
   readonly dt?: string;
   readonly setup?: boolean;
+  /** Whether each view also exists as text. */
+  readonly text?: boolean;
+  /** Whether there is a view of the newest rows in the change logs. */
+  readonly newest?: boolean;
 }
 
 export interface DdlScope {

@@ -55,7 +55,11 @@ export async function tableStatements(
 }
 
 /** @throws UsageError for options that only views of the CSV files have */
-function checkOptions({ dt, numbers }: DdlCommandOptions): void {
+function checkOptions({ dt, numbers, text, newest }: DdlCommandOptions): void {
+  if (text === true || newest === true)
+    throw new UsageError(
+      `use either --delta or --${text === true ? 'text' : 'newest'}. A Delta table has no views.`,
+    );
   if (dt !== undefined)
     throw new UsageError(
       'use either --delta or --dt. A Delta table has earlier days as versions, which the engine selects.',

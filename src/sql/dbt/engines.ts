@@ -1,7 +1,7 @@
 import type { LakeSettings } from '../../core/settings.js';
 import { athena } from '../ddl/athena-and-trino.js';
 import { duckdb, pathIn, s3Secret, selectText } from '../ddl/duckdb-views.js';
-import { type Engine, typed } from '../ddl/engine-views.js';
+import { type Engine, textStatements, typed } from '../ddl/engine-views.js';
 import { sqlString } from '../ddl/names-and-quotes.js';
 import { checkLineBreaks } from '../ddl/published-sources.js';
 import { jinja, type ProjectFile, pythonTemplate } from './file.js';
@@ -74,7 +74,7 @@ export const athenaAdapter: DbtAdapter = {
 function createSources(resources: readonly DbtResource[]): string {
   const statements = resources.flatMap(({ source, columns }) => {
     checkLineBreaks(athena, source);
-    return athena.text(source, columns);
+    return textStatements(athena, source, columns);
   });
   const calls = statements.map(
     ({ sql }) => `{% call statement('worktrack', auto_begin=false) -%}\n${jinja(sql)}\n{%- endcall %}\n`,

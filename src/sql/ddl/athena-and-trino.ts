@@ -8,6 +8,7 @@ import {
   type Statement,
   statement,
   type TableSource,
+  type TextRows,
   textAbout,
   tryCast,
   typeName,
@@ -56,7 +57,7 @@ interface TableStyle {
  *
  * @throws RangeError if the lake is not in S3
  */
-function hiveText(source: TableSource, columns: readonly ViewColumn[], style: TableStyle): Statement[] {
+function hiveText(source: TableSource, columns: readonly ViewColumn[], style: TableStyle): TextRows {
   const { lake, folder, name, shape, csv, pointer, resource } = source;
   const { engine } = style;
   if (!lake.url.startsWith('s3://')) {
@@ -72,10 +73,8 @@ function hiveText(source: TableSource, columns: readonly ViewColumn[], style: Ta
     ),
     statement('define', about, style.create(one)),
   ];
-  const about = [
-    ...textAbout(source, engine, columns),
-    'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.',
-  ];
+  const nulls =
+    'OpenCSVSerDe does not distinguish an empty string from a null. The typed view returns NULL for both.';
   const others =
     'Files of other programs in the folder are in this table, too. The typed view leaves them out.';
   const files = {
@@ -83,25 +82,26 @@ function hiveText(source: TableSource, columns: readonly ViewColumn[], style: Ta
     url: `${lake.url}/${folder}/`,
     delimiter: csv.delimiter,
   };
-  if (shape === 'run') return table([...about, others], { ...files, name: `${name}_text` });
+  if (shape === 'run') {
+    const about = [...textAbout(source, engine, columns), nulls, others];
+    return { before: table(about, { ...files, name: `${name}_text` }), query: null };
+  }
   const [latest, url] = [`${name}_latest`, `${lake.url}/${resource}/`];
   const runId = `max(substr(regexp_extract("line", '^  "runId": "([^"]+)"', 1), 1, 16))`;
   const isPointer = `"$path" = ${sqlString(`${lake.url}/${pointer}`)}`;
-  return [
+  const before = [
     ...table('The lines of the pointer to the last published run.', {
       ...{ name: latest, columns: ['line'], url, delimiter: null },
     }),
-    ...table('The files of all change logs, also of runs that are not published.', {
+    ...table(['The files of all change logs, also of runs that are not published.', nulls], {
       ...files,
       name: `${name}_files`,
     }),
-    statement(
-      'define',
-      about,
-      `CREATE OR REPLACE VIEW ${sqlName(`${name}_text`)} AS\nSELECT * FROM ${sqlName(`${name}_files`)}\n` +
-        `WHERE ${IS_PART}\n  AND substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest)} WHERE ${isPointer})`,
-    ),
   ];
+  const query =
+    `SELECT * FROM ${sqlName(`${name}_files`)}\n` +
+    `WHERE ${IS_PART}\n  AND substr("_run_id", 1, 16) <= (SELECT ${runId} FROM ${sqlName(latest)} WHERE ${isPointer})`;
+  return { before, query };
 }
 
 function athenaTable({ name, columns, url, delimiter }: FileTable): string {

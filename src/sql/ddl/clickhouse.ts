@@ -4,7 +4,7 @@ import type { LakeSettings } from '../../core/settings.js';
 import { nameOf, PART_FORM } from '../../lake/documents/lake-layout.js';
 import { withoutControls } from '../../lake/rows/column-aliases.js';
 import type { TypedKind, ViewColumn } from './column-kinds.js';
-import { type Engine, type TableSource, textView } from './engine-views.js';
+import type { Engine, TableSource } from './engine-views.js';
 import { chName, chString } from './names-and-quotes.js';
 
 /** Statements for ClickHouse 24.8 or later, including clickhouse-local and chDB. */
@@ -22,7 +22,7 @@ export const clickhouse: Engine = {
   times: 'seen',
   text(source, columns) {
     const query = `SELECT * FROM ${readCsv(source, columns)}${where(source)}\nSETTINGS ${settings(source).join(', ')}`;
-    return [textView(clickhouse, source, columns, query)];
+    return { before: [], query };
   },
 };
 

@@ -11,7 +11,6 @@ import {
   type Statement,
   statement,
   type TableSource,
-  textView,
   tryCast,
 } from './engine-views.js';
 import { sqlName, sqlString } from './names-and-quotes.js';
@@ -30,10 +29,7 @@ export const duckdb: Engine = {
   matches: (text, pattern) => `regexp_full_match(${text}, ${sqlString(pattern)})`,
   orFail: (exact) => failingCase(exact, `error(${sqlString(exact.message)})`),
   times: 'all',
-  text: (source, columns) => [
-    ...lookUpParts(source),
-    textView(duckdb, source, columns, selectText(source, columns)),
-  ],
+  text: (source, columns) => ({ before: lookUpParts(source), query: selectText(source, columns) }),
   check(source, columns) {
     const counts = misfitCounts(duckdb, source, columns).map(({ count }) => count);
     const sql = `SELECT\n  ${counts.join(',\n  ')}\nFROM ${sqlName(`${source.name}_text`)}`;

@@ -42,7 +42,7 @@ export const SESSION_SETUP =
 export interface TableSource {
   readonly lake: LakeSettings;
   readonly resource: string;
-  /** Name of the typed view. The text view has the suffix `_text`. */
+  /** Name of the typed view. The text view, if there is one, has the suffix `_text`. */
   readonly name: string;
   readonly about: string;
   /** `run`: the parts in the folder of a run. `log`: the parts of all runs below a folder. `newest`: the newest rows of `log`. */
@@ -67,8 +67,19 @@ export interface TableSource {
   readonly numbers: Numbers;
   /** Line breaks inside cells of the source. */
   readonly lineBreaks: number;
-  /** Name of the text view of all change logs. */
-  readonly logText: string;
+  /** Name of the typed view of all change logs. */
+  readonly logName: string;
+}
+
+/** `views`: every source also has a view with each value as text. `inline`: only if the engine needs one to read files. */
+export type TextViews = 'views' | 'inline';
+
+/** How an engine reads the rows of a source, every column as text. */
+export interface TextRows {
+  /** Statements that come first, such as the definition of a table over the files. */
+  readonly before: readonly Statement[];
+  /** A query for the rows; `null`: the statements define the table or view with the suffix `_text`. */
+  readonly query: string | null;
 }
 
 /** What differs between query engines. */
@@ -91,8 +102,8 @@ export interface Engine {
   readonly times: 'all' | 'seen';
   /** Condition of the typed view of a run: the row is from a part. Absent if the text view has only such rows. */
   readonly isPart?: string;
-  /** Statements that define the text view of a run's folder or of the change logs. */
-  readonly text: (source: TableSource, columns: readonly ViewColumn[]) => Statement[];
+  /** The rows of a run's folder or of the change logs as text. */
+  readonly text: (source: TableSource, columns: readonly ViewColumn[]) => TextRows;
   /** Columns of the text view of change logs that come from the path of a file. */
   readonly partitions?: readonly string[];
   /** Name of the engine's CSV reader, if it takes each line break for the end of a row. */
@@ -173,12 +184,42 @@ const ROW_NUMBER = '_worktrack_row';
 export const NEXT_RUN = '_worktrack_next_run';
 const FILE = '_worktrack_file';
 
-/** The text view and the typed view of a source, in this order. */
-export function viewStatements(engine: Engine, source: TableSource): Statement[] {
+/** The text view of a source, if it has one, and then its typed view. */
+export function viewStatements(engine: Engine, source: TableSource, texts: TextViews): Statement[] {
   const columns = columnsOf(engine, source);
-  const text =
-    source.shape === 'newest' ? [newestText(engine, source, columns)] : engine.text(source, columns);
-  return [...text, typedView(engine, source, columns), ...(engine.check?.(source, columns) ?? [])];
+  const rows =
+    source.shape === 'newest' ? newestText(engine, source, columns, texts) : engine.text(source, columns);
+  const values = typedView(engine, source, columns, fromText(engine, source.name, rows, texts));
+  if (texts === 'views')
+    return [
+      ...textStatements(engine, source, columns, rows),
+      values,
+      ...(engine.check?.(source, columns) ?? []),
+    ];
+  const aliases = rows.query === null ? [] : aliasComments(columns);
+  return [...rows.before, { ...values, about: [...values.about, ...aliases] }];
+}
+
+/** What a typed view reads: the text view of a source, or its query. */
+function fromText(engine: Engine, name: string, { query }: TextRows, texts: TextViews): string {
+  if (texts === 'views' || query === null) return engine.name(`${name}_text`);
+  return `(\n${query}\n) AS ${engine.name('_worktrack_text')}`;
+}
+
+/** The statements that define the text view of a source. */
+export function textStatements(
+  engine: Engine,
+  source: TableSource,
+  columns: readonly ViewColumn[],
+  { before, query } = engine.text(source, columns),
+): Statement[] {
+  if (query === null) return [...before];
+  const note =
+    source.shape === 'newest'
+      ? ['It names no run, so it stays current. Each query reads the change logs of all runs.']
+      : [];
+  const about = [...textAbout(source, engine, columns), ...note];
+  return [...before, view(engine, `${source.name}_text`, about, query)];
 }
 
 /** The columns of a source, with the names that they have in its views. */
@@ -203,16 +244,6 @@ export function keyColumns({ key }: TableSource, columns: readonly ViewColumn[])
   return key.map((field) => columns.find(({ name }) => name === columnName(field))!);
 }
 
-/** The text view of a source, from a query for its rows with every column as text. */
-export function textView(
-  engine: Engine,
-  source: TableSource,
-  columns: readonly ViewColumn[],
-  query: string,
-): Statement {
-  return view(engine, `${source.name}_text`, textAbout(source, engine, columns), query);
-}
-
 /** Comment of a text view. */
 export function textAbout(
   { about }: TableSource,
@@ -227,8 +258,15 @@ export function textAbout(
  * The newest row of each key in the change logs, which is its row in the snapshot. With `deletes: drop`, deleted rows are
  * not in the snapshot (docs/explanation/guarantees.md#deletes).
  */
-function newestText(engine: Engine, source: TableSource, columns: readonly ViewColumn[]): Statement {
+function newestText(
+  engine: Engine,
+  source: TableSource,
+  columns: readonly ViewColumn[],
+  texts: TextViews,
+): TextRows {
   const { name } = engine;
+  const log: TableSource = { ...source, name: source.logName, shape: 'log' };
+  const from = fromText(engine, log.name, engine.text(log, columns), texts);
   const keys = keyColumns(source, columns).map(({ alias }) => name(alias));
   const list = columns.map(({ alias }) => `  ${name(alias)}`).join(',\n');
   const row = name(ROW_NUMBER);
@@ -236,10 +274,9 @@ function newestText(engine: Engine, source: TableSource, columns: readonly ViewC
   const query = [
     `SELECT\n${list}\nFROM (`,
     `  SELECT *, row_number() OVER (PARTITION BY ${keys.join(', ')} ORDER BY ${name('_run_id')} DESC) AS ${row}`,
-    `  FROM ${name(source.logText)}\n) AS ${name('_worktrack_log')}\nWHERE ${row} = 1${live}`,
+    `  FROM ${from}\n) AS ${name('_worktrack_log')}\nWHERE ${row} = 1${live}`,
   ].join('\n');
-  const note = 'It names no run, so it stays current. Each query reads the change logs of all runs.';
-  return view(engine, `${source.name}_text`, [...textAbout(source, engine, columns), note], query);
+  return { before: [], query };
 }
 
 function view(engine: Engine, name: string, about: string | readonly string[], query: string): Statement {
@@ -250,7 +287,12 @@ function isEmpty(engine: Engine, name: string): string {
   return engine.nulls === 'kept' ? `${name} IS NULL` : `coalesce(${name}, '') = ''`;
 }
 
-function typedView(engine: Engine, source: TableSource, columns: readonly ViewColumn[]): Statement {
+function typedView(
+  engine: Engine,
+  source: TableSource,
+  columns: readonly ViewColumn[],
+  from: string,
+): Statement {
   const { name } = engine;
   const partitions = source.shape === 'log' ? (engine.partitions ?? []) : [];
   const casts = [
@@ -259,7 +301,7 @@ function typedView(engine: Engine, source: TableSource, columns: readonly ViewCo
   ];
   const about = `${source.about}, with the types seen so far. A query fails if it reads a new value that does not fit.`;
   const where = source.shape === 'run' && engine.isPart !== undefined ? `\nWHERE ${engine.isPart}` : '';
-  const query = `SELECT\n${casts.join(',\n')}\nFROM ${name(`${source.name}_text`)}${where}`;
+  const query = `SELECT\n${casts.join(',\n')}\nFROM ${from}${where}`;
   return view(engine, source.name, about, query);
 }
 

@@ -59,7 +59,7 @@ export function runSource(
     masked: new Set(input.masked ?? []),
     numbers: input.numbers ?? 'exact',
     deletes: input.deletes ?? 'mark',
-    logText: `${logView(input).name}_text`,
+    logName: logView(input).name,
     folder: folderOf(snapshot),
     shape: 'run',
     ...(manifest.parts.length <= MAX_LISTED_PARTS ? { parts: manifest.parts.map(({ key }) => key) } : {}),

@@ -9,7 +9,6 @@ import {
   statement,
   type TableSource,
   textAbout,
-  textView,
   tryCast,
 } from './engine-views.js';
 import { hiveName, hiveString } from './names-and-quotes.js';
@@ -82,8 +81,10 @@ function text(source: TableSource, columns: readonly ViewColumn[]): ReturnType<E
     ['mode', shape === 'log' ? 'PERMISSIVE' : 'FAILFAST'],
   ];
   const names = [...columns.map(({ alias }) => alias), ...partitions];
-  if (shape === 'run')
-    return [fileView(textAbout(source, spark, columns), `${name}_text`, names, 'csv', options)];
+  if (shape === 'run') {
+    const about = textAbout(source, spark, columns);
+    return { before: [fileView(about, `${name}_text`, names, 'csv', options)], query: null };
+  }
   const pointer: [string, string][] = [
     ['path', pathIn(lake, source.pointer)],
     ['multiLine', 'true'],
@@ -92,17 +93,13 @@ function text(source: TableSource, columns: readonly ViewColumn[]): ReturnType<E
   const query =
     `SELECT * FROM ${hiveName(`${name}_files`)}\n` +
     `WHERE substr(\`_run_id\`, 1, 16) <= (SELECT max(substr(\`runId\`, 1, 16)) FROM ${latest})`;
-  return [
-    fileView(
-      'The last published run, and the files of all change logs, also of runs that are not published.',
-      `${name}_latest`,
-      ['runId'],
-      'json',
-      pointer,
-    ),
+  const about =
+    'The last published run, and the files of all change logs, also of runs that are not published.';
+  const before = [
+    fileView(about, `${name}_latest`, ['runId'], 'json', pointer),
     fileView([], `${name}_files`, names, 'csv', options),
-    textView(spark, source, columns, query),
   ];
+  return { before, query };
 }
 
 /** A view of files whose columns are text. */

@@ -32,8 +32,13 @@ export interface DdlInput extends PublishedResource {
   readonly dialect: Dialect;
   /** Snapshots of earlier days, each the last published run of its `dt`. */
   readonly days?: readonly DaySnapshot[] | undefined;
-  /** Default: all views. */
+  /** Default: all but `newest`. */
   readonly views?: readonly DdlView[] | undefined;
+  /**
+   * Also views with every value as text, and checks of the types. Default: no. Athena, Trino and Spark read a snapshot through a
+   * table of text in any case.
+   */
+  readonly text?: boolean | undefined;
 }
 
 export interface DaySnapshot {
@@ -45,10 +50,11 @@ export interface DaySnapshot {
 }
 
 /**
- * Statements that read one resource of a lake, in the order to run them: `<resource>` and `<resource>_text`
- * for the snapshot of the last run, `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs,
- * and `<resource>_newest` for the newest row of each key in these. The first two name a run and must be generated again to
- * read a later one, except in a session of DuckDB that runs the statements, which sets variables from `latest.json`. The others must be generated again only when a column is added or the kind of its values changes.
+ * Statements that read one resource of a lake, in the order to run them: `<resource>` for the snapshot of the last run,
+ * `<resource>_on_2026_11_21` for each given day, `<resource>_changes` for all change logs, and on request `<resource>_newest`
+ * for the newest row of each key in these, and each view as text, with the suffix `_text`. The first one names a run and must
+ * be generated again to read a later one, except in a session of DuckDB that runs the statements, which sets variables from
+ * `latest.json`. The others must be generated again only when a column is added or the kind of its values changes.
  *
  * @throws RangeError if the dialect cannot read the lake, or not the line breaks in its cells
  * @example
@@ -78,10 +84,10 @@ export function ddlStatements(input: DdlInput): Statement[] {
   };
   return [
     ...(SETUP[dialect]?.(lake) ?? []),
-    ...(input.views ?? DDL_VIEWS)
+    ...(input.views ?? DDL_VIEWS.filter((view) => view !== 'newest'))
       .flatMap((view) => sources[view]())
       .flatMap((source) => {
-        const statements = viewStatements(engine, source);
+        const statements = viewStatements(engine, source, input.text === true ? 'views' : 'inline');
         // After the views: a lake that the engine cannot read is the more important reason.
         checkLineBreaks(engine, source);
         return statements;

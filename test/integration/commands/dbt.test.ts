@@ -213,6 +213,7 @@ describe('worktrack dbt --adapter athena', () => {
       expect(sent.length).toBe(10);
       const { stdout } = await inS3(
         'ddl',
+        '--text',
         '--dialect',
         'athena',
         '--resource',

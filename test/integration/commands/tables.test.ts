@@ -102,7 +102,7 @@ describe('published data for readers of the lake', () => {
   }
 
   it('ddl: the printed SQL runs in DuckDB and returns the current rows, equal to the service, value for value', async () => {
-    const { code, stdout, stderr } = await inFolder('ddl');
+    const { code, stdout, stderr } = await inFolder('ddl', '--text');
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('Skipped: projects: nothing is published');
     expect(stderr).toContain('main.js export');
@@ -122,7 +122,7 @@ describe('published data for readers of the lake', () => {
   });
 
   it('ddl: the change log has the rows of every published run as of that run', async () => {
-    await duck.run((await inFolder('ddl', '--resource', 'tasks')).stdout);
+    await duck.run((await inFolder('ddl', '--text', '--resource', 'tasks')).stdout);
     const { header } = await readSnapshot(stack.store, 'tasks');
     const log = await duck.rows('tasks_changes_text', header);
     expect(new Set(log.map((row) => row._run_id))).toEqual(new Set(runs.map(({ runId }) => runId)));
@@ -141,7 +141,7 @@ describe('published data for readers of the lake', () => {
     const days = new Map(runs.map((run) => [run.date, run]));
     expect(days.size).toBe(3);
     for (const [date, run] of days) {
-      const { code, stdout, stderr } = await inFolder('ddl', '--dt', date);
+      const { code, stdout, stderr } = await inFolder('ddl', '--text', '--dt', date);
       expect(code, stderr).toBe(0);
       await duck.run(stdout);
       const view = `tasks_on_${date.replaceAll('-', '_')}_text`;
@@ -178,7 +178,7 @@ describe('published data for readers of the lake', () => {
   });
 
   it.each([
-    ['clickhouse', 'CREATE OR REPLACE VIEW `tasks_text`'],
+    ['clickhouse', 'CREATE OR REPLACE VIEW `tasks`'],
     ['spark', 'CREATE OR REPLACE TEMPORARY VIEW `tasks_text`'],
   ])('ddl --dialect %s: prints statements over the run in the bucket', async (dialect, statement) => {
     const { code, stdout } = await inS3('ddl', '--dialect', dialect, '--resource', 'tasks');
@@ -198,7 +198,7 @@ describe('published data for readers of the lake', () => {
       expect(refused.stderr).toContain(`tasks: its files have ${breaks} line breaks inside cells`);
       expect(refused.stderr).toContain('lineBreaks: escape');
       expect(refused).toMatchObject({ code: 2, stdout: '' });
-      const { code, stdout } = await inS3('ddl', '--dialect', dialect, '--resource', 'members');
+      const { code, stdout } = await inS3('ddl', '--dialect', dialect, '--resource', 'members', '--newest');
       expect(code).toBe(0);
       for (const view of ['members', 'members_changes', 'members_newest'])
         expect(stdout).toContain(`CREATE OR REPLACE VIEW "${view}" AS`);
@@ -219,6 +219,9 @@ describe('published data for readers of the lake', () => {
     [['ddl', '--delta'], 2, /has no Delta tables. Set `tables: { format: delta }`/],
     [['ddl', '--delta', '--dt', '2026-11-21'], 2, /use either --delta or --dt/],
     [['ddl', '--delta', '--numbers', 'double'], 2, /use either --delta or --numbers/],
+    [['ddl', '--delta', '--text'], 2, /use either --delta or --text/],
+    [['ddl', '--delta', '--newest'], 2, /use either --delta or --newest/],
+    [['ddl', '--newest', '--dt', '2026-11-21'], 2, /use either --newest or --dt/],
   ])('%j exits with %i and gives the reason', async (args, code, why) => {
     const result = await inFolder(...args);
     expect(result.stderr).toMatch(why);

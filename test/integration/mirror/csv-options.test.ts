@@ -125,6 +125,7 @@ describe('CSV options, after an export and an increment, as DuckDB reads the fil
 
     const { code, stdout, stderr } = await runCommand(stack, [
       'ddl',
+      '--text',
       '--config',
       await writeFolderConfig(stack),
     ]);

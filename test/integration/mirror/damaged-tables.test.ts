@@ -231,7 +231,7 @@ describe('change logs that are missing', () => {
         admin.update('tasks', idOf(admin.records('tasks')[run]!), { title: `changed ${run}` });
         runIds.push((await stack.export()).runs[0]!.runId!);
       }
-      const whole = await command('ddl', '--dialect', 'duckdb');
+      const whole = await command('ddl', '--newest');
       expect(whole.stdout).toContain('tasks_newest');
       expect((await command('verify')).code).toBe(0);
 
@@ -241,7 +241,7 @@ describe('change logs that are missing', () => {
       expect(verified.code).toBe(1);
       expect(verified.stdout).toMatch(named);
       expect(verified.stdout).toContain('the views tasks_changes and tasks_newest lack rows');
-      const ddl = await command('ddl', '--dialect', 'duckdb');
+      const ddl = await command('ddl', '--newest');
       expect(ddl.code).toBe(0);
       expect(ddl.stdout).toContain('tasks_changes');
       expect(ddl.stdout).not.toContain('tasks_newest');

@@ -22,6 +22,7 @@ import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
   clashingResources,
   clashingTables,
+  DDL_VIEWS,
   type DdlInput,
   ddlStatements,
   renderDdl,
@@ -99,9 +100,11 @@ async function publish(
   return { dialect: 'duckdb', lake, resource, pointer, manifest };
 }
 
-/** Runs the statements and reads a view. */
+/** Runs the statements and reads a view. A typed view has no text view below it. */
 async function read(input: DdlInput, suffix: string): Promise<unknown[][]> {
-  for (const { kind, sql } of ddlStatements(input)) if (kind === 'define') await duckdb.run(sql);
+  const text = suffix.endsWith('_text');
+  for (const { kind, sql } of ddlStatements({ views: DDL_VIEWS, text, ...input }))
+    if (kind === 'define') await duckdb.run(sql);
   return select(`SELECT * FROM "${input.resource.replaceAll('-', '_')}${suffix}" ORDER BY "_run_id", 4`);
 }
 
@@ -203,7 +206,7 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
     const typed = [column('id', 'string'), columnOf('v', seen)];
     const first = seen.map((literal, at) => [`a${at}`, literal.replaceAll('"', '')]);
     const printed = await publish(typed, first, { resource });
-    await read(printed, '_newest');
+    for (const suffix of ['_newest_text', '_newest']) await read(printed, suffix);
     const [before] = await select(`SELECT v FROM ${view}_newest`);
     const runId = '20261122T020000Z-00000002' as RunId;
     const rows: Rows = [['z', later]];
@@ -240,14 +243,14 @@ describe('DDL for DuckDB, run over files that the package wrote', () => {
 
   it('counts the values that do not fit', async () => {
     const input = await publish(columns, rows.slice(0, 4));
-    await read(input, '');
-    const check = ddlStatements(input).find(({ kind }) => kind === 'check')!;
+    await read(input, '_text');
+    const check = ddlStatements({ ...input, text: true }).find(({ kind }) => kind === 'check')!;
     const result = await duckdb.runAndReadAll(check.sql);
     expect(result.getRowObjects()[0]).toMatchObject({ count: 0n, done: 0n, _synced_at: 0n });
     const narrow = { ...columns[2]!, values: { formats: 0, whole: 1, fraction: 0 } };
     const stale = await publish(columns.with(2, narrow), rows.slice(0, 4));
-    for (const { kind, sql } of ddlStatements(stale)) if (kind === 'define') await duckdb.run(sql);
-    const again = ddlStatements(stale).find(({ kind }) => kind === 'check')!;
+    await read(stale, '_text');
+    const again = ddlStatements({ ...stale, text: true }).find(({ kind }) => kind === 'check')!;
     expect((await duckdb.runAndReadAll(again.sql)).getRowObjects()[0]).toMatchObject({ count: 1n });
   });
 
@@ -532,7 +535,7 @@ describe('A script for several resources', () => {
     expect(script.match(/LOAD httpfs;/g)).toHaveLength(1);
     expect(script.match(/^-- CREATE OR REPLACE SECRET/gm)).toHaveLength(1);
     expect(script).not.toMatch(/^(?!--).*(INSTALL|SECRET)/m);
-    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(12);
+    expect(script.match(/^CREATE OR REPLACE VIEW/gm)).toHaveLength(4);
     expect(script).toMatch(/^-- CREATE OR REPLACE PERSISTENT SECRET/m);
   });
 
@@ -552,8 +555,36 @@ describe('A script for several resources', () => {
   it('contains only the requested views', async () => {
     const input = await publish([column('id', 'string')], []);
     const script = renderDdl(ddlStatements({ ...input, views: ['changes'] }));
-    expect(script.match(/^CREATE OR REPLACE VIEW "\w+"/gm)).toHaveLength(2);
+    expect(script.match(/^CREATE OR REPLACE VIEW "\w+"/gm)).toHaveLength(1);
     expect(script).not.toContain('/snapshots/');
+  });
+
+  it.each([
+    [{}, ['tasks', 'tasks_changes']],
+    [{ text: true }, ['tasks_text', 'tasks', 'tasks_changes_text', 'tasks_changes']],
+    [{ views: ['current', 'changes', 'newest'] }, ['tasks', 'tasks_changes', 'tasks_newest']],
+    [{ views: ['changes'], text: true }, ['tasks_changes_text', 'tasks_changes']],
+  ] as const)('defines views as text and of the newest rows only on request: %j', async (request, views) => {
+    const input = await publish([column('id', 'string'), column('ID', 'integer')], [['a', '7']], {
+      resource: 'tasks',
+    });
+    for (const dialect of ['duckdb', 'clickhouse'] as const) {
+      const script = renderDdl(ddlStatements({ ...input, ...request, dialect }));
+      expect([...script.matchAll(/^CREATE OR REPLACE VIEW ["`](\w+)["`]/gm)].map(([, name]) => name)).toEqual(
+        views,
+      );
+      // Once for each view that has no text view.
+      const texts = 'text' in request ? 2 : 1;
+      expect(script.match(/Column "ID" has the name ID_2 here/g)).toHaveLength(views.length / texts);
+    }
+    const empty = await (await DuckDBInstance.create()).connect();
+    for (const { kind, sql } of ddlStatements({ ...input, ...request }))
+      if (kind === 'define') await empty.run(sql);
+    for (const view of views) {
+      const found = await empty.runAndReadAll(`SELECT CAST("ID_2" AS VARCHAR) FROM ${view}`);
+      expect(found.getRows(), view).toEqual([['7']]);
+    }
+    empty.closeSync();
   });
 
   it('is not made for resources whose views would have the same name', () => {

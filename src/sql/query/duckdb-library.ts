@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { ConfigurationError, errorMessage } from '../../core/errors.js';
 
 export type DuckDbLibrary = typeof import('@duckdb/node-api');
@@ -10,9 +11,10 @@ const INSTALL = 'npm install @duckdb/node-api@1.5.5-r.5';
  *
  * @throws ConfigurationError if it is not installed
  */
-export async function duckDbLibrary(): Promise<DuckDbLibrary> {
+export function duckDbLibrary(): DuckDbLibrary {
   try {
-    return await import('@duckdb/node-api');
+    // Its files are CommonJS. An import would first parse each for the names of its exports, which takes as long as the rest.
+    return createRequire(import.meta.url)('@duckdb/node-api') as DuckDbLibrary;
   } catch (cause) {
     const [why] = errorMessage(cause).split('\n');
     throw new ConfigurationError(`query needs DuckDB, which cannot be loaded: ${why}.`, {

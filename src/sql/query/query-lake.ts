@@ -83,25 +83,25 @@ export async function queryLake(
   options: QueryOptions = {},
 ): Promise<QueryResult> {
   const statement = readingStatement(sql);
-  const library = await duckDbLibrary();
-  await checkSyntax(library, statement);
+  const library = duckDbLibrary();
+  const engine = await openEngine(library, statement);
   const store = openStore(connection.lake);
   const cache = new PartCache(options.cacheFolder ?? defaultCache());
   const session = await cache.openSession();
-  const clear = () => rm(session, { recursive: true, force: true });
+  const clear = async (): Promise<void> => {
+    engine.close();
+    await rm(session, { recursive: true, force: true });
+  };
   try {
     const sources = await readSources(connection, store, statement, options);
     await provideParts(store, cache, session, { sources, options });
-    const engine = await openEngine(
-      library,
+    await defineViews(
+      engine.connection,
       session,
       sources.map(({ source }) => source),
     );
     const runs = Object.fromEntries(sources.map(({ snapshot }) => [snapshot.resource, snapshot.runId]));
-    return await startStatement(library, engine, { statement, session, runs, clear }).catch(async (error) => {
-      engine.close();
-      throw error;
-    });
+    return await startStatement(library, engine, { statement, session, runs, clear });
   } catch (error) {
     await clear();
     throw error;
@@ -220,46 +220,48 @@ const OFF = [
   'allow_persistent_secrets',
 ] as const;
 
+/** Opens DuckDB, and refuses what its parser does not take for one statement, before anything is fetched. */
 async function openEngine(
   { DuckDBInstance: Instance }: DuckDbLibrary,
-  session: string,
-  sources: readonly TableSource[],
+  { sql }: ReadingStatement,
 ): Promise<Engine> {
+  const options = Object.fromEntries(OFF.map((option) => [option, 'false']));
   const instance: DuckDBInstance = await Instance.create(':memory:', {
-    ...Object.fromEntries(OFF.map((option) => [option, 'false'])),
-    ...{ memory_limit: MEMORY_LIMIT, temp_directory: join(session, 'spilled') },
+    ...options,
+    memory_limit: MEMORY_LIMIT,
   });
   const connection = await instance.connect();
-  for (const source of sources) {
-    for (const { sql } of viewStatements(duckdb, source).filter(({ kind }) => kind === 'define'))
-      await connection.run(sql);
-  }
-  await connection.run(`SET allowed_directories = [${sqlString(session)}]`);
-  await connection.run('SET enable_external_access = false');
-  await connection.run('SET lock_configuration = true');
-  return {
+  const engine = {
     connection,
     close() {
       connection.closeSync();
       instance.closeSync();
     },
   };
-}
-
-/** Refuses what DuckDB does not parse as one statement, before anything is fetched. */
-async function checkSyntax(
-  { DuckDBInstance: Instance }: DuckDbLibrary,
-  { sql }: ReadingStatement,
-): Promise<void> {
-  const instance = await Instance.create(':memory:');
-  const connection = await instance.connect();
   try {
     const { count } = await orQueryError(() => connection.extractStatements(sql));
     if (count !== 1) throw new QueryError(`query runs one statement at a time, and these are ${count}.`);
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
+    return engine;
+  } catch (error) {
+    engine.close();
+    throw error;
   }
+}
+
+/** Makes the views, and then locks the session: the statement of the user sees the folder of its parts only. */
+async function defineViews(
+  connection: DuckDBConnection,
+  session: string,
+  sources: readonly TableSource[],
+): Promise<void> {
+  await connection.run(`SET temp_directory = ${sqlString(join(session, 'spilled'))}`);
+  for (const source of sources) {
+    for (const { sql } of viewStatements(duckdb, source, 'views').filter(({ kind }) => kind === 'define'))
+      await connection.run(sql);
+  }
+  await connection.run(`SET allowed_directories = [${sqlString(session)}]`);
+  await connection.run('SET enable_external_access = false');
+  await connection.run('SET lock_configuration = true');
 }
 
 async function prepareReading(
@@ -279,7 +281,7 @@ async function prepareReading(
 
 async function startStatement(
   library: DuckDbLibrary,
-  { connection, close: closeEngine }: Engine,
+  { connection }: Engine,
   of: {
     readonly statement: ReadingStatement;
     readonly session: string;
@@ -287,14 +289,10 @@ async function startStatement(
     readonly clear: () => Promise<void>;
   },
 ): Promise<QueryResult> {
-  const { statement, session, runs, clear } = of;
+  const { statement, session, runs, clear: close } = of;
   const prepared = await prepareReading(library, connection, statement);
   const result: DuckDBResult = await orQueryError(() => prepared.stream());
   const types = result.columnTypes();
-  const close = async (): Promise<void> => {
-    closeEngine();
-    await clear();
-  };
   async function* converted<T>(convert: typeof toText | typeof toQueryValue): AsyncGenerator<T[]> {
     try {
       for (;;) {

@@ -90,6 +90,8 @@ describe('the command line', () => {
     expect(await loadedBy('config', 'check')).toEqual(configured);
     expect(await loadedBy('ddl')).toEqual(configured);
     expect(await loadedBy('cat', 'tasks')).toEqual([...configured, 'csv-stringify'].sort());
+    const query = (await loadedBy('query', 'FROM tasks')).filter((name) => !name.startsWith('@duckdb/'));
+    expect(query).toEqual([...configured, 'csv-stringify'].sort());
   });
 
   it('loads a client of Temporal, but no worker and no AWS SDK, to show or start runs', async () => {
@@ -101,7 +103,7 @@ describe('the command line', () => {
   });
 
   it('loads no Temporal for commands on a lake in a bucket', async () => {
-    for (const args of [['cat', 'tasks'], ['ddl']]) {
+    for (const args of [['cat', 'tasks'], ['ddl'], ['query', 'FROM tasks']]) {
       const packages = await loadedBy('--config', 'bucket.yaml', ...args);
       expect(packages, args.join(' ')).toContain('@aws-sdk/client-s3');
       expect(packages.filter((name) => /temporal|grpc|protobuf|undici/.test(name))).toEqual([]);

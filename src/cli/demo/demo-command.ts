@@ -1,11 +1,13 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseSettings } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE, type ExportResult, type RunReport } from '../../core/contract/index.js';
 import type { WriteBackResult } from '../../core/contract/write-back.js';
 import { HOUR_MS } from '../../core/duration.js';
-import type { ConnectionSettings } from '../../core/settings.js';
+import type { ConnectionSettings, LakeSettings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { createReport } from '../../report/index.js';
@@ -20,11 +22,10 @@ import { diagnosticLines } from '../runs/result-lines.js';
 import { type ExitCode, exitCodeOf, UsageError, writeBackExitCode } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, positive } from '../shared/command-options.js';
 import { count, counted, output, table } from '../shared/output.js';
-import { shellWord } from '../shared/runnable.js';
 import { type LocalTemporal, startLocalTemporal } from '../worker/local-temporal.js';
 import { batchDiagnostics } from '../write-back/batch-lines.js';
 import { demoCounts, makeChanges } from './demo-service.js';
-import { type Hours, hoursFigures, hoursSql, hoursTable, readHours } from './hours.js';
+import { HOURS_SQL, type Hours, hoursFigures, hoursTable, readHours } from './hours.js';
 
 interface DemoOptions extends GlobalOptions {
   readonly dir?: string;
@@ -44,6 +45,7 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
   output.note('Starting a simulated service, an S3 server, a Temporal server and a worker on this machine');
   const data = awkward === true ? 'generic' : 'realistic';
   const servers = await startDemoServers(folder, timeEntries, data);
+  const { simulator, lakeFolder } = servers;
   const removeHandlers = stopOnSignal(servers);
   try {
     const code = await runSteps(servers, folder);
@@ -51,7 +53,10 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
     for (const line of createdLines(place)) output.out(line);
     const seconds = counted((performance.now() - began) / 1000, 'second');
     if (keep === true) await keepServers(servers, folder);
-    else output.out(`Done in ${seconds}. To look around while the servers run: worktrack demo --keep`);
+    await writeFile(servers.configFile, demoConfig(simulator.url, { url: pathToFileURL(lakeFolder).href }));
+    output.out('Query the lake, also now that the servers have stopped:');
+    output.code(`   worktrack query --config ${shellWord(`${place}/worktrack.yaml`)} 'FROM tasks LIMIT 5'`);
+    output.out(`Done in ${seconds}. To look around while the servers run: worktrack demo --keep`);
     return code;
   } finally {
     removeHandlers();
@@ -60,14 +65,13 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
 }
 
 async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode> {
-  const { simulator, lakeFolder } = servers;
-  const noted = new Set<string>();
-  const first = await exportOnce(servers, noted);
+  const { simulator, connection } = servers;
+  const first = await exportOnce(servers);
   const published = `${sumOf(first, ({ rows }) => rows ?? 0)} rows of ${first.runs.length} resources`;
   output.out(`1. The first export reads everything: ${published}`);
   if (first.outcome !== 'published') return exitCodeOf(first);
   output.out(`2. Changes: ${makeChanges(simulator)}`);
-  const second = await exportOnce(servers, noted);
+  const second = await exportOnce(servers);
   if (second.outcome !== 'published') return exitCodeOf(second);
   const changed = (of: 'inserted' | 'updated') => sumOf(second, ({ counts }) => counts?.[of] ?? 0);
   output.out(
@@ -75,13 +79,12 @@ async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode>
   );
   const written = await writeBackDemo(servers, folder);
   if (written.outcome !== 'written') return writeBackExitCode(written);
-  const store = openStore(servers.connection.lake);
+  await writeFile(join(folder, 'hours.sql'), `${HOURS_SQL};\n`);
+  const hours = await readHours(connection, join(folder, 'cache'), output.note);
+  output.out(`5. Hours by project and week, from the lake (computed by ${hours.by})`);
+  for (const line of hoursTable(hours)) output.out(line);
+  const store = openStore(connection.lake);
   try {
-    const sql = await hoursSql(store, lakeFolder);
-    await writeFile(join(folder, 'hours.sql'), `${sql};\n`);
-    const hours = await readHours(store, sql, output.note);
-    output.out(`5. Hours by project and week, from the lake (computed by ${hours.by})`);
-    for (const line of hoursTable(hours)) output.out(line);
     await writeReport(store, servers, { folder, hours });
   } finally {
     store.close();
@@ -100,8 +103,7 @@ async function writeReport(
   if (html !== null) await writeFile(join(folder, 'report.html'), html);
 }
 
-/** @param noted the notes that an earlier export has printed */
-async function exportOnce({ local, connection }: DemoServers, noted: Set<string>): Promise<ExportResult> {
+async function exportOnce({ local, connection }: DemoServers): Promise<ExportResult> {
   const workflowId = await startExport(local.temporal, { connection: connection.name });
   const progress = exportProgressOn(process.stderr);
   const resources = connection.resources.map(({ name }) => name);
@@ -109,10 +111,7 @@ async function exportOnce({ local, connection }: DemoServers, noted: Set<string>
   const following = followExport(local.temporal, workflowId, { resources, onView, everyMs: 250 });
   const result = await Promise.race([following, local.failed]);
   progress.end();
-  // What the settings limit is the same after each export.
-  const lines = diagnosticLines(result).filter((line) => !noted.has(line));
-  for (const line of lines) output.note(line);
-  for (const line of lines) noted.add(line);
+  for (const line of diagnosticLines(result)) output.note(line);
   return result;
 }
 
@@ -171,7 +170,7 @@ export function createdLines(folder: string): string[] {
   const at = (name: string): string => shellWord(`${folder}/${name}`);
   const files = [
     ['report.html', 'the runs, and these hours as charts'],
-    ['hours.sql', `the query: duckdb < ${at('hours.sql')}`],
+    ['hours.sql', 'the query for these hours'],
     ['s3/demo-lake', 'the lake: snapshots, change logs, receipts'],
     ['worktrack.yaml', 'the configuration'],
   ] as const;
@@ -275,7 +274,9 @@ async function startDemoServers(
     await ensureBucket(s3, BUCKET);
     const simulator = await startSimulator({ counts: demoCounts(timeEntries), data });
     stops.push(() => simulator.close());
-    const yaml = demoConfig(simulator.url, s3.endpoint, s3.region);
+    const { endpoint, region } = s3;
+    const lake = { url: `s3://${BUCKET}/${PREFIX}`, endpoint, region, forcePathStyle: true };
+    const yaml = demoConfig(simulator.url, lake);
     const configFile = join(folder, 'worktrack.yaml');
     await writeFile(configFile, yaml);
     useCredentials(s3);
@@ -292,13 +293,13 @@ async function startDemoServers(
   }
 }
 
-function demoConfig(baseUrl: string, endpoint: string, region: string): string {
-  return `# The configuration of the demo. Its servers stop when the demo ends.
+function demoConfig(baseUrl: string, lake: LakeSettings): string {
+  return `# The configuration of the demo. Its servers stop when the demo ends; the folder of the S3 server stays.
 connections:
   demo:
     baseUrl: ${baseUrl}
     apiKey: { env: WORKTRACK_DEMO_API_KEY }
-    lake: { url: "s3://${BUCKET}/${PREFIX}", endpoint: "${endpoint}", region: ${region}, forcePathStyle: true }
+    lake: ${JSON.stringify(lake)}
     resources: [projects, tasks, time-entries, calendar-entries, members]
 `;
 }

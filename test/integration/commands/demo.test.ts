@@ -1,12 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, exec, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { computeHours, type HoursRow } from '../../../src/cli/demo/hours.js';
 import { openStore } from '../../../src/lake/store/index.js';
-import { Duck } from '../../support/duckdb.js';
 import { until } from '../../support/stack.js';
 
 const MAIN = resolve('dist/src/cli/main.js');
@@ -53,7 +53,7 @@ describe('`worktrack demo`', () => {
     const asTyped = lines.map((line) => line.replace(/node \S+main\.js/, 'worktrack'));
     expect(asTyped.filter((line) => line.length > 80)).toEqual([]);
     expect(noted().match(/deletes are not detected/g)).toHaveLength(1);
-    expect(printed()).toMatch(/computed by DuckDB \d/);
+    expect(printed()).toContain('computed by worktrack query');
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');
     const at = join(folder, '.worktrack/demo');
@@ -61,16 +61,16 @@ describe('`worktrack demo`', () => {
       await stat(join(at, name));
     expect(await readFile(join(at, 'report.html'), 'utf8')).toContain('Hours by project and week');
 
-    const duck = await Duck.open();
-    const sql = (await readFile(join(at, 'hours.sql'), 'utf8')).trimEnd().replace(/;$/, '');
-    const queried = (await duck.select(sql)).map(([project, week, hours]) => ({ project, week, hours }));
-    duck.close();
+    // The command that the demo prints last, while no server runs.
+    const [, command] = /^ {3}(.*) 'FROM tasks LIMIT 5'$/m.exec(printed())!;
+    const json = await promisify(exec)(`${command} --json < .worktrack/demo/hours.sql`, { cwd: folder });
+    const { rows: queried } = JSON.parse(json.stdout) as { rows: HoursRow[] };
     const store = openStore({ url: `file://${join(at, 's3/demo-lake/worktrack')}` });
     const computed = await computeHours(store);
     store.close();
     const rounded = (rows: readonly object[]) =>
       (rows as HoursRow[])
-        .map(({ project, week, hours }) => [project, week, hours.toFixed(6)].join('|'))
+        .map(({ project, week, hours }) => [project, week, Number(hours).toFixed(6)].join('|'))
         .sort();
     expect(rounded(queried)).toEqual(rounded(computed));
     expect(computed.length).toBeGreaterThan(20);

@@ -241,8 +241,8 @@ describe('the status of one connection', () => {
 
 describe('the files that the demo lists', () => {
   it('are quoted for the shell if their folder has spaces', () => {
-    expect(createdLines('my files').join('\n')).toContain("duckdb < 'my files/hours.sql'");
-    expect(createdLines('.worktrack/demo').join('\n')).toContain('duckdb < .worktrack/demo/hours.sql');
+    expect(createdLines('my files').join('\n')).toContain("'my files/hours.sql'");
+    expect(createdLines('.worktrack/demo').join('\n')).toContain(' .worktrack/demo/hours.sql ');
   });
 });
 

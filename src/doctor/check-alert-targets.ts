@@ -4,7 +4,7 @@ import { notifyUrlProblem } from '../core/notify-url.js';
 import { proxyFor } from '../core/proxy.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, NotifyTarget } from '../core/settings.js';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { about, type Finding, ok, problem, warning } from './finding.js';
 
 /**
  * Checks the targets of alerts without sending anything: that their secrets can be read, that the address has the form that
@@ -14,8 +14,11 @@ export async function checkNotify(
   { name, notify }: ConnectionSettings,
   timeoutMs: number,
 ): Promise<Finding[]> {
-  const path = (at: number): string => `connections.${name}.notify${notify.length === 1 ? '' : `[${at}]`}`;
-  const findings = notify.map((target, at) => checkTarget(target, path(at), timeoutMs));
+  const key = (at: number): string => `notify${notify.length === 1 ? '' : `[${at}]`}`;
+  const findings = notify.map(async (target, at) => {
+    const finding = await checkTarget(target, `connections.${name}.${key(at)}`, timeoutMs);
+    return notify.length === 1 ? finding : about(key(at), finding);
+  });
   return Promise.all(findings);
 }
 

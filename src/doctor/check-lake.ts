@@ -21,7 +21,7 @@ import {
   toObjectKey,
 } from '../lake/store/index.js';
 import { clockFinding } from './check-clock.js';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { about, type Finding, ok, problem, warning } from './finding.js';
 
 /** After these errors, further requests fail the same way. */
 const FATAL: readonly StoreErrorKind[] = [
@@ -67,10 +67,10 @@ export async function checkLake(
     for (const { what, run, least = 0 } of stepsOf(store)) {
       try {
         const found = await withTimeout(run(), Math.max(timeoutMs, least));
-        if (found !== null) findings.push(found);
+        if (found !== null) findings.push(about(found.check === 'clock' ? 'lake' : what, found));
         passed.push(what);
       } catch (error) {
-        findings.push(failed(what, error));
+        findings.push(about(what, failed(what, error)));
         if (isFatal(error)) break;
       }
     }
@@ -79,7 +79,7 @@ export async function checkLake(
   }
   findings.push(...(await folderReaders(lake.url)));
   const remedy = 'Runs work, with more requests or bytes than with AWS S3.';
-  findings.push(...missing.map((message) => warning('lake', message, remedy)));
+  findings.push(...missing.map((message) => about('features', warning('lake', message, remedy))));
   return passed.length === 0 ? findings : [ok('lake', `${lake.url}: ${passed.join(', ')}`), ...findings];
 }
 
@@ -92,14 +92,17 @@ async function folderReaders(url: string): Promise<Finding[]> {
   // Without the right to enter the folder, nothing in it can be read.
   if ((found.mode & 0o001) !== 0)
     return [
-      warning(
-        'lake',
-        `every user of this machine can read the folder (${mode})`,
-        'Run chmod o-rwx on it, unless they should.',
+      about(
+        'readers',
+        warning(
+          'lake',
+          `every user of this machine can read the folder (${mode})`,
+          'Run chmod o-rwx on it, unless they should.',
+        ),
       ),
     ];
   const readers = (found.mode & 0o010) === 0 ? 'only its owner can' : 'its owner and its group can';
-  return [ok('lake', `${readers} read the folder (${mode})`)];
+  return [about('readers', ok('lake', `${readers} read the folder (${mode})`))];
 }
 
 /** A pointer that this version does not read because of its layout; `null` for none. The steps find all other problems. */

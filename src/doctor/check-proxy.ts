@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../core/errors.js';
 import { grpcProxyFor, type ProxyServer, proxyFor, storeAddress } from '../core/proxy.js';
 import type { ConnectionSettings } from '../core/settings.js';
-import { type Finding, ok, problem } from './finding.js';
+import { about, type Finding, ok, problem } from './finding.js';
 
 /** States the proxy that leads to the service and the store of a connection. Nothing without a proxy. */
 export function proxyFindings({ baseUrl, lake }: ConnectionSettings): Finding[] {
@@ -18,9 +18,10 @@ function found(what: string, read: () => ProxyServer | null): Finding[] {
   try {
     const proxy = read();
     if (proxy === null) return [];
-    return [ok('proxy', `${what} is reached through the proxy ${proxy.host} (${proxy.variable})`)];
+    const message = `${what} is reached through the proxy ${proxy.host} (${proxy.variable})`;
+    return [about(what, ok('proxy', message))];
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return [problem('proxy', 'configuration', `${what}: ${error.message}`, error.remedy ?? '')];
+    return [about(what, problem('proxy', 'configuration', `${what}: ${error.message}`, error.remedy ?? ''))];
   }
 }

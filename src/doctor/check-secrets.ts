@@ -1,7 +1,7 @@
 import { ConfigurationError, errorMessage } from '../core/errors.js';
 import { MIN_WEBHOOK_SECRET_CHARS, resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, SecretRef } from '../core/settings.js';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { about, type Finding, ok, problem, warning } from './finding.js';
 
 /** Checks that this process can read the API key, and that other users of the machine cannot. Never shows the key. */
 export async function checkSecret({ name, apiKey }: ConnectionSettings): Promise<Finding> {
@@ -62,7 +62,7 @@ export async function checkOtherSecrets(connection: ConnectionSettings): Promise
         'Use a longer one, in the service too.',
       ]);
   }
-  return warnings.map((texts) => warning('key', ...texts));
+  return warnings.map((texts) => about('other secrets', warning('key', ...texts)));
 }
 
 /** Warnings for files with secrets that every user of this machine can read. Ignores a file that does not exist here. */

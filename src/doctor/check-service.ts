@@ -14,7 +14,7 @@ import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
 import { ColumnSet } from '../lake/rows/data-columns.js';
 import { clockFinding } from './check-clock.js';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { about, type Finding, ok, problem, warning } from './finding.js';
 
 /** Requests one page of a list; `null`: not sent, because `MAX_REQUESTS` are. @throws ServiceError as `listPage` does */
 type RequestPage = (resource: ResourceSettings, limit: number) => Promise<Received<ListEnvelope> | null>;
@@ -60,24 +60,31 @@ async function checkResources(
   if (checks[0]!.finding.check !== 'grant') {
     const rest = others.map(({ name }) => name).join(', ');
     const note = warning('grant', `${rest}: not checked`, 'Fix the problem above and run the doctor again.');
-    return [checks[0]!.finding, ...(rest === '' ? [] : [note])];
+    return [checks[0]!.finding, ...(rest === '' ? [] : [about(rest, note)])];
   }
   const checked = others.slice(0, MAX_RESOURCES - 1);
   checks.push(...(await Promise.all(checked.map((resource) => checkList(resource, requestPage)))));
   const left = others.slice(checked.length).map(({ name }) => name);
-  const findings = [...checks.map(({ finding }) => finding), ...notChecked(left)];
+  const findings = [...checks.map(findingOf), ...notChecked(left)];
   const good = checks.find(({ received }) => received !== null);
   if (good?.received == null) return findings;
   const { resource, received, at } = good;
   const page = await checkPageSize(resource, sync.pageSize, received.value.limit, requestPage);
   const service = ok('service', `${baseUrl} responds and accepts the key`);
-  return [service, ...findings, clockFinding(baseUrl, received.serviceDate, at), page];
+  const clock = about('service', clockFinding(baseUrl, received.serviceDate, at));
+  return [service, ...findings, clock, page];
+}
+
+/** The finding of a list, or one that applies to every list. */
+function findingOf({ resource, finding }: ListCheck): Finding {
+  return finding.check === 'grant' ? about(resource.name, finding) : finding;
 }
 
 function notChecked(names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
   const message = `${names.join(', ')}: not checked, because the doctor sends at most ${MAX_REQUESTS} requests to a service`;
-  return [warning('grant', message, 'Run `worktrack doctor --try-service`, which has no such limit.')];
+  const remedy = 'Run `worktrack doctor --try-service`, which has no such limit.';
+  return [about(names.join(', '), warning('grant', message, remedy))];
 }
 
 async function checkList(resource: ResourceSettings, requestPage: RequestPage): Promise<ListCheck> {

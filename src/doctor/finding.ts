@@ -25,8 +25,11 @@ type CheckName =
 /** The cause of a problem; it decides the exit code (docs/reference/commands.md). */
 export type Cause = 'configuration' | 'refused' | 'out-of-reach' | 'other';
 
-/** The result of one check. `remedy` is a sentence that says what to do. `warning`: it passed, but the user should know. */
-export type Finding = { readonly check: CheckName; readonly message: string } & (
+/**
+ * The result of one check. `remedy` is a sentence that says what to do. `warning`: it passed, but the user should know. `subject`: what
+ * was checked, such as a resource, if there are several; the message may begin with it.
+ */
+export type Finding = { readonly check: CheckName; readonly subject?: string; readonly message: string } & (
   | { readonly state: 'ok'; readonly remedy: null }
   | { readonly state: 'warning'; readonly remedy: string }
   | { readonly state: 'problem'; readonly remedy: string; readonly cause: Cause }
@@ -45,6 +48,11 @@ export function warning(check: CheckName, message: string, remedy: string): Find
 
 export function problem(check: CheckName, cause: Cause, message: string, remedy: string): Finding {
   return { check, state: 'problem', cause, message, remedy };
+}
+
+/** A finding about one of several subjects, such as a resource. */
+export function about(subject: string, finding: Finding): Finding {
+  return { ...finding, subject };
 }
 
 /** From most to least important: only a person can resolve a refusal, whereas an unreachable server may recover. */

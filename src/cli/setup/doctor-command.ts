@@ -65,7 +65,8 @@ export async function runDoctor(
   if (options.json === true) printJson(doctorJson(findings, trials));
   else {
     for (const line of linesFor(findings, connections.length, options)) output.styled(line);
-    for (const trial of trials ?? []) for (const line of settingsLines(trial, source)) output.out(line);
+    // Not wrapped: it is pasted into a file.
+    for (const trial of trials ?? []) output.source(settingsToAdd(trial, source));
   }
   return cause === null ? EXIT.done : EXIT_OF[cause];
 }
@@ -104,13 +105,10 @@ async function tryServices(
   return trials;
 }
 
-function settingsLines({ connection, suggestions, yaml }: Trial, source: string): string[] {
-  if (isEmpty(suggestions)) return ['', `${connection}: the settings fit the service.`];
-  return [
-    '',
-    `# Settings that follow: replace these keys of connections.${connection} in ${source}.`,
-    yaml.trimEnd(),
-  ];
+function settingsToAdd({ connection, suggestions, yaml }: Trial, source: string): string {
+  if (isEmpty(suggestions)) return `\n${connection}: the settings fit the service.`;
+  const where = `connections.${connection} in ${escapedBreaks(source)}`;
+  return `\n# Settings that follow: replace these keys of ${where}.\n${yaml.trimEnd()}`;
 }
 
 /** With more connections, the findings of all do not fit on one screen. */
@@ -181,11 +179,18 @@ const BELOW = '         ';
 /** A line for each finding with its remedy below, and a summary at the end. */
 export function doctorLines(findings: readonly ConnectionFinding[], width: number): string[] {
   const several = new Set(findings.flatMap(({ connection }) => connection ?? [])).size > 1;
+  const used = new Set<string>();
   const rows = findings.map((finding): Row => {
     const { connection, message } = finding;
     const [first = '', ...more] = linesOf(finding, message);
     const prefix = several && connection !== null ? `${connection}: ` : '';
-    return { finding, text: `${prefix}${first}`, below: [...more, ...remedyLines(finding)] };
+    const name = lineName(finding, used);
+    return {
+      finding,
+      name,
+      text: `${prefix}${withoutSubject(finding, first)}`,
+      below: [...more, ...remedyLines(finding)],
+    };
   });
   return [...rendered(rows, width), '', summary(findings)];
 }
@@ -211,22 +216,44 @@ export function doctorScreen(
   return [...lines.slice(0, Math.max(1, height - 1 - end.length)), ...end];
 }
 
+/** Longest subject in the name of a line. */
+const MAX_SUBJECT = 30;
+
+/** The name of a finding's line, which no other line about its connection has. */
+function lineName({ connection, check, subject }: ConnectionFinding, used: Set<string>): string {
+  const of = subject === undefined ? [] : [cut(printable(escapedBreaks(subject)), MAX_SUBJECT)];
+  for (let count = 1; ; count++) {
+    const words = [...of, ...(count === 1 ? [] : [String(count)])];
+    const name = words.length === 0 ? check : `${check} (${words.join(', ')})`;
+    if (used.has(`${connection} ${name}`)) continue;
+    used.add(`${connection} ${name}`);
+    return name;
+  }
+}
+
+function withoutSubject({ subject }: ConnectionFinding, text: string): string {
+  return subject !== undefined && text.startsWith(`${subject}: `) ? text.slice(subject.length + 2) : text;
+}
+
 interface Row {
   readonly finding: ConnectionFinding;
+  /** The name in its line. */
+  readonly name: string;
   readonly text: string;
   readonly below: readonly string[];
 }
 
 function rowOf(group: readonly ConnectionFinding[]): Row {
   const [finding] = group as [ConnectionFinding, ...ConnectionFinding[]];
-  const { connection, state, message } = finding;
+  const { connection, state, message, check: name } = finding;
   const [first = ''] = linesOf(finding, message);
-  if (connection === null) return { finding, text: first, below: remedyLines(finding) };
+  if (connection === null) return { finding, name, text: first, below: remedyLines(finding) };
   const names = [...new Set(group.map((one) => one.connection))];
   const text = counted(names.length, 'connection');
-  if (state === 'ok') return { finding, text, below: [] };
+  if (state === 'ok') return { finding, name, text, below: [] };
   const such = names.length === 1 ? first : `such as ${connection}: ${first}`;
-  return { finding, text: names.length === 1 ? connection : text, below: [such, ...remedyLines(finding)] };
+  const of = names.length === 1 ? connection : text;
+  return { finding, name, text: of, below: [such, ...remedyLines(finding)] };
 }
 
 function remedyLines(finding: ConnectionFinding): string[] {
@@ -243,7 +270,7 @@ function linesOf({ check }: ConnectionFinding, text: string): string[] {
 
 /** A table of state, check and text. The text and what follows are wrapped, because causes must stay readable. */
 function rendered(rows: readonly Row[], width: number): string[] {
-  const cells = rows.map(({ finding: { state, check } }) => [state, check]);
+  const cells = rows.map(({ finding: { state }, name }) => [state, name]);
   const heads = table(cells.map((row) => [...row, '|'])).map((line) => line.slice(0, -1));
   return rows.flatMap(({ finding: { state }, text, below }, i) => {
     const head = heads[i]!;

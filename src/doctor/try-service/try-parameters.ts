@@ -60,7 +60,7 @@ function appliedSize({ limit, rows, nextCursor }: ProbedPage, requested: number)
 export async function tryCursor(probe: ResourceProbe): Promise<Finding> {
   const { name } = probe.resource;
   const honoured = ok('cursor', `${name}: \`cursor\` continues the list`);
-  const onePage = ok('cursor', `${name}: not tested, because the list has one page`);
+  const onePage = ok('cursor', `${name}: the list has one page, so it needs no cursor`);
   const broken = (why: string): Finding => {
     const remedy =
       'A list that is longer than one page cannot be read. Ask the service how its pages continue.';
@@ -232,6 +232,12 @@ const USELESS = {
   'accepts-all': 'GET by id answers with success for a record that cannot exist, so it proves nothing',
   refused: 'the API key may not use GET by id',
 };
+/** The same if the configuration does not use it, which is right. */
+const UNUSED = {
+  none: 'not used, and the service does not offer it',
+  'accepts-all': 'not used, and of no use: the service answers with success for any id',
+  refused: 'not used, and outside the rights of the API key',
+};
 
 /** Finds out whether GET by id proves that a record is deleted. @returns the value of `fetchById` that follows */
 export async function tryById(
@@ -241,13 +247,15 @@ export async function tryById(
   const { name, fetchById: isUsed } = probe.resource;
   const byId = await whatByIdProves(probe);
   if (byId === 'untested') {
-    const message = `${name}: not tested, because no listed record has a single field as its key`;
+    const message = `${name}: ${isUsed ? 'used' : 'not used'}; there is no listed record with a single field as its key to test it with`;
     return { finding: ok(check, message), fetchById: isUsed };
   }
   if (byId !== 'works') {
-    const message = `${name}: ${USELESS[byId]}`;
     const remedy = `Set \`fetchById: false\` for ${name}.`;
-    return { finding: isUsed ? warning(check, message, remedy) : ok(check, message), fetchById: false };
+    const finding = isUsed
+      ? warning(check, `${name}: ${USELESS[byId]}`, remedy)
+      : ok(check, `${name}: ${UNUSED[byId]}`);
+    return { finding, fetchById: false };
   }
   const finding = isUsed
     ? ok(check, `${name}: GET by id finds a listed record, and no other`)

@@ -8,7 +8,7 @@ import { columnName } from '../../lake/rows/data-columns.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
 import { openStore } from '../../lake/store/index.js';
 import { openProbeClient } from '../check-service.js';
-import { type Finding, ok, warning } from '../finding.js';
+import { about, type Finding, ok, warning } from '../finding.js';
 import { ResourceProbe } from './service-probe.js';
 import { type ListSettings, tryList } from './try-list.js';
 import { tryById, tryCursor, tryPageSize, tryUpdatedSince } from './try-parameters.js';
@@ -109,7 +109,9 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
     await seeKnown(probe, known);
     const first = await probe.page({ limit: 1 });
     if (first.kind !== 'page') {
-      findings.push(warning('service', `${name}: not tried: ${first.message}`, 'Correct this first.'));
+      findings.push(
+        about(name, warning('service', `${name}: not tried: ${first.message}`, 'Correct this first.')),
+      );
     } else {
       const now = first.serviceDate ?? Date.now();
       const { size, finding } = await tryPageSize(probe, sync.pageSize);
@@ -122,12 +124,14 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
       const input = { probe, pageSize, now, known };
       const window =
         windowMs === null ? { field: null, findings: [] } : await findWindowField(input, windowMs);
-      findings.push(finding, cursor, ...list.findings, since.finding, byId.finding, ...window.findings);
-      findings.push(deletesFinding(resource, byId.fetchById, window.field));
+      const fields = fieldsTrial(probe, since.field, now);
+      const own = [
+        ...[finding, cursor, ...list.findings, since.finding, byId.finding, ...window.findings],
+        ...[deletesFinding(resource, byId.fetchById, window.field), ...fields.findings],
+      ];
+      findings.push(...own.map((one) => about(name, one)));
       if (size !== null) sizes.push(size);
       if (since.overlapMs !== null) overlaps.push(since.overlapMs);
-      const fields = fieldsTrial(probe, since.field, now);
-      findings.push(...fields.findings);
       const suggestions = {
         ...list.settings,
         ...fields.settings,
@@ -144,7 +148,7 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
   }
   const smallest = Math.min(sync.pageSize, ...sizes);
   return {
-    findings: [...findings, ok('service', `tried with ${requests} read-only requests`)],
+    findings: [...findings, about('trial', ok('service', `tried with ${requests} read-only requests`))],
     suggestions: {
       sync: {
         ...(smallest < sync.pageSize ? { pageSize: smallest } : {}),
@@ -215,7 +219,7 @@ function deletesFinding(
   windowField: string | null,
 ): Finding {
   const check = 'deletes';
-  if (deletes === 'keep') return ok(check, `${name}: not detected, because of \`deletes: keep\``);
+  if (deletes === 'keep') return ok(check, `${name}: rows stay, as \`deletes: keep\` says`);
   if (windowMs !== null && windowField === null) {
     const message = `${name}: deletes cannot be detected, because no field shows which rows the list should have`;
     const remedy =

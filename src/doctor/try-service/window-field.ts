@@ -146,7 +146,7 @@ export async function findWindowField(
   const fits =
     configured !== null && fields.includes(configured) && inside.get(configured) === inside.get(field!);
   if (fits || isUnclear) {
-    const how = isUnclear ? `cannot be checked, because it ${reason}` : `fits the window in ${rows} rows`;
+    const how = isUnclear ? `may be right: it ${reason}` : `fits the window in ${rows} rows`;
     return { field: configured, findings: [ok('window', `${name}: "${configured}" ${how}`)] };
   }
   const correction = 'Set `windowField` to the field that dates the window, or remove it.';
@@ -155,7 +155,7 @@ export async function findWindowField(
   if (field === null) {
     const near = [...rejected].filter(([, why]) => why === FITS_BY_CHANCE || why === NOT_NEAR_EDGE);
     const but = near.map(([one, why]) => `; "${one}" ${why}`).join('');
-    const message = `${name}: no field dates the window, as far as ${rows} rows show${but}`;
+    const message = `${name}: \`windowField\` stays unset, because no field of ${rows} rows dates the window${but}`;
     return noField(message, suspicious);
   }
   const others = fields.filter((one) => one !== field);

@@ -3,7 +3,7 @@ import type { DeleteDetection } from './contract/index.js';
 /**
  * What a user must know about the deletes of a resource, as one sentence without its resource and without a full stop; `null` if
  * they are detected without a limit, or deliberately not (docs/explanation/guarantees.md#deletes). It is a note, not a warning:
- * it describes the settings and the service, and says the same after every run.
+ * it describes the settings and the service. A command prints it when it changes, and `status` always.
  */
 export function deletesNote({ basis, windowField, reason, notListed }: DeleteDetection): string | null {
   const field = windowField === null ? '' : `"${shortened(windowField)}"`;
@@ -28,6 +28,11 @@ export function deletesNote({ basis, windowField, reason, notListed }: DeleteDet
   const moved = `deletes are concluded from the date in ${field}, so a record that was moved out of the window looks deleted`;
   if (reason === 'no-id') return moved;
   return `${moved}; \`fetchById: true\` tells them apart, if the service has GET by id`;
+}
+
+/** Whether two runs knew the same about deletes, apart from the number of rows, which changes every night. */
+export function isSameDetection(before: DeleteDetection | null | undefined, now: DeleteDetection): boolean {
+  return (['basis', 'windowField', 'reason'] as const).every((field) => before?.[field] === now[field]);
 }
 
 /** What a delete is concluded from, in a few words for a list. */

@@ -117,6 +117,7 @@ const report = object<RunReport>({
       notListed: orNull(count),
     }),
   ),
+  deletesAsBefore: ifTrue,
   checks: optional(
     object<CheckSummary>({
       passed: count,

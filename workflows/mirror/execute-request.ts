@@ -22,6 +22,7 @@ import type {
   RunReport,
   RunRequest,
 } from '../../src/core/contract/index.js';
+import { isSameDetection } from '../../src/core/delete-detection.js';
 import type { MetricSinks } from '../../src/core/metrics.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { ALL_REMOVED, removalWarnings } from '../../src/core/removal.js';
@@ -50,7 +51,8 @@ async function run(
   mirror: Mirror,
 ): Promise<RunReport> {
   const result = await runOnce(mirror, request, active);
-  if (result.kind === 'previewed') return previewReport(mirror.state.resource, result.run);
+  if (result.kind === 'previewed') return previewReport(mirror.state, result.run);
+  const { published: before } = mirror.state;
   mirror.change(afterPublished(mirror.state, result));
   const { runId, run: published } = result;
   const { snapshot, counts, warnings, deletes, checks, rolledBackFrom } = published;
@@ -65,15 +67,24 @@ async function run(
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
     warnings: limitWarnings([...left, ...hookWarnings, ...found]),
-    ...{ deletes, ...(checks && { checks }), error: null },
+    ...{ deletes, ...asBefore(before, deletes), ...(checks && { checks }), error: null },
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
     ...(rolledBackFrom && { rolledBackFrom }),
   };
 }
 
-function previewReport(resource: string, { counts, ...run }: Previewed): RunReport {
+function previewReport({ resource, published }: MirrorState, { counts, ...run }: Previewed): RunReport {
   const nothing = { runId: null, snapshot: null, error: null };
-  return { resource, outcome: 'would-publish', rows: counts.rows, counts, ...run, ...nothing };
+  const same = asBefore(published, run.deletes);
+  return { resource, outcome: 'would-publish', rows: counts.rows, counts, ...run, ...same, ...nothing };
+}
+
+/** Whether a run knows the same about deletes as the published one before it: its note need not be printed again. */
+function asBefore(
+  before: MirrorState['published'],
+  deletes: RunReport['deletes'],
+): Pick<RunReport, 'deletesAsBefore'> {
+  return deletes !== undefined && isSameDetection(before?.deletes, deletes) ? { deletesAsBefore: true } : {};
 }
 
 /**

@@ -135,7 +135,9 @@ export function diagnosticLines({ runs }: ExportResult): string[] {
   const warnings = runs.flatMap((run) =>
     run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
   );
-  const notes = groupBy(runs, ({ deletes }) => deletes && deletesNote(deletes));
+  const notes = groupBy(runs, ({ deletes, deletesAsBefore }) =>
+    deletesAsBefore === true ? null : deletes && deletesNote(deletes),
+  );
   const reasons = groupBy(runs, ({ error }) => error?.message);
   const names = (same: readonly RunReport[]): string[] => same.map(({ resource }) => resource);
   return [

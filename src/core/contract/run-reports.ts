@@ -86,6 +86,8 @@ export interface RunReport {
   readonly warnings: readonly string[];
   /** What is known about deletes of the resource; absent: the run was not published, or it was a rollback or a purge. */
   readonly deletes?: DeleteDetection;
+  /** The run before it knew the same about deletes, apart from the number of rows. Absent: it did not, or there was none. */
+  readonly deletesAsBefore?: true;
   /** Absent: the run was not published, or the resource has no checks. */
   readonly checks?: CheckSummary;
   readonly error: RunError | null;

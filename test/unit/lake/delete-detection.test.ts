@@ -3,7 +3,7 @@ import { statusLines } from '../../../src/cli/inspect/status-lines.js';
 import { diagnosticLines } from '../../../src/cli/runs/result-lines.js';
 import { parseSettings } from '../../../src/config/index.js';
 import type { DeleteDetection, DeletesProblem, RunReport } from '../../../src/core/contract/index.js';
-import { basisText, deletesNote } from '../../../src/core/delete-detection.js';
+import { basisText, deletesNote, isSameDetection } from '../../../src/core/delete-detection.js';
 import { detectionOf } from '../../../src/run/delete-rules.js';
 import { resourceStatus } from '../cli/support.js';
 
@@ -142,5 +142,14 @@ describe('the limits of deletes', () => {
       expect.stringMatching(/^note: time-entries: deletes are not detected.*12 rows are no longer listed$/),
       expect.stringMatching(/^note: calendar-entries: .*looks deleted/),
     ]);
+    const again = runs.map((run) => ({ ...run, deletesAsBefore: true as const }));
+    expect(diagnosticLines({ outcome: 'published', runs: again })).toEqual([]);
+  });
+
+  it('are the same until the basis, the field or the reason changes', () => {
+    const known = detections['time-entries']!;
+    expect(isSameDetection(known, { ...known, notListed: 13 })).toBe(true);
+    for (const before of [null, undefined, ...Object.values(detections).filter((one) => one !== known)])
+      expect(isSameDetection(before, known)).toBe(false);
   });
 });

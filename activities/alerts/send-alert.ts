@@ -19,8 +19,9 @@ export async function sendAlert(
     const target = connection?.notify.find(({ id }) => id === message.target);
     if (connection === null || target === undefined) continue;
     const named = namesIn(message).flatMap((one) => knownConnection(deps, one) ?? []);
-    const signal = Context.current().cancellationSignal;
-    const answer = await postAlert({ connection, target, message, named, signal });
+    const { cancellationSignal: signal, info } = Context.current();
+    const placed = { ...message, taskQueue: info.taskQueue };
+    const answer = await postAlert({ connection, target, message: placed, named, signal });
     checkAnswer(answer, targetPath(connection, target));
     return { isGone: false };
   }

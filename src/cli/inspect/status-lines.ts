@@ -3,6 +3,7 @@ import { groupBy } from '../../core/group-by.js';
 import { STATE_NAMES } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import { organizationText } from '../../core/same-organization.js';
+import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { summaryText } from '../../lake/documents/check-record.js';
 import { isSchemaChange } from '../../lake/rows/data-columns.js';
@@ -10,7 +11,6 @@ import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { age, count, named, table } from '../shared/output.js';
-import { shellWord } from '../shared/runnable.js';
 import { differenceText } from '../shared/worker-config.js';
 
 export interface ConnectionStatus {

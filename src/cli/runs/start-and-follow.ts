@@ -7,6 +7,7 @@ import {
   type RunOutcome,
 } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { type ExportView, followExport } from '../../temporal/follow/follow-export.js';
@@ -23,7 +24,6 @@ import {
   summariesOf,
 } from '../shared/each-connection.js';
 import { output, printJson, printJsonLine } from '../shared/output.js';
-import { shellWord } from '../shared/runnable.js';
 import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { openFollowSession, readWait, type WaitOptions, watchForWorker } from './follow-session.js';
 import { printResult, resultSummary, withConnection } from './result-lines.js';

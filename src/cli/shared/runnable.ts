@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { delimiter, join, relative, resolve, sep } from 'node:path';
+import { shellWord } from '../../core/short-text.js';
 
 /** The global options that say where the configuration and the servers are. */
 type PlaceOptions = { readonly [Name in keyof typeof PLACE]?: string } & {
@@ -17,8 +18,9 @@ export interface Started {
 }
 
 /**
- * Changes the commands in a message to what the user can type: `worktrack` if it is on the user's `PATH` (a global
- * installation, the container image), or `npx worktrack`, `npx temporal-worktrack`, or `node` with the path of a clone.
+ * Changes the commands in a message to what the user can type: `worktrack` if any is on the user's `PATH` (a global
+ * installation, the container image, the user's own script), or the shortest of `npx worktrack`, `npx temporal-worktrack`,
+ * and `node` with the path of a clone that works from the working directory.
  * It adds the options that the user gave to find the configuration and the servers. A message may come from a worker,
  * which cannot know how the user runs commands, so this happens where the message is printed.
  */
@@ -106,38 +108,41 @@ function missingOptions(command: string, rest: string, options: PlaceOptions): s
   return found.map((word) => ` ${word}`).join('');
 }
 
-/** A word of a command line, quoted if the shell would change it. */
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 /** The first words of a command line that runs this program. */
 export function commandPrefix({ script, env, cwd }: Started): string {
   const real = realPath(script);
   // A test or another program that uses this module.
   if (real === null || !PROGRAM.test(real)) return 'worktrack';
-  if (isOnPath(real, env)) return 'worktrack';
+  if (isOnPath(env)) return 'worktrack';
   const npx = /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(script) ?? /^(.*[\\/]_npx[\\/][^\\/]+)[\\/]/.exec(real);
   if (npx !== null) return npxPrefix(npxPackage(npx[1]!));
   const application = /^(.*)[\\/]node_modules[\\/](?:\.bin|temporal-worktrack)[\\/]/.exec(script)?.[1];
   if (application !== undefined && (resolve(cwd) + sep).startsWith(resolve(application) + sep))
     return 'npx worktrack';
-  const path = relative(cwd, real);
-  return `node ${shellWord(path.startsWith('..') || isAbsolute(path) ? real : path)}`;
+  const near = relative(cwd, real);
+  return `node ${shellWord(near !== '' && near.length < real.length ? near : real)}`;
 }
 
 const PROGRAM = /[\\/]dist[\\/]src[\\/]cli[\\/]main\.js$/;
 /** The folders that npm adds to `PATH` for its own processes are not on the user's. */
 const NPM_FOLDER = /[\\/](?:node_modules[\\/]\.bin|node-gyp-bin)[\\/]?$/;
 
-function isOnPath(real: string, env: Started['env']): boolean {
-  const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((one) => !NPM_FOLDER.test(one));
-  return folders.some((folder) => {
-    const file = join(folder, 'worktrack');
-    // On Windows, npm writes its own script, in the folder that contains the package.
-    if (existsSync(`${file}.cmd`)) return real.startsWith(realPath(folder) + sep);
-    return realPath(file) === real;
-  });
+function isOnPath(env: Started['env']): boolean {
+  const isNpm = env.npm_execpath !== undefined;
+  return (env.PATH ?? env.Path ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '' && !(isNpm && NPM_FOLDER.test(folder)))
+    .map((folder) => join(folder, 'worktrack'))
+    .some((file) => existsSync(`${file}.cmd`) || isExecutable(file));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** `npx NAME` runs a package of the registry. A packed file or another source needs the name of its command, too. */

@@ -4,7 +4,7 @@ import type { AlertMessage } from '../../core/contract/index.js';
 import { ConfigurationError, WorktrackError } from '../../core/errors.js';
 import type { ConnectionSettings, NotifyTarget } from '../../core/settings.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
-import type { SeveralOptions } from '../shared/command-options.js';
+import type { GlobalOptions, SeveralOptions } from '../shared/command-options.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output, printJson } from '../shared/output.js';
 
@@ -46,7 +46,7 @@ export async function runNotify(options: NotifyOptions): Promise<ExitCode> {
   const answers: Answer[] = [];
   for (const { connection, target } of targets.values())
     for (const message of examples(connection.name, target, options.event)) {
-      const answer = await send(connection, target, message);
+      const answer = await send(connection, target, { ...message, ...placeOf(options) });
       answers.push(answer);
       if (answer.outcome !== 'accepted') break;
     }
@@ -71,6 +71,10 @@ function examples(connection: string, { format }: NotifyTarget, event: AlertEven
   });
   const trigger = { ...problem, news: named(problem.news) };
   return [trigger, { ...trigger, kind: 'resolve', over: trigger.news, news: trigger.over }];
+}
+
+function placeOf({ taskQueue }: GlobalOptions): Pick<AlertMessage, 'taskQueue'> {
+  return taskQueue === undefined ? {} : { taskQueue };
 }
 
 async function send(

@@ -1,8 +1,9 @@
 /** The words of alerts, the same in every format (docs/how-to/alerts.md#what-the-messages-say). */
 import type { AlertEvent } from '../alert-events.js';
 import type { AlertGroup, AlertGroups, AlertMessage } from '../contract/alerts.js';
+import { DEFAULT_TASK_QUEUE } from '../contract/workflow-ids.js';
 import { HOUR_MS } from '../duration.js';
-import { time } from '../short-text.js';
+import { shellWord, time } from '../short-text.js';
 import { NO_GROUPS } from './groups.js';
 
 /** What is said of an event: what has happened to what, after what it is well again, and an example. */
@@ -84,15 +85,21 @@ export function alertText(message: AlertMessage) {
     [news, over, still].flatMap(({ groups }) => groups.map((group) => group.connection)),
   );
   const connection = others.length === 0 ? `--connection ${first}` : '--all';
+  const { taskQueue = DEFAULT_TASK_QUEUE } = message;
+  const queue = taskQueue === DEFAULT_TASK_QUEUE ? '' : ` --task-queue ${shellWord(taskQueue)}`;
   return {
     title: titleOf(message),
     sections: parts.filter(({ lines }) => lines.length > 0),
-    footer: `Details: worktrack status ${connection}`,
+    footer: `Details: worktrack status ${connection}${queue}`,
   };
 }
 
-/** The heading of a message. */
+/** The heading of a message. That of an example says that it is one. */
 export function titleOf(message: AlertMessage): string {
+  return message.isTest === true ? `[TEST] ${headingOf(message)}` : headingOf(message);
+}
+
+function headingOf(message: AlertMessage): string {
   const { news, over, still, kind } = message;
   const single = singleOf(message);
   if (kind === 'reminder')
@@ -167,7 +174,7 @@ export function exampleAlert(connection: string, event: AlertEvent, at: number):
   const groups = { groups: [group], more: 0, connections: 1 };
   const isEnd = event === 'recovery';
   return {
-    ...{ target: 'test', kind: 'alert', event, at },
+    ...{ target: 'test', kind: 'alert', event, at, isTest: true },
     news: isEnd ? NO_GROUPS : groups,
     over: isEnd ? groups : NO_GROUPS,
     still: NO_GROUPS,

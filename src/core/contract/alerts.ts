@@ -129,6 +129,10 @@ export interface AlertMessage {
   readonly over: AlertGroups;
   /** What the target has heard of before and is not over. */
   readonly still: AlertGroups;
+  /** Whether it is an example that somebody sends to try a target. Absent: no. */
+  readonly isTest?: true;
+  /** The task queue of the worker that sends it. Absent: the default one. */
+  readonly taskQueue?: string;
 }
 
 /** Whether a target exists no longer; then it gets no further messages. */

@@ -100,7 +100,7 @@ describe('A message', () => {
     expect(renderAlert('json', exampleAlert('acme', 'schema-change', AT), null)).toEqual({
       event: 'schema-change',
       reminder: false,
-      title: 'acme: the schema of tasks has changed',
+      title: '[TEST] acme: the schema of tasks has changed',
       at: '2026-11-21T02:04:00.000Z',
       problems: [
         {
@@ -116,5 +116,28 @@ describe('A message', () => {
       open: [],
       more: { problems: 0, recovered: 0, open: 0 },
     });
+  });
+
+  it.each(['slack', 'teams', 'pagerduty', 'json'] as const)(
+    'An example says in its title that it is a test, in %s, and no other message does',
+    (format) => {
+      for (const event of ALERT_EVENTS) {
+        const { isTest, ...real } = exampleAlert('acme', event, AT);
+        expect(isTest).toBe(true);
+        expect(bodyFor(format, { ...real, isTest: true })).toContain('[TEST] ');
+        expect(bodyFor(format, real)).not.toContain('[TEST]');
+      }
+    },
+  );
+
+  it('names the task queue in its command, unless it is the default one', () => {
+    const message = exampleAlert('acme', 'failure', AT);
+    const footer = (taskQueue: string) =>
+      (renderAlert('slack', { ...message, taskQueue }, null) as { text: string }).text.split('\n').at(-1);
+    expect(footer('billing')).toBe('Details: worktrack status --connection acme --task-queue billing');
+    expect(footer("a 'b'")).toBe(
+      String.raw`Details: worktrack status --connection acme --task-queue 'a '\''b'\'''`,
+    );
+    expect(footer('worktrack')).toBe('Details: worktrack status --connection acme');
   });
 });

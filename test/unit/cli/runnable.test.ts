@@ -34,16 +34,21 @@ describe('the command in a hint', () => {
     ...more,
   });
 
-  it('is worktrack after a global installation, and in the image', () => {
+  it('is worktrack after a global installation, in the image, and if any worktrack is on PATH', () => {
     const main = put(at('lib/node_modules/temporal-worktrack/dist/src/cli/main.js'));
     chmodSync(main, 0o755);
     const command = link(at('bin/worktrack'), main);
     const env = { PATH: ['/usr/bin', at('bin')].join(delimiter) };
     expect(commandPrefix(started(command, { env }))).toBe('worktrack');
     expect(commandPrefix(started(main, { env }))).toBe('worktrack');
-    // Another installation on PATH is not this program.
+    // Another installation, or the user's own script.
     const other = put(at('other/dist/src/cli/main.js'));
-    expect(commandPrefix(started(other, { env }))).toBe('node other/dist/src/cli/main.js');
+    expect(commandPrefix(started(other, { env }))).toBe('worktrack');
+    const script = put(at('scripts/worktrack'), '#!/bin/sh\n');
+    const own = { PATH: ['', at('scripts')].join(delimiter) };
+    expect(commandPrefix(started(other, { env: own }))).toBe('node other/dist/src/cli/main.js');
+    chmodSync(script, 0o755);
+    expect(commandPrefix(started(other, { env: own }))).toBe('worktrack');
   });
 
   it('is node with the path of the clone, from any folder', () => {
@@ -51,14 +56,19 @@ describe('the command in a hint', () => {
     const inside = at('a clone');
     expect(commandPrefix(started(main, { cwd: inside }))).toBe('node dist/src/cli/main.js');
     expect(commandPrefix(started(main))).toBe("node 'a clone/dist/src/cli/main.js'");
-    expect(commandPrefix(started(main, { cwd: at('a clone/docs') }))).toBe(`node '${main}'`);
+    expect(commandPrefix(started(main, { cwd: at('a clone/docs') }))).toBe('node ../dist/src/cli/main.js');
+    const deep = at(...'abcdefghijklmnopqrstuvwxyz');
+    expect(commandPrefix(started(main, { cwd: deep }))).toBe(`node '${main}'`);
   });
 
   it('is npx with what npx was asked for', () => {
     const npx = at('home/.npm/_npx/0a1b');
     const main = put(join(npx, 'node_modules/temporal-worktrack/dist/src/cli/main.js'));
     const command = link(join(npx, 'node_modules/.bin/worktrack'), main);
-    const env = { PATH: [join(npx, 'node_modules/.bin'), '/usr/bin'].join(delimiter) };
+    const env = {
+      PATH: [join(npx, 'node_modules/.bin'), '/usr/bin'].join(delimiter),
+      npm_execpath: '/usr/lib/npm-cli.js',
+    };
     expect(commandPrefix(started(command, { env }))).toBe('npx temporal-worktrack');
     const asked = {
       'temporal-worktrack@0.2.0': 'npx temporal-worktrack@0.2.0',
@@ -76,11 +86,19 @@ describe('the command in a hint', () => {
     const main = put(at('app/node_modules/temporal-worktrack/dist/src/cli/main.js'));
     const command = link(at('app/node_modules/.bin/worktrack'), main);
     // npm puts this folder on PATH for its own processes only.
-    const env = { PATH: [at('app/node_modules/.bin'), '/usr/bin'].join(delimiter) };
+    const env = {
+      PATH: [at('app/node_modules/.bin'), '/usr/bin'].join(delimiter),
+      npm_execpath: '/usr/lib/npm-cli.js',
+    };
     expect(commandPrefix(started(command, { env, cwd: at('app') }))).toBe('npx worktrack');
     expect(commandPrefix(started(command, { env, cwd: at('app/src') }))).toBe('npx worktrack');
     expect(commandPrefix(started(main, { cwd: at('app') }))).toBe('npx worktrack');
-    expect(commandPrefix(started(main, { cwd: at('apple') }))).toBe(`node ${main}`);
+    expect(commandPrefix(started(main, { cwd: at('apple') }))).toBe(
+      'node ../app/node_modules/temporal-worktrack/dist/src/cli/main.js',
+    );
+    // Without npm, it is the user who has put it there.
+    chmodSync(main, 0o755);
+    expect(commandPrefix(started(main, { env: { PATH: env.PATH }, cwd: at('app') }))).toBe('worktrack');
   });
 
   it('stays as it is if the script is unknown', () => {

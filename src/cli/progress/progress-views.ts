@@ -16,7 +16,7 @@ export function exportProgressOn(screen: Screen): ProgressView<ExportView> {
         stage: one.stage,
         line: resourceLine(one, rate, now, 'below'),
         below: (width) => causeLines(one, width),
-        plain: one.stage === 'waiting' ? null : resourceLine(one, rate, now),
+        plain: hasNews(one, now) ? resourceLine(one, rate, now) : null,
         change: `${one.stage} ${clip(one.failure?.message ?? '', 200)}`,
         isFinal: one.report !== null,
       };
@@ -60,20 +60,30 @@ export function resourceLine(
   const name = view.resource.padEnd(18);
   const stage = view.stage.padEnd(11);
   if (view.stage === 'waiting') return `${name} ${stage}`.trimEnd();
-  // The number of pages is not known if the run ended before the first query.
-  const pages = view.report !== null && view.pages === 0 ? '' : counted(view.pages, 'page');
+  const pages = view.pages === 0 ? '' : counted(view.pages, 'page');
   const published = view.report?.rows ?? null;
-  const read = `${counted(view.rows, 'row')} read`;
+  const read = hasRead(view) ? `${counted(view.rows, 'row')} read` : '';
   const parts = [
     pages.padStart(11),
     (published === null ? read : counted(published, 'row')).padStart(19),
-    ...(published === null ? [] : [`${count(view.rows)} read`]),
+    ...(published === null || !hasRead(view) ? [] : [`${count(view.rows)} read`]),
   ];
   if (view.stage === 'read' && rate !== null && rate > 0 && view.failure?.retry !== 'waiting')
     parts.push(`${count(rate)} rows/s`);
   const waiting = waitText(view, now, causes);
   if (waiting !== null) parts.push(waiting);
   return `${name} ${stage} ${parts.join('  ')}`.trimEnd();
+}
+
+/** Whether pages have arrived. If the run ended before the first query, the number of pages is not known. */
+function hasRead({ pages, rows }: ResourceView): boolean {
+  return pages > 0 || rows > 0;
+}
+
+/** Whether there is something to say in a log: counts, a wait, a failure or the end. */
+function hasNews(view: ResourceView, now: number): boolean {
+  if (view.stage === 'waiting') return false;
+  return view.report !== null || hasRead(view) || waitText(view, now, 'inline') !== null;
 }
 
 /** Lines of a cause below its resource. */
@@ -122,7 +132,8 @@ const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
 /** The progress of a batch in one line. @param rate rows per second */
 export function batchLine(view: WriteBackView, rate: number | null, now: number): string {
   const { stage, rows, done, waitingUntil, failure } = view;
-  const parts = [STAGES[view.worker === 'absent' ? 'waiting' : stage]];
+  const isWaiting = ['absent', 'idle', 'silent'].includes(view.worker);
+  const parts = [STAGES[isWaiting ? 'waiting' : stage]];
   if (rows !== null && stage !== 'plan') parts.push(`${count(done)} of ${count(rows)} rows`);
   if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
   if (failure !== null)

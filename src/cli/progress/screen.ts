@@ -29,7 +29,7 @@ export interface ProgressItem {
 /** What is shown: the items, and that no worker polls. */
 export interface Progress {
   readonly items: readonly ProgressItem[];
-  /** `null`: a worker polls, or it is not known. */
+  /** `null`: a worker answers, or it is not known. */
   readonly missingWorker: string | null;
 }
 
@@ -51,10 +51,19 @@ export function showProgress<View>(
   };
 }
 
-/** The message that no worker polls; `null` if one does. */
+/** The message that no worker runs the workflow, and what to do; `null` if one does. */
 export function workerLine({ worker, taskQueue }: Pick<FollowedView, 'worker' | 'taskQueue'>): string | null {
-  if (worker !== 'absent') return null;
-  return `No worker polls task queue "${taskQueue ?? ''}". Start one in another terminal: \`worktrack worker\`. Waiting.`;
+  const queue = taskQueue ?? '';
+  switch (worker) {
+    case 'absent':
+      return `No worker polls task queue "${queue}". Start one in another terminal: \`worktrack worker\`. Waiting.`;
+    case 'idle':
+      return `The workers of task queue "${queue}" receive no new runs, because another version is the current one: see \`worktrack doctor\`. Waiting.`;
+    case 'silent':
+      return `No worker of task queue "${queue}" answers, although one has polled within two minutes. Look at its log, or start one: \`worktrack worker\`. Waiting.`;
+    default:
+      return null;
+  }
 }
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -103,7 +112,7 @@ function plainLines(screen: Screen) {
     show({ items, missingWorker }: Progress, now: number) {
       if (missingWorker !== null && missingWorker !== worker)
         screen.write(`${printable(runnableHere(missingWorker))}\n`);
-      if (missingWorker === null && worker !== null) screen.write('A worker is polling now.\n');
+      if (missingWorker === null && worker !== null) screen.write('A worker answers now.\n');
       worker = missingWorker;
       for (const { id, line, plain = line, change = '', isFinal = false } of items) {
         if (plain === null) continue;

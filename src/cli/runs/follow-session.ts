@@ -13,7 +13,7 @@ import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { SILENT_MS } from '../../temporal/follow/follow-workflow.js';
 import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
-import { hasWorker } from '../../temporal/status/workers.js';
+import { type PollingState, pollingState } from '../../temporal/status/workers.js';
 import { workerLine } from '../progress/screen.js';
 import { DetachedError, UsageError } from '../shared/choose-exit-code.js';
 import { durationOption, reachTimeoutMs } from '../shared/command-options.js';
@@ -169,15 +169,14 @@ export function watchForWorker(
   note: (line: string) => void,
 ): { answered(): void; close(): void } {
   let answeredAt = performance.now();
-  let missing = false;
+  let last: PollingState = 'present';
   const look = async (): Promise<void> => {
     if (performance.now() - answeredAt < SILENT_MS - 100) return;
     // Other calls report a server that does not answer.
-    const polled = await hasWorker(temporal, taskQueue).catch(() => true);
-    const line = workerLine({ worker: 'absent', taskQueue });
-    if (!polled && !missing && line !== null) note(line);
-    if (polled && missing) note('A worker is polling now.');
-    missing = !polled;
+    const worker = await pollingState(temporal, taskQueue).catch(() => 'present' as const);
+    const line = workerLine({ worker, taskQueue }) ?? 'A worker polls now.';
+    if (worker !== last) note(line);
+    last = worker;
   };
   const timer = setInterval(() => void look(), SILENT_MS);
   timer.unref();

@@ -1,5 +1,6 @@
 import { createInterface, type ReadLineOptions } from 'node:readline/promises';
 import { DetachedError } from '../shared/choose-exit-code.js';
+import { terminalWidth, wrap } from '../shared/output.js';
 
 interface Question {
   readonly text: string;
@@ -30,12 +31,15 @@ export async function withPrompter<T>(left: string, work: (prompter: Prompter) =
   }
 }
 
+/** A stream for prompts; without `columns`, lines are not wrapped. */
+type Terminal = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+
 /**
  * @param left what has not happened, for the error of a user who leaves
  * @throws DetachedError (from `ask`) if the user presses Ctrl-C or Ctrl-D
  */
 export function createPrompter(
-  { input, output }: Pick<ReadLineOptions, 'input'> & { readonly output: NodeJS.WritableStream },
+  { input, output }: Pick<ReadLineOptions, 'input'> & { readonly output: Terminal },
   left: string,
 ): Prompter {
   const lines = createInterface({ input, output, terminal: true });
@@ -44,15 +48,18 @@ export function createPrompter(
   lines.once('SIGINT', () => lines.close());
   return {
     async ask({ text, fallback, check }) {
-      const prompt = `${text}${fallback ? ` [${fallback}]` : ''}: `;
+      const prompt = `${text}${fallback ? ` [${fallback}]` : ''}:`;
+      // The terminal would break words.
+      const [last = '', ...before] = wrap(prompt, terminalWidth(output)).reverse();
       for (;;) {
-        const answer = await lines.question(prompt, { signal: closed.signal }).catch(() => {
+        for (const line of before.toReversed()) output.write(`${line}\n`);
+        const answer = await lines.question(`${last} `, { signal: closed.signal }).catch(() => {
           throw new DetachedError(left);
         });
         const given = answer.trim() === '' ? fallback : answer.trim();
         const problem = given === undefined ? 'an answer is required' : check(given);
         if (problem === null) return given ?? '';
-        output.write(`  ${problem}\n`);
+        for (const line of wrap(`  ${problem}`, terminalWidth(output))) output.write(`${line}\n`);
       }
     },
     close: () => lines.close(),

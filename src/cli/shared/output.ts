@@ -41,6 +41,8 @@ export const output = {
   /** A line of the result with colors; the caller must make all other text `printable`. */
   styled: (line: string): void =>
     void process.stdout.write(`${escapedBreaks(runnableHere(redactKnown(line)))}\n`),
+  /** A line that another program reads or sends, such as JSON or a request: as `out`, but never wrapped. */
+  code: (line: string): void => output.styled(printable(line)),
   /** Text for another program, such as SQL: unchanged, except on a terminal. */
   source: (text: string): void =>
     void process.stdout.write(`${process.stdout.isTTY ? printable(text) : text}\n`),
@@ -270,16 +272,32 @@ const NARROWEST = 20;
 
 /**
  * Breaks a line at spaces into lines of at most `width` characters. Continuation lines are indented by two more spaces. A
- * longer word, such as a URL, and a command between backticks stay whole, so that they can be copied.
+ * longer word, such as a URL, a command between backticks, and JSON or YAML in brackets stay whole, so that they can be copied.
  */
 export function wrap(text: string, width: number): string[] {
   if (text.length <= width || width < NARROWEST) return [text];
-  const line = text.replace(QUOTED, (quoted) => quoted.replaceAll(' ', KEPT_SPACE));
-  return broken(line, width).map((one) => one.replaceAll(KEPT_SPACE, ' '));
+  const quoted = text.replace(QUOTED, (command) => command.replaceAll(' ', KEPT_SPACE));
+  return broken(withoutBreaksInBrackets(quoted), width).map((one) => one.replaceAll(KEPT_SPACE, ' '));
 }
 
 /** A command, or another short text, between backticks. */
 const QUOTED = /`[^`]{1,300}`/g;
+
+/** Replaces the spaces between brackets, such as in `{ env: NAME }` and `["a", "b"]`. */
+function withoutBreaksInBrackets(line: string): string {
+  const open: number[] = [];
+  const ends = new Map<number, number>();
+  for (const { 0: bracket, index } of line.matchAll(/[[\]{}]/g)) {
+    if (bracket === '[' || bracket === '{') open.push(index);
+    else if (open.length > 0) ends.set(open.pop()!, index);
+  }
+  let end = -1;
+  return line.replace(/[[{ ]/g, (found, at: number) => {
+    if (found !== ' ') end = Math.max(end, ends.get(at) ?? -1);
+    return found === ' ' && at < end ? KEPT_SPACE : found;
+  });
+}
+
 /** Stands for a space that does not break a line. Messages have no control characters: they are escaped before. */
 const KEPT_SPACE = '\0';
 

@@ -238,7 +238,7 @@ async function dryRun(
     if (column.role !== 'unnamed') output.out(`  ${columnLine(column, input.reading.dates?.columns ?? [])}`);
   for (const { row, key, method, url, idempotencyKey, body } of requests) {
     const header = `${input.sending.header}: ${idempotencyKey}`;
-    for (const line of ['', `Row ${row}, key ${key}`, `${method} ${url}`, header, body]) output.out(line);
+    for (const line of ['', `Row ${row}, key ${key}`, `${method} ${url}`, header, body]) output.code(line);
   }
   if (sent <= shown.length) return EXIT.done;
   output.out('');

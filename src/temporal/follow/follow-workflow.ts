@@ -4,13 +4,13 @@ import { type WorkflowExecutionDescription, WorkflowFailedError } from '@tempora
 import { OutageTimer, type ReachOptions } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { grpcMessage, isUnreachable } from '../client/grpc.js';
-import { hasWorker } from '../status/workers.js';
+import { type PollingState, pollingState } from '../status/workers.js';
 
 /** Common properties of the view of a followed workflow. */
 export interface FollowedView {
   readonly workflowId: string;
-  /** `absent`: no worker polls the task queue, or the workers do not answer queries. */
-  readonly worker: 'unknown' | 'present' | 'absent';
+  /** `silent`: a worker polls the task queue, but none has answered a query for ten seconds. */
+  readonly worker: PollingState | 'unknown' | 'silent';
   readonly taskQueue: string | null;
 }
 
@@ -27,7 +27,7 @@ export interface FollowWorkflowOptions<View> extends AwaitOptions {
   readonly onView?: ((view: View) => void) | undefined;
 }
 
-/** A worker that has not answered for this long counts as absent, ms. */
+/** A worker that has not answered for this long is silent, ms. */
 export const SILENT_MS = 10_000;
 
 /**
@@ -81,9 +81,9 @@ async function view<View extends FollowedView>(
         last = { ...refreshed, worker: 'present' };
         answeredAt = performance.now();
       } else {
-        const silent = performance.now() - answeredAt > SILENT_MS;
-        const absent = silent || !(await withCallTimeout(temporal, () => hasWorker(temporal, taskQueue)));
-        last = { ...last, worker: absent ? 'absent' : last.worker };
+        const polling = await withCallTimeout(temporal, () => pollingState(temporal, taskQueue));
+        const isSilent = performance.now() - answeredAt > SILENT_MS;
+        last = { ...last, worker: polling === 'present' ? (isSilent ? 'silent' : last.worker) : polling };
       }
       onView?.(last);
     } catch (error) {

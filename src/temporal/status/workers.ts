@@ -149,13 +149,18 @@ async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutM
   return found.flat();
 }
 
+/** `absent`: no worker polls. `idle`: those that poll receive no new runs, because another version is the current one. */
+export type PollingState = 'present' | 'idle' | 'absent';
+
 /**
- * Whether a worker polls the task queue and receives new runs.
+ * Whether a worker polls the task queue and receives new runs. One that was killed counts for two minutes.
  *
  * @throws an SDK error if Temporal does not answer
  */
-export async function hasWorker(temporal: TemporalClient, taskQueue: string): Promise<boolean> {
-  return (await readPollers(temporal, taskQueue)).some(({ receivesRuns }) => receivesRuns);
+export async function pollingState(temporal: TemporalClient, taskQueue: string): Promise<PollingState> {
+  const pollers = await readPollers(temporal, taskQueue);
+  if (pollers.length === 0) return 'absent';
+  return pollers.some(({ receivesRuns }) => receivesRuns) ? 'present' : 'idle';
 }
 
 /** The last poll of each worker of the last five minutes, by identity. */

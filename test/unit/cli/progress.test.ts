@@ -83,6 +83,30 @@ describe('progress without a terminal', () => {
     expect(lines()).toHaveLength(2);
   });
 
+  it('prints nothing before there is a page, except a cause or a wait', () => {
+    const { progress, lines } = plain();
+    const began = { pages: 0, rows: 0 } as const;
+    for (const stage of ['waiting', 'prepare', 'read'] as const)
+      progress.show(view([resource({ ...began, stage })]), NOW);
+    expect(lines()).toEqual([]);
+    progress.show(view([resource({ ...began, stage: 'read', waitingUntil: NOW + 9_000 })]), NOW);
+    progress.show(view([resource({ ...began, stage: 'failed', report: report({ rows: null }) })]), NOW);
+    expect(lines()).toEqual([
+      expect.stringMatching(/^tasks +read +waiting 9 s, as requested by the service$/),
+      expect.stringMatching(/^tasks +failed$/),
+    ]);
+  });
+
+  it.each([
+    ['absent', /^No worker polls task queue "worktrack"\. Start one .*worktrack worker/],
+    ['idle', /^The workers of task queue "worktrack" receive no new runs.*worktrack doctor/],
+    ['silent', /^No worker of task queue "worktrack" answers, although one has polled/],
+  ] as const)('says what the workers do, and no more: %s', (worker, line) => {
+    const { progress, lines } = plain();
+    progress.show(view([], { worker }), NOW);
+    expect(lines()).toEqual([expect.stringMatching(line)]);
+  });
+
   it('reports once that no worker is polling, with what to do, and when one polls', () => {
     const { progress, lines } = plain();
     const absent = view([], { worker: 'absent' });
@@ -91,7 +115,7 @@ describe('progress without a terminal', () => {
     progress.show(view([]), NOW + 61_000);
     expect(lines()).toEqual([
       expect.stringMatching(/No worker.*"worktrack".*worktrack worker/),
-      'A worker is polling now.',
+      'A worker answers now.',
     ]);
   });
 });

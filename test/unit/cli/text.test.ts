@@ -26,6 +26,22 @@ describe('a wrapped line', () => {
     expect(wrap(`  remedy: ${command}`, 40)).toEqual(['  remedy:', `    ${command}`]);
   });
 
+  it.each([
+    ['Set `masking.secret` to', '{ env: WORKTRACK_MASKING_SECRET, key: [1, 2] }', 'and restart.'],
+    ['The response was', '{"error": {"code": 409, "text": "being changed"}}', 'for row 7.'],
+    ['One of', '["a b", "c d", "e f", "g h", "i j"]', 'is missing.'],
+  ])('keeps JSON and YAML whole: %s %s', (before, code, after) => {
+    for (let width = 20; width < 100; width++) {
+      const lines = wrap(`${before} ${code} ${after}`, width);
+      expect(lines.filter((line) => line.includes(code))).toHaveLength(1);
+      expect(lines.map((line) => line.trim()).join(' ')).toBe(`${before} ${code} ${after}`);
+    }
+  });
+
+  it('is broken as usual after a bracket that does not end', () => {
+    expect(wrap('a { b [ c '.repeat(5).trim(), 20).every((line) => line.length <= 20)).toBe(true);
+  });
+
   it('is never wider than the terminal if its words are short, and loses no word', () => {
     const words = fc.array(fc.stringMatching(/^[a-z]{1,10}$/), { minLength: 1, maxLength: 40 });
     fc.assert(

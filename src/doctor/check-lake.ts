@@ -16,6 +16,7 @@ import {
   openStore,
   PROBES,
   probeConditionalWrites,
+  raceConditionalWrites,
   StoreError,
   type StoreErrorKind,
   toObjectKey,
@@ -189,7 +190,10 @@ function stepsOf(store: ObjectStore): Step[] {
     {
       what: 'conditional write',
       async run() {
-        const found = conditionProblem(await probeConditionalWrites(store));
+        const alone = await probeConditionalWrites(store);
+        const found = conditionProblem(
+          alone.outcome === 'supported' ? await raceConditionalWrites(store) : alone,
+        );
         const remedy =
           'Use a store that supports them, or a newer version of this store, and a proxy that passes these headers and the ETag on. Without them, two writers could overwrite each other.';
         return found === null ? null : problem('lake', 'configuration', found, remedy);

@@ -7,6 +7,7 @@ import {
   ObjectNotFoundError,
   type ObjectStore,
   probeConditionalWrites,
+  raceConditionalWrites,
   StoreError,
   toObjectKey,
 } from '../../src/lake/store/index.js';
@@ -310,6 +311,7 @@ export function describeStoreContract(name: string, store: () => ObjectStore): v
 
     it('finds conditional writes supported, and leaves no probe behind', async () => {
       expect(await probeConditionalWrites(store())).toEqual({ outcome: 'supported', said: null });
+      expect(await raceConditionalWrites(store())).toEqual({ outcome: 'supported', said: null });
       await store().probeUploads();
       expect(await listed('_staging/_probe-')).toEqual([]);
     });

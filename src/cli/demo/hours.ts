@@ -46,7 +46,7 @@ export async function readHours(
     const { texts } = await queryLake(connection, HOURS_SQL, { cacheFolder });
     for await (const [project, week, hours] of texts())
       rows.push({ project: String(project), week: String(week), hours: Number(hours) });
-    return { rows, by: 'worktrack query' };
+    return { rows, by: 'DuckDB' };
   } catch (error) {
     note(error instanceof WorktrackError ? error.describe() : errorMessage(error));
   }

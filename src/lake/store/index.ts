@@ -25,5 +25,6 @@ export {
   conditionProblem,
   PROBES,
   probeConditionalWrites,
+  raceConditionalWrites,
 } from './probe-conditions.js';
 export { type StoreLimit, storeLimits } from './s3/s3-client.js';

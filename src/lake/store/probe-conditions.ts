@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { ObjectKey } from '../../core/brands.js';
 import { StoreError } from './errors.js';
 import { toObjectKey } from './key.js';
-import type { ObjectStore } from './port.js';
+import type { Expected, ObjectStore } from './port.js';
 
 /** Prefix of the keys of probe objects. */
 export const PROBES = '_staging/_probe-';
@@ -11,7 +12,7 @@ export const PROBES = '_staging/_probe-';
  * proxy, shows a reader another ETag than the one that it accepts. `said`: the words of the store; `null` if it said nothing.
  */
 export interface ConditionalWrites {
-  readonly outcome: 'supported' | 'ignored' | 'refused' | 'changed-etag';
+  readonly outcome: 'supported' | 'ignored' | 'refused' | 'changed-etag' | 'raced';
   readonly said: string | null;
 }
 
@@ -47,6 +48,54 @@ export async function probeConditionalWrites(
   }
 }
 
+/** Writers in one race. */
+const RACERS = 8;
+/** Races that replace an object. A store that lets several writers win does so only now and then. */
+const REPLACING_RACES = 3;
+
+/**
+ * Lets eight writers create one object at the same time, and then replace it: exactly one of them may succeed. Some stores check
+ * the conditions one by one, but not those of simultaneous writes. For a store that passed `probeConditionalWrites`. The object
+ * is always removed.
+ *
+ * @throws StoreError if no writer succeeds because of other errors
+ */
+export async function raceConditionalWrites(
+  store: Pick<ObjectStore, 'swap' | 'readIfExists' | 'remove'>,
+): Promise<ConditionalWrites> {
+  const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
+  try {
+    let expected: Expected = 'absent';
+    for (let race = 0; race <= REPLACING_RACES; race++) {
+      const winners = await winnersOf(store, key, expected, race);
+      if (winners !== 1) return { outcome: 'raced', said: `${winners} of ${RACERS}` };
+      const read = await store.readIfExists(key);
+      if (read === null) return answer('changed-etag');
+      expected = { etag: read.etag };
+    }
+    return answer('supported');
+  } finally {
+    await store.remove([key]).catch(() => {});
+  }
+}
+
+async function winnersOf(
+  store: Pick<ObjectStore, 'swap'>,
+  key: ObjectKey,
+  expected: Expected,
+  race: number,
+): Promise<number> {
+  // Equal content has the same ETag, so all bodies differ.
+  const racers = Array.from({ length: RACERS }, (_, racer) =>
+    store.swap(key, Buffer.from(JSON.stringify({ race, racer })), expected),
+  );
+  const ended = await Promise.allSettled(racers);
+  const winners = ended.filter((one) => one.status === 'fulfilled' && one.value.outcome === 'written').length;
+  const failed = ended.find((one) => one.status === 'rejected');
+  if (winners === 0 && failed !== undefined) throw failed.reason;
+  return winners;
+}
+
 function answer(outcome: ConditionalWrites['outcome']): ConditionalWrites {
   return { outcome, said: null };
 }
@@ -72,6 +121,8 @@ export function conditionProblem({ outcome, said }: ConditionalWrites): string |
         'the store rejects a conditional write (If-Match) with the ETag that it shows to a reader: the store, or a proxy in ' +
         'front of it, changes the ETag'
       );
+    case 'raced':
+      return `of eight simultaneous conditional writes with one condition, exactly one may succeed, but the store accepted ${said}`;
     default:
       return `the store rejects conditional writes (If-Match, If-None-Match)${words}`;
   }

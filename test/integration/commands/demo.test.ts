@@ -53,7 +53,7 @@ describe('`worktrack demo`', () => {
     const asTyped = lines.map((line) => line.replace(/node \S+main\.js/, 'worktrack'));
     expect(asTyped.filter((line) => line.length > 80)).toEqual([]);
     expect(noted().match(/deletes are not detected/g)).toHaveLength(1);
-    expect(printed()).toContain('computed by worktrack query');
+    expect(printed()).toContain('computed by DuckDB');
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');
     const at = join(folder, '.worktrack/demo');

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { StoreError, type SwapResult } from '../../../../src/lake/store/index.js';
-import { conditionProblem, probeConditionalWrites } from '../../../../src/lake/store/probe-conditions.js';
+import {
+  conditionProblem,
+  probeConditionalWrites,
+  raceConditionalWrites,
+} from '../../../../src/lake/store/probe-conditions.js';
 
 const ETAG = '"1"';
 
@@ -101,3 +105,49 @@ function failed(status: number): StoreError {
     cause: { status },
   });
 }
+
+describe('The race of conditional writes', () => {
+  /** A store whose check and write are one step, except for writers that arrive while `slow` others wait between the two. */
+  function racing(slow: number) {
+    let etag: string | null = null;
+    let writes = 0;
+    const removed: string[] = [];
+    return {
+      removed,
+      async swap(
+        _key: string,
+        _body: Uint8Array,
+        expected: 'absent' | { readonly etag: string },
+      ): Promise<SwapResult> {
+        if (etag !== (expected === 'absent' ? null : expected.etag)) return conflict;
+        if (expected !== 'absent' && writes++ < slow) await new Promise((done) => setImmediate(done));
+        etag = `"${Math.random()}"`;
+        return { outcome: 'written', etag };
+      },
+      readIfExists: async () => (etag === null ? null : { body: Buffer.from('{}'), etag }),
+      async remove(keys: readonly string[]) {
+        removed.push(...keys);
+        return { refused: 0, said: null };
+      },
+    };
+  }
+
+  it('is won by one of eight writers in a store that checks and writes in one step', async () => {
+    const store = racing(0);
+    expect(await raceConditionalWrites(store)).toEqual({ outcome: 'supported', said: null });
+    expect(store.removed).toHaveLength(1);
+  });
+
+  it('finds a store that lets several writers win', async () => {
+    const store = racing(2);
+    const found = await raceConditionalWrites(store);
+    expect(found).toEqual({ outcome: 'raced', said: '3 of 8' });
+    expect(conditionProblem(found)).toMatch(/exactly one may succeed, but the store accepted 3 of 8$/);
+    expect(store.removed).toHaveLength(1);
+  });
+
+  it('fails with the error of the store if nobody wins because of it', async () => {
+    const store = { ...racing(0), swap: () => Promise.reject(new Error('out of service')) };
+    await expect(raceConditionalWrites(store)).rejects.toThrow('out of service');
+  });
+});

@@ -22,7 +22,7 @@ import { listRuns } from '../../lake/published/run-folders.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { duckdb } from '../ddl/duckdb-views.js';
 import { type TableSource, viewStatements } from '../ddl/engine-views.js';
-import { sqlString, viewName } from '../ddl/names-and-quotes.js';
+import { sqlName, sqlString, viewName } from '../ddl/names-and-quotes.js';
 import { logSource, publishedResource, runSource } from '../ddl/published-sources.js';
 import { type DuckDbLibrary, duckDbLibrary } from './duckdb-library.js';
 import { QueryError } from './errors.js';
@@ -304,15 +304,16 @@ async function startStatement(
       await close();
     }
   }
+  const columns = result.deduplicatedColumnNames().map((name, at) => ({ name, type: String(types[at]) }));
   return {
-    columns: result.deduplicatedColumnNames().map((name, at) => ({ name, type: String(types[at]) })),
+    columns,
     runs,
     rows: () => converted<QueryValue>(toQueryValue),
     texts: () => converted<string | null>(toText),
     async writeParquet(path) {
       const own = join(session, 'result.parquet');
       // The statement is one SELECT, as DuckDB's parser said, so it cannot end the parenthesis.
-      const body = statement.sql.trimEnd().replace(/;$/, '');
+      const body = exactInParquet(columns, statement.sql.trimEnd().replace(/;$/, ''));
       await orQueryError(() =>
         connection.run(`COPY (\n${body}\n) TO ${sqlString(own)} (FORMAT parquet, COMPRESSION zstd)`),
       );
@@ -321,6 +322,22 @@ async function startStatement(
     },
     close,
   };
+}
+
+/** Types that DuckDB writes to Parquet as floating-point numbers, without a word (1.5.5); names of fields are in quotation marks. */
+const ROUNDED = /"[^"]*"|\bU?HUGEINT\b|\bBIGNUM\b/g;
+
+/** A query for the same rows whose numbers Parquet holds exactly. A number of 39 digits fails. */
+function exactInParquet(columns: readonly QueryColumn[], body: string): string {
+  const exact = columns.map(({ type }) =>
+    type.replace(ROUNDED, (found) => (found.startsWith('"') ? found : 'DECIMAL(38,0)')),
+  );
+  if (exact.every((type, at) => type === columns[at]!.type)) return body;
+  const list = columns.map(({ name, type }, at) => {
+    const column = `#${at + 1}`;
+    return `${exact[at] === type ? column : `CAST(${column} AS ${exact[at]})`} AS ${sqlName(name)}`;
+  });
+  return `SELECT ${list.join(', ')} FROM (\n${body}\n)`;
 }
 
 /** DuckDB's errors are about the statement. Their first paragraph says what is wrong. */

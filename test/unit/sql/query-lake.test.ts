@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { type QueryOptions, queryLake } from '../../../src/sql/query/query-lake.js';
@@ -145,6 +146,25 @@ describe('a query', () => {
     try {
       await (await start('SELECT id, 12.50::DECIMAL(9,2) AS price FROM tasks; ')).writeParquet(file);
       expect((await readFile(file)).subarray(0, 4).toString()).toBe('PAR1');
+      const exact = {
+        'sum(9007199254740993) AS \'a "sum"\'': '9007199254740993',
+        '18446744073709551615::UHUGEINT AS u': '18446744073709551615',
+        '(99999999999999999999999999999999999999)::HUGEINT AS h': '9'.repeat(38),
+        '[-9223372036854775809::HUGEINT] AS list': '[-9223372036854775809]',
+        "{'HUGEINT': 1::HUGEINT} AS nested": "{'HUGEINT': 1}",
+        '9007199254740993 AS b': '9007199254740993',
+      };
+      await (await start(`SELECT ${Object.keys(exact).join(', ')}`)).writeParquet(file);
+      const duckdb = await (await DuckDBInstance.create()).connect();
+      const read = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM '${file}'`;
+      const { columnNames, rows } = await duckdb
+        .runAndReadAll(read)
+        .then((found) => ({ columnNames: found.columnNames(), rows: found.getRows() }));
+      duckdb.closeSync();
+      expect(columnNames).toEqual(['a "sum"', 'u', 'h', 'list', 'nested', 'b']);
+      expect(rows).toEqual([Object.values(exact)]);
+      const tooLong = start('SELECT 170141183460469231731687303715884105727::HUGEINT AS h');
+      await expect((await tooLong).writeParquet(file)).rejects.toMatchObject({ code: 'QUERY' });
     } finally {
       await rm(file, { force: true });
     }

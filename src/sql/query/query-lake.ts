@@ -17,6 +17,7 @@ import {
   readPublished,
   readPublishedOn,
   readPublishedRun,
+  SnapshotNotFoundError,
 } from '../../lake/published/read-published.js';
 import { listRuns } from '../../lake/published/run-folders.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
@@ -28,7 +29,7 @@ import { type DuckDbLibrary, duckDbLibrary } from './duckdb-library.js';
 import { QueryError } from './errors.js';
 import { PartCache, type WantedPart } from './part-cache.js';
 import { type QueryValue, toQueryValue, toText } from './query-value.js';
-import { mentionedViews, type ReadingStatement, readingStatement } from './reading-statement.js';
+import { listsViews, mentionedViews, type ReadingStatement, readingStatement } from './reading-statement.js';
 
 /** Which snapshots a query reads. Default: the current ones. */
 export interface QueryOptions {
@@ -147,9 +148,17 @@ async function readSources(
     ),
   );
   const sources: LocalSource[] = [];
+  const isList = listsViews(sql);
   for (const { resource, shape, names } of views) {
-    if (!names.some((name) => mentioned.has(name))) continue;
-    const snapshot = await snapshotOf(store, resource, options);
+    const isNamed = names.some((name) => mentioned.has(name));
+    if (!isNamed && !isList) continue;
+    // Only a list: what has no such snapshot is not in it.
+    if (!isNamed && shape === 'log' && (options.dt ?? options.run) !== undefined) continue;
+    const snapshot = await snapshotOf(store, resource, options).catch((error: unknown) => {
+      if (!isNamed && error instanceof SnapshotNotFoundError) return null;
+      throw error;
+    });
+    if (snapshot === null) continue;
     const input = { lake: connection.lake, ...publishedResource(resource, snapshot) };
     const about = { name: viewName(resource.name), about: `${resource.name} as of run ${snapshot.runId}` };
     const source = shape === 'run' ? runSource(input, about, snapshot) : logSource(input, 'log');

@@ -40,10 +40,20 @@ function refusal(word: string): string {
 
 /** The names of views that a statement mentions anywhere, also in a comment or a text: never too few. */
 export function mentionedViews(sql: string, views: readonly string[]): string[] {
-  const words = new Set(sql.toLowerCase().match(/[a-z0-9_]+/g) ?? []);
-  // These list views without naming them.
-  const listsViews = ['show', 'information_schema', 'duckdb_views', 'duckdb_tables', 'duckdb_columns'];
-  return listsViews.some((word) => words.has(word)) ? [...views] : views.filter((view) => words.has(view));
+  const words = wordsOf(sql);
+  return views.filter((view) => words.has(view));
+}
+
+/** Whether a statement may list views without naming them. */
+export function listsViews(sql: string): boolean {
+  const words = wordsOf(sql);
+  return LISTS.some((word) => words.has(word));
+}
+
+const LISTS = ['show', 'information_schema', 'duckdb_views', 'duckdb_tables', 'duckdb_columns'];
+
+function wordsOf(sql: string): Set<string> {
+  return new Set(sql.toLowerCase().match(/[a-z0-9_]+/g) ?? []);
 }
 
 /** The position after white space and comments. Comments nest, as in DuckDB. */

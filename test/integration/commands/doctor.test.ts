@@ -98,7 +98,7 @@ describe('worktrack doctor', () => {
       stack.taskQueue,
     ]);
     expect(text.code).toBe(0);
-    expect(text.stdout).toMatch(/^ok +grant +projects: readable$/m);
+    expect(text.stdout).toMatch(/^ok +grant \(projects\) +readable$/m);
     expect(text.stdout).toMatch(/No problems found\.\n$/);
     await worker.stop();
   });

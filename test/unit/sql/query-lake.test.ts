@@ -81,6 +81,25 @@ describe('a query', () => {
     expect(await values(`SELECT ${sql}`)).toEqual([value]);
   });
 
+  it('lists the views of what is published, also if other resources are not', async () => {
+    const never = { ...mirror.settings.resources[0]!, name: 'never-exported' };
+    const settings = { ...mirror.settings, resources: [never, ...mirror.settings.resources] };
+    const listed = async (sql: string, options: QueryOptions = {}) => {
+      const rows = [];
+      for await (const [name] of (await queryLake(settings, sql, { cacheFolder, ...options })).texts())
+        rows.push(name);
+      return rows.sort();
+    };
+    expect(await listed('SHOW TABLES')).toEqual([
+      'tasks',
+      'tasks_changes',
+      'tasks_changes_text',
+      'tasks_text',
+    ]);
+    expect(await listed('SHOW TABLES', { run: first })).toEqual(['tasks', 'tasks_text']);
+    await expect(listed('FROM never_exported')).rejects.toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' });
+  });
+
   it('names columns, their types and the runs', async () => {
     const result = await start('SELECT id, estimateSeconds, id FROM tasks LIMIT 0');
     expect(result.columns.map(({ name }) => name)).toEqual(['id', 'estimateSeconds', 'id:1']);

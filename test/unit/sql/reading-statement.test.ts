@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { QueryError } from '../../../src/sql/query/errors.js';
-import { mentionedViews, readingStatement } from '../../../src/sql/query/reading-statement.js';
+import { listsViews, mentionedViews, readingStatement } from '../../../src/sql/query/reading-statement.js';
 import { REFUSED } from '../../support/refused-statements.js';
 
 describe('a statement of a query', () => {
@@ -28,11 +28,11 @@ describe('a statement of a query', () => {
   });
 });
 
-it('finds the views in a statement, in any case and in quotes, and all if it lists them', () => {
+it('finds the views in a statement, in any case and in quotes, and whether it lists them', () => {
   const views = ['tasks', 'time_entries', 'time_entries_changes'];
   expect(mentionedViews('SELECT * FROM Tasks', views)).toEqual(['tasks']);
   expect(mentionedViews('FROM "time_entries" t JOIN tasks', views)).toEqual(['tasks', 'time_entries']);
   expect(mentionedViews('FROM time_entries_changes', views)).toEqual(['time_entries_changes']);
   expect(mentionedViews('SELECT 1', views)).toEqual([]);
-  expect(mentionedViews('SHOW TABLES', views)).toEqual(views);
+  expect(['SHOW TABLES', 'FROM duckdb_views()', 'SELECT 1'].map(listsViews)).toEqual([true, true, false]);
 });

@@ -10,7 +10,7 @@ import { HOSTILE_READS, REFUSED } from '../../support/refused-statements.js';
 
 const DIST = new URL('../../../dist/src/', import.meta.url);
 
-/** Runs statements one after the other as a user's program would, and prints the code of the error, or null, for each. */
+/** Runs statements in turn as a user's program would, and prints the code of the error, or null, for each. */
 const RUN_ALL = `
 import { readFileSync } from 'node:fs';
 import { loadSettings, queryLake } from '${new URL('index.js', DIST)}';

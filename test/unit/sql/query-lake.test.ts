@@ -81,7 +81,7 @@ describe('a query', () => {
     expect(await values(`SELECT ${sql}`)).toEqual([value]);
   });
 
-  it('lists the views of what is published, also if other resources are not', async () => {
+  it('lists the views of what is published, even if other resources are not', async () => {
     const never = { ...mirror.settings.resources[0]!, name: 'never-exported' };
     const settings = { ...mirror.settings, resources: [never, ...mirror.settings.resources] };
     const listed = async (sql: string, options: QueryOptions = {}) => {

@@ -146,7 +146,7 @@ describe('The race of conditional writes', () => {
     expect(store.removed).toHaveLength(1);
   });
 
-  it('fails with the error of the store if nobody wins because of it', async () => {
+  it('fails with the error of the store if no writer wins because of it', async () => {
     const store = { ...racing(0), swap: () => Promise.reject(new Error('out of service')) };
     await expect(raceConditionalWrites(store)).rejects.toThrow('out of service');
   });

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, PublishInput, RunRef } from '../src/core/contract/index.js';
+import type { Activities, Audited, Previewed, PublishInput, RunRef } from '../src/core/contract/index.js';
 import { AttemptProgress, temporalClock, withHeartbeat } from '../src/run/activity-context.js';
 import type { ActivityDeps } from '../src/run/deps.js';
 import { wholeRun } from '../src/run/execute-run.js';
@@ -7,8 +7,10 @@ import { toFailure, withFailures } from '../src/run/failures.js';
 import { LakeStaging } from '../src/run/lake-staging.js';
 import { mergeParts } from '../src/run/merge/merge-parts.js';
 import { planMerge } from '../src/run/merge/plan-merge.js';
-import { dryStore } from '../src/run/preview/dry-store.js';
-import { previewRun, saveUse } from '../src/run/preview/preview-run.js';
+import { auditRun } from '../src/run/preview/audit-run.js';
+import { saveUse } from '../src/run/preview/dry-staging.js';
+import { dryConnection, dryStore } from '../src/run/preview/dry-store.js';
+import { previewRun } from '../src/run/preview/preview-run.js';
 import { publishRun } from '../src/run/publish/publish-run.js';
 import { purgeRecord } from '../src/run/purge/purge-record.js';
 import { readPages } from '../src/run/read/read-pages.js';
@@ -20,6 +22,7 @@ import { discardRun, sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
 import { announceRun, sendAlert } from './alerts/send-alert.js';
 import { planExport } from './export/plan-export.js';
+import { writeAudit } from './export/write-audit.js';
 import { followTable } from './follow/follow-table.js';
 import { startOnPublished } from './follow/start-on-published.js';
 import { claimRows } from './write-back/claim-rows.js';
@@ -42,7 +45,8 @@ export function createActivities(deps: ActivityDeps): Activities {
       const clock = temporalClock();
       const { attempt } = Context.current().info;
       try {
-        const connection = deps.connection(input.connection);
+        const opened = deps.connection(input.connection);
+        const connection = input.isDry ? dryConnection(opened) : opened;
         const store = input.isDry
           ? dryStore(connection.store, { ...input, staged: input.runId })
           : connection.store;
@@ -77,7 +81,11 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.mergePlan': inLake(planMerge),
     'worktrack.merge': inLake(mergeParts),
     'worktrack.publish': inLake(async (at, input: PublishInput) => (await publishRun(at, input)).run),
-    'worktrack.preview': inLake(previewRun),
+    'worktrack.preview': inLake(async (at, input: PublishInput): Promise<Previewed | Audited> => {
+      const { audit } = await at.staging.run();
+      return audit === undefined ? previewRun(at, input) : auditRun(at, input);
+    }),
+    'worktrack.writeAudit': plain(writeAudit),
     'worktrack.followTable': beating(followTable),
     'worktrack.followOnPublished': beating(startOnPublished),
     'worktrack.sweep': beating(sweep),

@@ -18,6 +18,8 @@ export {
 export type { ObjectKey, RunId } from './core/brands.js';
 export {
   type ActiveRun,
+  type AuditInput,
+  type AuditReport,
   BACKFILL_WORKFLOW,
   type BackfillInput,
   CHANGE_NOTICE_WORKFLOW,
@@ -157,6 +159,7 @@ export {
   type StartedWriteBack,
   type StartOptions,
   type StartWriteBackOptions,
+  startAudit,
   startBackfill,
   startExport,
   startPurge,

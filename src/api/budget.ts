@@ -28,6 +28,8 @@ export type Acquired =
   | { readonly kind: 'held'; readonly untilMs: number };
 
 interface AcquireOptions {
+  /** Whether requests without it go first, whenever they came. Default: false. */
+  readonly isBackground?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Longest hold to wait for; a longer one returns `held`. */
   readonly maxHoldMs: number;
@@ -42,7 +44,7 @@ interface Waiter {
 
 /**
  * One rate budget for all requests of a connection in this process (docs/explanation/guarantees.md#rate-budget). First
- * come, first served. On 429 the pace halves, once for all requests in flight at that time. It recovers step by step
+ * come, first served, apart from those of dry runs and audits, which come last. On 429 the pace halves, once for all requests in flight at that time. It recovers step by step
  * with each success.
  */
 export class RateBudget {
@@ -105,7 +107,8 @@ export class RateBudget {
         },
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#queue.push(waiter);
+      const later = options.isBackground ? -1 : this.#queue.findIndex((other) => other.options.isBackground);
+      this.#queue.splice(later === -1 ? this.#queue.length : later, 0, waiter);
       this.#announceHold([waiter]);
       this.#pump();
     });

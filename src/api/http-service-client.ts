@@ -201,9 +201,9 @@ class HttpServiceClient implements ServiceClient {
 type Target = Pick<Operation, 'origin' | 'path' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
-  const { resource, signal, onWait, keys } = request;
+  const { resource, signal, onWait, keys, isBackground } = request;
   const headers = { 'cache-control': 'no-cache' };
-  return { ...target, method: 'GET', headers, resource, signal, onWait, keys };
+  return { ...target, method: 'GET', headers, resource, signal, onWait, keys, isBackground };
 }
 
 function unsendableError({ resource }: { readonly resource: string }, cause: UnsendableError): RejectedError {

@@ -22,7 +22,7 @@ export {
   TransientError,
 } from './errors.js';
 export { createServiceClient } from './http-service-client.js';
-export { ShownKeys, withKeyGuard } from './key-guard.js';
+export { inBackground, ShownKeys, withKeyGuard } from './key-guard.js';
 export { postAlert, postPublished, targetPath } from './post-alert.js';
 export { type JsonAnswer, postJson } from './post-json.js';
 export { boundMessage, createRedactor, quoteText, REDACTED } from './redact.js';

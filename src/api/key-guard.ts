@@ -1,14 +1,23 @@
 import { TransientError } from './errors.js';
-import type { KeyGuard, ServiceClient } from './service-client.js';
+import type { KeyGuard, ServiceClient, Waitable } from './service-client.js';
 
 /** The same client, whose requests use only keys that the guard admits. It must not be closed. */
 export function withKeyGuard(client: ServiceClient, keys: KeyGuard): ServiceClient {
+  return withOptions(client, { keys });
+}
+
+/** The same client, whose requests come after all others of the connection. It must not be closed. */
+export function inBackground(client: ServiceClient): ServiceClient {
+  return withOptions(client, { isBackground: true });
+}
+
+function withOptions(client: ServiceClient, options: Pick<Waitable, 'keys' | 'isBackground'>): ServiceClient {
   return {
-    listPage: (request, parse) => client.listPage({ ...request, keys }, parse),
-    fetchById: (request, parse) => client.fetchById({ ...request, keys }, parse),
-    send: (request, parse) => client.send({ ...request, keys }, parse),
+    listPage: (request, parse) => client.listPage({ ...request, ...options }, parse),
+    fetchById: (request, parse) => client.fetchById({ ...request, ...options }, parse),
+    send: (request, parse) => client.send({ ...request, ...options }, parse),
     keyFingerprint: () => client.keyFingerprint(),
-    close: () => Promise.reject(new Error('a guarded client is not closed')),
+    close: () => Promise.reject(new Error('a client with options is not closed')),
   };
 }
 

@@ -263,6 +263,7 @@ export class RequestExecutor {
     let heldSince: number | null = null;
     const acquired = await this.#budget.acquire({
       signal: operation.signal,
+      isBackground: operation.isBackground,
       maxHoldMs: this.#retry.maxDelayMs,
       onHold: (untilMs) => {
         heldSince ??= performance.now();

@@ -70,6 +70,8 @@ export interface KeyGuard {
 export interface Waitable {
   /** Default: any key. */
   readonly keys?: KeyGuard | undefined;
+  /** Whether all other requests of the connection come first. Default: false. */
+  readonly isBackground?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called at the start of each wait, with its end in ms since the epoch. */
   readonly onWait?: ((untilMs: number, why: WaitReason) => void) | undefined;

@@ -292,6 +292,23 @@ function declareData(program: WorktrackCommand): void {
     .runs(async () => (await import('./inspect/verify-command.js')).runVerify);
 
   program
+    .command('audit')
+    .description('compare every cell of the published snapshots with the service')
+    .ofSeveral()
+    .ofResources()
+    .option('--sample <share>', 'compare a share of the rows, such as 1%, by id')
+    .option('--max-requests <n>', 'send at most this many requests to the service')
+    .option('--diff', 'show the cells that differ')
+    .option('--limit <n>', 'with --diff, show at most this many cells (default: 20)')
+    .option('--repair', 'request a full read of the resources that differ')
+    .option('--local', 'start a Temporal server (state on disk) and a worker in this process')
+    .option('--timeout <duration>', 'wait at most this long, such as 30m; the audit continues')
+    .option('--no-wait', 'print the workflow id and do not wait')
+    .json()
+    .examples('', '--resource tasks --diff', '--sample 1%', '--repair')
+    .runs(async () => (await import('./runs/audit-command.js')).runAudit);
+
+  program
     .command('ddl')
     .description('print statements for a query engine that read the published data')
     .ofSeveral()

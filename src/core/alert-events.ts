@@ -9,6 +9,7 @@ export const ALERT_EVENTS = [
   'deletes-held',
   'behind',
   'stale',
+  'audit',
   'rows-not-written',
   'schema-change',
   'recovery',

@@ -74,7 +74,9 @@ export type ListDoubt =
       readonly isProven: boolean;
       readonly total?: number;
       readonly read?: number;
-    };
+    }
+  /** An audit has ended the reading before its list did, because it may not send more requests. */
+  | { readonly kind: 'cut' };
 
 /**
  * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `unproven`: it had none or
@@ -93,7 +95,7 @@ interface ReadingFacts {
 export function doubtOf(
   reading: ReadingEvidence,
   { of, trust }: ReadingFacts,
-): Exclude<ListDoubt, { kind: 'in-parts' }> | null {
+): Exclude<ListDoubt, { kind: 'in-parts' | 'cut' }> | null {
   const { said, fullEnd, records } = reading;
   if (said !== null) return { kind: 'said', words: said };
   if (fullEnd !== null) return { kind: 'full-end', words: fullEnd };

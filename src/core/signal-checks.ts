@@ -10,9 +10,12 @@ import { ALERT_EVENTS } from './alert-events.js';
 import type {
   AlertReport,
   AlertTarget,
+  AuditReport,
+  AuditRequest,
   CheckSummary,
   DeleteDetection,
   DryRunReport,
+  DryRunRequest,
   FoundProblem,
   MirrorRequest,
   Observation,
@@ -51,6 +54,10 @@ const count: Check = is(
   'a whole number of at least 0',
   (value) => Number.isSafeInteger(value) && Number(value) >= 0,
 );
+const share: Check = is(
+  'a number more than 0 and less than 1',
+  (value) => typeof value === 'number' && value > 0 && value < 1,
+);
 const moment: Check = is(
   'milliseconds since 1970, a whole number up to the year 9999',
   (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= LAST_MOMENT,
@@ -80,7 +87,13 @@ const REQUESTS = {
     alertedBy: optional(oneOf('sender')),
     background: ifTrue,
     // The run checks the settings.
-    dryRun: optional(object({ cells: optional(count), settings: optional(object({})) })),
+    dryRun: optional(
+      object<DryRunRequest>({
+        cells: optional(count),
+        settings: optional(object({})),
+        audit: optional(object<AuditRequest>({ sample: optional(share), maxRequests: optional(count) })),
+      }),
+    ),
   }),
   rollback: object<Omit<RollbackRequest, 'kind'>>({ ...requestFields, to: runId }),
   purge: object<Omit<PurgeRequest, 'kind'>>({ ...requestFields, key: nonEmpty(listOf(text)) }),
@@ -89,7 +102,7 @@ const ofKnownKind = object({ kind: oneOf(...Object.keys(REQUESTS)) });
 
 const report = object<RunReport>({
   resource: text,
-  outcome: oneOf('published', 'would-publish', 'failed', 'refused', 'cancelled'),
+  outcome: oneOf('published', 'would-publish', 'equal', 'different', 'failed', 'refused', 'cancelled'),
   runId: orNull(runId),
   rows: orNull(count),
   counts: orNull(
@@ -130,6 +143,16 @@ const report = object<RunReport>({
   rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
   purged: optional(object<PurgeCounts>({ snapshots: count, changeLogs: count })),
+  audit: optional(
+    object<AuditReport>({
+      ...{ rows: count, cells: count, equal: count, different: count, missing: count, extra: count },
+      ...{ pending: count, notYetLookedFor: count, notComparable: count, keptNewer: count },
+      ...{ readings: count, requests: count, bytes: count, runId, limits: listOf(text) },
+      snapshot: object({ key: text, sha256: text }),
+      checkpoint: orNull(text),
+      diff: orNull(text),
+    }),
+  ),
   dryRun: optional(
     object<DryRunReport>({
       columns: listOf(object({ name: text, types: listOf(text) })),

@@ -2,6 +2,7 @@ import type { RunId } from '../core/brands.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
+import { lastAudit } from '../lake/documents/audit-statement.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import { readChain, readHistory } from '../lake/published/chain.js';
 import { hasOtherOwner, otherOwnerText } from '../lake/published/fence.js';
@@ -74,7 +75,8 @@ export async function readConnectionReport(
   for (const resource of request.resources) found.push(await readResource(store, resource, request, known));
   const resources = found.filter((one) => one !== null);
   if (resources.length === 0) return null;
-  return { connection, lake: store.url, coverage: known.coverage, resources };
+  const audit = request.runId === null ? await lastAudit(store).catch(() => null) : null;
+  return { connection, lake: store.url, coverage: known.coverage, resources, audit };
 }
 
 async function readResource(

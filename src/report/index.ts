@@ -1,3 +1,4 @@
+export { auditPage } from './audit-page.js';
 export {
   createReport,
   type KnownFromTemporal,

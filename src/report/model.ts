@@ -3,6 +3,7 @@ import type { CheckOutcome, RunOutcome } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
 import { count } from '../core/short-text.js';
+import type { AuditStatement } from '../lake/documents/audit-statement.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/data-columns.js';
 
@@ -25,6 +26,8 @@ export interface ConnectionReport {
   readonly lake: string;
   readonly coverage: Coverage;
   readonly resources: readonly ResourceReport[];
+  /** The statement of the last audit; `null` or absent: there is none, or the report is of an earlier run. */
+  readonly audit?: AuditStatement | null;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type {
+  Audited,
+  Previewed,
   PublishedRun,
   RunDone,
   RunInput,
@@ -30,8 +32,10 @@ import type { MergePlan } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
 import { hookOf, prepareRun, toPrepared } from './prepare/prepare-run.js';
-import { dryStore } from './preview/dry-store.js';
-import { previewRun, saveUse } from './preview/preview-run.js';
+import { auditRun } from './preview/audit-run.js';
+import { saveUse } from './preview/dry-staging.js';
+import { dryConnection, dryStore } from './preview/dry-store.js';
+import { previewRun } from './preview/preview-run.js';
 import { publishRun } from './publish/publish-run.js';
 import { readPages } from './read/read-pages.js';
 import { removeAll, removeRun } from './remove-folders.js';
@@ -55,7 +59,9 @@ const MAX_MEMORY_ATTEMPTS = 3;
 export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunDone> {
   const clock = temporalClock();
   try {
-    return await attemptRun(deps, deps.connection(input.connection), input, clock);
+    const opened = deps.connection(input.connection);
+    const connection = input.dryRun === undefined ? opened : dryConnection(opened);
+    return await attemptRun(deps, connection, input, clock);
   } catch (error) {
     const failure = await orDisplaced(deps, input, toFailure(error));
     const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
@@ -155,8 +161,13 @@ async function runInMemory(at: InMemory): Promise<RunDone> {
     const ref: RunRef = { connection: input.connection, resource, runId };
     const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
     logPhase('publish');
-    if (run.dryRun !== undefined)
-      return { kind: 'previewed', run: await withHeartbeat(() => previewRun(at, ready.publish)) };
+    if (run.dryRun !== undefined) {
+      const end = run.audit === undefined ? previewRun : auditRun;
+      return {
+        kind: 'previewed',
+        run: await withHeartbeat<Previewed | Audited>(() => end(at, ready.publish)),
+      };
+    }
     const { run: published, manifest } = await withHeartbeat(() => publishRun(at, ready.publish));
     const { table, onPublished } = prepared;
     const done = { kind: 'published', table, onPublished } as const;

@@ -65,7 +65,7 @@ export async function runPhases(
   ref: RunRef,
   { prepared, pageSize: known, allowDeletes, onRead, onPhase }: RunOptions,
 ): Promise<ReadyRun> {
-  const { rollback, resumed, reconcile, comparesIncrements, pageSize: configured } = prepared;
+  const { rollback, resumed, reconcile, comparesIncrements, audit, pageSize: configured } = prepared;
   const staged = rollback ?? resumed?.extracted ?? null;
   const pageSize = sizeToTry(known, configured);
   const reading = new Reading(ref, steps, staged, pageSize, (extracted) => onRead?.(extracted));
@@ -73,13 +73,20 @@ export async function runPhases(
   // The target of a rollback is staged already, and complete.
   if (rollback === null) await reading.read('list');
   if (reconcile) onPhase?.('settle');
-  const deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
+  let deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if ((resumed !== null || comparesIncrements === true) && !reconcile) await reading.read('catch-up');
   onPhase?.('merge');
-  const { gone, expected } = deletes ?? { gone: null, expected: 0 };
-  const { merged, shifted } = await mergeSettled(reading, { gone, expected, allowDeletes });
+  /** An audit reads everything again; a sample is read by id. */
+  const readAgain = async (): Promise<void> => {
+    const since = audit === 'sample' ? 0 : await reading.read('list');
+    if (audit === undefined || !reconcile) await reading.read('catch-up');
+    else deletes = await detectDeletes(reading, prepared, allowDeletes, since);
+  };
+  const goneNow = () => ({ gone: deletes?.gone ?? null, expected: deletes?.expected ?? 0, allowDeletes });
+  const { merged, shifted } = await mergeSettled(reading, goneNow, readAgain);
   const { plan, results } = merged;
+  const { expected } = goneNow();
   const unproven = deletes?.unproven ?? 0;
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
   const wasTried = resumed === null && rollback === null;
@@ -180,11 +187,13 @@ interface DetectedDeletes {
  * the first one found absent records.
  *
  * @param allowDeletes whether to conclude deletes from an empty list, too, or from one with records without a key
+ * @param sinceRead the first reading that counts
  */
 async function detectDeletes(
   reading: Reading,
-  { proof, hasWindow }: Pick<PreparedRun, 'proof' | 'hasWindow'>,
+  { proof, hasWindow, audit }: Pick<PreparedRun, 'proof' | 'hasWindow' | 'audit'>,
   allowDeletes: boolean,
+  sinceRead = 0,
 ): Promise<DetectedDeletes> {
   const { ref, steps } = reading;
   const problems: DeletesProblem[] = [];
@@ -195,7 +204,7 @@ async function detectDeletes(
   const first = {
     ...ref,
     stage: reading.last.stage,
-    sinceRead: 0,
+    sinceRead,
     among: null,
     allowDeletes: allowDeletes || allowed === 'by-id',
   };
@@ -216,11 +225,13 @@ async function detectDeletes(
       { ...ref, among: absent.keys, stage, allowDeletes },
       `${absent.count} records by id`,
     );
-    const { keys, count, unproven, works, again, untaken = 0 } = asked;
+    const { keys, count, unproven, works, untaken = 0 } = asked;
+    // A sample has no list that could be read once more.
+    const again = audit === 'sample' ? undefined : asked.again;
     if (asked.read !== undefined) reading.add(asked.read);
     if (untaken > 0) problems.push({ kind: 'by-id-differs', records: untaken });
     const proven = { gone: count === 0 ? null : keys, expected, unproven, problems };
-    if (works && again === undefined) return proven;
+    if ((works && again === undefined) || (!works && audit !== undefined)) return proven;
     if (works) return secondPass(again!, { ...proven, unproven: unproven + again!.count });
     if (!isEmpty) problems.push({ kind: 'endpoint' });
     // Absence from a second pass cannot tell a deleted record from one that was moved out of the window.
@@ -264,7 +275,10 @@ async function detectDeletes(
 const MERGES_AT_ONCE = 2;
 
 /** A finished merge that can be published. */
-interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {}
+interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {
+  /** Differences of an audit that have to be read once more. */
+  readonly open: number;
+}
 
 /**
  * The phase that merges the staged rows, and rereads the list if it shifted (docs/explanation/guarantees.md#full-reads). A
@@ -274,21 +288,21 @@ interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {}
  */
 async function mergeSettled(
   reading: Reading,
-  input: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes'>,
+  input: () => Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes'>,
+  readAgain: () => Promise<void>,
 ): Promise<{ readonly merged: Merged; readonly shifted: boolean }> {
-  const merge = (pass: number): Promise<Merged> => mergeOnce(reading, { ...input, pass });
+  const merge = (pass: number): Promise<Merged> => mergeOnce(reading, { ...input(), pass });
   // If the list visibly shifted, a merge now would be wasted.
   let merged = reading.shifted ? null : await merge(0);
-  if (merged !== null && merged.repeated === 0) return { merged, shifted: false };
+  if (merged !== null && merged.repeated === 0 && merged.open === 0) return { merged, shifted: false };
   let hidesRows = false;
   for (let pass = 1; ; pass++) {
-    await reading.read('list');
-    await reading.read('catch-up');
+    await readAgain();
     merged = await merge(pass);
     const isStable = merged.repeated === 0 && !reading.shifted;
     hidesRows ||= merged.found > 0;
-    if (isStable || !hidesRows) return { merged, shifted: false };
-    if (pass === MAX_REREADS) return { merged, shifted: true };
+    const shifted = !isStable && hidesRows;
+    if ((!shifted && merged.open === 0) || pass === MAX_REREADS) return { merged, shifted };
   }
 }
 
@@ -309,5 +323,6 @@ async function mergeOnce(
     results: merged.map(({ result }) => result),
     repeated: merged.reduce((sum, part) => sum + part.repeated, repeated),
     found: merged.reduce((sum, part) => sum + part.found, 0),
+    open: merged.reduce((sum, part) => sum + (part.open ?? 0), 0),
   };
 }

@@ -10,6 +10,9 @@ import { parseSettings } from '../../src/config/index.js';
 import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
   Activities,
+  Audited,
+  AuditReport,
+  AuditRequest,
   DryRunRequest,
   Previewed,
   PublishedRun,
@@ -142,9 +145,31 @@ export class ActivityMirror {
     const { full = false, reconcile = allowDeletes, adopt = false } = request;
     const mode = full || reconcile ? 'full' : 'increment';
     const dryRun = { ...(cells && { cells }), ...(settings && { settings }) };
+    const run = await this.#preview({ mode, reconcile, adopt, allowDeletes }, dryRun, inMemory);
+    if ('audit' in run) throw new Error('the dry run is no audit');
+    return run;
+  }
+
+  /** Compares the published snapshot with the service. It changes nothing of the mirror. @throws the failure that ended it */
+  async audit({
+    cells,
+    inMemory = this.#options.inMemory ?? true,
+    ...audit
+  }: Pick<RunOptions, 'inMemory'> & Pick<DryRunRequest, 'cells'> & AuditRequest = {}): Promise<AuditReport> {
+    const request = { mode: 'full', reconcile: true, adopt: false, allowDeletes: true } as const;
+    const run = await this.#preview(request, { audit, ...(cells && { cells }) }, inMemory);
+    if (!('audit' in run)) throw new Error('the run is no audit');
+    return run.audit;
+  }
+
+  async #preview(
+    request: Pick<RunInput, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes'>,
+    dryRun: DryRunRequest,
+    inMemory: boolean,
+  ): Promise<Previewed | Audited> {
     const { newestId, clock } = this;
-    const input = { ...this.#input({ mode, reconcile, adopt, allowDeletes }), dryRun };
-    const { connection, resource, runId, pageSize } = input;
+    const input = { ...this.#input(request), dryRun };
+    const { connection, resource, runId, pageSize, allowDeletes } = input;
     const ref: RunRef = { connection, resource, runId, isDry: true };
     try {
       const done = await this.step('worktrack.run', input, inMemory ? 1 : IN_LAKE);
@@ -305,11 +330,17 @@ export class ActivityMirror {
       { logger: SILENT },
     );
     this.#onStart(environment);
+    const begun = performance.now();
     // The worker's clock is Temporal's, if a test sets that.
     const { now } = this.#options;
     const deps = now === undefined ? this.#connections : { ...this.#connections, now };
     const activity = createActivities(deps)[name] as (given: Input<N>) => Promise<Output<N>>;
-    return (await environment.run(activity, input)) as Output<N>;
+    try {
+      return (await environment.run(activity, input)) as Output<N>;
+    } finally {
+      // The clock of the next activity must not be behind the one of this.
+      this.clock += Math.ceil(performance.now() - begun);
+    }
   }
 
   /** The published snapshot. */

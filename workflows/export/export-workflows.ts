@@ -1,5 +1,5 @@
 import { ApplicationFailure, isCancellation, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type { ObjectKey, RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
   BackfillInput,
   DryRunInput,
@@ -9,6 +9,7 @@ import type {
   ExportResult,
   PurgeInput,
   RollbackInput,
+  RunOutcome,
   RunReport,
 } from '../../src/core/contract/index.js';
 import { type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
@@ -80,25 +81,27 @@ export async function backfillWorkflow(input: BackfillInput): Promise<ExportResu
  * const { runs } = await executeChild(exportWorkflow, { args: [{ connection: 'acme' }] });
  */
 export async function exportWorkflow(input: ExportInput): Promise<ExportResult> {
-  const allowDeletes = input.allowDeletes === true;
+  // An audit publishes no deletes, however many it finds.
+  const isAudit = input.dryRun?.audit !== undefined;
+  const allowDeletes = isAudit || input.allowDeletes === true;
   const scheduledAt = scheduledTime();
   // An export that allows deletes must also detect them, even if no reconciliation is due tonight.
   const reconcile = allowDeletes || input.reconcile === true;
   const changes = {
-    mode: input.full === true || input.reconcile === true ? 'full' : 'increment',
+    mode: isAudit || input.full === true || input.reconcile === true ? 'full' : 'increment',
     reconcile,
     adopt: input.adopt === true,
     allowDeletes,
     ...adopted(input),
     ...(input.acceptChecks === undefined ? {} : { acceptChecks: input.acceptChecks }),
     ...(scheduledAt === null ? {} : ({ background: true } as const)),
-    ...(input.dryRun === undefined ? {} : { dryRun: cellsOf(input.dryRun) }),
+    ...(input.dryRun === undefined ? {} : { dryRun: dryRunOf(input.dryRun) }),
   } as const;
   return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
 }
 
-function cellsOf({ cells }: DryRunInput): DryRunRequest {
-  return cells === undefined ? {} : { cells };
+function dryRunOf({ cells, audit }: DryRunInput): DryRunRequest {
+  return { ...(cells !== undefined && { cells }), ...(audit && { audit }) };
 }
 
 function adopted({ adoptOrganization }: Pick<ExportInput, 'adoptOrganization'>) {
@@ -112,6 +115,9 @@ function scheduledTime(): number | null {
 }
 
 type Requested = Pick<ExportInput, 'connection' | 'resources' | 'together' | 'dryRun'>;
+
+/** How often an audit gives way to other requests. */
+const MAX_GIVING_WAY = 20;
 
 /** Most bytes of the messages of all resources together. The details of the failure have each of them. */
 const MAX_SUMMARY_BYTES = 16_000;
@@ -154,18 +160,30 @@ async function requestRuns(
   }
   await reportRuns();
   const reports = limitReports(resources.map((resource) => reportOf(resource)!));
-  return toResult(reports, dryRun === undefined ? 'published' : 'would-publish');
+  if (dryRun?.audit === undefined)
+    return toResult(reports, dryRun === undefined ? 'published' : 'would-publish');
+  const write = activity('worktrack.writeAudit', connection, work, { summary: 'write the statement' });
+  const { statement } = await write({ connection, at: Date.now(), request: dryRun.audit, runs: reports });
+  return toResult(reports, 'equal', statement);
 
   /** One report for all resources, so that an outage of the service does not lead to a message for each. */
   async function reportRuns(): Promise<void> {
-    if (!plan.alerts || spec.kind !== 'run' || dryRun !== undefined) return;
-    const runs = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
+    const isAudit = dryRun?.audit !== undefined;
+    if (!plan.alerts || spec.kind !== 'run' || (dryRun !== undefined && !isAudit)) return;
+    const all = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
+    // An audit that failed is no failed run.
+    const runs = isAudit ? all.filter(({ audit }) => audit !== undefined) : all;
     await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
   }
 
-  /** The request with the settings that a dry run previews. */
+  /** The request with the settings that a dry run previews, or with its share of an audit's requests. */
   function previewing(of: Extract<RequestSpec, { kind: 'run' }>, resource: string): typeof of {
     const settings = dryRun?.preview?.settings[resource];
+    const { maxRequests: all } = dryRun?.audit ?? {};
+    if (all !== undefined) {
+      const maxRequests = Math.floor(all / resources.length);
+      return { ...of, dryRun: { ...of.dryRun, audit: { ...dryRun?.audit, maxRequests } } };
+    }
     return settings === undefined ? of : { ...of, dryRun: { ...of.dryRun, settings } };
   }
 
@@ -175,6 +193,11 @@ async function requestRuns(
       const request =
         spec.kind === 'run' ? ({ ...previewing(spec, resource), alertedBy: 'sender' } as const) : spec;
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
+      // An audit that has given way begins again when no other request waits.
+      for (let again = 1; dryRun?.audit !== undefined && again <= MAX_GIVING_WAY; again++) {
+        if (reportOf(resource)?.error?.type !== 'GaveWay') break;
+        await requester.request(resource, request, `${resource}/${again}`, plan.giveUpAfterMs);
+      }
     } catch (error) {
       if (isCancellation(error)) throw error;
       unanswered.set(resource, failedReport(resource, null, error));
@@ -195,12 +218,16 @@ function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
 }
 
 /** @param done the outcome if no run has another one */
-function toResult(runs: readonly RunReport[], done: 'published' | 'would-publish'): ExportResult {
-  const worst = (['refused', 'failed', 'cancelled'] as const).find((bad) =>
-    runs.some((run) => run.outcome === bad),
-  );
-  if (worst === undefined) return { outcome: done, runs };
-  const result: ExportResult = { outcome: worst, runs };
+function toResult(
+  runs: readonly RunReport[],
+  done: 'published' | 'would-publish' | 'equal',
+  statement?: ObjectKey,
+): ExportResult {
+  const has = (outcome: RunOutcome): boolean => runs.some((run) => run.outcome === outcome);
+  const worst = (['refused', 'failed', 'cancelled'] as const).find(has);
+  const outcome = worst ?? (has('different') ? 'different' : done);
+  const result: ExportResult = { outcome, runs, ...(statement && { statement }) };
+  if (worst === undefined) return result;
   throw ApplicationFailure.create({
     type: 'ExportFailed',
     nonRetryable: true,

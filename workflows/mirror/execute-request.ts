@@ -9,6 +9,7 @@ import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
   Activities,
+  Audited,
   MirrorRequest,
   MirrorState,
   PreparedRun,
@@ -51,7 +52,10 @@ async function run(
   mirror: Mirror,
 ): Promise<RunReport> {
   const result = await runOnce(mirror, request, active);
-  if (result.kind === 'previewed') return previewReport(mirror.state, result.run);
+  if (result.kind === 'previewed')
+    return 'audit' in result.run
+      ? auditedReport(mirror.state.resource, result.run)
+      : previewReport(mirror.state, result.run);
   const { published: before } = mirror.state;
   mirror.change(afterPublished(mirror.state, result));
   const { runId, run: published } = result;
@@ -85,6 +89,13 @@ function asBefore(
   deletes: RunReport['deletes'],
 ): Pick<RunReport, 'deletesAsBefore'> {
   return deletes !== undefined && isSameDetection(before?.deletes, deletes) ? { deletesAsBefore: true } : {};
+}
+
+function auditedReport(resource: string, { audit }: Audited): RunReport {
+  const { different, missing, extra, rows } = audit;
+  const outcome = different + missing + extra === 0 ? 'equal' : 'different';
+  const nothing = { runId: null, counts: null, snapshot: null, warnings: [], error: null };
+  return { resource, outcome, rows, audit, ...nothing };
 }
 
 /**

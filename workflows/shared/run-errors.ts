@@ -11,7 +11,6 @@ import {
   type ExportResult,
   FAILURES,
   type RunError,
-  type RunOutcome,
   type RunReport,
   runErrorType,
 } from '../../src/core/contract/index.js';
@@ -78,7 +77,7 @@ function innermost(error: unknown): unknown {
   return found;
 }
 
-export function toOutcome(error: unknown): Exclude<RunOutcome, 'published' | 'would-publish'> {
+export function toOutcome(error: unknown): 'failed' | 'refused' | 'cancelled' {
   return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
 }
 

@@ -13,11 +13,12 @@ import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { createReport } from '../../report/index.js';
 import { ensureBucket, resolveServer, startVersitygw } from '../../servers/index.js';
 import { DEMO_KEY, type Simulator, startSimulator } from '../../simulator/index.js';
-import { startExport, startWriteBack } from '../../temporal/client/start.js';
+import { startAudit, startExport, startWriteBack } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
 import { stageWriteBack } from '../../write-back/stage-input.js';
 import { exportProgressOn } from '../progress/progress-views.js';
+import { auditedResources, auditTotal } from '../runs/audit-lines.js';
 import { diagnosticLines } from '../runs/result-lines.js';
 import { type ExitCode, exitCodeOf, UsageError, writeBackExitCode } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, positive } from '../shared/command-options.js';
@@ -85,11 +86,22 @@ async function runSteps(servers: DemoServers, folder: string): Promise<ExitCode>
   for (const line of hoursTable(hours)) output.out(line);
   const store = openStore(connection.lake);
   try {
+    const audited = await auditOnce(servers);
     await writeReport(store, servers, { folder, hours });
+    return exitCodeOf(audited);
   } finally {
     store.close();
   }
-  return exitCodeOf(second);
+}
+
+/** Proves that the lake equals the service. */
+async function auditOnce({ local, connection }: DemoServers): Promise<ExportResult> {
+  const workflowId = await startAudit(local.temporal, { connection: connection.name });
+  const following = followExport(local.temporal, workflowId, { everyMs: 250 });
+  const result = await Promise.race([following, local.failed]);
+  for (const line of diagnosticLines(result)) output.note(line);
+  output.out(`6. The audit finds ${auditTotal(auditedResources(result))}`);
+  return result;
 }
 
 async function writeReport(

@@ -1,6 +1,7 @@
 import { selectResources } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { lastAudit } from '../../lake/documents/audit-statement.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
@@ -34,9 +35,13 @@ export async function openStatus(
     const schedule = temporal === null ? null : await nextScheduled(temporal, name);
     const options = { hasWorker, maxAgeMs, lastScheduled: schedule?.last ?? null };
     const shown = { ...connection, resources: selectResources(connection, wanted) };
-    const read = ({ store, retry }: OpenLake) => retry(() => readStatus(temporal, shown, store, options));
-    const resources = await withLake(connection, read, timeoutMs);
+    const read = async ({ store, retry }: OpenLake) => ({
+      resources: await retry(() => readStatus(temporal, shown, store, options)),
+      // It adds to the status, so what keeps it from being read is no problem of the status.
+      audit: await lastAudit(store).catch(() => null),
+    });
+    const { resources, audit } = await withLake(connection, read, timeoutMs);
     const differences = workerDifferences(workers ?? [], [connection]);
-    return { name, resources, schedule, worker, differences, source };
+    return { name, resources, audit, schedule, worker, differences, source };
   };
 }

@@ -5,6 +5,7 @@ import { parseRunDate } from '../../core/run-id.js';
 import { organizationText } from '../../core/same-organization.js';
 import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
+import { type AuditStatement, auditText, sumOfAudits } from '../../lake/documents/audit-statement.js';
 import { summaryText } from '../../lake/documents/check-record.js';
 import { isSchemaChange } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
@@ -16,6 +17,8 @@ import { differenceText } from '../shared/worker-config.js';
 export interface ConnectionStatus {
   readonly name: string;
   readonly resources: readonly ResourceStatus[];
+  /** The statement of the last audit; `null` or absent: there is none in the lake. */
+  readonly audit?: AuditStatement | null;
   /** `null` if Temporal does not answer. */
   readonly schedule: NextScheduled | null;
   /** Whether a worker polls the task queue; `null`: not known. */
@@ -47,6 +50,7 @@ export function statusJson(connections: readonly ConnectionStatus[]): {
       fresh: isAllFresh([connection]),
       resources: connection.resources.map(resourceJson),
       schedule: scheduleJson(connection.schedule),
+      audit: auditJson(connection.audit ?? null),
       worker: connection.worker?.hasWorker ?? null,
       differences: (connection.differences ?? []).map(({ worker, source, version, loadedAt, difference }) => {
         return { worker, source, version, loadedAt: iso(loadedAt), difference };
@@ -92,6 +96,12 @@ function scheduleJson(schedule: NextScheduled | null): object | null {
   };
 }
 
+function auditJson(audit: AuditStatement | null): object | null {
+  if (audit === null) return null;
+  const { auditedAt, outcome, partial } = audit;
+  return { auditedAt, outcome, partial, ...sumOfAudits(audit) };
+}
+
 function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
@@ -122,6 +132,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...deletesLines(resources),
       ...organizationLine(resources),
       ...checksLine(resources),
+      ...auditLine(connection.audit ?? null, now),
       ...workerLines(connection, now),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
     ];
@@ -161,6 +172,13 @@ function checksLine(resources: readonly ResourceStatus[]): string[] {
     checks === null ? [] : [`${name} ${summaryText(checks)}`],
   );
   return texts.length === 0 ? [] : [`  checks: ${texts.join('; ')}`];
+}
+
+/** `audited 2 d ago: 58,986 cells equal` */
+function auditLine(audit: AuditStatement | null, now: number): string[] {
+  if (audit === null) return [];
+  const text = `  audited ${age(now - Date.parse(audit.auditedAt))} ago: ${auditText(audit)}`;
+  return [audit.outcome === 'different' ? `${text}; see the cells with \`worktrack audit --diff\`` : text];
 }
 
 function workerLines(

@@ -12,7 +12,7 @@ const WIDTH = 80;
 const COLUMNS = NAMES.map((name) => ({ name, type: 'VARCHAR' }));
 
 /**
- * Prints the cells that dry runs would change, as tables or as NDJSON, and removes the objects that held them. The limit is for
+ * Prints the cells that dry runs would change, or audits find different, as tables or as NDJSON, and removes the objects that held them. The limit is for
  * all resources and connections of a command together.
  */
 export class DiffPrinter {
@@ -21,15 +21,17 @@ export class DiffPrinter {
   constructor(
     limit: number,
     private readonly isJson: boolean,
+    private readonly verb: 'would change' | 'differ',
   ) {
     this.#left = limit;
   }
 
   /** @throws OutOfReachError if the lake does not answer */
   async print({ runs }: ExportResult, connection: ConnectionSettings): Promise<void> {
-    const diffs = runs.flatMap(({ resource, dryRun }) =>
-      dryRun?.diff ? [{ resource, key: dryRun.diff }] : [],
-    );
+    const diffs = runs.flatMap(({ resource, dryRun, audit }) => {
+      const key = dryRun?.diff ?? audit?.diff;
+      return key ? [{ resource, key }] : [];
+    });
     if (diffs.length === 0) return;
     await withLake(connection, async ({ store, retry }) => {
       for (const { resource, key } of diffs) {
@@ -47,7 +49,7 @@ export class DiffPrinter {
     if (this.isJson) for (const cell of shown) printJsonLine({ connection, resource, ...cell });
     else if (shown.length > 0) this.#table(resource, shown);
     if (shown.length < cells.length)
-      output.note(`note: ${resource}: more cells would change; --limit sets how many are shown`);
+      output.note(`note: ${resource}: more cells ${this.verb}; --limit sets how many are shown`);
   }
 
   #table(resource: string, cells: readonly DiffCell[]): void {
@@ -74,8 +76,10 @@ function gone(key: ObjectKey): string {
 
 /** The result without the keys of diffs, whose objects are removed. */
 export function withoutDiffs(result: ExportResult): ExportResult {
-  const runs = result.runs.map(({ dryRun, ...run }) =>
-    dryRun === undefined ? run : { ...run, dryRun: { ...dryRun, diff: null } },
-  );
+  const runs = result.runs.map(({ dryRun, audit, ...run }) => ({
+    ...run,
+    ...(dryRun && { dryRun: { ...dryRun, diff: null } }),
+    ...(audit && { audit: { ...audit, diff: null } }),
+  }));
   return { ...result, runs };
 }

@@ -10,17 +10,15 @@ import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
-import type { DiffPrinter } from './dry-run-diff.js';
+import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import { readWait, type WaitOptions } from './follow-session.js';
 import { printResult } from './result-lines.js';
 import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
 
-interface ExportOptions extends SeveralOptions, WaitOptions {
+interface ExportOptions extends SeveralOptions, WaitOptions, DiffOptions {
   readonly full?: boolean;
   readonly reconcile?: boolean;
   readonly dryRun?: boolean;
-  readonly diff?: boolean;
-  readonly limit?: string;
   readonly adopt?: boolean;
   readonly adoptOrganization?: boolean;
   readonly allowDeletes?: boolean;
@@ -39,7 +37,7 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const common = { options, resources: options.resource };
   const run =
     options.dryRun === true
-      ? ({ ...common, what: 'dry-run', first: diffPrinter(options) } as const)
+      ? ({ ...common, what: 'dry-run', first: diffPrinter(options, 'would change') } as const)
       : ({ ...common, what: 'export', source: settings.source } as const);
   const { local, follow } = options;
   const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
@@ -59,8 +57,11 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
 
 /** @throws UsageError for options that exclude each other */
 function checkOptions(options: ExportOptions): void {
-  checkDryRun(options);
-  const { local, follow, wait, timeout } = options;
+  const { dryRun, diff, local, follow, wait, timeout } = options;
+  if (dryRun === true && diff !== true && follow !== undefined)
+    throw new UsageError('--dry-run and --follow exclude each other');
+  if (diff === true && dryRun !== true) throw new UsageError('--diff needs --dry-run');
+  checkDiff(options);
   if (local === true && follow !== undefined) throw new UsageError('--follow and --local exclude each other');
   if (follow !== undefined && wait === false)
     throw new UsageError('--follow and --no-wait exclude each other');
@@ -71,45 +72,6 @@ function checkOptions(options: ExportOptions): void {
   if (isSeveral(options) && (local === true || follow !== undefined))
     throw new UsageError('--local and --follow need one connection; choose it with --connection');
   readWait(options);
-}
-
-/** @throws UsageError */
-function checkDryRun({ dryRun, diff, limit, follow, wait, timeout }: ExportOptions): void {
-  if (limit !== undefined && diff !== true) throw new UsageError('--limit needs --diff');
-  if (diff !== true) {
-    if (dryRun === true && follow !== undefined)
-      throw new UsageError('--dry-run and --follow exclude each other');
-    return;
-  }
-  if (dryRun !== true) throw new UsageError('--diff needs --dry-run');
-  if (follow !== undefined || wait === false || timeout !== undefined)
-    throw new UsageError(
-      '--diff needs the command until the run ends: leave out --follow, --no-wait and --timeout',
-    );
-  readLimit(limit);
-}
-
-/** Prints the diffs of dry runs, and leaves their keys out of the results. */
-function diffPrinter({ limit, json }: ExportOptions): NonNullable<RunCommand['first']> {
-  let printer: DiffPrinter | null = null;
-  return async (result, connection) => {
-    const module = await import('./dry-run-diff.js');
-    printer ??= new module.DiffPrinter(readLimit(limit), json === true);
-    await printer.print(result, connection);
-    return module.withoutDiffs(result);
-  };
-}
-
-const DEFAULT_CELLS = 20;
-const MAX_CELLS = 10_000;
-
-/** Most cells of a diff. @throws UsageError */
-function readLimit(text = String(DEFAULT_CELLS)): number {
-  const cells = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
-  if (cells <= MAX_CELLS) return cells;
-  throw new UsageError(
-    `--limit must be a whole number from 1 to ${MAX_CELLS}; found ${JSON.stringify(text)}`,
-  );
 }
 
 /** What a dry run is asked for. A worker of this command has its configuration. */

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import {
+  auditId,
   DEFAULT_TASK_QUEUE,
   dryRunIds,
   type ExportInput,
@@ -127,7 +128,8 @@ export function localExportId(input: ExportInput): string {
     ...(reconcile === true ? ['reconcile'] : []),
     ...(dryRun === undefined ? [] : [dryRun]),
   ];
-  const base = dryRun === undefined ? exportWorkflowId(input.connection) : dryRunIds(input.connection);
+  const idOf = dryRun === undefined ? exportWorkflowId : dryRun.audit === undefined ? dryRunIds : auditId;
+  const base = idOf(input.connection);
   return `${base}/local-${digest(JSON.stringify(request))}`;
 }
 
@@ -193,8 +195,8 @@ export function failedByPause(
   giveUpAfterMs: number,
   pausedSince: (time: number) => number,
 ): boolean {
-  const unpublished = runs.filter(({ outcome: one }) => one !== 'published' && one !== 'would-publish');
-  return outcome === 'failed' && unpublished.length > 0 && unpublished.every(isByPause);
+  const failed = runs.filter(({ error }) => error !== null);
+  return outcome === 'failed' && failed.length > 0 && failed.every(isByPause);
 
   function isByPause(run: RunReport): boolean {
     // All other errors have another reason than the time limit.

@@ -17,6 +17,7 @@ import {
   table,
   terminalWidth,
 } from '../shared/output.js';
+import { auditJson, auditSummary, auditText } from './audit-lines.js';
 
 interface Diff {
   /** Whether the command has printed the cells that would change. Absent: no. */
@@ -35,6 +36,7 @@ export function printResult(
   const lines = options.details === true ? detailedLines(result, lake.url) : publishedLines(result);
   printLines(withConnection(result, name), lines, options);
   if (options.json !== true) for (const line of whereLines(result, lake.url)) output.note(line);
+  if (result.statement !== undefined) output.note(`Statement: ${lake.url}/${result.statement}`);
   if (result.outcome === 'cancelled') output.note(`The ${what} was cancelled. Published data stays.`);
   return exitCodeOf(result);
 }
@@ -46,7 +48,7 @@ export function printLines(
   { json, diff }: Pick<SeveralOptions, 'json'> & Diff,
 ): void {
   // The result follows the cells of the diff, with one cell in each line.
-  if (json === true) (diff === true ? printJsonLine : printJson)(result);
+  if (json === true) (diff === true ? printJsonLine : printJson)(auditJson(result) ?? result);
   else for (const line of lines) output.out(line);
   for (const line of diagnosticLines(result)) output.note(line);
 }
@@ -55,6 +57,7 @@ export function printLines(
 export function resultSummary(result: ExportResult, lakeUrl: string): Omit<ConnectionSummary, 'name'> {
   const { outcome, runs } = result;
   const code = exitCodeOf(result);
+  if (runs.some(({ audit }) => audit !== undefined)) return auditSummary(result, publishedLines(result));
   const sum = (of: (run: RunReport) => number): number => runs.reduce((all, run) => all + of(run), 0);
   const changed = (name: 'inserted' | 'updated' | 'deleted' | 'restated'): number =>
     sum(({ counts }) => counts?.[name] ?? 0);
@@ -85,7 +88,7 @@ export function publishedLines({ runs }: Pick<ExportResult, 'runs'>): string[] {
     run.resource,
     run.outcome,
     run.rows === null ? '' : counted(run.rows, 'row'),
-    countsText(run),
+    run.audit === undefined ? countsText(run) : auditText(run.audit),
     ...(run.dryRun === undefined ? [] : [dryRunText(run.dryRun)]),
   ]);
   return table(rows, [2]);

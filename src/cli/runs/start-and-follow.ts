@@ -34,7 +34,7 @@ type TogetherInput = Pick<ExportInput, 'together'>;
 /** What a command starts and follows, on one or more connections. */
 export interface RunCommand {
   /** The kind of workflow, for messages. */
-  readonly what: 'export' | 'dry-run' | 'backfill' | 'rollback' | 'purge';
+  readonly what: 'export' | 'dry-run' | 'audit' | 'backfill' | 'rollback' | 'purge';
   readonly options: Omit<SeveralOptions, 'resource'> & WaitOptions & { readonly diff?: boolean };
   /** Default: all configured resources. */
   readonly resources?: readonly string[] | undefined;

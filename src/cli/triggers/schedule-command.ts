@@ -126,12 +126,14 @@ function done(connection: string, outcome: string, text: string): ScheduleResult
 }
 
 /** The result of `schedule apply`. */
-export function appliedLines({ scheduleId, outcome, changes, nextRuns, watcher }: AppliedSchedule): string[] {
+export function appliedLines(applied: AppliedSchedule): string[] {
+  const { scheduleId, outcome, changes, nextRuns, watcher, audit } = applied;
   return [
     `Schedule ${scheduleId}: ${outcome}`,
     ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
     ...nextLine(nextRuns),
     ...(watcher === 'none' ? [] : [`  watcher for alerts: ${watcher}`]),
+    ...(audit === 'none' ? [] : [`  audits: ${audit}`]),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
 import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
-import type { RunError } from '../contract/run-reports.js';
+import type { AuditReport, RunError } from '../contract/run-reports.js';
 import { behindSince, isStale } from '../data-age.js';
 import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
@@ -33,6 +33,7 @@ export function withinBudget(observations: readonly Observation[]): Observation[
 export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => boolean): Observation[] {
   const { resource, outcome, error } = run;
   if (outcome === 'cancelled') return [];
+  if (run.audit !== undefined) return [observeAudit(resource, run.audit)];
   if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
   const changes = run.warnings.filter(isSchemaChange);
   const warnings = run.warnings.filter((warning) => !isSchemaChange(warning));
@@ -42,6 +43,18 @@ export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => b
   if (changes.length > 0)
     problems.push({ kind: 'schema-change', mark: run.runId ?? '', text: listed(changes) });
   return [{ resource, covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'], problems }];
+}
+
+/** What an audit says of its resource. Other counts are another state. */
+function observeAudit(resource: string, { different, missing, extra }: AuditReport): Observation {
+  const covers = ['audit'] as const;
+  if (different + missing + extra === 0) return { resource, covers, problems: [] };
+  const named = [`${different} different`, `${missing} missing`, `${extra} extra`].filter(
+    (one) => !one.startsWith('0 '),
+  );
+  const text = `${named.join(', ')} rows in the snapshot; see the cells with worktrack audit --resource ${resource} --diff`;
+  const mark = [different, missing, extra].join(' ');
+  return { resource, covers, problems: [{ kind: 'audit', mark, text }] };
 }
 
 /** Another type of error is another state. */

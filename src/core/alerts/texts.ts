@@ -45,6 +45,11 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
     ...{ ...SERIOUS, happened: (what) => `the data of ${what} are too old`, after: 'old data' },
     example: 'nothing newer than 2026-11-19 01:55 UTC is published',
   },
+  audit: {
+    ...{ ...SERIOUS, happened: (what) => `an audit found differences in ${what}`, after: 'differences' },
+    example:
+      '2 different, 1 missing rows in the snapshot; see the cells with worktrack audit --resource tasks --diff',
+  },
   'rows-not-written': {
     ...{
       ...SERIOUS,

@@ -6,6 +6,8 @@ import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from '.
 import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
   AnnounceInput,
+  AuditReport,
+  AuditRequest,
   DeleteDetection,
   DeletesProblem,
   DryRunReport,
@@ -15,6 +17,7 @@ import type {
   PublishedMode,
   PurgeCounts,
   RunCounts,
+  RunReport,
   StartedOnPublished,
   StartOnPublishedInput,
 } from './run-reports.js';
@@ -46,6 +49,8 @@ export interface PreparedRun {
   readonly reconcile: boolean;
   /** Whether a full read also reads the changes since the checkpoint, to see which rows increments miss. Absent: not. */
   readonly comparesIncrements?: true;
+  /** Whether the run is an audit, of the whole list or of a sample that is read by id. Absent: it is none. */
+  readonly audit?: 'list' | 'sample';
   /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
   /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
@@ -230,6 +235,8 @@ export interface ShiftSigns {
 
 export interface MergedParts extends ShiftSigns {
   readonly result: ObjectKey;
+  /** Differences of an audit that have to be read once more before they count. Absent: none. */
+  readonly open?: number;
 }
 
 export interface PublishInput extends RunRef {
@@ -283,13 +290,27 @@ export type RunDone =
   /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
   | { readonly kind: 'spilled'; readonly prepared: PreparedRun }
   /** A dry run has ended. */
-  | { readonly kind: 'previewed'; readonly run: Previewed }
+  | { readonly kind: 'previewed'; readonly run: Previewed | Audited }
   | RunPublished;
 
 /** What a dry run reports. */
 export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'deletes' | 'checks'> & {
   readonly dryRun: DryRunReport;
 };
+
+/** The audits of all resources that one command or Schedule requested. */
+export interface WriteAuditInput {
+  readonly connection: string;
+  /** The end of the audit, milliseconds since 1970. */
+  readonly at: number;
+  readonly request: AuditRequest;
+  readonly runs: readonly RunReport[];
+}
+
+/** What an audit reports. */
+export interface Audited {
+  readonly audit: AuditReport;
+}
 
 /** A run that is published, in one activity or in several. */
 export interface RunPublished extends Pick<PreparedRun, 'table' | 'onPublished'> {
@@ -371,7 +392,8 @@ export interface Activities extends WriteBackActivities {
   'worktrack.mergePlan'(input: PlanMergeInput): Promise<MergePlanned>;
   'worktrack.merge'(input: MergePartsInput): Promise<MergedParts>;
   'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
-  'worktrack.preview'(input: PublishInput): Promise<Previewed>;
+  'worktrack.preview'(input: PublishInput): Promise<Previewed | Audited>;
+  'worktrack.writeAudit'(input: WriteAuditInput): Promise<{ readonly statement: ObjectKey }>;
   'worktrack.sweep'(input: SweepInput): Promise<Swept>;
   'worktrack.sweepFailedRun'(input: DiscardRunInput): Promise<void>;
   'worktrack.purgeRecord'(input: PurgeRecordInput): Promise<RecordPurged>;

@@ -92,6 +92,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   'worktrack.merge': lakePhase('merge'),
   'worktrack.publish': lakePhase('publish'),
   'worktrack.preview': { ...lakePhase('publish'), step: 'last' },
+  'worktrack.writeAudit': { phase: 'plan', limits: { ...whenFree(MINUTE_MS, MINUTE_MS, 30) } },
   /** Its failure does not fail the run, and the next step of the mirror catches up. */
   'worktrack.followTable': {
     phase: 'follow',

@@ -157,7 +157,10 @@ export interface WriteBackAlert
 /** What an export, a mirror or a write-back reports. */
 export interface ReportAlertsInput {
   readonly connection: string;
-  readonly runs: readonly Pick<RunReport, 'resource' | 'outcome' | 'runId' | 'warnings' | 'error'>[];
+  readonly runs: readonly Pick<
+    RunReport,
+    'resource' | 'outcome' | 'runId' | 'warnings' | 'error' | 'audit'
+  >[];
   readonly writeBack?: WriteBackAlert;
   readonly together?: Together;
 }

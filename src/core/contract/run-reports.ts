@@ -27,8 +27,18 @@ export type RunMode = 'full' | 'increment';
 export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skipped';
 /** How a published run got its rows: from the service, or, for a rollback, from an earlier snapshot. */
 export type PublishedMode = RunMode | 'rollback';
-/** `would-publish`: a dry run that has ended as a run that is published does. */
-export type RunOutcome = 'published' | 'would-publish' | 'failed' | 'refused' | 'cancelled';
+/**
+ * `would-publish`: a dry run that has ended as a run that is published does. `equal`, `different`: an audit has found no
+ * difference, or some.
+ */
+export type RunOutcome =
+  | 'published'
+  | 'would-publish'
+  | 'equal'
+  | 'different'
+  | 'failed'
+  | 'refused'
+  | 'cancelled';
 
 /**
  * The types of failures and their effect on a run and on the exit code. Activities throw all but `Failed`, which is any
@@ -93,6 +103,8 @@ export interface RunReport {
   readonly error: RunError | null;
   /** Of a dry run that would be published: what it would change, and what it used. */
   readonly dryRun?: DryRunReport;
+  /** Of an audit: what it found. */
+  readonly audit?: AuditReport;
   /** Of a purge: what held the record. */
   readonly purged?: PurgeCounts;
   /** Of a rollback: the run whose rows it published. */
@@ -127,6 +139,70 @@ export interface DiffCell {
   readonly after: string | null;
 }
 
+/** What an audit compares (docs/how-to/audit.md). */
+export interface AuditRequest {
+  /** Share of the rows, more than 0 and less than 1, which are read by id. Absent: all rows, from the list. */
+  readonly sample?: number;
+  /** Most requests to the service; of all resources together in the input of an export. Absent: no limit. */
+  readonly maxRequests?: number;
+}
+
+/** Input of `startAudit`. */
+export interface AuditInput extends AuditRequest {
+  readonly connection: string;
+  /** Absent: all configured resources. */
+  readonly resources?: readonly string[];
+  /** Cells that differ, which the lake keeps for an hour for a person to see. Absent: none. */
+  readonly cells?: number;
+}
+
+/** Rows of a published snapshot, and of the service, by what an audit found. */
+export interface AuditCounts {
+  /** Rows of the snapshot that were looked at, tombstones included. */
+  readonly rows: number;
+  /** Cells that were compared. */
+  readonly cells: number;
+  readonly equal: number;
+  readonly different: number;
+  /** Records of the service that the snapshot lacks. */
+  readonly missing: number;
+  /** Rows of the snapshot whose records the service no longer has, although deletes were to be detected by now. */
+  readonly extra: number;
+  /** Records that have changed since the snapshot's checkpoint, or while the audit read. */
+  readonly pending: number;
+  /** Rows whose records the service no longer has; the next detection of deletes is not due yet. */
+  readonly notYetLookedFor: number;
+  readonly notComparable: number;
+}
+
+/** Why an audit is partial. */
+export type AuditLimit =
+  | 'sample'
+  | 'requests'
+  | 'list-incomplete'
+  | 'list-shifted'
+  /** The changes since the checkpoint could not be read, so a difference may be a pending change. */
+  | 'changes-unknown';
+
+/** What an audit found. It is part of a history, so it has no cell and no key of a record. */
+export interface AuditReport extends AuditCounts {
+  /** The published run that was compared. */
+  readonly runId: RunId;
+  readonly snapshot: { readonly key: ObjectKey; readonly sha256: string };
+  /** Since when changes count as pending. */
+  readonly checkpoint: string | null;
+  /** Different rows whose "updated at" is later than that of the service: a full read leaves them as they are. */
+  readonly keptNewer: number;
+  readonly limits: readonly AuditLimit[];
+  /** Readings of the list, or of the sample. */
+  readonly readings: number;
+  readonly requests: number;
+  /** Bytes of the list's pages, uncompressed. */
+  readonly bytes: number;
+  /** As in `DryRunReport`. */
+  readonly diff: ObjectKey | null;
+}
+
 /** Settings that shape a resource's rows, by name (`src/core/row-settings.ts`): a dry run may preview others than the worker's. */
 export type RowSettings = Readonly<Record<string, unknown>>;
 
@@ -136,10 +212,12 @@ export interface DryRunRequest {
   readonly cells?: number;
   /** Replace those of the worker. Absent: the worker's apply. */
   readonly settings?: RowSettings;
+  /** Compare the published snapshot with the service. Absent: find what a run would publish. */
+  readonly audit?: AuditRequest;
 }
 
-/** A dry run of an export. */
-export interface DryRunInput extends Pick<DryRunRequest, 'cells'> {
+/** A dry run of an export, or an audit. */
+export interface DryRunInput extends Pick<DryRunRequest, 'cells' | 'audit'> {
   /** The configuration to preview. Absent: the worker's. */
   readonly preview?: {
     /** Hashes of all its keys, to find differences that a dry run cannot preview. */
@@ -184,6 +262,10 @@ export interface ExportInput {
 export interface ExportResult {
   readonly outcome: RunOutcome;
   readonly runs: readonly RunReport[];
+  /** Of an audit: its statement in the lake. */
+  readonly statement?: ObjectKey;
+  /** Of an audit whose command has requested a full read: the id of its workflow. */
+  readonly repair?: string;
 }
 
 export interface ExportProgress {

@@ -38,6 +38,11 @@ export function dryRunIds(connection: string): string {
   return `worktrack/${connection}/dry-run`;
 }
 
+/** The id of a connection's Schedule of audits, and of the audits that it starts. They are exports that publish nothing, too. */
+export function auditId(connection: string): string {
+  return `worktrack/${connection}/audit`;
+}
+
 /**
  * The workflow that `onPublished` starts for a run. Each run has its own id, so its workflow starts once.
  *

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from './building-blocks.js';
 import { readCron, readTimezone } from './cron.js';
-import { readBaseUrl, readEndpoint, readLakeUrl } from './readers.js';
+import { readBaseUrl, readEndpoint, readLakeUrl, readShare } from './readers.js';
 import { requestHeaders } from './schema-headers.js';
 import { awsAccount, folderMode } from './schema-lake.js';
 import { notify } from './schema-notify.js';
@@ -177,6 +177,15 @@ const schedule = renamed(
   { jitter: 'jitterMs', catchupWindow: 'catchupWindowMs' },
 );
 
+const audit = section({
+  cron: parsedString('a cron expression such as "0 5 * * 0"', readCron).describe(
+    'Cron expression for the start of audits, in the time zone of `schedule`.',
+  ),
+  sample: parsedString('a share such as 1% or 100%', readShare)
+    .prefault('100%')
+    .describe('Share of the rows that are compared. Below 100%, they are read by id.'),
+});
+
 const retries = section({
   giveUpAfter: duration({ unit: 'h', min: 1 })
     .prefault('6h')
@@ -250,6 +259,9 @@ const connectionKeys = section({
     .prefault({})
     .describe('Tables next to the snapshots, which query engines open by their path.'),
   schedule: schedule.prefault({}).describe('The nightly run. `worktrack schedule apply` applies changes.'),
+  audit: orNull(audit).describe(
+    '[Audits](../how-to/audit.md), started by a second Schedule; `worktrack schedule apply` applies changes. Default: off.',
+  ),
   webhook: orNull(webhook).describe('Receiver of change notices. Default: off.'),
   notify: notify
     .optional()

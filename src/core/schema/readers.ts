@@ -181,3 +181,10 @@ function checkBucket(name: string): void {
 function relativeHint(text: string): string {
   return /^file:|^\.{0,2}\//.test(text) ? '. Write a folder as file:/// and its absolute path.' : '';
 }
+
+/** Reads a share of rows, such as `1%`. @returns more than 0, and at most 1 @throws RangeError with a complete message */
+export function readShare(text: string): number {
+  const share = /^\d{1,3}(?:\.\d{1,6})?%$/.test(text) ? Number(text.slice(0, -1)) / 100 : 0;
+  if (share > 0 && share <= 1) return share;
+  throw new RangeError(invalidValue(text, 'more than 0%, and at most 100%, such as 1%'));
+}

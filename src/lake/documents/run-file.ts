@@ -1,5 +1,5 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
+import type { AuditRequest, PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
@@ -104,6 +104,16 @@ export interface RunFile
   readonly rollback: RollbackTarget | null;
   /** Of a dry run: the cells that its diff has at most; `null`: it has none. Absent: the run publishes. */
   readonly dryRun?: { readonly cells: number | null };
+  /** What the run compares instead of publishing. Absent: it is no audit. */
+  readonly audit?: RunAudit;
+}
+
+/** An audit. */
+export interface RunAudit extends Pick<AuditRequest, 'sample'> {
+  /** Most pages, or rows by id, that one reading requests. Absent: all. */
+  readonly most?: number;
+  /** Whether deletes were to be detected by now, so that rows whose records are gone are differences. */
+  readonly isDue: boolean;
 }
 
 /** A run that can write cells: with the secret that they are masked with. In memory only. */
@@ -136,7 +146,7 @@ export function mayHaveTombstones({ resource, rollback }: RunFile): boolean {
 
 /** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
 export function mustSeeRows(run: RunFile): boolean {
-  return countsUnlisted(run) || returningFrom(run) !== null;
+  return run.audit !== undefined || countsUnlisted(run) || returningFrom(run) !== null;
 }
 
 /** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */

@@ -88,6 +88,8 @@ export interface Stage {
   /** Number of this reading of the list, from 0. `kind` and `updatedSince` are its parameters. */
   readonly read: number;
   readonly kind: ListRead['kind'];
+  /** Whether its rows were requested by id. Absent: no. */
+  readonly isById?: true;
   readonly updatedSince: UtcSeconds | null;
   /** Why `updatedSince` is earlier than planned, or not sent: the service refused the time. Absent: it did not. */
   readonly refusedSince?: 'too-old' | 'too-new' | undefined;

@@ -20,6 +20,16 @@ export function payloadAt(row: string, at = 0): number {
   return at + DELETED_AT + (isTombstone(row, at) ? TIME_LENGTH : 0) + 1;
 }
 
+/** Whether both rows have the same values and the same deleted state. */
+export function isSame(a: ByteString, b: ByteString): boolean {
+  const from = payloadAt(a);
+  return (
+    isTombstone(a) === isTombstone(b) &&
+    a.length - from === b.length - payloadAt(b) &&
+    a.endsWith(b.slice(payloadAt(b)))
+  );
+}
+
 /** The three metadata cells, each followed by the delimiter. */
 export function rowPrefix(
   runId: RunId,

@@ -42,11 +42,14 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
 import { type RunAt, readRunWith, type Staging } from '../staging.js';
+import { isSampled } from './audit-tally.js';
+import { compareRows } from './compare-rows.js';
 import { type Restorable, restorable } from './earlier-settings.js';
 import { inRange } from './key-ranges.js';
 import type { MergePlan, MergeTask } from './merge-plan.js';
 import { type BatchResult, MergeCounts, type TaskResult } from './merge-result.js';
 import { mergeRows, type Tally } from './merge-rows.js';
+import type { MergeSource } from './merge-source.js';
 import { openSources } from './sources.js';
 
 const COPIES_AT_ONCE = 16;
@@ -74,8 +77,10 @@ export async function mergeParts(
       progress.mergedRows = before + rows;
     };
     const common = { staging, run, plan, token, signal };
-    if (task.kind === 'merge')
-      return { task: at, ...(await mergeTask({ ...common, task, gone, signs, onRows })) };
+    if (task.kind === 'merge') {
+      const of = { ...common, task, gone, signs, onRows };
+      return { task: at, ...(await (run.audit === undefined ? mergeTask(of) : compareTask(of, input.pass))) };
+    }
     const carried = await carry(common, task);
     progress.mergedRows += task.part.rows;
     return { task: at, ...carried };
@@ -84,7 +89,8 @@ export async function mergeParts(
   const key = await staging.write(name, { tasks } satisfies BatchResult);
   const seconds = (performance.now() - begun) / 1000;
   deps.meter.record('mergeSeconds', seconds, { connection, resource });
-  return { result: key, ...signs };
+  const open = tasks.reduce((sum, { audit }) => sum + (audit?.open ?? 0), 0);
+  return { result: key, ...signs, ...(open > 0 && { open }) };
 }
 
 /** What the tasks of a batch have in common. */
@@ -161,17 +167,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const { staging, run, plan } = input;
   const { store } = staging;
   const { resource } = run;
-  const sources = await openSources({
-    store,
-    run,
-    written: { columns: plan.columns, profile: resource },
-    range: input.task.range,
-    before: input.task.before,
-    chunks: input.task.chunks.map((at) => plan.chunks[at]!),
-    lastChain: plan.lastChain,
-    increments: plan.increments,
-    signal: input.signal,
-  });
+  const sources = await sourcesOf(input);
   const snapshot = series(input, 'snapshots');
   const changes = plan.hasBefore ? series(input, 'changes') : null;
   const meter = meterOf(input, input.task);
@@ -207,6 +203,48 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     return { counts, changes: changed, ...(await meter.measure(input.task.before, parts)) };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
+    throw error;
+  }
+}
+
+function sourcesOf({ staging: { store }, run, plan, task, signal }: TaskInput): Promise<MergeSource[]> {
+  return openSources({
+    ...{ store, run, signal },
+    written: { columns: plan.columns, profile: run.resource },
+    ...{ range: task.range, before: task.before, chunks: task.chunks.map((at) => plan.chunks[at]!) },
+    ...{ lastChain: plan.lastChain, increments: plan.increments },
+  });
+}
+
+/** Compares one range of keys with the service. Only the rows that differ are written. @param pass number of this comparison, from 0 */
+async function compareTask(input: TaskInput, pass: number): Promise<Omit<TaskResult, 'task'>> {
+  const { run, plan, task } = input;
+  const { resource, runId } = run;
+  const { sample = 1, isDue } = run.audit!;
+  const differences = series(input, 'changes');
+  try {
+    const audit = await compareRows({
+      ...{ sources: await sourcesOf(input), differences, signs: input.signs },
+      ...versionRules(
+        resource,
+        plan.columns.map(({ name }) => name),
+      ),
+      gone: new Set(input.gone.filter((key) => inRange(key, task.range))),
+      absence: !isDue ? 'notYetLookedFor' : pass === 0 ? 'open' : 'extra',
+      tombstones: resource.windowMs === null ? 'equal' : 'notComparable',
+      knowsChanges: plan.increments !== undefined,
+      isLookedAt: (key) => plan.isCut !== true && isSampled(key, sample),
+      restorable: restorable(run.before!.shapes, resource, plan.columns),
+      columns: plan.columns.length,
+      run: { runId, deletedAt: toUtcSeconds(run.startedAt) },
+      onProgress: (rows) => {
+        input.onRows?.(rows);
+        input.signal.throwIfAborted();
+      },
+    });
+    return { counts: new MergeCounts(), parts: [], changes: await differences.finish(), audit };
+  } catch (error) {
+    await differences.abort();
     throw error;
   }
 }

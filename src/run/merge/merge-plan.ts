@@ -30,6 +30,8 @@ export interface MergePlan {
   readonly lastChain: number;
   /** Chains of pages that show changes, if the run compares them with the whole list; absent: it does not. */
   readonly increments?: readonly number[];
+  /** Whether an audit has read only a part of the list. Absent: no. */
+  readonly isCut?: true;
   readonly tasks: readonly MergeTask[];
   /** Positions in `tasks`. Each batch is the work of one activity, in this order. */
   readonly batches: readonly (readonly number[])[];

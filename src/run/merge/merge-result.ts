@@ -1,5 +1,6 @@
 import type { TaskChecks } from '../../lake/checks/task-meter.js';
 import { type PublishedPart, rowsOf } from '../../lake/documents/manifest.js';
+import type { TaskTally } from './audit-tally.js';
 
 /** Row counts of a merge (docs/explanation/guarantees.md#verification). */
 export class MergeCounts {
@@ -46,6 +47,8 @@ export interface TaskResult {
   readonly changes: readonly PublishedPart[];
   /** Absent: the resource has no checks. */
   readonly checks?: TaskChecks;
+  /** Of an audit, whose other counts are empty. */
+  readonly audit?: TaskTally;
 }
 
 export interface BatchResult {

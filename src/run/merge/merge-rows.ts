@@ -9,8 +9,8 @@ import { RowScanner } from '../../lake/rows/csv.js';
 import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
 import {
   deletedAtOf,
+  isSame,
   isTombstone,
-  payloadAt,
   restamped,
   type SortKey,
   syncedAtOf,
@@ -361,14 +361,4 @@ function rulesOf({ isNewer, delimiter, tombstones }: KeyMerge): VersionRules {
  */
 function isNewerVersion({ isNewer, tombstones }: KeyMerge, first: ByteString, then: ByteString): boolean {
   return (tombstones !== undefined || !isTombstone(first)) && isNewer?.(first, then) === true;
-}
-
-/** Whether both rows have the same values and the same deleted state. */
-function isSame(a: ByteString, b: ByteString): boolean {
-  const from = payloadAt(a);
-  return (
-    isTombstone(a) === isTombstone(b) &&
-    a.length - from === b.length - payloadAt(b) &&
-    a.endsWith(b.slice(payloadAt(b)))
-  );
 }

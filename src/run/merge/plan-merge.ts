@@ -56,6 +56,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     chunks,
     lastChain,
     ...comparedIncrements(run, stages),
+    ...(stages.at(-1)!.doubts.some(({ kind }) => kind === 'cut') && { isCut: true }),
     gone: input.gone,
     ...(await planTasks({
       before: before?.parts ?? [],
@@ -77,17 +78,25 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
  * that increments miss. Nothing is compared if a list may lack records.
  */
 function comparedIncrements(
-  { comparesIncrements, checkpoint }: RunFile,
+  { comparesIncrements, checkpoint, audit }: RunFile,
   stages: readonly Stage[],
 ): Pick<MergePlan, 'increments'> {
-  if (comparesIncrements !== true || checkpoint === null || stages.at(-1)!.doubts.length > 0) return {};
+  if (comparesIncrements !== true || checkpoint === null) return {};
+  const isWhole = ({ done, updatedSince }: Stage): boolean =>
+    done && updatedSince !== null && updatedSince <= checkpoint;
+  if (audit !== undefined) {
+    // What changed while it read must be known, too, so the last reading of changes counts.
+    const changes = stages.filter(({ updatedSince, isById }) => updatedSince !== null && isById !== true);
+    const last = stages.findLast(({ kind, isById }) => kind === 'catch-up' && isById !== true);
+    return last !== undefined && isWhole(last) ? { increments: chainsOf(changes) } : {};
+  }
   const changes = stages.filter(({ kind }) => kind === 'catch-up');
-  const isWhole = changes.some(
-    ({ done, updatedSince }) => done && updatedSince !== null && updatedSince <= checkpoint,
-  );
-  if (!isWhole) return {};
-  const chains = changes.flatMap(({ chunks }) => chunks.map(({ chain }) => chain ?? -1));
-  return { increments: [...new Set(chains)] };
+  if (stages.at(-1)!.doubts.length > 0 || !changes.some(isWhole)) return {};
+  return { increments: chainsOf(changes) };
+}
+
+function chainsOf(stages: readonly Stage[]): number[] {
+  return [...new Set(stages.flatMap(({ chunks }) => chunks.map(({ chain }) => chain ?? -1)))];
 }
 
 /** The parts that a rollback's target and the head have in common. */
@@ -109,8 +118,8 @@ function guard(
   deletes: number,
   { allowDeletes, expected }: Pick<PlanMergeInput, 'allowDeletes' | 'expected'>,
 ): void {
-  const { resource, before } = run;
-  if (before === null) return;
+  const { resource, before, audit } = run;
+  if (before === null || audit !== undefined) return;
   checkDeleteLimit(run, deletes, { allowDeletes, expected });
   const changes = schemaChanges(run.columns, columns);
   if (resource.contract === 'freeze' && changes.length > 0) {

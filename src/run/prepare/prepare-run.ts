@@ -8,7 +8,8 @@ import type {
   RunInput,
 } from '../../core/contract/index.js';
 import { ANNOUNCE_WORKFLOW } from '../../core/contract/workflow-ids.js';
-import { DAY_MS } from '../../core/duration.js';
+import { DAY_MS, HOUR_MS } from '../../core/duration.js';
+import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { withRowSettings } from '../../core/row-settings.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
@@ -17,6 +18,7 @@ import {
   type BaseSnapshot,
   keysOf,
   type RollbackTarget,
+  type RunAudit,
   type RunFile,
 } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
@@ -52,8 +54,9 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
     base: run.before?.runId ?? null,
     mode: run.mode,
     reconcile: run.reconcile,
-    proof: run.resource.fetchById && keyIsId(run.resource) ? 'by-id' : 'second-pass',
+    proof: isAskedById(run.resource) ? 'by-id' : 'second-pass',
     ...(run.comparesIncrements === undefined ? {} : { comparesIncrements: true }),
+    ...(run.audit && { audit: run.audit.sample === undefined ? 'list' : 'sample' }),
     hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
@@ -105,6 +108,7 @@ export async function prepareRun(
   // Only now, because it writes to the lake.
   await checkConditionalWrites(connection, now());
   const { before, warnings: fromHead } = await readHead(store, found, input, progress);
+  const audit = auditOf(input, before, resource, settings);
   const rollback =
     input.rollbackTo === null
       ? null
@@ -140,26 +144,31 @@ export async function prepareRun(
   const isNewMark = before !== null && isOtherMark(before.list.deleted ?? null, resource.deleted);
   // Rows of an earlier list are not deleted because a new list does not have them.
   const mayConclude = earlierList === null || input.allowDeletes;
-  const reconcile =
+  const mayReconcile =
     before !== null &&
     before.rolledBack === null &&
     rollback === null &&
     (input.reconcile || isDue || isNewMark) &&
     mayConclude &&
     canDetectDeletes(resource);
+  // An audit takes absence for a delete only if the service confirms it by id.
+  const reconcile = audit === null ? mayReconcile : canDetectDeletes(resource) && isAskedById(resource);
   if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
   const mustReadAll =
     checkpoint === null || before === null || isNewList || isNewMark || change?.mustRead === true;
   const reads = mustReadAll || reconcile || isDue || mustReturn ? 'full' : input.mode;
-  const mode: PublishedMode = rollback === null ? reads : 'rollback';
+  const ofRun: PublishedMode = rollback === null ? reads : 'rollback';
+  // A sample reads the changes from the list, and its rows by id.
+  const mode = audit === null ? ofRun : audit.sample === undefined ? 'full' : 'increment';
   // Otherwise, rows differ for other reasons.
   const comparesIncrements =
-    mode === 'full' &&
-    !mustReadAll &&
-    !isAfterRollback &&
-    earlierList === null &&
-    before.fullRead?.shifted === 0;
+    audit !== null ||
+    (mode === 'full' &&
+      !mustReadAll &&
+      !isAfterRollback &&
+      earlierList === null &&
+      before.fullRead?.shifted === 0);
   const request = {
     writer: input.writer,
     connection: input.connection,
@@ -172,7 +181,7 @@ export async function prepareRun(
     rollback,
   };
   const resumable =
-    input.resumable === null || rollback !== null
+    input.resumable === null || rollback !== null || audit !== null
       ? null
       : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt);
   if (resumable?.warning !== undefined) warnings.push(resumable.warning);
@@ -187,6 +196,7 @@ export async function prepareRun(
     ...{ sync, http, retention, tables: used.tables, giveUpAfterMs: retries.giveUpAfterMs },
     onPublished: input.dryRun === undefined ? hookOf(settings) : null,
     ...(input.dryRun && { dryRun: { cells: input.dryRun.cells ?? null } }),
+    ...(audit && { audit }),
     ...{ readSince, clocks, ...formerAddresses(found, movedFrom) },
     warnings,
     reconcile,
@@ -200,6 +210,53 @@ export async function prepareRun(
     leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
+}
+
+function isAskedById(resource: ResourceSettings): boolean {
+  return resource.fetchById && keyIsId(resource);
+}
+
+/** How much later than planned a full read may begin: the time between two runs of a nightly Schedule, and a little more. */
+const LATE_MS = 26 * HOUR_MS;
+
+/**
+ * What an audit compares; `null`: the run is none.
+ *
+ * @throws a final failure if nothing is published
+ */
+function auditOf(
+  { dryRun, startedAt }: RunInput,
+  before: BaseSnapshot | null,
+  { name }: ResourceSettings,
+  { sync: { reconcileEveryMs: every } }: ConnectionSettings,
+): RunAudit | null {
+  const request = dryRun?.audit;
+  if (request === undefined) return null;
+  if (before === null) {
+    const remedy = `Publish it first: worktrack export --resource ${name}`;
+    throw finalFailure('Lake', `${name}: nothing is published, so there is nothing to audit. ${remedy}`);
+  }
+  const last = before.fullRead === null ? 0 : Date.parse(before.fullRead.startedAt);
+  const isDue = every === null || startedAt - last > every + LATE_MS;
+  const { sample, maxRequests } = request;
+  const most = maxRequests === undefined ? undefined : mostPerReading(name, maxRequests);
+  const share = sample && most ? Math.min(sample, most / Math.max(1, before.rows)) : sample;
+  return { ...(share !== undefined && { sample: share }), ...(most !== undefined && { most }), isDue };
+}
+
+/** Requests that are no page of a list and no row of a sample: of the organization, of tests of the list and of the endpoint by id. */
+const OTHER_REQUESTS = 60;
+/** Each of `1 + MAX_REREADS` times, an audit reads the list, the changes, and records by id. */
+const READINGS = 3 * (1 + MAX_REREADS);
+
+function mostPerReading(name: string, maxRequests: number): number {
+  const most = Math.floor((maxRequests - OTHER_REQUESTS) / READINGS);
+  if (most >= 1) return most;
+  throw finalFailure(
+    'Configuration',
+    `${name}: the limit leaves ${maxRequests} requests for this resource, and an audit needs at least ` +
+      `${OTHER_REQUESTS + READINGS}. Raise --max-requests, or audit fewer resources with --resource.`,
+  );
 }
 
 /** What starts after each published run: the user's workflow, or the one that announces the run to targets of `notify`. */

@@ -1,6 +1,8 @@
+import { inBackground } from '../../api/index.js';
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inFolder, quarantineKey, stagingFolder } from '../../lake/documents/lake-layout.js';
 import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
+import type { OpenConnection } from '../deps.js';
 
 /** A dry run: the id that its objects would have, and that of its staging folder, which differ in memory. */
 interface DryRun {
@@ -46,6 +48,11 @@ export function dryStore(lake: ObjectStore, run: DryRun): ObjectStore {
     remove: (keys) => lake.remove(keys.map(to)),
     abortUploads: (prefix, isAbandoned) => lake.abortUploads(to(prefix as ObjectKey), isAbandoned),
   };
+}
+
+/** The connection of a dry run or an audit: its requests to the service come after all others. */
+export function dryConnection({ settings, store, client }: OpenConnection): OpenConnection {
+  return { settings, store, client: inBackground(client) };
 }
 
 /** Translates keys of the run's own folders to keys below its staging folder, and back. */

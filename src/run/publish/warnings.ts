@@ -157,7 +157,9 @@ function doubtWarnings(
     ? 'so rows may be missing; the next run reads everything'
     : `so no deletes were concluded, ${held}`;
   const first = new Map(doubts.map((doubt) => [doubt.kind, doubt] as const).reverse());
-  return [...first.values()].map((doubt) => {
+  return [...first.values()].flatMap((doubt) => {
+    // An audit has limits instead of warnings.
+    if (doubt.kind === 'cut') return [];
     if (doubt.kind === 'total') {
       return (
         `list: ${shortfall(name, doubt)}, so no deletes were concluded from absence` +

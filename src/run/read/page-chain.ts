@@ -70,6 +70,8 @@ export interface PageOptions {
   readonly onShrink?: (note: { from: number; to: number; error: string }) => void;
   /** Called when the service refused a time of changes. */
   readonly onRefused?: (note: { updatedSince: UtcSeconds; says: string }) => void;
+  /** The reading ends after so many pages of this call. Default: when its list does. */
+  readonly mostPages?: number | undefined;
   /** Whether the call must end, for example because the worker is shutting down. The next call then reads the next page. */
   readonly mustEnd: () => boolean;
 }
@@ -209,7 +211,8 @@ export class PageChain {
     const { upTo, mustEnd } = this.#options;
     // The first page of changes may be requested again with an earlier `updatedSince` (see `#sinceByClocks`).
     const isUncertain = at.cursor === null && upTo !== null;
-    if (body.length > LARGE_PAGE_CHARS || isUncertain || mustEnd()) return false;
+    const isLast = (at.cursor === null ? 0 : this.#pages) + 1 >= this.#mostPages;
+    if (body.length > LARGE_PAGE_CHARS || isUncertain || isLast || mustEnd()) return false;
     const cursor = peekNextCursor(body);
     if (cursor === null || this.#seen.has(cursorHash(cursor)) || this.#isEnd(cursor)) return false;
     const next = { ...at, cursor };
@@ -318,7 +321,11 @@ export class PageChain {
     this.#pages = isFirst ? 1 : this.#pages + 1;
     this.#evidence = withPage(isFirst ? NOTHING_READ : this.#evidence, evidence, records);
     this.#at = { ...this.#at, cursor: nextCursor, latest: this.#latestWith(received.value) };
-    return { received, next: this.#at, done: nextCursor === null };
+    return { received, next: this.#at, done: nextCursor === null || this.#pages >= this.#mostPages };
+  }
+
+  get #mostPages(): number {
+    return this.#options.mostPages ?? Number.POSITIVE_INFINITY;
   }
 
   /** Follows the order of a list whose cursors have ended before it did. Any other needs no look at its times. */

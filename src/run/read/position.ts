@@ -89,10 +89,11 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
 function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
   const since = updatedSinceFor(runStart(startClocks(run, before.readStart), 'earliest'), run.sync);
   const isCatchUp = input.read.kind === 'catch-up';
-  // The first reading of changes shows what increments show.
-  const all = run.comparesIncrements === true && input.read.number === 1 ? run.checkpoint : null;
+  // The first reading of changes shows what increments show. For an audit, each does, however long the readings take.
+  const isFirst = run.audit !== undefined || input.read.number === 1;
+  const all = run.comparesIncrements === true && isFirst ? run.checkpoint : null;
   const isLonger = isCatchUp && all !== null && all < since;
-  const { notChecked: _, orSince: __, latest: ___, round: ____, ...rest } = before;
+  const { notChecked: _, orSince: __, latest: ___, round: ____, isById: _____, ...rest } = before;
   const { readPages: pages, pageSize } = rest;
   return {
     ...rest,

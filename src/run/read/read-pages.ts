@@ -103,6 +103,7 @@ export async function readPages(
         context.log.warn('the service fails at pages of this size, so a smaller one is used', note),
       onRefused: (note) => context.log.warn('the service refuses the time of changes', note),
       mustEnd,
+      ...(run.audit?.most !== undefined && { mostPages: run.audit.most - position.stage.readPages }),
     },
     position.stage,
     position.seen,

@@ -179,7 +179,10 @@ export class Stager {
   }
 
   /** Why a reading that has reached the end of its list may lack records. */
-  #doubts(evidence: ReadingEvidence, { updatedSince, round, latest }: FetchedPage['next']): ListDoubt[] {
+  #doubts(
+    evidence: ReadingEvidence,
+    { cursor, updatedSince, round, latest }: FetchedPage['next'],
+  ): ListDoubt[] {
     const trust = totalTrust(this.#options.run);
     const isWhole = updatedSince === null && round === undefined;
     const doubt = doubtOf(evidence, { of: isWhole ? 'all' : 'changes', trust });
@@ -188,7 +191,8 @@ export class Stager {
     const total = whole === undefined || trust === 'ignored' ? {} : { total: whole };
     const inParts: ListDoubt[] =
       round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven, ...total }];
-    return doubt === null ? inParts : [doubt, ...inParts];
+    const cut: ListDoubt[] = cursor === null ? [] : [{ kind: 'cut' }];
+    return [...(doubt === null || cursor !== null ? [] : [doubt]), ...inParts, ...cut];
   }
 
   /** Stages the remaining rows. Resolves to the stage document that covers every added page. */

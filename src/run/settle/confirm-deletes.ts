@@ -69,7 +69,7 @@ export async function confirmDeletes(
   /** Across all attempts. */
   const ageMs = (): number => clock() - info.scheduledTimestampMs;
   const isLate = (waitMs = 0): boolean => ageMs() + waitMs > SHARE_OF_TIME * givenMs;
-  const before = await readProgress(staging, input);
+  const before = await readProgress(staging, input, stages.at(-1)!.read);
   const gone = [...before.gone];
   let { unproven, found } = before;
   const refused: SortKey[] = [];
@@ -84,6 +84,8 @@ export async function confirmDeletes(
     [...new Set(idOf(key, resource.csv).replace(BEYOND_ASCII, '\x7f').match(SIGNS))].sort().join('');
   const listed = listedRecords(stages);
   const last = stages.at(-1)!;
+  /** An audit may settle several times. */
+  const mark = `${last.read}-${staging.attempt}`;
   const masked = { ...run, resource: await withMaskingKey(settings, resource) };
   const records = new ShownRecords(
     { client, staging, run: masked, last, now: clock, signal },
@@ -136,7 +138,7 @@ export async function confirmDeletes(
   const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
   if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
     const progress = { gone, unproven, found, open, rounds, shown: await records.finish() };
-    await staging.write(progressName(staging.attempt), progress);
+    await staging.write(progressName(last.read, staging.attempt), progress);
     throw failure;
   }
   // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones.
@@ -149,7 +151,7 @@ export async function confirmDeletes(
     { unproven: open, works }: { unproven: number; works: boolean },
   ) {
     const plain = answered.filter((key) => signsIn(key) === '').sort();
-    const keys = await staging.write(`gone-${staging.attempt}.json`, plain);
+    const keys = await staging.write(`gone-${mark}.json`, plain);
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
     const { untaken, ...shown } = await records.finish();
     const known = {
@@ -159,7 +161,7 @@ export async function confirmDeletes(
     };
     const left = open + answered.length - plain.length - again.length;
     if (again.length === 0) return { ...known, unproven: left };
-    const listed = await staging.write(`again-${staging.attempt}.json`, again);
+    const listed = await staging.write(`again-${mark}.json`, again);
     return { ...known, unproven: left, again: { keys: listed, count: again.length } };
   }
 
@@ -179,11 +181,12 @@ export async function confirmDeletes(
     const stage: Stage = {
       ...last,
       ...{ previous: input.stage, seen: [], marks: [], kind: 'catch-up', chain: last.chain + 1 },
+      isById: true,
       ...shown,
       fetched: last.fetched + shown.fetched,
       duplicates: last.duplicates + shown.duplicates,
     };
-    const key = await staging.write(`shown-${staging.attempt}.json`, stage);
+    const key = await staging.write(`shown-${mark}.json`, stage);
     return toReadResult({ key, stage });
   }
 
@@ -230,13 +233,13 @@ function isServiceWide(error: TransientError): boolean {
   return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
 }
 
-function progressName(attempt: number): string {
-  return `asked-${attempt}.json`;
+function progressName(read: number, attempt: number): string {
+  return `asked-${read}-${attempt}.json`;
 }
 
-async function readProgress(staging: Staging, input: ConfirmDeletesInput): Promise<Progress> {
+async function readProgress(staging: Staging, input: ConfirmDeletesInput, read: number): Promise<Progress> {
   for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
-    const found = await staging.readIfExists<Progress>(progressName(earlier));
+    const found = await staging.readIfExists<Progress>(progressName(read, earlier));
     if (found !== null) return found;
   }
   return {

@@ -5,6 +5,7 @@ import type { Stage } from '../../lake/documents/stage-file.js';
 import { detached, type SortKey } from '../../lake/rows/row.js';
 import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
+import { isSampled } from '../merge/audit-tally.js';
 import { openSources } from '../merge/sources.js';
 import { countedTimes } from '../read/watermark.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
@@ -16,10 +17,13 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const run = await staging.run();
   const stages = await readStages(staging, input.stage);
   const among = input.among === null ? null : new Set(await staging.read<SortKey[]>(input.among));
-  const chunks = stages.filter((stage) => stage.read >= input.sinceRead).flatMap((stage) => stage.chunks);
-  const { before, resource } = run;
+  const { before, resource, audit } = run;
+  // An audit asks again for the records that only GET by id has shown.
+  const counts = (stage: Stage): boolean => stage.read >= input.sinceRead && !(audit && stage.isById);
+  const chunks = stages.filter(counts).flatMap((stage) => stage.chunks);
   const proven = input.proven === undefined ? [] : await staging.read<SortKey[]>(input.proven);
-  const name = `absent-${input.sinceRead}-${staging.attempt}.json`;
+  const name = `absent-${input.sinceRead}-${stages.at(-1)!.read}-${staging.attempt}.json`;
+  const isAsked = askedOf(run);
   const keys: SortKey[] = [];
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
   if (before === null || parts.length === 0)
@@ -46,7 +50,7 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
       signal: Context.current().cancellationSignal,
     });
     expected += await findAbsent(sources, judge, (key) => {
-      if (among === null || among.has(key)) keys.push(detached(key));
+      if ((among === null || among.has(key)) && isAsked(key, keys.length)) keys.push(detached(key));
     });
   }
   const problem = judge.problem();
@@ -55,6 +59,13 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
   return { ...found, listIsEmpty: true };
+}
+
+/** Which absent rows are of interest: all, or those of an audit's sample. @returns a function of a key and of how many there are */
+function askedOf({ audit }: RunFile): (key: SortKey, found: number) => boolean {
+  if (audit === undefined) return () => true;
+  const { sample = 1, most = Number.POSITIVE_INFINITY } = audit;
+  return (key, found) => found < most && isSampled(key, sample);
 }
 
 /**

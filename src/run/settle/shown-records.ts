@@ -104,7 +104,8 @@ export class ShownRecords {
     if (buffer.rows === 0) return;
     const framing = framingOf(resource.csv);
     const columns = this.#reader.columns.toColumns();
-    const key = staging.key(`shown-${staging.attempt}-${this.#sequence++}${framing.extension}`);
+    const name = `shown-${last.read}-${staging.attempt}-${this.#sequence++}${framing.extension}`;
+    const key = staging.key(name);
     const { chunk, duplicates } = await writeChunk(staging.store, key, buffer, columns, {
       profile: resource,
       ...versionRules(resource, this.#reader.columns.names),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { WithStartWorkflowOperation, type Workflow, WorkflowIdConflictPolicy } from '@temporalio/client';
 import {
+  type AuditInput,
   BACKFILL_WORKFLOW,
   type BackfillInput,
   DEFAULT_TASK_QUEUE,
@@ -35,7 +36,7 @@ export interface StartOptions {
   readonly workflowId?: string | undefined;
 }
 
-type ManualRun = 'export' | 'dry-run' | 'backfill' | 'rollback' | 'purge';
+type ManualRun = 'export' | 'dry-run' | 'audit' | 'backfill' | 'rollback' | 'purge';
 
 /**
  * A unique id for a workflow that a user starts.
@@ -75,6 +76,36 @@ export async function startExport(
   const what = isDry ? 'Dry run' : input.full === true ? 'Full export' : 'Export';
   const summary = `${what} of ${named(input)} (${input.connection})`;
   return start(temporal, EXPORT_WORKFLOW, isDry ? 'dry-run' : 'export', input, options, summary);
+}
+
+/**
+ * Starts an audit: compares the published snapshots with the service, cell by cell, and writes a statement.
+ *
+ * @throws InvalidArgumentError if `sample` or `maxRequests` is out of range
+ * @example
+ * const workflowId = await startAudit(temporal, { connection: 'acme', resources: ['tasks'] });
+ * const { outcome, statement } = await followExport(temporal, workflowId);
+ */
+export async function startAudit(
+  temporal: TemporalClient,
+  { connection, resources, cells, ...audit }: AuditInput,
+  options: StartOptions = {},
+): Promise<string> {
+  const { sample = 0.5, maxRequests = 1 } = audit;
+  if (!(sample > 0 && sample < 1))
+    throw new InvalidArgumentError('sample', 'is no share', 'Write a number more than 0 and less than 1.');
+  if (!Number.isSafeInteger(maxRequests) || maxRequests < 1)
+    throw new InvalidArgumentError('maxRequests', 'is no number of requests', 'Write a whole number.');
+  const dryRun = { audit, ...(cells !== undefined && { cells }) };
+  const input: ExportInput = { connection, ...(resources && { resources }), dryRun };
+  return start(
+    temporal,
+    EXPORT_WORKFLOW,
+    'audit',
+    input,
+    options,
+    `Audit of ${named(input)} (${connection})`,
+  );
 }
 
 /**

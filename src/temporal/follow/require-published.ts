@@ -42,8 +42,10 @@ const RUN_CODES = {
   failed: 'RUN_FAILED',
   refused: 'RUN_REFUSED',
   cancelled: 'RUN_CANCELLED',
-  // A dry run publishes nothing.
+  // A dry run and an audit publish nothing.
   'would-publish': 'RUN_FAILED',
+  equal: 'RUN_FAILED',
+  different: 'RUN_FAILED',
 } as const satisfies Record<Exclude<RunOutcome, 'published'>, ErrorCode>;
 
 /**

@@ -74,6 +74,11 @@ export function cronOf({ calendars = [], intervals = [] }: ConfiguredPart['spec'
   return [...texts, ...intervals.map(({ every }) => `@every ${formatDuration(every)}`)].join(' and ');
 }
 
+/** A cron expression for a spec. The server does not keep it, but it keeps a comment after `#`. */
+export function cronText(cron: string): string {
+  return cron.startsWith('@') ? cron : `${cron} # ${cron}`;
+}
+
 /** Whether the calendars differ although their comments are equal, because someone edited them manually. */
 export function isEditedByHand(before: ConfiguredPart['spec'], after: ConfiguredPart['spec']): boolean {
   const plain = ({ calendars, intervals }: ConfiguredPart['spec']): string =>

@@ -19,8 +19,8 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { type CreatedOrUpdated, createOrUpdate, cronOf } from './create-or-update.js';
-import { type AppliedWatcher, applyWatcher, deleteWatcher } from './watcher.js';
+import { type CreatedOrUpdated, createOrUpdate, cronOf, cronText } from './create-or-update.js';
+import { type AppliedBeside, applyAudits, applyWatcher, deleteOthers } from './other-schedules.js';
 
 const LAST_RUNS = 5;
 const NEXT_RUNS = 3;
@@ -29,7 +29,9 @@ export interface AppliedSchedule extends Pick<CreatedOrUpdated, 'outcome' | 'cha
   readonly scheduleId: string;
   readonly nextRuns: readonly Date[];
   /** The Schedule that looks for stale data and missed runs (docs/how-to/alerts.md#the-watcher). */
-  readonly watcher: AppliedWatcher;
+  readonly watcher: AppliedBeside;
+  /** The Schedule of audits (docs/how-to/audit.md#audits-by-a-schedule). */
+  readonly audit: AppliedBeside;
 }
 
 export interface DescribedSchedule {
@@ -60,10 +62,7 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
   const input: ExportInput = { connection: name };
   return {
     spec: {
-      // The server does not keep cron expressions, but it keeps a comment after `#`.
-      cronExpressions: [
-        schedule.cron.startsWith('@') ? schedule.cron : `${schedule.cron} # ${schedule.cron}`,
-      ],
+      cronExpressions: [cronText(schedule.cron)],
       timezone: schedule.timezone,
       // The server derives each delay from the Schedule's id, and so from the connection's name, and from the nominal time.
       jitter: schedule.jitterMs,
@@ -103,7 +102,8 @@ export async function applySchedule(
   const { after, ...applied } = await specAccepted(connection, createOrUpdate(temporal, options));
   const nextRuns = after.info.nextActionTimes.slice(0, NEXT_RUNS);
   const watcher = await applyWatcher(temporal, connection, taskQueue);
-  return { scheduleId: id, ...applied, nextRuns, watcher };
+  const audit = await applyAudits(temporal, connection, taskQueue);
+  return { scheduleId: id, ...applied, nextRuns, watcher, audit };
 }
 
 /**
@@ -266,15 +266,15 @@ export async function resumeSchedule(
 }
 
 /**
- * Deletes the Schedule and its watcher; a run in progress continues.
+ * Deletes the Schedule, its watcher and the Schedule of audits; a run in progress continues.
  *
  * @throws ScheduleNotFoundError
  * @example
  * await deleteSchedule(temporal, 'acme');
  */
 export async function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
-  // A watcher without a Schedule is removed as well.
-  await deleteWatcher(temporal, connection);
+  // Others without a nightly Schedule are removed as well.
+  await deleteOthers(temporal, connection);
   await handleOf(temporal, connection).delete();
 }
 

@@ -1,5 +1,6 @@
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import {
+  auditId,
   BACKFILL_WORKFLOW,
   dryRunIds,
   EXPORT_WORKFLOW,
@@ -187,7 +188,8 @@ async function failedRuns(
   const ended: { workflowId: string; runId: string; closeTime: Date | undefined }[] = [];
   const listEnded = async () => {
     for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
-      if (workflowId.startsWith(`${dryRunIds(connection)}/`)) continue;
+      const others = [dryRunIds(connection), auditId(connection)];
+      if (others.some((id) => workflowId.startsWith(id))) continue;
       ended.push({ workflowId, runId, closeTime });
       if (ended.length >= Math.min(limit * 2, MAX_EXPORTS)) return;
     }

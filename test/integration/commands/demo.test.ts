@@ -56,6 +56,7 @@ describe('`worktrack demo`', () => {
     expect(printed()).toContain('computed by DuckDB');
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');
+    expect(printed()).toMatch(/^6\. The audit finds [\d,]+ rows, [\d,]+ cells equal$/m);
     const at = join(folder, '.worktrack/demo');
     for (const name of ['report.html', 'hours.sql', 'worktrack.yaml', 's3/demo-lake'])
       await stat(join(at, name));

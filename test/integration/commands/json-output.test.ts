@@ -29,6 +29,7 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['status', 'worktrack status tasks --json'],
   ['history', 'worktrack history tasks --limit 1 --json'],
   ['verify', 'worktrack verify tasks --json'],
+  ['audit', 'worktrack audit tasks --json'],
   ['query', 'worktrack query SELECT/**/id,estimateSeconds/**/FROM/**/tasks/**/LIMIT/**/1 --json'],
   ['cat', 'worktrack cat projects --limit 1 --json'],
   ['write-back --dry-run', 'worktrack write-back time-entries hours.csv --dry-run --json'],

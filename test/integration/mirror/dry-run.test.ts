@@ -1,27 +1,17 @@
-import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExportResult, RunReport } from '../../../src/core/contract/index.js';
-import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { startExport } from '../../../src/temporal/client/start.js';
 import { historyText } from '../../support/history-text.js';
 import { holdAnswer, letNextRunSpill } from '../../support/hold.js';
+import { lakeContents } from '../../support/lake-contents.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const SECRET = 'a title that no history holds';
-
-async function contents(store: ObjectStore): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for await (const { key } of store.list(''))
-    found[key] = createHash('sha256')
-      .update(await store.read(key))
-      .digest('hex');
-  return found;
-}
 
 describe('export --dry-run', () => {
   let stack: Stack;
@@ -60,7 +50,7 @@ describe('export --dry-run', () => {
       await start();
       expect((await run()).code).toBe(0);
       change();
-      const [lake, before] = [await contents(stack.store), await state()];
+      const [lake, before] = [await lakeContents(stack.store), await state()];
       if (where === 'in the lake') letNextRunSpill(stack.simulator, 'tasks');
       const dry = await run('--reconcile', '--dry-run', '--json');
       expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining(`/dry-run/`)]);
@@ -79,7 +69,7 @@ describe('export --dry-run', () => {
         dryRun: { columns: [], tableFiles: null, diff: null },
       });
       expect(report.dryRun!.requests).toBeGreaterThan(1);
-      expect(await contents(stack.store)).toEqual(lake);
+      expect(await lakeContents(stack.store)).toEqual(lake);
       expect(await state()).toEqual(before);
       const real = json(await run('--reconcile', '--json'));
       expect(real.runs[0]).toMatchObject({
@@ -94,7 +84,7 @@ describe('export --dry-run', () => {
     await start();
     expect((await run()).code).toBe(0);
     change();
-    const lake = await contents(stack.store);
+    const lake = await lakeContents(stack.store);
     const shown = await run('--dry-run', '--diff');
     expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/key +column +before +after/)]);
     expect(shown.stdout).toContain('a title that no h');
@@ -103,7 +93,7 @@ describe('export --dry-run', () => {
     const [cell, result] = lines.map((line) => JSON.parse(line) as object);
     expect(Object.keys(cell!)).toEqual(['connection', 'resource', 'key', 'column', 'before', 'after']);
     expect([lines.length, result]).toEqual([2, expect.objectContaining({ outcome: 'would-publish' })]);
-    expect(await contents(stack.store)).toEqual(lake);
+    expect(await lakeContents(stack.store)).toEqual(lake);
     for await (const { workflowId } of stack.workflows())
       expect(historyText(await stack.history(workflowId))).not.toContain(SECRET);
   });
@@ -125,7 +115,7 @@ describe('export --dry-run', () => {
   it('previews other settings that shape rows, and names any other difference', async () => {
     await start();
     expect((await run()).code).toBe(0);
-    const lake = await contents(stack.store);
+    const lake = await lakeContents(stack.store);
     const masked = await other((text) =>
       text.replace('[tasks]', '[{ name: tasks, columns: { mask: { title: redact } } }]'),
     );
@@ -145,7 +135,7 @@ describe('export --dry-run', () => {
       2,
       expect.stringContaining(`connections.${stack.connection}.baseUrl differs`),
     ]);
-    expect(await contents(stack.store)).toEqual(lake);
+    expect(await lakeContents(stack.store)).toEqual(lake);
   });
 
   it('gives way to a request that waits, and is merged with none', async () => {

@@ -147,6 +147,7 @@ describe('status', () => {
             },
           ],
           schedule: { state: 'none', next: null, last: null, note: null },
+          audit: null,
           worker: null,
           differences: [],
         },

@@ -50,6 +50,7 @@ describe('what the schedule commands print', () => {
       changes: [],
       nextRuns: next,
       watcher: 'none',
+      audit: 'none',
     });
     expect(lines).toEqual([
       'Schedule worktrack/acme/nightly: unchanged',

@@ -28,6 +28,7 @@ describe('the JSON Schema for editors', () => {
       'retention',
       'tables',
       'schedule',
+      'audit',
       'webhook',
       'notify',
       'onPublished',

@@ -151,6 +151,7 @@ describe('a valid configuration', () => {
         pauseOnFailure: false,
       },
       masking: null,
+      audit: null,
       webhook: null,
       notify: [],
       onPublished: null,

@@ -1,28 +1,17 @@
-import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DiffCell, RowSettings } from '../../../src/core/contract/index.js';
 import { rowSettingsOf } from '../../../src/core/row-settings.js';
 import { readManifest } from '../../../src/lake/documents/manifest.js';
 import { readPointer } from '../../../src/lake/documents/pointer.js';
-import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { InProcessMirror, type RunOptions } from '../../support/in-process-mirror.js';
+import { lakeContents } from '../../support/lake-contents.js';
 import { idOf } from '../../support/mirrored.js';
 import { type Random, seededRandom } from '../../support/random.js';
 import { seeds } from '../../support/seeds.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
 const DAY = 86_400_000;
-
-/** Every object of the lake with the hash of its content. */
-async function contents(store: ObjectStore): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for await (const { key } of store.list(''))
-    found[key] = createHash('sha256')
-      .update(await store.read(key))
-      .digest('hex');
-  return found;
-}
 
 /** The settings of a resource in one line of YAML. `stable` settings stay the same for one mirror. */
 function drawSettings(random: Random, stable: string): string {
@@ -131,7 +120,7 @@ describe('a dry run of a random state, change, configuration and request', () =>
         allowDeletes: random.below(3) === 0,
       };
 
-      const held = await contents(mirror.store);
+      const held = await lakeContents(mirror.store);
       const inMemory = random.below(3) > 0;
       const cells = random.below(2) === 0 ? { cells: 5 } : {};
       const dry = mirror.dryRun({
@@ -141,10 +130,10 @@ describe('a dry run of a random state, change, configuration and request', () =>
       const expected = await outcomeOf(dry);
       const report = await dry.catch(() => null);
       if (report?.dryRun.diff) {
-        expect(Object.keys(await contents(mirror.store))).toHaveLength(Object.keys(held).length + 1);
+        expect(Object.keys(await lakeContents(mirror.store))).toHaveLength(Object.keys(held).length + 1);
         await mirror.store.remove([report.dryRun.diff]);
       }
-      expect(await contents(mirror.store)).toEqual(held);
+      expect(await lakeContents(mirror.store)).toEqual(held);
 
       await mirror.configure(after, connection);
       const known = await columnsOf(mirror);

@@ -1,0 +1,79 @@
+import type { ObjectKey } from '../../core/brands.js';
+import type { AuditReport, AuditRequest, RunReport } from '../../core/contract/index.js';
+import { count } from '../../core/short-text.js';
+import { parseStored } from '../../core/stored-json.js';
+import { toTimeStamp } from '../../core/utc-time.js';
+import { collected, type ObjectStore } from '../store/index.js';
+
+const FOLDER = '_audits/';
+
+/** The statement of an audit (docs/how-to/audit.md#the-statement). It has no cell and no key of a record. */
+export interface AuditStatement {
+  /** The end of the audit, ISO 8601. */
+  readonly auditedAt: string;
+  readonly connection: string;
+  readonly baseUrl: string;
+  /** The version of worktrack. */
+  readonly version: string;
+  readonly outcome: 'equal' | 'different' | 'failed';
+  /** Whether an audit of all rows would have compared more. */
+  readonly partial: boolean;
+  readonly request: AuditRequest;
+  readonly resources: readonly AuditedResource[];
+}
+
+/** What a statement says of a resource; with `error`, it was not compared. */
+export type AuditedResource =
+  | ({ readonly name: string } & Omit<AuditReport, 'diff'>)
+  | { readonly name: string; readonly error: string };
+
+/** The statement of the audits of a connection's resources. @param at the end, milliseconds since 1970 */
+export function auditStatement(
+  runs: readonly RunReport[],
+  facts: Pick<AuditStatement, 'connection' | 'baseUrl' | 'version' | 'request'> & { readonly at: number },
+): AuditStatement {
+  const { at, ...of } = facts;
+  const resources = runs.map(({ resource: name, audit, error }): AuditedResource => {
+    if (audit === undefined) return { name, error: error?.type ?? 'Failed' };
+    const { diff: _, ...found } = audit;
+    return { name, ...found };
+  });
+  const has = (outcome: RunReport['outcome']): boolean => runs.some((run) => run.outcome === outcome);
+  const isWhole = runs.every(({ audit }) => audit?.limits.length === 0);
+  const outcome = has('different') ? 'different' : runs.every((run) => run.audit) ? 'equal' : 'failed';
+  return { auditedAt: new Date(at).toISOString(), ...of, outcome, partial: !isWhole, resources };
+}
+
+/** The key of the statement of an audit that ended at this time; `.html` is the page for people. */
+export function auditKey(at: number, extension: 'json' | 'html' = 'json'): ObjectKey {
+  return `${FOLDER}${toTimeStamp(at)}.${extension}` as ObjectKey;
+}
+
+/** The last statement in the lake; `null`: there is none. @throws StoreError; SyntaxError if it is no statement */
+export async function lastAudit(store: ObjectStore): Promise<AuditStatement | null> {
+  const keys = (await collected(store.list(FOLDER))).map(({ key }) => key);
+  const last = keys.filter((key) => key.endsWith('.json')).at(-1);
+  const found = last === undefined ? null : await store.readIfExists(last);
+  return found === null ? null : (parseStored(found.body) as AuditStatement);
+}
+
+/** The counts of all compared resources together. */
+export function sumOfAudits({ resources }: Pick<AuditStatement, 'resources'>) {
+  const sum = { rows: 0, cells: 0, differences: 0 };
+  for (const one of resources) {
+    if ('error' in one) continue;
+    sum.rows += one.rows;
+    sum.cells += one.cells;
+    sum.differences += one.different + one.missing + one.extra;
+  }
+  return sum;
+}
+
+/** What an audit found, in a few words: `58,986 cells equal`. */
+export function auditText(statement: AuditStatement): string {
+  const { cells, differences } = sumOfAudits(statement);
+  const failed = statement.resources.filter((one) => 'error' in one).length;
+  const found = differences === 0 ? `${count(cells)} cells equal` : `${count(differences)} differences`;
+  const missing = failed === 0 ? [] : [`${failed} resources not compared`];
+  return [found, ...missing, ...(statement.partial && failed === 0 ? ['partial'] : [])].join(', ');
+}

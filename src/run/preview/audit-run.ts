@@ -1,0 +1,90 @@
+import type { Audited, AuditLimit, AuditReport, PublishInput } from '../../core/contract/index.js';
+import { allDone, inParallel } from '../../core/in-parallel.js';
+import { isIncomplete } from '../../core/list-evidence.js';
+import { sha256Of } from '../../lake/documents/checksums.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
+import type { Stage } from '../../lake/documents/stage-file.js';
+import { finalFailure } from '../failures.js';
+import { sumOfTallies, type TaskTally } from '../merge/audit-tally.js';
+import type { MergePlan } from '../merge/merge-plan.js';
+import type { BatchResult } from '../merge/merge-result.js';
+import { type RunAt, readStages } from '../staging.js';
+import { removeStaged, useOfRun } from './dry-staging.js';
+import { writeDiff } from './write-diff.js';
+
+const READS_AT_ONCE = 16;
+
+/**
+ * Ends an audit (docs/how-to/audit.md): it verifies that each row was counted, and removes what is staged, apart from the diff.
+ *
+ * @throws a final failure if the counts do not match
+ */
+export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited> {
+  const { staging } = at;
+  const [run, stages, plan, results] = await allDone([
+    staging.run(),
+    readStages(staging, input.stage),
+    staging.read<MergePlan>(input.plan),
+    inParallel(input.results, READS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
+  ]);
+  const tasks = results.flatMap((result) => result.tasks);
+  const tally = sumOfTallies(tasks.flatMap(({ audit }) => audit ?? []));
+  const before = run.before!;
+  verify(run, tally, stages.at(-1)!);
+  const changes = [...tasks].sort((a, b) => a.task - b.task).flatMap((task) => task.changes);
+  const { rows, cells, equal, different, missing, extra, pending, notYetLookedFor, notComparable } = tally;
+  const audit: AuditReport = {
+    ...{ rows, cells, equal, different, missing, extra, pending, notYetLookedFor, notComparable },
+    runId: before.runId,
+    snapshot: { key: before.manifest, sha256: sha256Of(await staging.store.read(before.manifest)) },
+    checkpoint: run.checkpoint,
+    keptNewer: tally.keptNewer,
+    limits: limitsOf(run, plan, stages, input.shifted),
+    readings: new Set(stages.filter(({ kind }) => kind !== 'catch-up').map(({ read }) => read)).size,
+    ...(await useOfRun(staging)),
+    diff: await writeDiff(at, run, { parts: changes, columns: plan.columns }),
+  };
+  await removeStaged(staging);
+  return { audit };
+}
+
+/** Each row of the snapshot and each record must have been judged once. */
+function verify({ before, resource: { name } }: RunFile, tally: TaskTally, stage: Stage): void {
+  const { fetched, duplicates, quarantined, thin, ignored } = stage;
+  const judged =
+    tally.equal + tally.different + tally.extra + tally.pending + tally.notYetLookedFor + tally.notComparable;
+  const checks: readonly [string, number, number][] = [
+    ['rows of the snapshot and rows compared', before!.rows, tally.before],
+    ['rows compared and rows of the audit + others', tally.before, tally.rows + tally.unseen],
+    [
+      'records fetched and compared',
+      fetched - duplicates - quarantined - thin.records - ignored,
+      tally.fetched,
+    ],
+    ['rows of the audit and rows judged', tally.rows, judged - tally.without],
+  ];
+  const wrong = checks.filter(([, left, right]) => left !== right);
+  if (wrong.length === 0) return;
+  const problem = wrong.map(([what, left, right]) => `${what}: ${left} and ${right}`).join('; ');
+  throw finalFailure(
+    'VerificationFailed',
+    `${name}: the row counts of the audit do not match: ${problem}. Run it again. If this error repeats, report it with this message.`,
+  );
+}
+
+function limitsOf(
+  { audit }: RunFile,
+  { isCut, increments }: MergePlan,
+  stages: readonly Stage[],
+  shifted: boolean,
+): AuditLimit[] {
+  const { doubts, isBlank } = stages.at(-1)!;
+  const found: readonly [AuditLimit, boolean][] = [
+    ['sample', audit!.sample !== undefined],
+    ['requests', isCut === true],
+    ['list-incomplete', isBlank || doubts.some((doubt) => doubt.kind !== 'cut' && isIncomplete(doubt))],
+    ['list-shifted', shifted],
+    ['changes-unknown', increments === undefined],
+  ];
+  return found.flatMap(([limit, applies]) => (applies ? [limit] : []));
+}

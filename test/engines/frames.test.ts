@@ -18,7 +18,7 @@ import { codeBlocks, pageAt } from '../support/docs.js';
 import { findPythonPackage } from '../support/python-packages.js';
 import { publishRun } from '../unit/lake/published.js';
 
-/** The versions that the page names. */
+/** The versions in the tables of the page. */
 const REQUIREMENTS = ['duckdb==2.0.1', 'pandas==3.1.1', 'polars==2.1.0', 'pyarrow==26.0.1', 'pytz==2026.6'];
 
 const column = (name: string, types: readonly string[], values: Column['values']): Column => ({

@@ -72,6 +72,7 @@ export {
   type WrittenPolicy,
   writeBackWorkflowId,
 } from './core/contract/write-back.js';
+export type { DeploymentVersion } from './core/deployment-version.js';
 export {
   ConfigurationError,
   ERROR_CODES,
@@ -223,12 +224,14 @@ export {
   type WorkerDifference,
   workerDifferences,
 } from './temporal/status/workers.js';
+export { type StuckWork, stuckWork } from './temporal/versions/stuck-work.js';
+export { type Unpinned, unpin } from './temporal/versions/unpin.js';
+export { type UpgradeOptions, type UpgradeStep, upgradeTo } from './temporal/versions/upgrade.js';
 export { WorktrackPlugin, type WorktrackPluginOptions } from './temporal/worker/plugin.js';
 export type { ConfigRecord } from './temporal/worker/published-config.js';
 export { prometheusMetrics } from './temporal/worker/telemetry.js';
 export {
   createWorker,
-  type DeploymentVersion,
   type WorktrackWorker,
   type WorktrackWorkerOptions,
 } from './temporal/worker/worker.js';

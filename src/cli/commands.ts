@@ -410,6 +410,26 @@ function declareMaintenance(program: WorktrackCommand): void {
     .runs(async () => (await import('./runs/purge-command.js')).runPurge);
 
   program
+    .command('upgrade')
+    .description('make a build of workers current, and say when the workers of the build before may stop')
+    .argument('<build>', 'build id of the new workers')
+    .option(
+      '--deployment-name <name>',
+      'deployment of the workers (default: $WORKTRACK_DEPLOYMENT_NAME, or worktrack)',
+    )
+    .option('--no-wait', 'do not wait until the build before has drained')
+    .json()
+    .examples('0.2.0')
+    .runs(async () => (await import('./worker/upgrade-command.js')).runUpgrade);
+
+  program
+    .command('unpin')
+    .description('move runs that wait for a build without workers to the current one, if they replay')
+    .json()
+    .examples('')
+    .runs(async () => (await import('./worker/unpin-command.js')).runUnpin);
+
+  program
     .command('replay')
     .ofSeveral()
     .description('replay workflow histories against this build; run it before an upgrade')

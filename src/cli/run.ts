@@ -7,7 +7,7 @@ import type { GlobalOptions } from './shared/command-options.js';
 import { output, writeStderrSync } from './shared/output.js';
 
 /** Commands that run a worker or the simulated service in their process. */
-const HOSTS: readonly string[] = ['worker', 'replay', 'demo', 'simulator'];
+const HOSTS: readonly string[] = ['worker', 'replay', 'unpin', 'demo', 'simulator'];
 
 /**
  * Runs the command in the arguments, and ends the process with its exit code.

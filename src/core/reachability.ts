@@ -26,6 +26,9 @@ export interface ReachOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Why a server did not serve a call: words, and what to do if that is not to check that it runs. */
+export type OutageReason = string | { readonly text: string; readonly remedy: string };
+
 /** Measures how long a server has been unreachable without interruption. */
 export class OutageTimer {
   #since: number | null = null;
@@ -46,13 +49,17 @@ export class OutageTimer {
   }
 
   /** Records a failure. @throws OutOfReachError when the outage has reached the time limit */
-  failed(why: string, now: number = performance.now()): void {
+  failed(why: OutageReason, now: number = performance.now()): void {
+    const { text, remedy } = typeof why === 'string' ? { text: why, remedy: undefined } : why;
     if (this.#since === null) {
       this.#since = now;
-      this.options.onOutage?.(`${this.what} is unreachable (${why}); trying for ${seconds(this.#limit)}`);
+      this.options.onOutage?.(`${this.what} is unreachable (${text}); trying for ${seconds(this.#limit)}`);
     }
     if (this.remainingMs(now) > 0) return;
-    throw new OutOfReachError(`${this.what} has been unreachable for ${seconds(this.#limit)}: ${why}`);
+    throw new OutOfReachError(
+      `${this.what} has been unreachable for ${seconds(this.#limit)}: ${text}`,
+      remedy,
+    );
   }
 
   get #limit(): number {
@@ -69,7 +76,7 @@ export async function reach<T>(
   what: string,
   attempt: () => Promise<T>,
   isOutage: (error: unknown) => boolean,
-  describe: (error: unknown) => string,
+  describe: (error: unknown) => OutageReason,
   options: ReachOptions = {},
 ): Promise<T> {
   const outage = new OutageTimer(what, options);

@@ -2,6 +2,7 @@ import { OutOfReachError, withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
+import { silenceText } from '../temporal/status/silence.js';
 import {
   notCurrent,
   type PollingWorker,
@@ -9,6 +10,7 @@ import {
   type WorkerDifference,
   workerDifferences,
 } from '../temporal/status/workers.js';
+import { type StuckWork, stuckWork } from '../temporal/versions/stuck-work.js';
 import { temporalProxyFindings } from './check-proxy.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
@@ -34,7 +36,9 @@ export async function checkTemporal(
     temporal = await withTimeout(connecting, timeoutMs);
     const reached = await withTimeout(server(temporal), timeoutMs);
     const workers = await withTimeout(readWorkers(temporal, place.taskQueue), timeoutMs);
-    return [...proxy, reached, ...workerFindings(workers, place, connections)];
+    // A server without worker versions has no such list.
+    const stuck = await withTimeout(stuckWork(temporal, place.taskQueue), timeoutMs).catch(() => []);
+    return [...proxy, reached, ...workerFindings(workers, place, connections), ...stuck.map(waitingFinding)];
   } catch (error) {
     if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
     return [...proxy, failed(error, place)];
@@ -50,6 +54,12 @@ async function server({ client, namespace, address }: TemporalClient): Promise<F
     'temporal',
     `${address}, namespace "${namespace}", server ${serverVersion || 'of an unknown version'}`,
   );
+}
+
+/** A run that waits for a lost build also keeps the Schedule from starting the next one. */
+function waitingFinding({ silence }: StuckWork): Finding {
+  const { message, remedy } = silenceText(silence);
+  return warning('waiting run', message, `${remedy} Until then, its Schedule starts no other run.`);
 }
 
 function workerFindings(

@@ -19,6 +19,7 @@ type CheckName =
   | 'temporal'
   | 'worker'
   | 'worker version'
+  | 'waiting run'
   | 'worker configuration'
   | 'versions';
 

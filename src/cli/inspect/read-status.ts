@@ -6,6 +6,7 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
 import { notCurrent, readWorkers, workerDifferences } from '../../temporal/status/workers.js';
+import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
 
@@ -26,6 +27,8 @@ export async function openStatus(
   const workers = temporal === null ? null : await readWorkers(temporal, taskQueue).catch(() => null);
   const hasWorker = workers === null ? null : workers.some(({ receivesRuns }) => receivesRuns);
   const worker = { taskQueue, hasWorker, idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []) };
+  // A server without worker versions has no such list.
+  const stuck = temporal === null ? [] : await stuckWork(temporal, taskQueue).catch(() => []);
   return async (
     connection: ConnectionSettings,
     wanted?: readonly string[],
@@ -42,6 +45,7 @@ export async function openStatus(
     });
     const { resources, audit } = await withLake(connection, read, timeoutMs);
     const differences = workerDifferences(workers ?? [], [connection]);
-    return { name, resources, audit, schedule, worker, differences, source };
+    const waiting = stuckOf(stuck, name);
+    return { name, resources, audit, schedule, worker, waiting, differences, source };
   };
 }

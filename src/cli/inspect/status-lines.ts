@@ -9,8 +9,10 @@ import { type AuditStatement, auditText, sumOfAudits } from '../../lake/document
 import { summaryText } from '../../lake/documents/check-record.js';
 import { isSchemaChange } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
+import { silenceSentences } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
+import type { StuckWork } from '../../temporal/versions/stuck-work.js';
 import { age, count, named, table } from '../shared/output.js';
 import { differenceText } from '../shared/worker-config.js';
 
@@ -28,6 +30,8 @@ export interface ConnectionStatus {
     /** Workers that poll, but receive no new runs. */
     readonly idle?: readonly { readonly message: string; readonly remedy: string }[];
   };
+  /** Runs that wait for a build without workers. */
+  readonly waiting?: readonly StuckWork[];
   readonly differences?: readonly WorkerDifference[];
   /** The command's configuration file. */
   readonly source?: string;
@@ -52,6 +56,10 @@ export function statusJson(connections: readonly ConnectionStatus[]): {
       schedule: scheduleJson(connection.schedule),
       audit: auditJson(connection.audit ?? null),
       worker: connection.worker?.hasWorker ?? null,
+      waiting: (connection.waiting ?? []).map(({ workflowId, silence }) => ({
+        workflowId,
+        ...silence.version,
+      })),
       differences: (connection.differences ?? []).map(({ worker, source, version, loadedAt, difference }) => {
         return { worker, source, version, loadedAt: iso(loadedAt), difference };
       }),
@@ -134,6 +142,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...checksLine(resources),
       ...auditLine(connection.audit ?? null, now),
       ...workerLines(connection, now),
+      ...(connection.waiting ?? []).map(({ silence }) => `  ${silenceSentences(silence)}`),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
     ];
   });
@@ -258,7 +267,7 @@ export function stateText(resource: ResourceStatus, now: number): string {
 
 /** What a person needs to know about a state: causes, times, and what to do. */
 export function resourceNotes(resource: ResourceStatus, now: number): string[] {
-  const { name, error, active, rolledBack, behindSince, pageSize } = resource;
+  const { name, error, active, silence, rolledBack, behindSince, pageSize } = resource;
   const lines: string[] = [];
   if (active?.retrying) {
     const { since, attempt, nextAttemptAt, error: why } = active.retrying;
@@ -272,6 +281,9 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
     const { since, said } = active.storeLimit;
     lines.push(`${name}: the store limits requests since ${toUtcSeconds(since)} (${said})`);
   }
+  if (active?.unpause)
+    lines.push(`${name}: somebody paused this step in Temporal. To continue it: ${active.unpause}`);
+  if (silence !== null) lines.push(named([name], silence));
   if (error !== null) lines.push(named([name], error.message));
   if (rolledBack !== null) {
     const { from, to } = rolledBack;

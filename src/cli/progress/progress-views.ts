@@ -1,5 +1,7 @@
 import type { ExportView, ResourceView } from '../../temporal/follow/follow-export.js';
+import type { FollowedView } from '../../temporal/follow/follow-workflow.js';
 import type { WriteBackView } from '../../temporal/follow/follow-write-back.js';
+import type { Silence } from '../../temporal/status/silence.js';
 import { clip, count, counted, cut, wrap } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
 import { type ProgressView, type Screen, showProgress, workerLine } from './screen.js';
@@ -8,7 +10,7 @@ import { type ProgressView, type Screen, showProgress, workerLine } from './scre
 export function exportProgressOn(screen: Screen): ProgressView<ExportView> {
   const meter = new RateMeter();
   return showProgress(screen, (view, now) => ({
-    missingWorker: workerLine(view),
+    missingWorker: workerLine(silenceOf(view)),
     items: view.resources.map((one) => {
       const rate = meter.rate(one.resource, one.rows, now);
       return {
@@ -17,21 +19,32 @@ export function exportProgressOn(screen: Screen): ProgressView<ExportView> {
         line: resourceLine(one, rate, now, 'below'),
         below: (width) => causeLines(one, width),
         plain: hasNews(one, now) ? resourceLine(one, rate, now) : null,
-        change: `${one.stage} ${clip(one.failure?.message ?? '', 200)}`,
+        change: `${one.stage} ${one.unpause ?? ''} ${clip(one.failure?.message ?? '', 200)}`,
         isFinal: one.report !== null,
       };
     }),
   }));
 }
 
+/** Why no worker answers; `null` if one does, or if it is not known yet. */
+function silenceOf({ worker }: FollowedView): Silence | null {
+  return typeof worker === 'string' ? null : worker;
+}
+
 /** Shows the progress of a write-back in one line. */
 export function batchProgressOn(screen: Screen): ProgressView<WriteBackView> {
   const meter = new RateMeter();
   return showProgress(screen, (view, now) => {
-    const { stage, worker } = view;
+    const { stage } = view;
     const line = batchLine(view, meter.rate('rows', view.done, now), now);
-    const item = { id: 'batch', stage, line, change: `${stage} ${worker}`, isFinal: stage === 'done' };
-    return { missingWorker: workerLine(view), items: [item] };
+    const item = {
+      id: 'batch',
+      stage,
+      line,
+      change: `${stage} ${silenceOf(view)?.kind ?? ''} ${view.unpause ?? ''}`,
+      isFinal: stage === 'done',
+    };
+    return { missingWorker: workerLine(silenceOf(view)), items: [item] };
   });
 }
 
@@ -90,9 +103,10 @@ function hasNews(view: ResourceView, now: number): boolean {
 const MAX_CAUSE_LINES = 3;
 
 /** The cause of the last attempt's failure, wrapped for below its line. @param width longest line */
-export function causeLines({ failure }: ResourceView, width: number): string[] {
-  if (failure === null) return [];
-  const text = `      ${runnableHere(failure.message).replace(/\s+/g, ' ')}`;
+export function causeLines({ failure, unpause }: ResourceView, width: number): string[] {
+  const cause = unpause === null ? failure && runnableHere(failure.message) : pausedText(unpause);
+  if (cause === null) return [];
+  const text = `      ${cause.replace(/\s+/g, ' ')}`;
   const lines = wrap(text, width).map((line) => cut(line, width));
   return lines.length <= MAX_CAUSE_LINES
     ? lines
@@ -101,16 +115,22 @@ export function causeLines({ failure }: ResourceView, width: number): string[] {
 
 /** Why a resource is waiting; `null` if it is not. */
 function waitText(
-  { waitingUntil, failure, isStoreLimited }: ResourceView,
+  { waitingUntil, failure, isStoreLimited, unpause }: ResourceView,
   now: number,
   causes: 'inline' | 'below',
 ): string | null {
+  if (unpause !== null) return causes === 'below' ? 'paused in Temporal' : pausedText(unpause);
   if (failure !== null) {
     const next = failure.retry === 'waiting' ? 'will retry' : 'retrying';
     const text = `attempt ${failure.attempt} failed, ${next}`;
     return causes === 'below' ? text : `${text}: ${clip(failure.message, 160)}`;
   }
   return rateLimitText(waitingUntil, now) ?? (isStoreLimited ? 'the store limits requests' : null);
+}
+
+/** That somebody paused the step, and the command that continues it. */
+function pausedText(unpause: string): string {
+  return `paused in Temporal; to continue it: ${unpause}`;
 }
 
 /** That the service asked not to send requests until a time; `null` if there is none, or it has passed. */
@@ -131,12 +151,12 @@ const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
 
 /** The progress of a batch in one line. @param rate rows per second */
 export function batchLine(view: WriteBackView, rate: number | null, now: number): string {
-  const { stage, rows, done, waitingUntil, failure } = view;
-  const isWaiting = ['absent', 'idle', 'silent'].includes(view.worker);
-  const parts = [STAGES[isWaiting ? 'waiting' : stage]];
+  const { stage, rows, done, waitingUntil, failure, unpause } = view;
+  const parts = [STAGES[silenceOf(view) === null ? stage : 'waiting']];
   if (rows !== null && stage !== 'plan') parts.push(`${count(done)} of ${count(rows)} rows`);
   if (stage === 'send' && rate !== null && rate > 0) parts.push(`${count(rate)} rows/s`);
-  if (failure !== null)
+  if (unpause !== null) parts.push(pausedText(unpause));
+  else if (failure !== null)
     parts.push(`attempt ${failure.attempt} failed, retrying: ${clip(failure.message, 160)}`);
   else parts.push(rateLimitText(waitingUntil, now) ?? '');
   return parts.filter(Boolean).join('  ');

@@ -1,6 +1,6 @@
 import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
-import type { FollowedView } from '../../temporal/follow/follow-workflow.js';
+import { type Silence, silenceSentences } from '../../temporal/status/silence.js';
 import { cut, printable, wrap } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
 
@@ -51,19 +51,9 @@ export function showProgress<View>(
   };
 }
 
-/** The message that no worker runs the workflow, and what to do; `null` if one does. */
-export function workerLine({ worker, taskQueue }: Pick<FollowedView, 'worker' | 'taskQueue'>): string | null {
-  const queue = taskQueue ?? '';
-  switch (worker) {
-    case 'absent':
-      return `No worker polls task queue "${queue}". Start one in another terminal: \`worktrack worker\`. Waiting.`;
-    case 'idle':
-      return `The workers of task queue "${queue}" receive no new runs, because another version is the current one: see \`worktrack doctor\`. Waiting.`;
-    case 'silent':
-      return `No worker of task queue "${queue}" answers, although one has polled within two minutes. Look at its log, or start one: \`worktrack worker\`. Waiting.`;
-    default:
-      return null;
-  }
+/** Why no worker answers, and what to do; `null` if one does. */
+export function workerLine(silence: Silence | null): string | null {
+  return silence && `${silenceSentences(silence)} Waiting.`;
 }
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];

@@ -8,6 +8,7 @@ import {
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { awaitResult } from '../../temporal/follow/follow-workflow.js';
+import { type Silence, whySilent } from '../../temporal/status/silence.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
@@ -27,7 +28,7 @@ const CANCELLABLE: Readonly<Record<string, string>> = {
 export function runCancel(given: string, options: GlobalOptions & WaitOptions): Promise<ExitCode> {
   return withTemporal(options, async (temporal) => {
     const workflowId = await fullId(temporal, given);
-    const { type, status, taskQueue } = await describe(temporal, workflowId);
+    const { type, status } = await describe(temporal, workflowId);
     const what = CANCELLABLE[type];
     if (what === undefined)
       throw new UsageError(
@@ -42,7 +43,7 @@ export function runCancel(given: string, options: GlobalOptions & WaitOptions): 
       return print('ended', `The ${what} has already ended (${status.toLowerCase()}).`);
     await reachTemporal(temporal, () => temporal.client.workflow.getHandle(workflowId).cancel());
     if (options.wait === false) return print('requested', `The ${what} is being cancelled.`);
-    const outcome = await endOf(temporal, workflowId, taskQueue);
+    const outcome = await endOf(temporal, workflowId);
     const text =
       outcome === 'cancelled'
         ? `The ${what} was cancelled. Published data stays.`
@@ -68,8 +69,8 @@ async function fullId(temporal: TemporalClient, given: string): Promise<string> 
 async function describe(temporal: TemporalClient, workflowId: string) {
   try {
     const handle = temporal.client.workflow.getHandle(workflowId);
-    const { type, status, taskQueue } = await reachTemporal(temporal, () => handle.describe());
-    return { type, taskQueue, status: status.name };
+    const { type, status } = await reachTemporal(temporal, () => handle.describe());
+    return { type, status: status.name };
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
     throw new UsageError(
@@ -79,13 +80,18 @@ async function describe(temporal: TemporalClient, workflowId: string) {
   }
 }
 
+/** Why a workflow does not end; `null` if a worker works on it. */
+async function whyStill(temporal: TemporalClient, workflowId: string): Promise<Silence | null> {
+  const silence = await whySilent(temporal, await temporal.client.workflow.getHandle(workflowId).describe());
+  return silence.kind === 'busy' ? null : silence;
+}
+
 /** Waits for the end. A worker must be running, because the workflow itself ends its runs. */
 async function endOf(
   temporal: TemporalClient,
   workflowId: string,
-  taskQueue: string,
 ): Promise<'cancelled' | 'completed' | 'failed'> {
-  const worker = watchForWorker(temporal, taskQueue, output.note);
+  const worker = watchForWorker(() => whyStill(temporal, workflowId), output.note);
   let outcome: 'cancelled' | 'completed' | 'failed' = 'completed';
   try {
     const options = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };

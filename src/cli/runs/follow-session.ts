@@ -13,7 +13,7 @@ import { type ObjectStore, openStore, StoreError } from '../../lake/store/index.
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { SILENT_MS } from '../../temporal/follow/follow-workflow.js';
 import type { AttemptFailure } from '../../temporal/status/pending-activity.js';
-import { type PollingState, pollingState } from '../../temporal/status/workers.js';
+import type { Silence } from '../../temporal/status/silence.js';
 import { workerLine } from '../progress/screen.js';
 import { DetachedError, UsageError } from '../shared/choose-exit-code.js';
 import { durationOption, reachTimeoutMs } from '../shared/command-options.js';
@@ -159,24 +159,24 @@ export function readWait({ timeout, wait }: WaitOptions): number | null {
 }
 
 /**
- * Reports after `SILENT_MS` without an answer that no worker polls, and later that one does.
+ * Reports after `SILENT_MS` without an answer why no worker works, and later that one polls.
  *
+ * @param why the reason; `null`: a worker polls
  * @returns `answered` records that a worker has answered
  */
 export function watchForWorker(
-  temporal: TemporalClient,
-  taskQueue: string,
+  why: () => Promise<Silence | null>,
   note: (line: string) => void,
 ): { answered(): void; close(): void } {
   let answeredAt = performance.now();
-  let last: PollingState = 'present';
+  let said: string | null = null;
   const look = async (): Promise<void> => {
     if (performance.now() - answeredAt < SILENT_MS - 100) return;
     // Other calls report a server that does not answer.
-    const worker = await pollingState(temporal, taskQueue).catch(() => 'present' as const);
-    const line = workerLine({ worker, taskQueue }) ?? 'A worker polls now.';
-    if (worker !== last) note(line);
-    last = worker;
+    const line = workerLine(await why().catch(() => null));
+    if (line !== null && line !== said) note(line);
+    if (line === null && said !== null) note('A worker polls now.');
+    said = line;
   };
   const timer = setInterval(() => void look(), SILENT_MS);
   timer.unref();

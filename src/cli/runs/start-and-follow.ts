@@ -11,6 +11,7 @@ import { shellWord } from '../../core/short-text.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { manualId, type StartOptions } from '../../temporal/client/start.js';
 import { type ExportView, followExport } from '../../temporal/follow/follow-export.js';
+import { whyNoRuns } from '../../temporal/status/silence.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { exportProgressOn, severalProgressOn } from '../progress/progress-views.js';
 import { DetachedError, EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
@@ -183,7 +184,8 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
     const session = openFollowSession(temporal, {
       ...{ what, waitMs: readWait(options), display: progress, next: followAgain },
     });
-    const worker = watchForWorker(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, session.note);
+    const { taskQueue = DEFAULT_TASK_QUEUE } = options;
+    const worker = watchForWorker(() => whyNoRuns(temporal, taskQueue), session.note);
     // The connections with targets for alerts report.
     const reporting = connections.filter(({ notify }) => notify.some(({ on }) => on.length > 0));
     const together = { together: { id: randomUUID(), exports: reporting.length } };

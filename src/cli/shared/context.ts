@@ -11,8 +11,15 @@ import {
   type TemporalClient,
   temporalConfig,
 } from '../../temporal/client/connect.js';
-import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../../temporal/client/grpc.js';
+import {
+  grpcMessage,
+  isDenied,
+  isNamespaceMissing,
+  isUnreachable,
+  outageReason,
+} from '../../temporal/client/grpc.js';
 import { KeptConnection, type KeptConnectionOptions } from '../../temporal/client/kept-connection.js';
+import { isUndecodable, UNDECODABLE } from '../../temporal/client/payloads.js';
 import type { Traces } from '../../temporal/worker/open-telemetry.js';
 import { UsageError } from './choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from './command-options.js';
@@ -56,7 +63,7 @@ async function reachFirst<T>(
   const traces = await readTraces(options, output.note);
   const first = () => connect(target, { dataConverter, interceptors: clientInterceptors(traces) });
   const isOutage = (error: unknown): boolean => !isDenied(error);
-  const reached = reach(`Temporal at ${target.address}`, first, isOutage, grpcMessage, limits);
+  const reached = reach(`Temporal at ${target.address}`, first, isOutage, outageReason, limits);
   const connected = await reached.catch((error: unknown) => {
     throw toUserError(error, target);
   });
@@ -106,7 +113,7 @@ export async function withOptionalTemporal<T>(
 /** Repeats a start until Temporal answers. @throws OutOfReachError */
 export function reachTemporal<T>({ address }: TemporalClient, start: () => Promise<T>): Promise<T> {
   const options = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
-  return reach(`Temporal at ${address}`, start, isUnreachable, grpcMessage, options);
+  return reach(`Temporal at ${address}`, start, isUnreachable, outageReason, options);
 }
 
 /** Runs a command's work with a client. Converts errors that the user can fix to ConfigurationError. */
@@ -187,6 +194,14 @@ export function toUserError(error: unknown, target: Target): unknown {
       cause: error,
     });
   }
+  if (isUndecodable(errorMessage(error))) {
+    const remedy =
+      'Give the command the same --data-converter (or $WORKTRACK_DATA_CONVERTER) and the same keys as the workers. What it started continues.';
+    return new ConfigurationError(`A payload cannot be read: ${errorMessage(error)}`, {
+      remedy,
+      cause: error,
+    });
+  }
   return error;
 }
 
@@ -210,10 +225,26 @@ export async function readDataConverter(
   });
   const converter: unknown = loaded.dataConverter ?? loaded.default;
   if (typeof converter === 'object' && converter !== null && KEYS.some((key) => key in converter))
-    return converter;
+    return withNamedFailures(converter);
   throw new UsageError(
     `${file}, which ${origin} names, exports no data converter; it must export \`dataConverter\`, an object with ${KEYS.join(', ')}`,
   );
+}
+
+/** Makes the codecs of a converter say that they failed: their own words, such as those of a cipher, do not. */
+function withNamedFailures(converter: DataConverter): DataConverter {
+  const { payloadCodecs } = converter;
+  if (payloadCodecs === undefined) return converter;
+  return {
+    ...converter,
+    payloadCodecs: payloadCodecs.map((codec) => ({
+      encode: (payloads) => codec.encode(payloads),
+      decode: (payloads) =>
+        codec.decode(payloads).catch((cause: unknown) => {
+          throw new Error(`${UNDECODABLE}: ${errorMessage(cause)}`, { cause });
+        }),
+    })),
+  };
 }
 
 /**

@@ -63,15 +63,8 @@ function workingFolder(): string {
 export const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   ...{ worker: [], export: [], backfill: [], cancel: [], status: [], history: [], verify: [], report: [] },
   ...{ rollback: [], purge: [], ddl: [], dbt: [], cat: [], replay: [], webhook: [], doctor: [], init: [] },
-  ...{
-    demo: [],
-    simulator: [],
-    notify: [],
-    audit: [],
-    query: [],
-    completion: [],
-    'write-back': ['receipts', 'resend'],
-  },
+  ...{ demo: [], simulator: [], notify: [], audit: [], query: [], completion: [], upgrade: [], unpin: [] },
+  'write-back': ['receipts', 'resend'],
   schedule: ['apply', 'describe', 'trigger', 'pause', 'resume', 'delete'],
   config: ['check', 'schema', 'get', 'set', 'add-connection'],
 };

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { scheduleId } from '../../core/contract/index.js';
+import { DEFAULT_TASK_QUEUE, scheduleId } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -14,6 +14,8 @@ import {
   resumeSchedule,
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
+import { silenceText } from '../../temporal/status/silence.js';
+import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import { toUserError, withTemporal } from '../shared/context.js';
@@ -91,14 +93,19 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
       warnings: skippedNightWarnings(connection.schedule),
     };
   },
-  async describe(temporal, { name }) {
+  async describe(temporal, { name }, { taskQueue = DEFAULT_TASK_QUEUE }) {
     const described = await describeSchedule(temporal, name);
+    const stuck = stuckOf(await stuckWork(temporal, taskQueue).catch(() => []), name);
     const { paused, note, nextRuns } = described;
     return {
       value: described,
       lines: describedLines(described),
       state: paused ? 'paused' : 'active',
       detail: paused ? (note ?? '') : nextText(nextRuns),
+      warnings: stuck.map(({ silence }) => {
+        const { message, remedy } = silenceText(silence);
+        return `Warning: ${message}, so the Schedule starts no other run. ${remedy}`;
+      }),
     };
   },
   async trigger(temporal, { name }) {

@@ -3,6 +3,7 @@ import { TransportError } from '@temporalio/worker';
 import { configFingerprint, readListen } from '../../config/index.js';
 import { parseBytes } from '../../core/bytes.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { ConfigurationError, errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reachability.js';
 import { resolveSecret } from '../../core/secrets.js';
@@ -10,13 +11,8 @@ import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { systemCause } from '../../core/system-error.js';
 import { VERSION } from '../../core/version.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
-import { grpcMessage, isDenied, isNamespaceMissing } from '../../temporal/client/grpc.js';
-import {
-  createWorker,
-  type DeploymentVersion,
-  type WorkerState,
-  type WorktrackWorker,
-} from '../../temporal/worker/worker.js';
+import { isDenied, isNamespaceMissing, outageReason } from '../../temporal/client/grpc.js';
+import { createWorker, type WorkerState, type WorktrackWorker } from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import {
@@ -108,7 +104,7 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
       });
     const onOutage = (message: string): void => output.note(message, 'warn');
     const reaching = { timeoutMs: reachTimeoutMs(process.env), onOutage, signal: stop.signal };
-    const created = await reach(`Temporal at ${place.address}`, create, isOutage, grpcMessage, reaching);
+    const created = await reach(`Temporal at ${place.address}`, create, isOutage, outageReason, reaching);
     worker = created;
     if (current !== settings) created.reload(current);
     if (format === 'text') announce(created, current, deployment);
@@ -166,7 +162,7 @@ function announce(
   if (deployment === undefined) return;
   const { deploymentName, buildId } = deployment;
   output.note(
-    `Build ${buildId} of deployment ${deploymentName}. It receives tasks once it is the current version: temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+    `Build ${buildId} of deployment ${deploymentName}. It receives tasks once it is the current version: worktrack upgrade ${buildId}${deploymentName === 'worktrack' ? '' : ` --deployment-name ${deploymentName}`}`,
   );
 }
 

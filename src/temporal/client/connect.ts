@@ -4,13 +4,18 @@ import {
   Connection,
   type ConnectionLike,
   type DataConverter,
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
 } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { ConfigurationError } from '../../core/errors.js';
 import { grpcProxyFor } from '../../core/proxy.js';
 import { checkEnvironment, checkedSecret } from '../../core/secrets.js';
-import { isRefusedPoll } from './grpc.js';
+import { isRefusedPoll, statusCompleter } from './grpc.js';
+
+/** As of gRPC, which is a dependency of the SDK's client only. */
+type GrpcInterceptor = ReturnType<typeof makeGrpcRetryInterceptor>;
 
 type ProxyConfig = NonNullable<NativeConnectionOptions['proxy']>;
 
@@ -98,6 +103,7 @@ export async function openClient(
 ): Promise<TemporalClient> {
   const connection = await Connection.connect({
     ...connectionOptions,
+    interceptors: [repeatAndComplete],
     channelArgs: {
       'grpc.max_reconnect_backoff_ms': MAX_RECONNECT_BACKOFF_MS,
       ...proxyArgs(connectionOptions.address),
@@ -115,6 +121,22 @@ export async function openClient(
     close: () => connection.close(),
   };
 }
+
+const REPEATS = defaultGrpcRetryOptions();
+
+/** The client's own repetition of calls, whose errors also name a limit and the method that was denied. */
+const repeatAndComplete: GrpcInterceptor = (options, nextCall) => {
+  const complete = statusCompleter(options.method_definition.path);
+  const interceptor = makeGrpcRetryInterceptor({
+    ...REPEATS,
+    retryableDecider(attempt, status) {
+      const repeats = REPEATS.retryableDecider(attempt, status);
+      complete(status);
+      return repeats;
+    },
+  });
+  return interceptor(options, nextCall);
+};
 
 /**
  * Makes gRPC follow the same rule for proxies as all other connections. By itself, it reads only lower-case variables, and

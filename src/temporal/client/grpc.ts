@@ -1,4 +1,5 @@
 import { NamespaceNotFoundError } from '@temporalio/common';
+import type { OutageReason } from '../../core/reachability.js';
 
 /** The gRPC status codes that this package distinguishes (https://grpc.io/docs/guides/status-codes/). */
 const code = {
@@ -20,6 +21,43 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/** Why a call was not served, for an outage. */
+export function outageReason(error: unknown): OutageReason {
+  const text = grpcMessage(error);
+  return grpcCause(error)?.code === code.resourceExhausted
+    ? { text, remedy: 'Wait, or raise the limit of the namespace.' }
+    : text;
+}
+
+/** The parts of a call's status that are read or completed here. */
+interface CallStatus {
+  code: number;
+  details: string;
+}
+
+/**
+ * Completes the status of a call with what its error would not say: the method that was denied, and that all attempts were
+ * refused by a limit. The client repeats such attempts until the deadline, and its error then names only the deadline.
+ *
+ * @param path of the method, such as `/temporal.api.workflowservice.v1.WorkflowService/DescribeTaskQueue`
+ * @returns called with the status of each attempt
+ */
+export function statusCompleter(path: string): (status: CallStatus) => void {
+  const method = path.slice(path.lastIndexOf('/') + 1);
+  let limit: string | null = null;
+  return (status) => {
+    if (status.code === code.resourceExhausted) {
+      limit ??= `it limits requests: ${status.details} (${method})`;
+      status.details = limit;
+    } else if (status.code === code.deadlineExceeded && limit !== null) {
+      status.code = code.resourceExhausted;
+      status.details = limit;
+    } else if (status.code === code.permissionDenied || status.code === code.unauthenticated) {
+      status.details = `${status.details || 'no reason given'} (${method})`;
+    }
+  };
+}
+
 /** Whether the server rejected the credentials. */
 export function isDenied(error: unknown): boolean {
   const found = grpcCause(error)?.code;
@@ -33,6 +71,11 @@ export function isDenied(error: unknown): boolean {
 /** Whether the server answered a poll with a refusal, and did not only keep it waiting. */
 export function isRefusedPoll(error: unknown): boolean {
   return grpcCause(error)?.code === code.notFound || isDenied(error);
+}
+
+/** Whether the server does not know the object of the call. */
+export function isMissing(error: unknown): boolean {
+  return grpcCause(error)?.code === code.notFound;
 }
 
 /** Whether the server has no such namespace: the client's own error, or the type in the details of a status. */

@@ -6,6 +6,15 @@ type Failure = NonNullable<
   NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number]['lastFailure']
 >;
 
+/** How the error of a codec begins that cannot decode a payload. */
+export const UNDECODABLE = 'the data converter cannot decode a payload';
+
+/** Whether a message says that a payload was encoded by another converter, or with another key. */
+export function isUndecodable(message: string): boolean {
+  // The SDK's own words for a payload that no converter knows.
+  return message.includes(UNDECODABLE) || message.includes('Unknown encoding:');
+}
+
 /** Decodes a raw payload with the client's codecs (the last one first) and converter. */
 export async function decodePayload<T>(client: Client, payload: Payload): Promise<T> {
   const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;

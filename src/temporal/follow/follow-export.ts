@@ -44,7 +44,7 @@ export function followExport(
   options: FollowOptions = {},
 ): Promise<ExportResult> {
   const resources = (options.resources ?? []).map(waitingView);
-  const first: ExportView = { workflowId, resources, worker: 'unknown', taskQueue: null };
+  const first: ExportView = { workflowId, resources, worker: 'unknown' };
   return followWorkflow(
     temporal,
     first,
@@ -188,6 +188,8 @@ export interface ResourceView extends Pick<ReadHeartbeat, 'pages' | 'rows' | 'wa
   readonly isStoreLimited: boolean;
   /** The failure of the last attempt; `null` if it did not fail. */
   readonly failure: AttemptFailure | null;
+  /** The command that continues a step that somebody paused in Temporal; `null` if it is not paused. */
+  readonly unpause: string | null;
   /** `null` until the run has ended. */
   readonly report: RunReport | null;
 }
@@ -209,6 +211,7 @@ export function waitingView(resource: string): ResourceView {
     waitingUntil: null,
     isStoreLimited: false,
     failure: null,
+    unpause: null,
     report: null,
   };
 }
@@ -222,6 +225,7 @@ function reportedView(report: RunReport, before: ResourceView | undefined): Reso
     waitingUntil: null,
     isStoreLimited: false,
     failure: null,
+    unpause: null,
     report,
   };
 }
@@ -243,7 +247,7 @@ async function viewMirror(
     ]);
     if (status.active === null) return waitingView(resource);
     const { runId, startedAt, phase, pages, rows } = status.active;
-    const { heartbeat, failure } = await currentStep<Partial<ReadHeartbeat>>(temporal, description);
+    const { heartbeat, failure, unpause } = await currentStep<Partial<ReadHeartbeat>>(temporal, description);
     return {
       ...waitingView(resource),
       stage: phase,
@@ -254,6 +258,7 @@ async function viewMirror(
       waitingUntil: heartbeat?.waitingUntil ?? null,
       isStoreLimited: heartbeat?.storeLimit !== undefined,
       failure,
+      unpause,
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return waitingView(resource);

@@ -3,15 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
 import { OutageTimer, type ReachOptions } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { grpcMessage, isUnreachable } from '../client/grpc.js';
-import { type PollingState, pollingState } from '../status/workers.js';
+import { isUnreachable, outageReason } from '../client/grpc.js';
+import { type Silence, whySilent } from '../status/silence.js';
 
 /** Common properties of the view of a followed workflow. */
 export interface FollowedView {
   readonly workflowId: string;
-  /** `silent`: a worker polls the task queue, but none has answered a query for ten seconds. */
-  readonly worker: PollingState | 'unknown' | 'silent';
-  readonly taskQueue: string | null;
+  /** Whether a worker answers, or why none does. */
+  readonly worker: 'unknown' | 'present' | Silence;
 }
 
 /** How to follow one type of workflow. */
@@ -73,22 +72,20 @@ async function view<View extends FollowedView>(
     try {
       const described = await withCallTimeout(temporal, () => handle.describe());
       outage.answered();
-      const { taskQueue, status } = described;
-      last = { ...last, taskQueue };
-      if (status.name !== 'RUNNING') return last;
+      if (described.status.name !== 'RUNNING') return last;
       const refreshed = await follower.refresh(last, described);
       if (refreshed !== null) {
         last = { ...refreshed, worker: 'present' };
         answeredAt = performance.now();
       } else {
-        const polling = await withCallTimeout(temporal, () => pollingState(temporal, taskQueue));
-        const isSilent = performance.now() - answeredAt > SILENT_MS;
-        last = { ...last, worker: polling === 'present' ? (isSilent ? 'silent' : last.worker) : polling };
+        const silence = await withCallTimeout(temporal, () => whySilent(temporal, described));
+        const isBusy = silence.kind === 'busy' && performance.now() - answeredAt <= SILENT_MS;
+        if (!isBusy) last = { ...last, worker: silence };
       }
       onView?.(last);
     } catch (error) {
       if (!isUnreachable(error)) throw error;
-      outage.failed(grpcMessage(error));
+      outage.failed(outageReason(error));
       await delay(everyMs, undefined, { signal });
       continue;
     }
@@ -149,7 +146,7 @@ export async function awaitResult<T>(
       signal.throwIfAborted();
       if (error instanceof WorkflowFailedError) return failed(error);
       if (!isUnreachable(error)) throw error;
-      outage.failed(grpcMessage(error));
+      outage.failed(outageReason(error));
     }
     await delay(options.everyMs ?? EVERY_MS, undefined, { signal });
   }

@@ -26,6 +26,8 @@ export interface WriteBackView
   readonly stage: WriteBackStage | 'waiting';
   /** The failure of the last attempt; `null` if it did not fail. */
   readonly failure: AttemptFailure | null;
+  /** The command that continues a step that somebody paused in Temporal; `null` if it is not paused. */
+  readonly unpause: string | null;
 }
 
 export type FollowWriteBackOptions = FollowWorkflowOptions<WriteBackView>;
@@ -50,8 +52,8 @@ export function followWriteBack(
     done: 0,
     waitingUntil: null,
     failure: null,
+    unpause: null,
     worker: 'unknown',
-    taskQueue: null,
   };
   return followWorkflow(
     temporal,
@@ -77,7 +79,10 @@ async function refresh(
 ): Promise<WriteBackView | null> {
   const progress = await queryProgress<WriteBackProgress>(temporal, before.workflowId);
   if (progress === null) return null;
-  const { heartbeat, failure } = await currentStep<Partial<SendHeartbeat> | null>(temporal, described);
+  const { heartbeat, failure, unpause } = await currentStep<Partial<SendHeartbeat> | null>(
+    temporal,
+    described,
+  );
   return {
     ...before,
     stage: progress.stage,
@@ -86,6 +91,7 @@ async function refresh(
     done: Math.max(progress.done, heartbeat?.rows ?? 0),
     waitingUntil: heartbeat?.waitingUntil ?? null,
     failure,
+    unpause,
   };
 }
 

@@ -7,6 +7,7 @@ import {
 } from '../../core/contract/index.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { currentStep } from './pending-activity.js';
+import { type Silence, whySilent } from './silence.js';
 
 /** What Temporal knows about a mirror. */
 export interface MirrorRead extends Pick<ReadHeartbeat, 'waitingUntil'> {
@@ -18,6 +19,10 @@ export interface MirrorRead extends Pick<ReadHeartbeat, 'waitingUntil'> {
   readonly retrying: Retrying | null;
   /** Since when the store limits requests, and its words; `null`: it does not. */
   readonly storeLimit: StoreLimitNote | null;
+  /** The command that continues a step that somebody paused in Temporal; `null` if it is not paused. */
+  readonly unpause: string | null;
+  /** Why the mirror did not answer; `null` if it did, or if no worker polls. */
+  readonly silence: Silence | null;
 }
 
 const NOTHING: MirrorRead = {
@@ -26,6 +31,8 @@ const NOTHING: MirrorRead = {
   retrying: null,
   waitingUntil: null,
   storeLimit: null,
+  unpause: null,
+  silence: null,
 };
 
 interface ReadMirrorOptions {
@@ -50,10 +57,9 @@ export async function readMirror(
   try {
     const status = hasWorker === false ? null : await withDeadline(temporal, query, timeoutMs).catch(orGone);
     if (status !== null && status.active === null) return { ...NOTHING, status };
-    return {
-      ...(await withDeadline(temporal, () => readSteps(temporal, connection, resource), timeoutMs)),
-      status,
-    };
+    const isSilent = status === null && hasWorker !== false;
+    const read = () => readSteps(temporal, connection, resource, isSilent);
+    return { ...(await withDeadline(temporal, read, timeoutMs)), status };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
@@ -70,6 +76,7 @@ async function readSteps(
   temporal: TemporalClient,
   connection: string,
   resource: string,
+  isSilent: boolean,
 ): Promise<Omit<MirrorRead, 'status'>> {
   const handle = temporal.client.workflow.getHandle(mirrorWorkflowId(connection, resource));
   const description = await handle.describe();
@@ -79,6 +86,8 @@ async function readSteps(
     retrying: await retryingOf(temporal, description, step),
     waitingUntil: step.heartbeat?.waitingUntil ?? null,
     storeLimit: step.heartbeat?.storeLimit ?? null,
+    unpause: step.unpause,
+    silence: isSilent ? await whySilent(temporal, description) : null,
   };
 }
 
@@ -112,11 +121,15 @@ const EVENTS_READ = 100;
 async function retryingOf(
   temporal: TemporalClient,
   description: WorkflowExecutionDescription,
-  { failing, failure }: Pick<Awaited<ReturnType<typeof currentStep>>, 'failing' | 'failure'>,
+  {
+    failing,
+    failure,
+    isDeadly,
+  }: Pick<Awaited<ReturnType<typeof currentStep>>, 'failing' | 'failure' | 'isDeadly'>,
 ): Promise<Retrying | null> {
   if (failing === undefined || failure === null) return null;
   // A worker was lost, and another one continues its work.
-  if (failure.retry === 'running' && failing.lastFailure?.timeoutFailureInfo) return null;
+  if (failure.retry === 'running' && failing.lastFailure?.timeoutFailureInfo && !isDeadly) return null;
   const next = failing.nextAttemptScheduleTime ?? failing.scheduledTime;
   const { message: error, attempt } = failure;
   return {

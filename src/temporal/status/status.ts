@@ -19,11 +19,12 @@ import type { TemporalClient } from '../client/connect.js';
 import { ownerProblem, publishedFacts, readLake } from './read-lake.js';
 import { type MirrorRead, readMirror } from './read-mirror.js';
 import { readUnsuccessfulRuns, type UnsuccessfulRun } from './run-log.js';
+import { silenceSentences } from './silence.js';
 
 /** A run in progress. What only its mirror knows is `null` if the mirror does not answer. */
 export type StatusRun = { readonly [Field in keyof ActiveRun]: ActiveRun[Field] | null } & Pick<
   MirrorRead,
-  'retrying' | 'waitingUntil' | 'storeLimit'
+  'retrying' | 'waitingUntil' | 'storeLimit' | 'unpause'
 >;
 
 /** The status of a mirrored resource, and what it amounts to. */
@@ -64,6 +65,8 @@ export interface ResourceStatus extends Verdict {
   readonly pageSize: LearnedPageSize | null;
   /** The connection of another name or URL that owns the lake, and what to do; absent: it belongs to this one. */
   readonly owner?: string;
+  /** Why its mirror did not answer, and what to do; `null` if it did. */
+  readonly silence: string | null;
   /** The source of this status; `null` if neither its mirror nor `latest.json` exists or answers. */
   readonly source: 'mirror' | 'latest.json' | null;
 }
@@ -163,6 +166,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     ...(lake.owner === null ? {} : { owner: lake.owner }),
     rolledBack,
     behindSince: behind === null ? null : new Date(behind).toISOString(),
+    silence: mirror?.silence == null ? null : silenceSentences(mirror.silence),
     source: status !== null ? 'mirror' : pointer === null ? null : 'latest.json',
   };
 }
@@ -185,7 +189,7 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
 
 type Known = Omit<
   ResourceStatus,
-  keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'owner' | 'source'
+  keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'silence' | 'owner' | 'source'
 >;
 
 /** What the mirror says; if it does not answer, what the lake and the exports that ended say. */
@@ -258,8 +262,8 @@ const UNKNOWN = {
 
 function activeOf(mirror: MirrorRead | null): StatusRun | null {
   if (mirror === null) return null;
-  const { status, isBusy, retrying, waitingUntil, storeLimit } = mirror;
-  const step = { retrying, waitingUntil, storeLimit };
+  const { status, isBusy, retrying, waitingUntil, storeLimit, unpause } = mirror;
+  const step = { retrying, waitingUntil, storeLimit, unpause };
   if (status === null) return isBusy ? { ...UNKNOWN, ...step } : null;
   return status.active === null ? null : { ...status.active, ...step };
 }

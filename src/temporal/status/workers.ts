@@ -1,6 +1,6 @@
 import type { Payload } from '@temporalio/common';
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
-import { MINUTE_MS } from '../../core/duration.js';
+import { SECOND_MS } from '../../core/duration.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
@@ -104,7 +104,7 @@ export function workerDifferences(
 }
 
 /** Why a worker receives no new runs, and what to do; `null` if it receives them. */
-export function notCurrent({ identity, version, receivesRuns }: PollingWorker) {
+export function notCurrent({ identity, version, receivesRuns }: Poller) {
   if (receivesRuns) return null;
   if (version === null)
     return {
@@ -114,31 +114,34 @@ export function notCurrent({ identity, version, receivesRuns }: PollingWorker) {
   const { deploymentName, buildId } = version;
   return {
     message: `worker ${identity} runs build ${buildId} of deployment ${deploymentName}, which is not the current version, so it receives no new runs`,
-    remedy: `To make it current: temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}`,
+    remedy: `To make it current: worktrack upgrade ${buildId}${deploymentName === 'worktrack' ? '' : ` --deployment-name ${deploymentName}`}`,
   };
 }
 
-/** A poll lasts at most a minute, so a worker that has not polled for two minutes has stopped. */
-const WORKER_GONE_MS = 2 * MINUTE_MS;
+/** A poll lasts at most a minute, so a worker that has not polled for longer has stopped. The rest is for slow machines. */
+const WORKER_GONE_MS = 75 * SECOND_MS;
 /** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
 const TASK_TYPES = [1, 2];
 /** What the server calls all workers without a version. */
 const UNVERSIONED = '__unversioned__';
 
+/** A worker that polls, without its configuration. */
+export type Poller = Omit<PollingWorker, 'config'>;
+
 /** The last poll of a worker. */
-interface Poll extends Omit<PollingWorker, 'config'> {
+interface Poll extends Poller {
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
  * The workers that poll a task queue. A worker that has stopped is left out immediately, because it withdrew its record; one
- * that was killed, two minutes after its last poll. Costs two requests, and one for each worker.
+ * that was killed, 75 s after its last poll. Costs two requests, and one for each worker.
  *
  * @returns each with the run of the workflow that holds its configuration; `null`: it publishes none
  * @throws an SDK error if Temporal does not answer
  */
-async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutMs?: number) {
+export async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutMs?: number) {
   const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
   const recent = [...polls.values()].filter(({ at }) => Date.now() - at < WORKER_GONE_MS);
   const found = await inParallel(recent, CONCURRENCY, async (poll) => {
@@ -149,18 +152,25 @@ async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutM
   return found.flat();
 }
 
-/** `absent`: no worker polls. `idle`: those that poll receive no new runs, because another version is the current one. */
-export type PollingState = 'present' | 'idle' | 'absent';
-
 /**
- * Whether a worker polls the task queue and receives new runs. One that was killed counts for two minutes.
+ * The version that receives new runs of a task queue; `null`: workers without a version do.
  *
  * @throws an SDK error if Temporal does not answer
  */
-export async function pollingState(temporal: TemporalClient, taskQueue: string): Promise<PollingState> {
-  const pollers = await readPollers(temporal, taskQueue);
-  if (pollers.length === 0) return 'absent';
-  return pollers.some(({ receivesRuns }) => receivesRuns) ? 'present' : 'idle';
+export async function routedVersion(
+  temporal: TemporalClient,
+  taskQueue: string,
+): Promise<PollingWorker['version']> {
+  const { client, namespace } = temporal;
+  const { versioningInfo } = await withDeadline(temporal, () =>
+    client.workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: TASK_TYPES[0]!,
+    }),
+  );
+  const { deploymentName, buildId } = versioningInfo?.currentDeploymentVersion ?? {};
+  return deploymentName && buildId ? { deploymentName, buildId } : null;
 }
 
 /** The last poll of each worker of the last five minutes, by identity. */

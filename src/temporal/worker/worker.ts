@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { SECOND_MS } from '../../core/duration.js';
 import type { OutOfReachError } from '../../core/reachability.js';
 import type { Settings } from '../../core/settings.js';
@@ -15,16 +16,11 @@ import {
 import { KeptConnection } from '../client/kept-connection.js';
 import { bundleFor } from './bundle.js';
 import { WorktrackPlugin } from './plugin.js';
-import { runtimeMeter } from './telemetry.js';
+import { untilRegistered } from './registration.js';
+import { runtimeLogger, runtimeMeter } from './telemetry.js';
 
 /** Longest drain of a worker whose connection to Temporal is lost. Its activities save their positions in the lake. */
 const GIVE_UP_DRAIN_MS = 30 * SECOND_MS;
-
-/** The deployment and build of a worker, for worker deployment versioning. */
-export interface DeploymentVersion {
-  readonly deploymentName: string;
-  readonly buildId: string;
-}
 
 export interface WorktrackWorkerOptions extends ConnectOptions {
   readonly settings: Settings;
@@ -56,7 +52,7 @@ export interface WorktrackWorkerOptions extends ConnectOptions {
 }
 
 /**
- * `connecting`: not polling yet. `disconnected`: Temporal has not answered or accepted the worker for 30 s. `draining`:
+ * `connecting`: not polling yet, or Temporal does not know the worker's version yet. `disconnected`: Temporal has not answered or accepted the worker for 30 s. `draining`:
  * stopping or failed; takes no more tasks.
  */
 export type WorkerState = 'connecting' | 'polling' | 'disconnected' | 'draining';
@@ -125,10 +121,17 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     const created = await Worker.create(workerOptions);
     worker = created;
     let stopped = false;
+    let isRegistered = options.deployment === undefined;
+    const ended = new AbortController();
     const stop = (): void => {
       stopped = true;
       // The SDK throws if the worker is not running yet or is already stopping.
       if (created.getState() === 'RUNNING') created.shutdown();
+    };
+    const register = async (version: DeploymentVersion): Promise<void> => {
+      const { warn } = runtimeLogger;
+      const watched = { namespace, version, connection: () => kept.current, warn, signal: ended.signal };
+      isRegistered = await untilRegistered(watched);
     };
     let lost: OutOfReachError | null = null;
     const drainedTooLong = new Promise<void>((resolve) => {
@@ -148,7 +151,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
       get state() {
         const state = created.getState();
         if (stopped) return 'draining';
-        if (state === 'INITIALIZED') return 'connecting';
+        if (state === 'INITIALIZED' || (state === 'RUNNING' && !isRegistered)) return 'connecting';
         return state !== 'RUNNING' ? 'draining' : kept.isDisconnected ? 'disconnected' : 'polling';
       },
       async run() {
@@ -156,10 +159,12 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
           if (!stopped) await plugin.announce(created);
           const running = created.run();
           if (workerOptions.connection === kept.current) kept.start();
+          if (options.deployment !== undefined) void register(options.deployment);
           if (stopped) created.shutdown();
           await Promise.race([running, drainedTooLong]);
           if (lost !== null) throw lost;
         } finally {
+          ended.abort();
           // A worker that has not drained still holds its connection.
           await kept.close().catch((error: unknown) => {
             if (lost === null) throw error;

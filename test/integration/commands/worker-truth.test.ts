@@ -73,7 +73,7 @@ describe('what commands say about a worker', () => {
     expect(await doctor()).toContain('receives new runs');
     const exported = await run('export', '--no-wait');
     expect([exported.code, exported.stderr]).toEqual([0, expect.stringContaining(notCurrent)]);
-    expect(exported.stderr).toContain('set-current-version');
+    expect(exported.stderr).toMatch(new RegExp(` upgrade .*1 --deployment-name ${stack.connection}`));
     expect((await run('status')).stdout).toContain(notCurrent);
     const { client, namespace } = stack.temporal;
     await until(async () => {

@@ -7,7 +7,7 @@ import { replayHistories } from '../../../src/temporal/replay.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
 import { dataConverter } from '../../support/encryption.mjs';
 import { holdAnswer } from '../../support/hold.js';
-import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { runCommand, startCommand, startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
 
@@ -144,6 +144,25 @@ describe("a user's encrypting data converter", () => {
     const slip = await runCommand(stack, ['status', ...global, '--data-converter', stack.configFile]);
     expect(slip.code).toBe(2);
     expect(slip.stderr).toContain(`${stack.configFile}, which --data-converter names, cannot be loaded`);
+  });
+
+  it('commands and workers without it are named, and the work continues when all have it', async () => {
+    const env = { WORKTRACK_DATA_CONVERTER: MODULE };
+    const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const without = await startWorkerProcess(stack);
+    const exporting = startCommand(stack, ['export', ...place, '--resource', 'projects'], env);
+    const named = async () => (await exporting.output()).stderr.includes('the same --data-converter');
+    await until(named, 'export names what the worker lacks');
+    const { stderr } = await exporting.output();
+    expect(stderr).toContain('Unknown encoding: binary/encrypted');
+    expect(stderr).not.toContain('Start one in another terminal');
+    await without.signal('SIGTERM');
+    await startWorkerProcess(stack, env);
+    expect(await exporting.exited).toBe(0);
+
+    const plain = await runCommand(stack, ['export', ...place, '--resource', 'projects']);
+    expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('the same --data-converter')]);
+    expect(plain.stderr).not.toContain('Unexpected error');
   });
 });
 

@@ -103,12 +103,13 @@ describe('the output of a command', () => {
         runId: null,
         waitingUntil: null,
         isStoreLimited: false,
+        unpause: null,
         report: null,
       },
       failure: { attempt: 2, retry: 'waiting', message: `answered 500: ${EVIL}` },
     };
     const screen = { isTTY: false, write: (text: string) => written.push(text) };
-    exportProgressOn(screen).show({ workflowId: 'w', taskQueue: 'q', worker: 'present', resources: [view] });
+    exportProgressOn(screen).show({ workflowId: 'w', worker: 'present', resources: [view] });
     expect(written.join('')).toContain('answered 500: \\x1b]0;owned');
     expect(written.join('')).not.toMatch(CONTROL);
   });

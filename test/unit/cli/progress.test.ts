@@ -97,19 +97,9 @@ describe('progress without a terminal', () => {
     ]);
   });
 
-  it.each([
-    ['absent', /^No worker polls task queue "worktrack"\. Start one .*worktrack worker/],
-    ['idle', /^The workers of task queue "worktrack" receive no new runs.*worktrack doctor/],
-    ['silent', /^No worker of task queue "worktrack" answers, although one has polled/],
-  ] as const)('says what the workers do, and no more: %s', (worker, line) => {
-    const { progress, lines } = plain();
-    progress.show(view([], { worker }), NOW);
-    expect(lines()).toEqual([expect.stringMatching(line)]);
-  });
-
   it('reports once that no worker is polling, with what to do, and when one polls', () => {
     const { progress, lines } = plain();
-    const absent = view([], { worker: 'absent' });
+    const absent = view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack' } });
     progress.show(absent, NOW);
     progress.show(absent, NOW + 60_000);
     progress.show(view([]), NOW + 61_000);

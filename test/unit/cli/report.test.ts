@@ -84,6 +84,7 @@ describe('the report of an export', () => {
 describe('status', () => {
   const tasks: ResourceStatus = {
     name: 'tasks',
+    silence: null,
     checkpoint: { updatedSince: '2026-11-21T01:55:00Z' as never },
     rows: 1234,
     lastRun: { runId: 'r1' as never, outcome: 'published', publishedAt: '2026-11-21T02:00:00.000Z' },
@@ -143,12 +144,14 @@ describe('status', () => {
               active: null,
               rolledBack: null,
               behindSince: null,
+              silence: null,
               source: 'latest.json',
             },
           ],
           schedule: { state: 'none', next: null, last: null, note: null },
           audit: null,
           worker: null,
+          waiting: [],
           differences: [],
         },
       ],
@@ -178,6 +181,7 @@ describe('status', () => {
 describe('the status of one connection', () => {
   const base: ResourceStatus = {
     name: 'tasks',
+    silence: null,
     checkpoint: null,
     rows: 3,
     lastRun: { runId: null, outcome: 'failed', publishedAt: null },

@@ -19,6 +19,7 @@ describe('the notes below the table', () => {
     resumed: null,
     waitingUntil: null,
     storeLimit: null,
+    unpause: null,
   } as const;
   const retrying = {
     since: now - 2 * hour,

@@ -25,8 +25,8 @@ const VIEW: WriteBackView = {
   done: 300,
   waitingUntil: null,
   failure: null,
+  unpause: null,
   worker: 'present',
-  taskQueue: 'q',
 };
 
 describe('the end of a batch', () => {
@@ -73,15 +73,17 @@ describe('the progress of a batch', () => {
     );
     const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
     expect(batchLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
-    expect(batchLine({ ...VIEW, worker: 'absent' }, null, 0)).toContain('waiting for a worker');
+    expect(batchLine({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, null, 0)).toContain(
+      'waiting for a worker',
+    );
   });
 
   it('says on a terminal in full how to start a worker', () => {
     let text = '';
     const progress = batchProgressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     progress.show(VIEW, 0);
-    progress.show({ ...VIEW, worker: 'absent' }, 100);
-    progress.show({ ...VIEW, worker: 'absent' }, 200);
+    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, 100);
+    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, 200);
     // Redrawn in place, with the command in one piece.
     const frame = text.slice(text.lastIndexOf('\x1b[J'));
     expect(frame.match(/`worktrack worker`/g)).toHaveLength(1);

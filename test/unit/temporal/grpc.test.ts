@@ -5,6 +5,8 @@ import {
   isDenied,
   isNamespaceMissing,
   isRefusedPoll,
+  outageReason,
+  statusCompleter,
 } from '../../../src/temporal/client/grpc.js';
 
 /** What the SDK's native client throws, and what it means. Recorded from SDK 1.24. */
@@ -92,5 +94,39 @@ describe('errors of gRPC', () => {
     const poll = (code: number) => isRefusedPoll(Object.assign(new Error(), { code, details: '' }));
     expect([7, 16, 5].map(poll)).toEqual([true, true, true]);
     expect([1, 4, 8, 9, 12].map(poll)).toEqual([false, false, false, false, false]);
+  });
+});
+
+describe('the status of a call', () => {
+  const path = '/temporal.api.workflowservice.v1.WorkflowService/DescribeTaskQueue';
+  const ended = (...statuses: readonly (readonly [code: number, details: string])[]) => {
+    const complete = statusCompleter(path);
+    const all = statuses.map(([code, details]) => ({ code, details }));
+    for (const status of all) complete(status);
+    return Object.assign(new Error('failed'), all.at(-1));
+  };
+
+  it('names the limit that refused all attempts until the deadline, and the method', () => {
+    const limited = [8, 'namespace rate limit exceeded'] as const;
+    const error = ended(limited, limited, [4, 'Deadline exceeded after 0.000s,waiting for metadata filters']);
+    expect(outageReason(error)).toEqual({
+      text: 'it limits requests: namespace rate limit exceeded (DescribeTaskQueue)',
+      remedy: 'Wait, or raise the limit of the namespace.',
+    });
+  });
+
+  it('names the method that was denied', () => {
+    expect(grpcMessage(ended([7, 'Request unauthorized.']))).toBe(
+      'Request unauthorized. (DescribeTaskQueue)',
+    );
+    expect(grpcMessage(ended([16, '']))).toBe('no reason given (DescribeTaskQueue)');
+  });
+
+  it.each([
+    [4, 'Deadline exceeded'],
+    [14, 'connect ECONNREFUSED'],
+    [5, 'not found'],
+  ] as const)('%d stays as it is', (code, details) => {
+    expect(outageReason(ended([code, details]))).toBe(details);
   });
 });

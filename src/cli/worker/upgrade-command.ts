@@ -1,0 +1,69 @@
+import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
+import type { DeploymentVersion } from '../../core/deployment-version.js';
+import { shellWord } from '../../core/short-text.js';
+import { queueOption } from '../../temporal/status/silence.js';
+import { type UpgradeStep, upgradeTo } from '../../temporal/versions/upgrade.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { withTemporal } from '../shared/context.js';
+import { counted, output, printJson } from '../shared/output.js';
+
+interface UpgradeCommandOptions extends GlobalOptions {
+  readonly deploymentName?: string;
+  /** `false` with `--no-wait`. */
+  readonly wait?: boolean;
+}
+
+/** `worktrack upgrade`: makes a build of workers current, and says when the workers of the build before may stop. */
+export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Promise<ExitCode> {
+  const { taskQueue = DEFAULT_TASK_QUEUE, wait: waits, json } = options;
+  const deploymentName = options.deploymentName ?? (process.env.WORKTRACK_DEPLOYMENT_NAME || 'worktrack');
+  const version = { deploymentName, buildId };
+  const onStep = (step: UpgradeStep): void => {
+    for (const line of stepLines(step, version, taskQueue)) output.note(line);
+  };
+  return withTemporal(options, async (temporal) => {
+    const last = await upgradeTo(temporal, version, { taskQueue, waits, onStep });
+    if (json === true) printJson({ outcome: last.step, ...version, before: beforeOf(last)?.buildId ?? null });
+    if (last.step !== 'waiting') return EXIT.done;
+    output.note(`No worker of build ${buildId} has polled. Nothing was changed.`);
+    return EXIT.failed;
+  });
+}
+
+function beforeOf(step: UpgradeStep): DeploymentVersion | null {
+  return step.step === 'waiting' ? null : step.before;
+}
+
+/** What a person should know about a step of an upgrade. */
+export function stepLines(step: UpgradeStep, version: DeploymentVersion, taskQueue: string): string[] {
+  const { deploymentName, buildId } = version;
+  switch (step.step) {
+    case 'waiting': {
+      const names = `--deployment-name ${shellWord(deploymentName)} --build-id ${shellWord(buildId)}`;
+      const command = `worktrack worker ${names}${queueOption(taskQueue)}`;
+      return [`Waiting for a worker of build ${buildId}. To start one: ${command}`];
+    }
+    case 'current':
+      if (!step.changed) return [`Build ${buildId} is the current version already.`];
+      return [
+        `Build ${buildId} is the current version now, and receives all new runs.`,
+        ...(step.before === null
+          ? ['Workers without a version receive no more work. They may stop as soon as they are idle.']
+          : []),
+      ];
+    case 'draining': {
+      const { before, lost } = step;
+      if (lost > 0)
+        return [
+          `${counted(lost, 'workflow')} of build ${before.buildId} cannot end, because none of its workers polls. ` +
+            'Start one, or move them: worktrack unpin',
+        ];
+      return [
+        `Keep the workers of build ${before.buildId} until their runs have ended. Waiting; the server looks every few minutes.`,
+      ];
+    }
+    case 'drained':
+      return [`Build ${step.before.buildId} has drained. Its workers may stop.`];
+  }
+}

@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
+import { MINUTE_MS, SECOND_MS } from '../../core/duration.js';
+import { type TemporalClient, withDeadline } from '../client/connect.js';
+import { isMissing } from '../client/grpc.js';
+import { stuckWork } from './stuck-work.js';
+
+/** What an upgrade waits for, or has done. */
+export type UpgradeStep =
+  /** No worker of the build has polled yet. */
+  | { readonly step: 'waiting' }
+  /** The build receives new runs now. `before`: the version until then; `null`: workers without a version. */
+  | { readonly step: 'current'; readonly before: DeploymentVersion | null; readonly changed: boolean }
+  /** Workflows still stay on the version before. `lost`: how many, if none of its workers polls any more. */
+  | { readonly step: 'draining'; readonly before: DeploymentVersion; readonly lost: number }
+  /** The workers of the version before may stop. */
+  | { readonly step: 'drained'; readonly before: DeploymentVersion };
+
+export interface UpgradeOptions {
+  readonly taskQueue: string;
+  readonly onStep: (step: UpgradeStep) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait for the first poll of the build, in milliseconds. Default: two minutes. */
+  readonly appearsWithinMs?: number | undefined;
+  /** `false`: ends when the build is current. Default: waits until the version before has drained. */
+  readonly waits?: boolean | undefined;
+}
+
+const APPEARS_WITHIN_MS = 2 * MINUTE_MS;
+const LOOK_EVERY_MS = SECOND_MS;
+/** The server looks at a version that drains every few minutes. */
+const DRAIN_LOOK_EVERY_MS = 5 * SECOND_MS;
+/** `VERSION_DRAINAGE_STATUS_DRAINED`. */
+const DRAINED = 2;
+/** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
+const TASK_TYPES = [1, 2];
+
+/**
+ * Makes a build of workers current as soon as they poll, and waits until the version before has drained.
+ *
+ * @returns the last step; `waiting`: no worker of the build polled in time, and nothing was changed
+ * @throws an SDK error if Temporal does not answer or refuses; the reason of `signal`
+ * @example
+ * const version = { deploymentName: 'worktrack', buildId: '0.2.0' };
+ * const { step } = await upgradeTo(temporal, version, { taskQueue: 'worktrack', onStep: console.log });
+ */
+export async function upgradeTo(
+  temporal: TemporalClient,
+  version: DeploymentVersion,
+  options: UpgradeOptions,
+): Promise<UpgradeStep> {
+  const { onStep, signal, waits = true } = options;
+  if (!(await appears(temporal, version, options))) return { step: 'waiting' };
+  const before = await currentVersion(temporal, version);
+  const changed = !isSameVersion(before, version);
+  if (changed) await makeCurrent(temporal, version);
+  const current: UpgradeStep = { step: 'current', before, changed };
+  onStep(current);
+  if (!changed || before === null || !waits) return current;
+  for (let told = -1; !(await isDrained(temporal, before)); ) {
+    const stuck = await stuckWork(temporal, options.taskQueue);
+    const lost = stuck.filter(({ silence }) => isSameVersion(silence.version, before)).length;
+    if (lost !== told) onStep({ step: 'draining', before, lost });
+    told = lost;
+    await delay(DRAIN_LOOK_EVERY_MS, undefined, { signal });
+  }
+  const drained: UpgradeStep = { step: 'drained', before };
+  onStep(drained);
+  return drained;
+}
+
+/** Waits until a worker of the version has polled for workflows and activities of the task queue. */
+async function appears(
+  temporal: TemporalClient,
+  version: DeploymentVersion,
+  { taskQueue, onStep, signal, appearsWithinMs = APPEARS_WITHIN_MS }: UpgradeOptions,
+): Promise<boolean> {
+  const until = performance.now() + appearsWithinMs;
+  for (let isFirst = true; ; isFirst = false) {
+    const polls =
+      (await describeVersion(temporal, version))?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
+    if (TASK_TYPES.every((type) => polls.some((poll) => poll.name === taskQueue && poll.type === type)))
+      return true;
+    if (performance.now() > until) return false;
+    if (isFirst) onStep({ step: 'waiting' });
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** What the server knows of a version; `null`: no worker of it has polled. */
+export async function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
+  const { client, namespace } = temporal;
+  try {
+    return await withDeadline(temporal, () =>
+      client.workflowService.describeWorkerDeploymentVersion({
+        namespace,
+        deploymentVersion: { ...version },
+      }),
+    );
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+async function currentVersion(
+  temporal: TemporalClient,
+  { deploymentName }: DeploymentVersion,
+): Promise<DeploymentVersion | null> {
+  const { client, namespace } = temporal;
+  const { workerDeploymentInfo } = await withDeadline(temporal, () =>
+    client.workflowService.describeWorkerDeployment({ namespace, deploymentName }),
+  );
+  const found = workerDeploymentInfo?.routingConfig?.currentDeploymentVersion;
+  return found?.buildId ? { deploymentName, buildId: found.buildId } : null;
+}
+
+async function makeCurrent(temporal: TemporalClient, version: DeploymentVersion): Promise<void> {
+  const { client, namespace } = temporal;
+  await withDeadline(temporal, () =>
+    client.workflowService.setWorkerDeploymentCurrentVersion({
+      namespace,
+      ...version,
+      identity: client.options.identity,
+    }),
+  );
+}
+
+async function isDrained(temporal: TemporalClient, version: DeploymentVersion): Promise<boolean> {
+  const found = await describeVersion(temporal, version);
+  return found === null || found.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED;
+}

@@ -39,6 +39,8 @@ export type Fault =
   | { readonly kind: 'reset-mid-body' }
   /** Half of the JSON, with a matching Content-Length. */
   | { readonly kind: 'truncated-json' }
+  /** The response, with a head that breaks HTTP by this line; the connection is closed after it. */
+  | { readonly kind: 'broken-head'; readonly line: string }
   /** 200 with an HTML page, as sent by captive portals and proxies. */
   | { readonly kind: 'html'; readonly body?: string }
   /** 200 with JSON that is not a list envelope; default `{"items": []}`. */

@@ -1,6 +1,9 @@
 /** The default API key. It has all grants in the organization `acme`. */
 export const DEMO_KEY = 'wt_demo_key_0123456789abcdef';
 
+/** The key of the odd service `key-replaced`. */
+export const REPLACED_KEY = 'wt_demo_key_replaced';
+
 export const DEMO_ORGANIZATION = 'acme';
 
 export type ListOrder = 'id' | 'updatedAt' | '-updatedAt' | 'random';

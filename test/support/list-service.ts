@@ -10,6 +10,10 @@ export interface ServiceRecord {
   hidden: boolean;
   /** Whether the service has lost its id: it lists the record without one. */
   keyless?: boolean;
+  /** Whether it says that it is deleted. */
+  deleted?: boolean;
+  /** Whether it is in no list, although GET by id shows it. */
+  archived?: boolean;
 }
 
 /** How the service answers GET by id. */
@@ -52,6 +56,10 @@ export interface ServiceRules {
   pageSize: number;
   /** Whether each cursor is accepted only once. */
   cursorsOnce?: boolean;
+  /** What a record shows that says that it is deleted: all of it, or its key and the mark. Default: all. */
+  marks?: 'full' | 'short';
+  /** Whether lists have no record that says that it is deleted. */
+  hidesDeleted?: boolean;
   /** Answers a page of the list in another way. It gets the page that the service would send. */
   answer?: (page: ListPage) => ListAnswer;
 }
@@ -113,13 +121,17 @@ export class ListService {
   lists(record: ServiceRecord): boolean {
     const { now, windowMs, mayList } = this.rules;
     const inWindow = windowMs === null || (record.date >= now - windowMs && record.date <= now);
-    return mayList && !record.hidden && inWindow;
+    const isShown =
+      record.archived !== true && !(record.deleted === true && this.rules.hidesDeleted === true);
+    return mayList && !record.hidden && isShown && inWindow;
   }
 
   textOf(record: ServiceRecord): string {
     const { updatedAt } = record;
     const id = record.keyless === true ? 'null' : `"${record.id}"`;
-    return `{"id":${id},"day":${this.rules.dateText(record)},"updatedAt":"${new Date(updatedAt).toISOString()}"}`;
+    const mark = record.deleted === true ? ',"deleted":true' : '';
+    if (mark !== '' && this.rules.marks === 'short') return `{"id":${id}${mark}}`;
+    return `{"id":${id},"day":${this.rules.dateText(record)},"updatedAt":"${new Date(updatedAt).toISOString()}"${mark}}`;
   }
 
   #list(query: URLSearchParams, response: ServerResponse): void {

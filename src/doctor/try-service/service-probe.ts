@@ -8,7 +8,13 @@ import {
 import { readListPage } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import { recordIn } from '../../api/json/record-in.js';
-import { type Cursor, fromByteString, toByteString, type UtcSeconds } from '../../core/brands.js';
+import {
+  type ByteString,
+  type Cursor,
+  fromByteString,
+  toByteString,
+  type UtcSeconds,
+} from '../../core/brands.js';
 import { errorMessage } from '../../core/errors.js';
 import type { PageEvidence } from '../../core/list-evidence.js';
 import type { ResourceSettings } from '../../core/settings.js';
@@ -63,31 +69,34 @@ export class ResourceProbe {
 
   async page({ limit, cursor = null, updatedSince = null }: Query): Promise<Probed> {
     this.requests++;
-    const { name, path, params, key, csv } = this.resource;
-    const columns = new ColumnSet(key, []);
-    const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
+    const { name, path, params } = this.resource;
     try {
       const request = { resource: name, path, params, limit, cursor, updatedSince };
-      const received = await this.client.listPage(request, (body, response) => {
-        const read = readListPage(body, { columns, flatten });
+      const { value, serviceDate } = await this.client.listPage(request, (body, response) => {
+        const read = this.#read(body);
         return { ...read, evidence: withResponse(read.evidence, response) };
       });
-      const { rows: cells, limit: applied, nextCursor, firstOther, evidence } = received.value;
-      const names = columns.names;
-      const rows = cells.map((row) => {
-        const filled = names.flatMap((field, at) => (row[at] == null ? [] : [[field, row[at]] as const]));
-        return new Map(filled.map(([field, cell]) => [field, fromByteString(cell)]));
-      });
-      const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
-      for (const [at, row] of rows.entries())
-        if (key.every((field) => row.has(field))) this.seen.see(keys[at]!, row);
-      return {
-        ...{ kind: 'page', rows, keys, limit: applied, nextCursor, firstOther, evidence },
-        ...{ columns: columns.toColumns(), serviceDate: received.serviceDate },
-      };
+      return { kind: 'page', ...value, serviceDate };
     } catch (error) {
       return failureOf(error);
     }
+  }
+
+  /** Reads a page, and notes its records. */
+  #read(body: ByteString): Omit<ProbedPage, 'kind' | 'serviceDate'> {
+    const { key, csv } = this.resource;
+    const columns = new ColumnSet(key, []);
+    const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;
+    const { rows: cells, limit, nextCursor, firstOther, evidence } = readListPage(body, { columns, flatten });
+    const names = columns.names;
+    const rows = cells.map((row) => {
+      const filled = names.flatMap((field, at) => (row[at] == null ? [] : [[field, row[at]] as const]));
+      return new Map(filled.map(([field, cell]) => [field, fromByteString(cell)]));
+    });
+    const keys = rows.map((row) => JSON.stringify(key.map((field) => row.get(field) ?? null)));
+    for (const [at, row] of rows.entries())
+      if (key.every((field) => row.has(field))) this.seen.see(keys[at]!, row);
+    return { rows, keys, limit, nextCursor, firstOther, evidence, columns: columns.toColumns() };
   }
 
   /** @param id of a record, which may not exist */
@@ -98,7 +107,9 @@ export class ResourceProbe {
       const request = { resource: name, path, id };
       const found = await this.client.fetchById(request, (body) => recordIn(body, key[0]!, id));
       if (found === null) return 'gone';
-      return found.value === null ? 'other' : 'found';
+      if (found.value === null) return 'other';
+      this.#read(`{"data":[${found.value}],"page":{}}` as ByteString);
+      return 'found';
     } catch (error) {
       if (error instanceof RefusedError) return 'refused';
       if (error instanceof ServiceError) return 'failed';

@@ -1,5 +1,12 @@
 import type { Cursor } from '../../core/brands.js';
-import { doubtOf, END_MARK, NOTHING_READ, type ReadingEvidence, withPage } from '../../core/list-evidence.js';
+import {
+  doubtOf,
+  END_MARK,
+  NOTHING_READ,
+  type ReadingEvidence,
+  shortfall,
+  withPage,
+} from '../../core/list-evidence.js';
 import { uniqueKey } from '../../lake/rows/unique-key.js';
 import { type Finding, problem, warning } from '../finding.js';
 import type { ProbedPage, ResourceProbe } from './service-probe.js';
@@ -18,6 +25,10 @@ interface ListTrial {
   readonly settings: ListSettings;
   /** The mark of the end of the list, for `sync.endCursors`; `null`: it needs none. */
   readonly endCursor: string | null;
+  /** The keys of all records; `null`: not all of them were read. */
+  readonly listed: ReadonlySet<string> | null;
+  /** Whether each page that was requested could be read. */
+  readonly isReadable: boolean;
 }
 
 /** A reading of a list, or of its beginning. */
@@ -26,6 +37,8 @@ interface Reading {
   readonly evidence: ReadingEvidence;
   readonly isWhole: boolean;
   readonly endCursor: string | null;
+  /** Why the page after the last one could not be read; `null`: none was requested, or it could. */
+  readonly failure: string | null;
 }
 
 /** Reads a list, at most its first 20 pages, for what it says about itself, and for the records that it has with one key. */
@@ -43,11 +56,14 @@ export async function tryList(
   return {
     findings: [
       ...evidenceFindings(probe, reading),
+      ...failureFindings(probe, reading),
       ...key.findings,
       ...(isUnset ? [otherFinding(probe)] : []),
     ],
     settings: { ...key.settings, ...(isUnset ? { badRecords: 'quarantine' } : {}) },
     endCursor: reading.endCursor,
+    listed: reading.isWhole ? new Set(reading.pages.flatMap(({ keys }) => keys)) : null,
+    isReadable: reading.failure === null,
   };
 }
 
@@ -62,19 +78,32 @@ async function readList(
   let cursor: Cursor | null = null;
   while (pages.length < MAX_PAGES) {
     const page = await probe.page({ limit, cursor });
-    if (page.kind !== 'page') break;
+    if (page.kind !== 'page')
+      return { pages, evidence, isWhole: false, endCursor: null, failure: page.message };
     const { nextCursor: next } = page;
     const isRepeated = next !== null && seen.has(next);
     const mark = [next, cursor].find((one) => one !== null && END_MARK.test(one)) ?? null;
-    if (isRepeated) return { pages, evidence, isWhole: false, endCursor: mark };
+    if (isRepeated) return { pages, evidence, isWhole: false, endCursor: mark, failure: null };
     pages.push(page);
     evidence = withPage(evidence, page.evidence, page.rows.length);
     if (next === null || endCursors.includes(next))
-      return { pages, evidence, isWhole: true, endCursor: null };
+      return { pages, evidence, isWhole: true, endCursor: null, failure: null };
     seen.add(next);
     cursor = next;
   }
-  return { pages, evidence, isWhole: false, endCursor: null };
+  return { pages, evidence, isWhole: false, endCursor: null, failure: null };
+}
+
+/** A page behind the first one that cannot be read. What is wrong with the first one is found elsewhere. */
+function failureFindings(
+  { resource: { name } }: ResourceProbe,
+  { pages, evidence, failure }: Reading,
+): Finding[] {
+  if (failure === null || pages.length === 0) return [];
+  const doubt = doubtOf(evidence, { of: 'all', trust: 'unproven' });
+  const short = doubt?.kind === 'total' ? ` (${shortfall(name, doubt)})` : '';
+  const message = `${name}: the page after record ${evidence.records} cannot be read${short}: ${failure}`;
+  return [problem('list', 'other', message, 'Exports need the whole list. Ask the service for the reason.')];
 }
 
 function evidenceFindings({ resource: { name } }: ResourceProbe, reading: Reading): Finding[] {
@@ -129,7 +158,7 @@ function keyTrial(
   { resource }: ResourceProbe,
   first: Reading,
   second: Reading | null,
-): Omit<ListTrial, 'endCursor'> {
+): Pick<ListTrial, 'findings' | 'settings'> {
   const { name, key } = resource;
   const onOnePage = first.pages.flatMap((page) => sameKeys(rowsByKey(page)));
   const later = new Set(second?.pages.flatMap(({ rows }) => rows.map(textOf)));

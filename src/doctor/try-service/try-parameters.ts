@@ -222,14 +222,16 @@ function exactTime(text: string | undefined): number | null {
 
 /**
  * What GET by id can prove. `works`: it finds a listed record, and not one that cannot exist; `none`: it does not find a listed
- * record; `accepts-all`: it answers with success for a record that cannot exist; `refused`: the key may not use it; `untested`: the
- * list is empty, the key has several fields, or the service did not answer.
+ * record; `accepts-all`: it answers with success for a record that cannot exist; `shows-others`: it shows another record for one that the
+ * list no longer has; `refused`: the key may not use it; `untested`: the list is empty, the key has several fields, or the service did not answer.
  */
-type ById = 'works' | 'none' | 'accepts-all' | 'refused' | 'untested';
+type ById = 'works' | 'none' | 'accepts-all' | 'shows-others' | 'refused' | 'untested';
 
 const USELESS = {
   none: 'GET by id does not find a record that the list shows',
   'accepts-all': 'GET by id answers with success for a record that cannot exist, so it proves nothing',
+  'shows-others':
+    'GET by id shows another record in place of one that the list no longer has, so it proves nothing',
   refused: 'the API key may not use GET by id',
 };
 /** The same if the configuration does not use it, which is right. */
@@ -239,13 +241,19 @@ const UNUSED = {
   refused: 'not used, and outside the rights of the API key',
 };
 
-/** Finds out whether GET by id proves that a record is deleted. @returns the value of `fetchById` that follows */
+/**
+ * Finds out whether GET by id proves that a record is deleted.
+ *
+ * @param unlisted ids of rows that the list no longer has. The probe notes what GET by id shows of them
+ * @returns the value of `fetchById` that follows
+ */
 export async function tryById(
   probe: ResourceProbe,
+  unlisted: readonly string[] = [],
 ): Promise<{ readonly finding: Finding; readonly fetchById: boolean }> {
   const check = 'fetch by id';
   const { name, fetchById: isUsed } = probe.resource;
-  const byId = await whatByIdProves(probe);
+  const byId = await whatByIdProves(probe, unlisted);
   if (byId === 'untested') {
     const message = `${name}: ${isUsed ? 'used' : 'not used'}; there is no listed record with a single field as its key to test it with`;
     return { finding: ok(check, message), fetchById: isUsed };
@@ -268,7 +276,7 @@ export async function tryById(
 }
 
 /** Requests up to three listed records, because each may just have been deleted, and one that cannot exist. */
-async function whatByIdProves(probe: ResourceProbe): Promise<ById> {
+async function whatByIdProves(probe: ResourceProbe, unlisted: readonly string[]): Promise<ById> {
   if (!keyIsId(probe.resource)) return 'untested';
   const page = await probe.page({ limit: 3 });
   if (page.kind !== 'page') return 'untested';
@@ -276,10 +284,20 @@ async function whatByIdProves(probe: ResourceProbe): Promise<ById> {
   let answer: ById = 'untested';
   for (const id of ids) {
     const found = await probe.record(id);
-    if (found === 'found') return afterFound(probe, id, new Set(ids));
+    if (found === 'found') {
+      const proves = await afterFound(probe, id, new Set(ids));
+      return proves === 'works' ? afterWorks(probe, unlisted) : proves;
+    }
     answer = found === 'gone' || found === 'other' ? 'none' : found === 'refused' ? 'refused' : answer;
   }
   return answer;
+}
+
+/** Requests records that the list no longer has. Only some of them may be deleted. */
+async function afterWorks(probe: ResourceProbe, unlisted: readonly string[]): Promise<ById> {
+  const answers = new Set<string>();
+  for (const id of unlisted) answers.add(await probe.record(id));
+  return answers.has('other') && !answers.has('gone') ? 'shows-others' : 'works';
 }
 
 /** The form of the id stays, so that the service does not reject it. */

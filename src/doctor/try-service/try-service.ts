@@ -5,7 +5,7 @@ import type { ConnectionSettings, ResourceSettings } from '../../core/settings.j
 import { readPublished } from '../../lake/published/read-published.js';
 import { readRecords } from '../../lake/published/read-rows.js';
 import { columnName } from '../../lake/rows/data-columns.js';
-import { maskedColumns } from '../../lake/rows/profile.js';
+import { keyIsId, maskedColumns } from '../../lake/rows/profile.js';
 import { openStore } from '../../lake/store/index.js';
 import { openProbeClient } from '../check-service.js';
 import { about, type Finding, ok, warning } from '../finding.js';
@@ -120,7 +120,7 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
       const list = await tryList(probe, { pageSize, endCursors: sync.endCursors });
       if (list.endCursor !== null) endCursors.add(list.endCursor);
       const since = await tryUpdatedSince(probe, now, sync.overlapMs);
-      const byId = await tryById(probe);
+      const byId = await tryById(probe, await unlistedIds(resource, known, list.listed));
       const input = { probe, pageSize, now, known };
       const window =
         windowMs === null ? { field: null, findings: [] } : await findWindowField(input, windowMs);
@@ -130,7 +130,8 @@ async function tryAll(connection: ConnectionSettings, client: ServiceClient): Pr
         ...[deletesFinding(resource, byId.fetchById, window.field), ...fields.findings],
       ];
       findings.push(...own.map((one) => about(name, one)));
-      if (size !== null) sizes.push(size);
+      // A smaller page does not help a list that it cannot read either.
+      if (size !== null && list.isReadable) sizes.push(size);
       if (since.overlapMs !== null) overlaps.push(since.overlapMs);
       const suggestions = {
         ...list.settings,
@@ -194,6 +195,24 @@ function fieldsTrial(
     findings,
     settings: { ...(updatedAt === null ? {} : { updatedAt }), ...(rule === null ? {} : { deleted: rule }) },
   };
+}
+
+/** Rows that are requested by id. */
+const MAX_UNLISTED = 5;
+
+/** Ids of published rows that the list no longer has. @param listed `null`: not known */
+async function unlistedIds(
+  resource: ResourceSettings,
+  known: WindowInput['known'],
+  listed: ReadonlySet<string> | null,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  if (known === null || listed === null || !keyIsId(resource)) return ids;
+  for await (const { key } of known()) {
+    if (!listed.has(key)) ids.push((JSON.parse(key) as [string])[0]);
+    if (ids.length === MAX_UNLISTED) break;
+  }
+  return ids;
 }
 
 /** Rows of the lake that are compared with the service's records. */

@@ -67,14 +67,20 @@ export function markIn(name: string, cell: ByteString | null | undefined, now: n
 /** Fields besides its key and marks that a record about a deletion alone may have, such as its type and a time. */
 const FEW = 3;
 
-/** What a record says about itself. A rule: it has only its key and a mark of deletion without the setting that it needs. */
+/** What a record says about itself. A rule: it has a mark of deletion without the setting that it needs. */
 export type RecordState = 'live' | 'deleted' | NonNullable<DeletedRule>;
 
-/** Returns a function that judges records, as cells by column before they are masked. @param keys number of key columns */
+/**
+ * Returns a function that judges records, as cells by column before they are masked. Without a setting, a mark of deletion counts in a
+ * record that has only its key besides it, and in any record that its list does not show.
+ *
+ * @param keys number of key columns
+ */
 export function recordJudge(
   rule: DeletedRule,
   keys: number,
   now: () => number,
+  from: 'list' | 'by-id' = 'list',
 ): (cells: Cells, names: readonly string[]) => RecordState {
   let known = 0;
   let at = -1;
@@ -97,6 +103,7 @@ export function recordJudge(
     if (at !== -1 && saysDeleted(cells[at], rule!.values, now())) return 'deleted';
     const missing = ruleOf(cells, names);
     if (missing === null) return 'live';
+    if (from === 'by-id' && rule === null) return missing;
     const present = marks.filter((one) => cells[one] !== undefined).length;
     const found = Object.keys(cells).length - keys - present;
     // Where records are small, such a record may be a complete one.

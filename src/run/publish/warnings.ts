@@ -113,8 +113,8 @@ export function warningsOf(
     const { field, values } = stage.thin.rule;
     const rule = values === null ? `{ field: ${field} }` : `{ field: ${field}, values: [${values}] }`;
     warnings.push(
-      `deletes: ${count(stage.thin.records, 'record')} with only a key and a mark of deletion set aside, because their rows ` +
-        `would become empty; to delete these rows, set \`deleted: ${rule}\` for ${resource.name}`,
+      `deletes: ${count(stage.thin.records, 'record')} with a mark of deletion set aside, so their rows stay as they are; to delete ` +
+        `these rows, set \`deleted: ${rule}\` for ${resource.name}`,
     );
   }
   if (counts.setAside > 0)

@@ -43,8 +43,14 @@ export class PageReader {
   /**
    * @param known the data columns so far
    * @param now for times of deletion, milliseconds since 1970
+   * @param from `by-id`: records that their list does not show
    */
-  constructor(run: WritingRun, known: readonly Column[], now: () => number = () => run.startedAt) {
+  constructor(
+    run: WritingRun,
+    known: readonly Column[],
+    now: () => number = () => run.startedAt,
+    from: 'list' | 'by-id' = 'list',
+  ) {
     const { resource, runId } = run;
     const { csv } = resource;
     this.#resource = resource.name;
@@ -53,7 +59,7 @@ export class PageReader {
     const prefix = (deletedAt: UtcSeconds | null): string =>
       rowPrefix(runId, syncedAtOfRun(run), deletedAt, csv.delimiter);
     this.#writer = new RowWriter(resource, prefix(null), {
-      stateOf: recordJudge(resource.deleted, resource.key.length, now),
+      stateOf: recordJudge(resource.deleted, resource.key.length, now, from),
       prefix: resource.deletes === 'keep' ? null : prefix(toUtcSeconds(run.startedAt)),
     });
   }

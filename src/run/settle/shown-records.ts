@@ -56,7 +56,7 @@ export class ShownRecords {
     this.#options = options;
     const { columns, thin } = options.last;
     this.#staged = before ?? { chunks: [], fetched: 0, duplicates: 0, thin, columns, untaken: 0 };
-    this.#reader = new PageReader(options.run, this.#staged.columns, options.now);
+    this.#reader = new PageReader(options.run, this.#staged.columns, options.now, 'by-id');
   }
 
   /** Takes a record. Returns what it says: `gone`, it is deleted; `unclear`, it may be, but no setting names its mark. */

@@ -31,7 +31,12 @@ const labelled = (reply: Reply, name: string, value: string): Reply => ({
 const replaced = (reply: Reply, pattern: RegExp, by: string): Reply =>
   asJson(reply, reply.body.toString().replace(pattern, by));
 
-/** Services whose answers mean something else than their status or label. */
+/** Breaks the head of each response to a request for a list. */
+function brokenHead(line: string): () => OddBehaviour {
+  return () => ({ fault: (call) => (isListRequest(call) ? { kind: 'broken-head', line } : null) });
+}
+
+/** Services whose answers mean something else than their status or label, or break HTTP. */
 export const ODD_ANSWERS: OddCatalog = {
   'empty-204': [
     'answers an empty list with 204 and no body',
@@ -98,6 +103,29 @@ export const ODD_ANSWERS: OddCatalog = {
       })();
     },
   ],
+  'length-in-characters': [
+    'counts characters instead of bytes in Content-Length',
+    () => ({
+      start: ({ options }) => {
+        options.gzip = 'off';
+      },
+      reply: (reply) => labelled(reply, 'content-length', String(reply.body.toString().length)),
+    }),
+  ],
+  'head-large': [
+    'sends 40 KiB of headers',
+    onPages((reply) =>
+      Array.from({ length: 10 }).reduce<Reply>(
+        (sent, _, at) => labelled(sent, `x-policy-${at}`, 'x'.repeat(4096)),
+        reply,
+      ),
+    ),
+  ],
+  'head-two-lengths': [
+    'states the length of its bodies in Content-Length and in Transfer-Encoding',
+    brokenHead('transfer-encoding: chunked'),
+  ],
+  'head-blank-name': ['has a blank in the name of a header', brokenHead('x policy: default')],
   'control-characters': [
     'sends tabs in strings as they are (see `json: lenient`)',
     onPages((reply) => replaced(reply, /\\t/g, '\t')),
@@ -122,6 +150,12 @@ function atFirst(reply: Reply | (() => Reply), count = 2): () => OddBehaviour {
 }
 
 const FORBIDDEN = '{"message":"Forbidden"}';
+
+const forbidden = (message: string): (() => OddBehaviour) =>
+  onLists(() => replyWith(403, JSON.stringify({ message })));
+
+const throttledUntil = (headers: Readonly<Record<string, string>>): Reply =>
+  replyWith(429, '{"message":"Slow down."}', headers);
 
 /** Services that report limits under other names than 429, and proxies in front of them. */
 export const ODD_LIMITS: OddCatalog = {
@@ -170,6 +204,39 @@ export const ODD_LIMITS: OddCatalog = {
       }),
     ),
   ],
+  'limit-429-reset-ms': [
+    'reports its rate limit as 429, and names its end only in X-RateLimit-Reset, in milliseconds since 1970',
+    atFirst(() => throttledUntil({ 'x-ratelimit-reset': String(Date.now() + 1000) })),
+  ],
+  'limit-429-reset-seconds': [
+    'reports its rate limit as 429, and names its end only in RateLimit-Reset, in seconds',
+    atFirst(() => throttledUntil({ 'ratelimit-reset': '1' })),
+  ],
+  'gateway-header': [
+    'has a gateway in front of it that answers 403 with HTML unless CF-Access-Client-Id is sent',
+    () => ({
+      reply: (reply, { headers }) =>
+        headers['cf-access-client-id'] === undefined
+          ? replyWith(403, '<html><title>Access denied</title></html>', { 'content-type': 'text/html' })
+          : reply,
+    }),
+  ],
+  'forbidden-address': [
+    'answers 403 to every list: the address of the client is not admitted',
+    forbidden('Your IP address 192.0.2.7 is not on the allow list of this organization.'),
+  ],
+  'forbidden-sign-on': [
+    'answers 403 to every list: single sign-on is required',
+    forbidden('Single sign-on (SSO) is required. Authorize your key for this organization.'),
+  ],
+  'forbidden-suspended': [
+    'answers 403 to every list: the account is suspended',
+    forbidden('Your account is suspended. Contact support.'),
+  ],
+  'forbidden-terms': [
+    'answers 403 to every list: new terms have to be accepted',
+    forbidden('You must accept the new terms of service before you can use the API.'),
+  ],
   'plain-403': [
     'answers 403 to every list: the key lacks the grant',
     onLists(() => replyWith(403, FORBIDDEN)),
@@ -179,8 +246,7 @@ export const ODD_LIMITS: OddCatalog = {
 const DAY_S = 86_400;
 const nowS = (): number => Math.ceil(Date.now() / 1000);
 
-const throttled = (retryAfter: string): Reply =>
-  replyWith(429, '{"message":"Slow down."}', { 'retry-after': retryAfter });
+const throttled = (retryAfter: string): Reply => throttledUntil({ 'retry-after': retryAfter });
 
 /** Throttles the first request for each page of a list. */
 const once = (retryAfter: () => string): (() => OddBehaviour) => atFirst(() => throttled(retryAfter()), 1);

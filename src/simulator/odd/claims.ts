@@ -1,8 +1,9 @@
+import { HOUR_MS } from '../data/service-clock.js';
 import { isListRequest } from '../faults.js';
 import type { Call } from '../http/call.js';
 import { type Reply, replyWith } from '../http/reply.js';
 import { DEMO_ORGANIZATION } from '../simulator-options.js';
-import { type OddBehaviour, type OddCatalog, withQuery } from './odd-service.js';
+import { type OddBehaviour, type OddCatalog, type OddTarget, withQuery } from './odd-service.js';
 
 /** A page of a list: the text of each record, and what follows `data`. */
 interface ListText {
@@ -32,8 +33,8 @@ function withPage(normal: Reply, records: readonly string[], change: (rest: stri
   return replyWith(200, `${BEGIN}${records.join(',')}${change(rest)}`);
 }
 
-/** From the second complete list on, the lists lack two records and say so. @param members of the envelope */
-function lacking(members: string): () => OddBehaviour {
+/** From the second complete list on, the lists lack two records and say so. @param members of the envelope, with a comma before each */
+function lacking(members: string, status = 200): () => OddBehaviour {
   return () => {
     let lists = 0;
     let lost: readonly string[] = [];
@@ -47,7 +48,7 @@ function lacking(members: string): () => OddBehaviour {
         if (page.isLast) lists++;
         if (isWhole) return normal;
         const records = page.records.filter((record) => !lost.includes(idOf(record)));
-        return withPage(normal, records, (rest) => rest.replace(/\}$/, `,${members}}`));
+        return { ...withPage(normal, records, (rest) => rest.replace(/\}$/, `${members}}`)), status };
       },
     };
   };
@@ -96,37 +97,102 @@ function refusing(status: number, message: string, isMeant: (call: Call) => bool
   });
 }
 
+type Where = 'member' | 'header';
+
+function totalOf({ resource }: Call, service: OddTarget): number {
+  const table = service.dataset(DEMO_ORGANIZATION).table(resource);
+  return [...table.rowsById()].filter((row) => !table.latest(row).deleted).length;
+}
+
+/** A page with the number of all records. */
+function withTotal(normal: Reply, { records }: ListText, total: number, where: Where): Reply {
+  const headers = { 'x-total-count': String(total) };
+  if (where === 'header') return { ...normal, headers: { ...normal.headers, ...headers } };
+  return withPage(normal, records, (rest) => rest.replace('"page":{', `"page":{"total":${total},`));
+}
+
+/** Ends complete lists after two pages, although the total says more. */
+function cut(where: Where): () => OddBehaviour {
+  return () => {
+    let lists = 0;
+    let pages = 0;
+    return {
+      reply: (normal, call, service) => {
+        const page = pageOf(normal, call);
+        if (page === null || page.isIncrement) return normal;
+        const total = totalOf(call, service);
+        pages = call.query.has('cursor') ? pages + 1 : 1;
+        const isCut = (lists > 0 || total > 1000) && pages === 2;
+        if (page.isLast) lists++;
+        const counted = withTotal(normal, page, total, where);
+        return isCut
+          ? {
+              ...counted,
+              body: Buffer.from(counted.body.toString().replace(/"nextCursor":"[^"]*"/, '"nextCursor":null')),
+            }
+          : counted;
+      },
+    };
+  };
+}
+
 /** Lists that say about themselves that they lack records, and lists whose form is odd. */
 export const ODD_CLAIMS: OddCatalog = {
   'incomplete-results': [
     'leaves records out of its lists after the first one, with `"incomplete_results": true`',
-    lacking('"incomplete_results":true'),
+    lacking(',"incomplete_results":true'),
   ],
   'failed-shards': [
     'leaves records out of its lists after the first one, with a failed shard',
-    lacking('"timed_out":false,"_shards":{"total":5,"failed":1}'),
+    lacking(',"timed_out":false,"_shards":{"total":5,"failed":1}'),
   ],
+  'incomplete-in-words': [
+    'leaves records out of its lists after the first one, and says so in words',
+    lacking(',"warnings":["Some results could not be loaded."]'),
+  ],
+  'partial-206': ['leaves records out of its lists after the first one, with status 206', lacking('', 206)],
   'list-cut': [
     'ends complete lists after two pages, the first one only if it has over 1,000 records, although `page.total` says more',
+    cut('member'),
+  ],
+  'list-cut-header': ['does the same, and names the total in X-Total-Count', cut('header')],
+  'list-cut-400': [
+    'answers 400 behind the second page of each complete list, although `page.total` says more',
     () => {
-      let lists = 0;
-      let pages = 0;
+      let shown = 0;
       return {
         reply: (normal, call, service) => {
           const page = pageOf(normal, call);
-          if (page === null) return normal;
-          const total = service.dataset(DEMO_ORGANIZATION).table(call.resource).size;
-          if (page.isIncrement) return normal;
-          pages = call.query.has('cursor') ? pages + 1 : 1;
-          const isCut = (lists > 0 || total > 1000) && pages === 2;
-          if (page.isLast) lists++;
-          return withPage(normal, page.records, (rest) => {
-            const counted = rest.replace('"page":{', `"page":{"total":${total},`);
-            return isCut ? counted.replace(/"nextCursor":"[^"]*"/, '"nextCursor":null') : counted;
-          });
+          if (page === null || page.isIncrement) return normal;
+          if (call.query.get('cursor') === null) shown = 0;
+          if (shown >= 20) return replyWith(400, '{"message":"Result window is too large."}');
+          shown += page.records.length;
+          return withTotal(normal, page, totalOf(call, service), 'member');
         },
       };
     },
+  ],
+  'empty-cursor-array': [
+    'writes `"nextCursor": []` on the last page',
+    () => ({
+      reply: (normal, call) => {
+        const page = pageOf(normal, call);
+        return page?.isLast
+          ? withPage(normal, page.records, (rest) => rest.replace('"nextCursor":null', '"nextCursor":[]'))
+          : normal;
+      },
+    }),
+  ],
+  'since-too-new': [
+    'refuses a time of changes that is less than an hour ago',
+    () => ({
+      reply: (normal, call, { clock }) => {
+        const since = Date.parse(call.query.get('updatedSince') ?? '');
+        return isListRequest(call) && since > clock.now() - HOUR_MS
+          ? replyWith(400, '{"message":"updatedSince must not be in the future."}')
+          : normal;
+      },
+    }),
   ],
   'empty-map-array': [
     'writes `"page": []` on the last page, as PHP writes an empty map',

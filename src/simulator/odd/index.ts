@@ -4,6 +4,7 @@ import { ODD_ANSWERS, ODD_LIMITS, ODD_REDIRECTS, ODD_WAITS } from './answers.js'
 import { ODD_CLAIMS } from './claims.js';
 import { ODD_LISTS } from './lists.js';
 import type { OddBehaviour, OddService } from './odd-service.js';
+import { ODD_RECORDS } from './records.js';
 import { ODD_DELETES } from './unclear-deletes.js';
 
 export type { OddBehaviour, OddService } from './odd-service.js';
@@ -17,6 +18,7 @@ export const ODD_SERVICES: readonly OddService[] = Object.entries({
   ...ODD_LISTS,
   ...ODD_CLAIMS,
   ...ODD_DELETES,
+  ...ODD_RECORDS,
 }).map(([name, [description, create]]) => ({ name, description, create }));
 
 /** The behaviours for the given names, in their order. Throws an error that lists all names for an unknown one. */

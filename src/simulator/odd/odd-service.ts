@@ -1,11 +1,13 @@
 import type { Dataset, DatasetContext } from '../data/dataset.js';
 import type { Fault } from '../faults.js';
+import type { KeyRing } from '../http/api-keys.js';
 import type { Call, CursorCodec } from '../http/call.js';
 import type { Reply } from '../http/reply.js';
 
 /** What an odd service can change of the simulator. */
 export interface OddTarget extends Pick<DatasetContext, 'clock' | 'options' | 'resources'> {
   readonly codec: CursorCodec;
+  readonly keys: KeyRing;
   /** The data of an organization. */
   dataset(organization: string): Dataset;
 }

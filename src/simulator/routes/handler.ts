@@ -117,6 +117,12 @@ async function sendReply(
     response.socket?.resetAndDestroy();
     return 0;
   }
+  if (fault?.kind === 'broken-head') {
+    // Node refuses to write such a head.
+    const head = `HTTP/1.1 ${reply.status} OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${fault.line}\r\n\r\n`;
+    response.socket?.end(Buffer.concat([Buffer.from(head), body]));
+    return reply.status;
+  }
   if (fault?.kind === 'truncated-json') body = body.subarray(0, body.length >> 1);
   if (fault?.kind === 'bad-gzip') {
     headers['content-encoding'] = 'gzip';

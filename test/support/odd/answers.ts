@@ -16,6 +16,8 @@ const later = (expected: Expected) => [{}, expected, expected] as const;
 const nullData = failed(/"data" is null/);
 const emptyObject = failed(/tasks: GET .* the envelope has no "data"/);
 const rebuilding = failed(/answered 200, but its body reports an error: The index is being rebuilt\./);
+const brokenHead = failed(/the response breaks HTTP, so it cannot be read/);
+const tooLong = failed(/a body that is longer than its Content-Length .*counts characters/, 30);
 const missing = failed(/answered 404 and says: Not Found\. It has had this list before/, 30);
 const needsLenient = failed(/invalid JSON: .* set `json: lenient` for the connection/, 30);
 const repaired: Expected = { warns: /json: \d+ deviations? from JSON accepted/ };
@@ -33,6 +35,10 @@ export const ANSWER_CASES: readonly OddCase[] = [
   { odd: ['utf-16'], change },
   { odd: ['coding-utf-8'], change },
   { odd: ['gzip-label'], change },
+  { odd: ['length-in-characters'], change, runs: later(tooLong) },
+  { odd: ['head-large'] },
+  { odd: ['head-two-lengths'], runs: always(brokenHead) },
+  { odd: ['head-blank-name'], runs: always(brokenHead) },
   { odd: ['error-in-200'], runs: always(rebuilding) },
   { odd: ['error-in-200-at-first'] },
   { odd: ['control-characters'], change, runs: later(needsLenient) },

@@ -4,12 +4,13 @@ import { DELETE_CASES } from './deletes.js';
 import { LIMIT_CASES } from './limits.js';
 import { LIST_CASES } from './lists.js';
 import type { OddCase } from './odd-case.js';
+import { RECORD_CASES } from './records.js';
 import { REDIRECT_CASES } from './redirects.js';
 import { WAIT_CASES } from './waits.js';
 
 export type { Expected, OddCase } from './odd-case.js';
 
-/** What an export and two increments make of each odd service, by topic. */
+/** What an export, two increments and a reconcile make of each odd service, by topic. */
 export const ODD_CASES: readonly OddCase[] = [
   ...ANSWER_CASES,
   ...LIMIT_CASES,
@@ -18,4 +19,5 @@ export const ODD_CASES: readonly OddCase[] = [
   ...LIST_CASES,
   ...CLAIM_CASES,
   ...DELETE_CASES,
+  ...RECORD_CASES,
 ];

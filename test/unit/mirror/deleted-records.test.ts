@@ -191,6 +191,15 @@ describe('A record that is not listed any more, but exists by id', () => {
     );
   });
 
+  it('proves nothing, and changes nothing, if it says that it is deleted and no setting names the field', async () => {
+    const { next } = await start('fetchById: true');
+    const gone = { ...archived, deletedAt: '2026-11-21T10:00:00Z' };
+    const { rows, live, warnings } = await next({ list: [a, c], byId: [gone] }, request);
+    expect(live).toEqual(['a', 'b', 'c']);
+    expect(rows[1]).toMatchObject({ title: 'Title b', note: 'n' });
+    expect(warnings.join('\n')).toMatch(/neither that it exists[\s\S]*set `deleted: \{ field: deletedAt \}`/);
+  });
+
   it('is masked as in the list', async () => {
     const { next } = await start('fetchById: true, columns: { mask: { title: redact }, exclude: [note] }');
     const { rows } = await next({ list: [a, c], byId: [archived] }, request);

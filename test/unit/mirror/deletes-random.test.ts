@@ -84,6 +84,15 @@ interface World {
   /** What the list says about itself, and the records that it leaves out although the key may see them. */
   claim: Claim;
   readonly lost: Set<string>;
+  /** The `deleted` of the resource: with it, records that say so are deleted. */
+  readonly readsMarks: boolean;
+  readonly quarantines: boolean;
+  /** Whether no date is empty. */
+  readonly hasDates: boolean;
+  /** The record whose key the list has twice. */
+  twin: string | null;
+  /** Records that were deleted by their own account and are not any more, and that no list has shown since. */
+  readonly returned: Set<string>;
   /** Records that a list has left out, so that a change of theirs may be passed over until everything is read. */
   readonly missed: Set<string>;
   readonly log: string[];
@@ -121,11 +130,21 @@ function change(world: World): void {
   }
   const hidden = some(random.pick([0, 0, 0.08]));
   for (const record of hidden) record.hidden = !record.hidden;
+  for (const record of some(random.pick([0, 0, 0.08]))) {
+    record.archived = record.archived !== true;
+    touch(record);
+  }
+  for (const record of some(random.pick([0, 0, 0.06]))) {
+    record.deleted = record.deleted !== true;
+    if (!record.deleted) world.returned.add(record.id);
+    touch(record);
+  }
   for (const record of some(0.1)) touch(record);
   service.rules.mayList = random.share() > 0.15;
   claim(world, random.pick(['none', 'none', 'none', 'exact', 'short', 'incomplete']));
   log.push(
-    `day ${Math.round((now - START) / DAY)}: ${removed.length} removed, ${moved.length} moved, ${hidden.length} hidden or shown` +
+    `day ${Math.round((now - START) / DAY)}: ${removed.length} removed, ${moved.length} moved, ${hidden.length} hidden or shown, ` +
+      `deleted: ${all.filter((one) => one.deleted).map(({ id }) => id)}, archived: ${all.filter((one) => one.archived).map(({ id }) => id)}` +
       `${service.rules.mayList ? '' : ', the list is empty'}, ${service.records.size} exist`,
   );
 }
@@ -133,14 +152,20 @@ function change(world: World): void {
 /** Lets the list say something about itself. Only a list that says so leaves out records. */
 function claim(world: World, made: Claim): void {
   const { service, random, lost, log } = world;
+  const listed = [...service.records.values()].filter((one) => service.lists(one) && one.deleted !== true);
+  world.twin = random.share() < 0.08 && listed.length > 0 ? random.pick(listed).id : null;
+  if (world.twin !== null) log.push(`the list has two records ${world.twin}`);
   world.claim = made;
   lost.clear();
   if (made === 'short' || made === 'incomplete')
     for (const id of service.records.keys()) if (random.share() < 0.2) lost.add(id);
-  for (const id of lost) world.missed.add(id);
+  for (const id of [...lost, ...(world.twin === null ? [] : [world.twin])]) world.missed.add(id);
   const says = made === 'incomplete' ? random.pick([',"partial":true', ',"_shards":{"failed":1}']) : '';
   service.rules.answer = (page) => {
-    const records = page.records.filter((text) => !lost.has(/"id":"([^"]*)"/.exec(text)?.[1] ?? ''));
+    const idOf = (text: string): string => /"id":"([^"]*)"/.exec(text)?.[1] ?? '';
+    const records = page.records
+      .filter((text) => !lost.has(idOf(text)))
+      .flatMap((text) => (idOf(text) === world.twin ? [text, text.replace(/}$/, ',"more":1}')] : [text]));
     const total = made === 'short' || made === 'exact' ? `,"total":${page.of}` : '';
     return { body: envelope({ ...page, records }, says, total) };
   };
@@ -152,27 +177,43 @@ function observe(world: World, readsAll: boolean): void {
   const { service, seen, missed, unprovable, windowed } = world;
   for (const record of service.records.values()) {
     // An incomplete list, and a total that is larger than the list, prove nothing by absence.
-    if (world.lost.has(record.id) && service.lists(record)) continue;
+    const isLost = world.lost.has(record.id) || record.id === world.twin;
+    if (isLost && service.lists(record)) continue;
+    if (record.deleted === true) continue;
     if (service.lists(record)) {
       if (readsAll) missed.delete(record.id);
       // The mirror may have an earlier date.
       if (missed.has(record.id)) seen.delete(record.id);
-      else seen.set(record.id, record.date);
+      else {
+        seen.set(record.id, record.date);
+        world.returned.delete(record.id);
+      }
       unprovable.delete(record.id);
       continue;
     }
     if (!service.rules.mayList) continue;
-    const isMoved = windowed && !record.hidden;
+    const isMoved = (windowed || record.archived === true) && !record.hidden;
     const tellsHidden = service.rules.endpoint === 'forbidden-record' && isProvenById(world);
     if (record.hidden ? !tellsHidden : isMoved && !isProvenById(world)) unprovable.add(record.id);
   }
+}
+
+function isThere({ service }: World, id: string): boolean {
+  const record = service.records.get(id);
+  return record !== undefined && record.deleted !== true;
 }
 
 /** Whether the service's answers prove that a record is gone, which the mirror knew with its date. */
 function isProvable(world: World, id: string): boolean {
   const { service, windowed, datesCount, seen, fetchById } = world;
   const { now, mayList } = service.rules;
-  if (service.records.has(id) || !seen.has(id) || !mayList) return false;
+  const record = service.records.get(id);
+  if (isThere(world, id) || !seen.has(id) || !mayList) return false;
+  if (record !== undefined) {
+    // It says itself that it is deleted, in the list or by id.
+    if (service.lists(record)) return world.readsMarks && !world.lost.has(id);
+    if (record.hidden || record.archived === true || (!world.readsMarks && isProvenById(world))) return false;
+  }
   if (world.claim === 'incomplete') return false;
   // Answers by id do not rely on the list.
   if (world.claim === 'short' && world.lost.size > 0 && !isProvenById(world)) return false;
@@ -208,7 +249,9 @@ describe(`deletes at random (the last seed is ${SEEDS.at(-1)})`, () => {
     const endpoints = (Object.keys(ENDPOINTS) as Endpoint[]).filter((one) => !SLOW.includes(one));
     const endpoint = seed % 50 === 40 ? 'start-page' : random.pick(endpoints);
     const fetchById = random.share() < 0.6;
+    const [readsMarks, quarantines] = [random.share() < 0.6, random.share() < 0.5];
     const service = await ListService.start({
+      ...{ marks: random.pick(['full', 'short']), hidesDeleted: random.share() < 0.4 },
       ...{ now: START, windowMs: windowed ? WINDOW : null, endpoint, mayList: true },
       pageSize: random.pick([3, 10, 1000]),
       // One record with an impossible day makes every other date of the column doubtful.
@@ -225,11 +268,15 @@ describe(`deletes at random (the last seed is ${SEEDS.at(-1)})`, () => {
         claim: 'none',
         lost: new Set<string>(),
         missed: new Set<string>(),
+        returned: new Set<string>(),
+        twin: null,
+        ...{ readsMarks, quarantines, hasDates: form !== 'no value at all' },
       },
       ...{ datesCount: datesCount && !oddOne, seen: new Map(), unprovable: new Set<string>() },
       log: [
         `seed ${seed}: ${windowed ? `window, dates ${form}` : 'no window'}${oddOne ? ', one impossible' : ''}, ` +
-          `endpoint ${endpoint}, fetchById ${fetchById}`,
+          `endpoint ${endpoint}, fetchById ${fetchById}, ${readsMarks ? 'reads' : 'ignores'} marks (${service.rules.marks}` +
+          `${service.rules.hidesDeleted ? ', by id' : ''}), quarantine ${quarantines}`,
       ],
     };
     for (let n = random.pick([0, 3, 12, 40]); n >= 0; n--) create(world);
@@ -237,9 +284,11 @@ describe(`deletes at random (the last seed is ${SEEDS.at(-1)})`, () => {
     if (oddOne)
       for (const one of service.records.values()) if (one.id.startsWith('r0000')) one.date = START - DAY;
     const window = windowed ? ', window: 90d, windowField: day' : '';
+    const marks = readsMarks ? ', deleted: { field: deleted }' : '';
+    const bad = quarantines ? ', badRecords: quarantine' : '';
     const settings = parseSettings(
       `connections: { acme: { baseUrl: "${service.url}", apiKey: { env: PATH }, lake: { url: "${pathToFileURL(folder).href}/${seed}" }, ` +
-        `sync: { clock: service }, retries: { giveUpAfter: 20s }, resources: [{ name: entries, fetchById: ${fetchById}${window} }] } }`,
+        `sync: { clock: service }, retries: { giveUpAfter: 20s }, resources: [{ name: entries, fetchById: ${fetchById}${window}${marks}${bad} }] } }`,
       'test',
     );
     const mirror = new ActivityMirror(settings, 'entries', { now: () => service.rules.now, inMemory: false });
@@ -281,6 +330,7 @@ describe(`deletes at random (the last seed is ${SEEDS.at(-1)})`, () => {
       // The check of the organization suspects a wrong key if the service knows none of the records of the lake.
       if (isProvenById(world) || ((isEmpty || world.lost.size > 0) && world.fetchById))
         expected.push('another organization');
+      if (world.twin !== null && !world.quarantines) expected.push('is not unique');
       expect(message, log.join('\n')).toMatch(new RegExp(expected.join('|')));
       totals.stopped!++;
       return;
@@ -288,9 +338,12 @@ describe(`deletes at random (the last seed is ${SEEDS.at(-1)})`, () => {
     observe(world, run.reconcile || run.allowDeletes);
     const { rows } = await readSnapshot(mirror.store, 'entries');
     const marked = rows.filter((row) => row._deleted_at !== null).map((row) => row.id!);
-    const live = marked.filter((id) => service.records.has(id) && !world.unprovable.has(id));
+    const known = (id: string): boolean => world.unprovable.has(id) || world.returned.has(id);
+    const live = marked.filter((id) => isThere(world, id) && !known(id));
     expect(live, `live, but marked:\n${log.join('\n')}\n${warnings.join('\n')}`).toEqual([]);
-    totals.unprovable! += marked.filter((id) => service.records.has(id)).length;
+    const emptied = rows.filter(({ day }) => day === null && world.hasDates).map(({ id }) => id);
+    expect(emptied, `emptied:\n${log.join('\n')}\n${warnings.join('\n')}`).toEqual([]);
+    totals.unprovable! += marked.filter((id) => isThere(world, id)).length;
     totals.warned! += warnings.length;
     if (!run.reconcile) return;
     const missed = provable.map((row) => row.id!).filter((id) => !marked.includes(id));

@@ -21,6 +21,10 @@ const SIGNS: readonly ((page: ListPage, kept: readonly string[]) => ListAnswer)[
     headers: { 'x-total-count': String(page.of) },
     body: envelope({ ...page, records }),
   }),
+  // The list ends after a full page that is not its first one.
+  (page) => ({
+    body: page.at > 0 && page.next !== null ? `{"data":[${page.records}],"page":[]}` : envelope(page),
+  }),
 ];
 
 /** Which readings of a run lack records. */

@@ -238,6 +238,7 @@ const USELESS = {
 const UNUSED = {
   none: 'not used, and the service does not offer it',
   'accepts-all': 'not used, and of no use: the service answers with success for any id',
+  'shows-others': 'not used, and of no use: the service answers with another record for one that is gone',
   refused: 'not used, and outside the rights of the API key',
 };
 

@@ -13,6 +13,7 @@ import {
   type AnnounceInput,
   announceWorkflowId,
   type OnPublishedInput,
+  type OnPublishedTarget,
   onPublishedWorkflowId,
   type PublishedReport,
   type StartedOnPublished,
@@ -43,7 +44,7 @@ export async function startOnPublished(
   deps: ActivityDeps,
   input: StartOnPublishedInput,
 ): Promise<StartedOnPublished> {
-  const { connection, resource, runId, after } = input;
+  const { connection, resource, runId, after, hook } = input;
   const { store, settings } = deps.connection(connection);
   const targets = settings.notify.filter(({ published }) => published !== null).map(({ id }) => id);
   const client = getClient();
@@ -55,14 +56,15 @@ export async function startOnPublished(
   for (const run of runs) {
     try {
       const report = await reportOf(store, resource, run);
-      if (input.workflow !== ANNOUNCE_WORKFLOW) await startOnce(client, hook(input, report));
+      if (hook !== 'announce') await startOnce(client, userWorkflow({ connection, report }, hook));
       if (targets.length > 0) await startOnce(client, announcement({ connection, report, targets }));
     } catch (error) {
       if (!isFinal(error)) {
         const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
         throw ApplicationFailure.create({ message: errorMessage(error), details });
       }
-      const what = `${input.workflow} on task queue ${input.taskQueue}. ${errorMessage(error)}`;
+      const of = hook === 'announce' ? ANNOUNCE_WORKFLOW : `${hook.workflow} on task queue ${hook.taskQueue}`;
+      const what = `${of}. ${errorMessage(error)}`;
       warnings.push(
         `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${what}`,
       );
@@ -87,12 +89,9 @@ async function reportOf(store: ObjectStore, resource: string, runId: RunId): Pro
 }
 
 /** The workflow of a user for a run. */
-function hook(
-  { connection, resource, workflow, taskQueue }: StartOnPublishedInput,
-  report: PublishedReport,
-): Start {
-  const { runId } = report;
-  const argument: OnPublishedInput = { connection, report };
+function userWorkflow(argument: OnPublishedInput, { workflow, taskQueue }: OnPublishedTarget): Start {
+  const { connection, report } = argument;
+  const { resource, runId } = report;
   return [
     workflow,
     {

@@ -1,4 +1,4 @@
-// One first full export of very many rows, and one increment: time, CPU, memory, requests, and the space of staging (Linux).
+// One first full export of very many rows, another one, an audit, and one increment: time, CPU, memory, requests, and the space of staging (Linux).
 //
 //   npm run bench:large [-- --rows 20000000 --order random --data worded]
 //
@@ -25,6 +25,8 @@ try {
   });
   title(`${count(rows)} rows (${data}), list order ${order}, Node ${process.version}`);
   await measure(connection, 'first full export');
+  await measure(connection, 'full export with a snapshot', { full: true });
+  await measure(connection, 'audit', { dryRun: { audit: {} } });
   await service.touch(RESOURCE, Math.ceil(rows / 1000), 'spread');
   await new Promise((resolve) => setTimeout(resolve, 3 * OVERLAP_S * 1000));
   await measure(connection, 'increment, 0.1 % changed, spread evenly');
@@ -35,7 +37,7 @@ try {
 }
 process.exit(0);
 
-async function measure(connection, name) {
+async function measure(connection, name, input = {}) {
   const { worker } = connection;
   const staging = join(stage.folder, 's3/lake', connection.name, '_staging');
   let stagedMiB = 0;
@@ -45,7 +47,7 @@ async function measure(connection, name) {
     stagedMiB = Math.max(stagedMiB, Number.parseInt(stdout, 10) || 0);
   }, SAMPLE_MS);
   const before = await service.requests();
-  const one = await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE] });
+  const one = await measureExport(stage, connection, [worker.pid], { resources: [RESOURCE], ...input });
   clearInterval(watch);
   say(`${name}: ${count(one.rows)} rows in ${one.seconds.toFixed(0)} s, ${one.cpu.toFixed(0)} CPU s`);
   say(`  ${count(one.rows / one.seconds)} rows/s, ${count(one.rows / one.cpu)} rows per CPU second`);

@@ -1,6 +1,11 @@
 import { CancellationScope, log } from '@temporalio/workflow';
 import type { RunId } from '../../src/core/brands.js';
-import type { MirrorState, OnPublishedTarget, PreparedRun } from '../../src/core/contract/index.js';
+import {
+  ANNOUNCE_WORKFLOW,
+  type MirrorState,
+  type PreparedRun,
+  type PublishedHook,
+} from '../../src/core/contract/index.js';
 import { activity } from '../shared/activity.js';
 import { failureDetail, toRunError } from '../shared/run-errors.js';
 import type { Mirror } from './mirror-handle.js';
@@ -23,24 +28,24 @@ export function hookedToOf(
  * run: the next published run starts the workflows that could not be started. The workflow id contains the run, and the
  * server rejects a second start, so each run has one workflow.
  *
- * @param target `null`: the configuration names no workflow
+ * @param hook `null`: the configuration names no workflow, and no target of `notify` is announced to
  * @param runId the run that was published
  * @returns warnings for the report
  */
 export async function startOnPublished(
-  target: OnPublishedTarget | null,
+  hook: PublishedHook | null,
   runId: RunId,
   mirror: Mirror,
 ): Promise<readonly string[]> {
   const { connection, resource, hookedTo: after } = mirror.state;
-  if (target === null) {
+  if (hook === null) {
     if (after !== null) mirror.change({ hookedTo: null });
     return [];
   }
   const start = activity('worktrack.followOnPublished', connection, 'background', {
     summary: 'start the workflow of onPublished',
   });
-  const input = { connection, resource, runId, ...target, after };
+  const input = { connection, resource, runId, hook, after };
   try {
     const { hookedTo, warnings } = await CancellationScope.nonCancellable(() => start(input));
     mirror.change({ hookedTo });
@@ -50,10 +55,16 @@ export async function startOnPublished(
     const { hookedTo } = failureDetail(error);
     if (hookedTo !== undefined) mirror.change({ hookedTo });
     log.warn('the run is published, but a workflow of onPublished was not started; the next run repeats it', {
-      workflow: target.workflow,
+      workflow: hook === 'announce' ? ANNOUNCE_WORKFLOW : hook.workflow,
       error: message,
     });
-    const what = `workflow ${target.workflow} on task queue ${target.taskQueue} could not be started`;
+    const what = `${hookText(hook)} could not be started`;
     return [`onPublished: ${what}; the next published run starts it. ${message}`];
   }
+}
+
+function hookText(hook: PublishedHook): string {
+  return hook === 'announce'
+    ? 'the announcement'
+    : `workflow ${hook.workflow} on task queue ${hook.taskQueue}`;
 }

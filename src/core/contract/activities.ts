@@ -13,7 +13,7 @@ import type {
   DryRunReport,
   ExportInput,
   ExportPlan,
-  OnPublishedTarget,
+  PublishedHook,
   PublishedMode,
   PurgeCounts,
   RunCounts,
@@ -65,7 +65,7 @@ export interface PreparedRun {
   /** Whether the resource has a table (docs/explanation/delta-tables.md). */
   readonly table: boolean;
   /** The workflow to start when the run is published; `null` for none. */
-  readonly onPublished: OnPublishedTarget | null;
+  readonly onPublished: PublishedHook | null;
 }
 
 export interface ReadInput extends RunRef {

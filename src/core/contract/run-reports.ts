@@ -383,7 +383,13 @@ export interface AnnounceInput extends OnPublishedInput {
   readonly targets: readonly string[];
 }
 
-/** The workflow to start after each published run. `ANNOUNCE_WORKFLOW` has no task queue: it runs on that of the worker. */
+/**
+ * What follows each published run: the user's workflow, and announcements to targets of `notify`; `announce`: only these. They
+ * have the worker's task queue.
+ */
+export type PublishedHook = OnPublishedTarget | 'announce';
+
+/** The workflow of a user that starts after each published run. */
 export interface OnPublishedTarget {
   /** The workflow's type. */
   readonly workflow: string;
@@ -391,7 +397,8 @@ export interface OnPublishedTarget {
 }
 
 /** Input of the activity that starts the workflow once for each run. A repeated start has no effect. */
-export interface StartOnPublishedInput extends OnPublishedTarget {
+export interface StartOnPublishedInput {
+  readonly hook: PublishedHook;
   readonly connection: string;
   readonly resource: string;
   /** The run that was published. The workflow starts for this run and the runs of its chain since `after`. */

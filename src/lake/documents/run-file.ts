@@ -1,5 +1,11 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { AuditRequest, PublishedMode, ReadResult, RunInput } from '../../core/contract/index.js';
+import type {
+  AuditRequest,
+  PreparedRun,
+  PublishedMode,
+  ReadResult,
+  RunInput,
+} from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Column } from '../rows/data-columns.js';
@@ -61,7 +67,8 @@ export type RollbackTarget = SnapshotFacts;
  */
 export interface RunFile
   extends Pick<RunInput, 'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'acceptChecks'>,
-    Pick<ConnectionSettings, 'baseUrl' | 'sync' | 'http' | 'retention' | 'tables' | 'onPublished'> {
+    Pick<ConnectionSettings, 'baseUrl' | 'sync' | 'http' | 'retention' | 'tables'>,
+    Pick<PreparedRun, 'onPublished'> {
   readonly resource: ResourceSettings;
   readonly mode: PublishedMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */

@@ -1,13 +1,12 @@
 import { listName, ShownKeys } from '../../api/index.js';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
-  OnPublishedTarget,
   PreparedRun,
+  PublishedHook,
   PublishedMode,
   PublishedRun,
   RunInput,
 } from '../../core/contract/index.js';
-import { ANNOUNCE_WORKFLOW } from '../../core/contract/workflow-ids.js';
 import { DAY_MS, HOUR_MS } from '../../core/duration.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { withRowSettings } from '../../core/row-settings.js';
@@ -260,9 +259,8 @@ function mostPerReading(name: string, maxRequests: number): number {
 }
 
 /** What starts after each published run: the user's workflow, or the one that announces the run to targets of `notify`. */
-export function hookOf({ onPublished, notify }: ConnectionSettings): OnPublishedTarget | null {
-  if (onPublished !== null || notify.every(({ published }) => published === null)) return onPublished;
-  return { workflow: ANNOUNCE_WORKFLOW, taskQueue: '' };
+export function hookOf({ onPublished, notify }: ConnectionSettings): PublishedHook | null {
+  return onPublished ?? (notify.some(({ published }) => published !== null) ? 'announce' : null);
 }
 
 function isOtherMark(before: DeletedRule, today: DeletedRule): boolean {

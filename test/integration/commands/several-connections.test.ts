@@ -49,6 +49,22 @@ describe('commands on several connections', () => {
     expect(stderr).toContain('5 connections: 4 published, 1 failed');
   });
 
+  it('preview the export of all, and leave each lake as it is', async () => {
+    const { code, stdout } = await run('export --all --dry-run --diff --json');
+    const lines = linesOf(stdout).map((line) => JSON.parse(line));
+    const { outcome, runs } = lines.at(-1);
+    expect([code, outcome, lines.length]).toEqual([2, 'failed', 1]);
+    const done = runs.filter((one: { outcome: string }) => one.outcome === 'would-publish');
+    expect(done).toHaveLength(8);
+    expect(done[0]).toMatchObject({ connection: 'a1', runId: null, dryRun: { diff: null } });
+  });
+
+  it('audit all, and print a line for each', async () => {
+    const { code, stdout } = await run('audit --all');
+    expect(code).toBe(2);
+    expect(linesOf(stdout)[0]).toMatch(/^a1 +equal +8 rows, \d+ cells equal$/);
+  });
+
   it('select connections by name, and print JSON for all of them', async () => {
     const { code, stdout } = await run('export --connection e5 --connection a1 --json');
     const { outcome, runs, connections } = JSON.parse(stdout);

@@ -101,6 +101,41 @@ function idOf(record: string): string {
   return (JSON.parse(record) as { id: string }).id;
 }
 
+describe('the diff of a dry run that no command reads, in the time-skipping server', () => {
+  let env: TestWorkflowEnvironment;
+  let stack: Stack;
+  beforeAll(async () => {
+    env = await startTimeSkipping(inject('servers').testServer);
+    const now = await env.currentTimeMs();
+    stack = await startStack({
+      ...{ simulator: { now, awkward: false, counts: { projects: 5 } }, resources: '[projects]' },
+      temporalAddress: env.address,
+    });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await env?.teardown();
+  });
+
+  it('is removed after an hour', async () => {
+    await stack.startWorker();
+    const client = new Client({ connection: env.connection });
+    const run = (input: object, workflowId: string) =>
+      client.workflow.execute('exportWorkflow', {
+        ...{ workflowId: `${stack.connection}-${workflowId}`, taskQueue: stack.taskQueue },
+        args: [{ connection: stack.connection, ...input }],
+      }) as Promise<ExportResult>;
+    await run({}, 'export');
+    stack.simulator.admin.create('projects', { name: 'new' });
+    const { runs } = await run({ dryRun: { cells: 5 } }, 'dry-run');
+    const diff = runs[0]!.dryRun!.diff!;
+    await env.sleep('55 minutes');
+    expect(await stack.store.head(diff)).not.toBeNull();
+    await env.sleep('10 minutes');
+    await until(async () => (await stack.store.head(diff)) === null, 'the diff is removed');
+  });
+});
+
 describe('a request to a mirror that does not answer, in the time-skipping server', () => {
   let env: TestWorkflowEnvironment;
   let stack: Stack;

@@ -47,6 +47,15 @@ it('records runs in memory, one that continues in the lake, and one after a fail
   await mirror('spilled');
 });
 
+it('records a dry run and an audit, which leave no trace in the mirror', async () => {
+  await started({ resources: '[projects]' });
+  await stack.export();
+  await exported('dry-run', { dryRun: { cells: 5 } });
+  await exported('audited', { dryRun: { audit: {} } });
+  await stack.export();
+  await mirror('previewed');
+});
+
 it('records runs that wait for the next second', async () => {
   await started({ simulator: { awkward: false, counts: { projects: 1 } } });
   for (let run = 0; run < 3; run++) await stack.export();

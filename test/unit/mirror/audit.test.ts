@@ -4,7 +4,7 @@ import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { lakeContents } from '../../support/lake-contents.js';
 import { idOf } from '../../support/mirrored.js';
 import { type Random, seededRandom } from '../../support/random.js';
-import { seeds } from '../../support/seeds.js';
+import { IS_LONG, seeds } from '../../support/seeds.js';
 
 const DAY = 86_400_000;
 /** A time that no increment reads. */
@@ -192,7 +192,7 @@ describe('an audit of a service whose lists shift while they are read', () => {
 
   it.each(seeds(3))('finds all differences and invents none, seed %i', async (seed) => {
     const random = seededRandom(seed);
-    const rows = 400;
+    const [rows, each] = IS_LONG ? [6000, 334] : [400, 33];
     mirror = await InProcessMirror.start({
       simulator: {
         ...{ seed, awkward: true, counts: { tasks: rows }, fetchById: 'all' },
@@ -205,7 +205,6 @@ describe('an audit of a service whose lists shift while they are read', () => {
     await mirror.run();
     mirror.clock += DAY;
     admin.advance(DAY);
-    const each = 33;
     const others = seedDifferences(admin, random, each);
     // People work while the audit reads.
     beforeAnswers(admin, 60, (page) => {
@@ -233,7 +232,7 @@ describe('an audit of a service whose lists shift while they are read', () => {
       });
       const { admin } = mirror.simulator;
       await mirror.run();
-      for (let round = 0; round < 10; round++) {
+      for (let round = 0; round < (IS_LONG ? 20 : 5); round++) {
         mirror.clock += 3_600_000;
         admin.advance(3_600_000);
         for (let n = 0; n < 4; n++) {

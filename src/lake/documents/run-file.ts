@@ -119,8 +119,8 @@ export interface RunFile
 export interface RunAudit extends Pick<AuditRequest, 'sample'> {
   /** Most pages, or rows by id, that one reading requests. Absent: all. */
   readonly most?: number;
-  /** Whether deletes were to be detected by now, so that rows whose records are gone are differences. */
-  readonly isDue: boolean;
+  /** What rows are whose records are gone: differences only if deletes were to be detected by now. */
+  readonly absent: 'extra' | 'notYetLookedFor' | 'notComparable';
 }
 
 /** A run that can write cells: with the secret that they are masked with. In memory only. */

@@ -16,7 +16,7 @@ interface Comparison extends VersionRules {
   readonly differences: RowOutput;
   readonly gone: ReadonlySet<SortKey>;
   /** What an absent record is whose deletion is confirmed. `open`: it has to be confirmed once more before it counts. */
-  readonly absence: 'extra' | 'open' | 'notYetLookedFor';
+  readonly absence: 'extra' | 'open' | 'notYetLookedFor' | 'notComparable';
   /** What a tombstone is that the service does not list. */
   readonly tombstones: 'equal' | 'notComparable';
   /** Whether changes since the checkpoint are known, so that the rest can count as differences. */

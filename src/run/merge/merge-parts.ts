@@ -220,7 +220,7 @@ function sourcesOf({ staging: { store }, run, plan, task, signal }: TaskInput): 
 async function compareTask(input: TaskInput, pass: number): Promise<Omit<TaskResult, 'task'>> {
   const { run, plan, task } = input;
   const { resource, runId } = run;
-  const { sample = 1, isDue } = run.audit!;
+  const { sample = 1, absent } = run.audit!;
   const differences = series(input, 'changes');
   try {
     const audit = await compareRows({
@@ -230,7 +230,7 @@ async function compareTask(input: TaskInput, pass: number): Promise<Omit<TaskRes
         plan.columns.map(({ name }) => name),
       ),
       gone: new Set(input.gone.filter((key) => inRange(key, task.range))),
-      absence: !isDue ? 'notYetLookedFor' : pass === 0 ? 'open' : 'extra',
+      absence: absent === 'extra' && pass === 0 ? 'open' : absent,
       tombstones: resource.windowMs === null ? 'equal' : 'notComparable',
       knowsChanges: plan.increments !== undefined,
       isLookedAt: (key) => plan.isCut !== true && isSampled(key, sample),

@@ -151,7 +151,8 @@ export async function prepareRun(
     mayConclude &&
     canDetectDeletes(resource);
   // An audit takes absence for a delete only if the service confirms it by id.
-  const reconcile = audit === null ? mayReconcile : canDetectDeletes(resource) && isAskedById(resource);
+  const mayAsk = audit?.sample !== undefined || canDetectDeletes(resource);
+  const reconcile = audit === null ? mayReconcile : mayAsk && isAskedById(resource);
   if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
   const mustReadAll =
@@ -226,11 +227,12 @@ const LATE_MS = 26 * HOUR_MS;
 function auditOf(
   { dryRun, startedAt }: RunInput,
   before: BaseSnapshot | null,
-  { name }: ResourceSettings,
+  resource: ResourceSettings,
   { sync: { reconcileEveryMs: every } }: ConnectionSettings,
 ): RunAudit | null {
   const request = dryRun?.audit;
   if (request === undefined) return null;
+  const { name, windowMs } = resource;
   if (before === null) {
     const remedy = `Publish it first: worktrack export --resource ${name}`;
     throw finalFailure('Lake', `${name}: nothing is published, so there is nothing to audit. ${remedy}`);
@@ -240,7 +242,10 @@ function auditOf(
   const { sample, maxRequests } = request;
   const most = maxRequests === undefined ? undefined : mostPerReading(name, maxRequests);
   const share = sample && most ? Math.min(sample, most / Math.max(1, before.rows)) : sample;
-  return { ...(share !== undefined && { sample: share }), ...(most !== undefined && { most }), isDue };
+  // A sample also has rows outside of the window, whose records the service may have forgotten.
+  const isKnown = canDetectDeletes(resource) && (sample === undefined || windowMs === null);
+  const absent = !isKnown ? 'notComparable' : isDue ? 'extra' : 'notYetLookedFor';
+  return { ...(share !== undefined && { sample: share }), ...(most !== undefined && { most }), absent };
 }
 
 /** Requests that are no page of a list and no row of a sample: of the organization, of tests of the list and of the endpoint by id. */

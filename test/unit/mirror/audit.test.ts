@@ -140,6 +140,27 @@ describe('an audit', () => {
     expect({ ...again, requests: 0, bytes: 0 }).toEqual({ ...audit, requests: 0, bytes: 0 });
   });
 
+  it('compares rows outside of the window in a sample, if the service shows them by id', async () => {
+    const simulator = { awkward: false, counts: { 'time-entries': 60 }, fetchById: 'all' } as const;
+    const yaml = '{ name: time-entries, window: 90d, fetchById: true }';
+    mirror = await InProcessMirror.start({ simulator, resource: 'time-entries', yaml });
+    await mirror.run();
+    const { admin } = mirror.simulator;
+    const [first, second] = admin.records('time-entries', 'listed').map(idOf);
+    admin.remove('time-entries', [first!]);
+    admin.move('time-entries', [second!], admin.now() - 200 * DAY);
+    mirror.clock += 60 * DAY;
+    admin.advance(60 * DAY);
+    await mirror.run();
+    const whole = await mirror.audit();
+    expect(whole.notComparable).toBeGreaterThan(1);
+    const sample = await mirror.audit({ sample: 0.99 });
+    expect(sample.notComparable).toBeLessThanOrEqual(1);
+    expect(sample.equal).toBeGreaterThan(whole.equal);
+    // The record that was moved out of the window before a run has read it.
+    expect([whole.different, sample.different, sample.missing, sample.extra]).toEqual([0, 1, 0, 0]);
+  });
+
   it('sends no more requests than allowed, and says that it is partial', async () => {
     const connection = '    sync: { reconcileEvery: never, pageSize: 10 }\n';
     const admin = await start({ counts: { tasks: 300 } }, { connection });

@@ -162,6 +162,7 @@ function model(given: Scenario): Merged {
       counts.inserted++;
     } else if (same || (old.deletedAt === null && isNewer(old, winner))) {
       counts.unchanged++;
+      if (isNewer(old, winner)) counts.wentBack++;
       snapshot.push(old);
       continue;
     } else {

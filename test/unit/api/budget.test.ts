@@ -47,6 +47,26 @@ describe('concurrency', () => {
     expect(log).toEqual(['a@0', 'b@0', 'c@10000']);
   });
 
+  test('requests in the background start after all others that wait', async () => {
+    const one = budget(1);
+    const log: string[] = [];
+    const asked = (name: string, isBackground: boolean): Promise<number> =>
+      one.acquire({ ...PATIENT, isBackground }).then((acquired) => {
+        granted(acquired).release({ kind: 'success' });
+        return log.push(name);
+      });
+    const first = await lease(one);
+    const all = [
+      asked('audit 1', true),
+      asked('run 1', false),
+      asked('audit 2', true),
+      asked('run 2', false),
+    ];
+    first.release({ kind: 'success' });
+    await Promise.all(all);
+    expect(log).toEqual(['run 1', 'run 2', 'audit 1', 'audit 2']);
+  });
+
   test('releasing a lease twice frees only one place', async () => {
     const one = budget(1);
     const first = await lease(one);

@@ -399,6 +399,24 @@ resources:
   });
 });
 
+describe('audit', () => {
+  it.each([
+    ['', 1],
+    [', sample: 100%', 1],
+    [', sample: 1%', 0.01],
+    [', sample: 0.5%', 0.005],
+  ])('takes a share of the rows: %s', (sample, expected) => {
+    const { audit } = connectionOf(withLines(`audit: { cron: "0 5 * * 0"${sample} }`));
+    expect(audit).toEqual({ cron: '0 5 * * 0', sample: expected });
+  });
+
+  it.each(['0%', '101%', '1', '-1%', 'all'])('rejects the share %s', (sample) => {
+    expect(() => connectionOf(withLines(`audit: { cron: "@daily", sample: "${sample}" }`))).toThrow(
+      /such as 1%/,
+    );
+  });
+});
+
 describe('notify', () => {
   it('accepts a URL and secrets by reference, and sends what a person should know by default', () => {
     const lines = 'notify: { url: "https://h.example/x", headers: { Authorization: { env: TOKEN } } }';

@@ -1,4 +1,5 @@
 import type { MirrorRequest, MirrorState, RunRequest } from './contract/index.js';
+import { DAY_MS } from './duration.js';
 
 /** A request without its id and the workflow to answer. */
 export type RequestSpec = WithoutSender<MirrorRequest>;
@@ -19,6 +20,17 @@ export function runSpec(
     nominalStart,
     ...changes,
   };
+}
+
+/**
+ * The request as a run takes it that begins now. Its day is that of the Schedule, unless the run begins more than a day later:
+ * then it shows the service as it is now, so it has the day when it begins.
+ *
+ * @param startedAt milliseconds since 1970
+ */
+export function datedAt<Request extends MirrorRequest>(request: Request, startedAt: number): Request {
+  if (request.kind !== 'run' || startedAt - request.nominalStart <= DAY_MS) return request;
+  return { ...request, nominalStart: startedAt };
 }
 
 /** A mirror's state before its first run. */

@@ -250,12 +250,12 @@ export function outcomeOfFailure<T>({
   before,
 }: SendFailure): SendOutcome<T> {
   if (sends === 0) return { kind: 'not-sent', error };
-  // A refusal of a repeated request does not show the result of the earlier request.
-  if (unprocessed === sends && before === 'never') {
+  // A refusal of a repeated request does not show the result of the earlier request. A 429 alone is no proof either: a proxy may
+  // count a request that it has passed on.
+  if (unprocessed === sends && throttled === 0 && before === 'never') {
     if (error instanceof RefusedError) return { kind: 'answered', answer: { verdict: 'refused', error } };
     if (isLimit(error)) return { kind: 'answered', answer: { verdict: 'limited', error } };
-    // A 429 alone is no proof: a proxy may count a request that it has passed on.
-    if (!isUnprocessed(error)) return { kind: 'not-sent', error };
+    return { kind: 'not-sent', error };
   }
   // Only the last request can have reached the service, unless a proxy on the way has repeated it.
   const isOnlyRequest = sends - unprocessed === 1 && before === 'never' && !mayBeEarlier(error, throttled);
@@ -302,11 +302,11 @@ function isConclusive({ status }: ServiceError): boolean {
 
 /**
  * Whether a rejection may be about an earlier request for the same record: one with this idempotency key, which then decides; or
- * one that a proxy has passed on although it answered 429.
+ * one that a proxy has passed on although it answered 429. Only a rejection of the content shows that this one was not.
  */
 function mayBeEarlier(error: unknown, throttled: number): boolean {
   const meaning = error instanceof RejectedError ? error.write?.meaning : undefined;
-  return meaning === 'in-progress' || (meaning === 'exists' && throttled > 0);
+  return meaning === 'in-progress' || (meaning !== 'rejected' && throttled > 0);
 }
 
 const IDEMPOTENCY = /idempoten/i;

@@ -1,9 +1,10 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
-import type {
-  CorrectedInput,
-  InputFormat,
-  ResendOrder,
-  WritableResource,
+import {
+  batchCommand,
+  type CorrectedInput,
+  type InputFormat,
+  type ResendOrder,
+  type WritableResource,
 } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -196,6 +197,6 @@ function rowNumber(correction: Correction | null, first: Correction, line: numbe
   if (/^[1-9]\d{0,8}$/.test(correction.row)) return Number(correction.row);
   throw new InputError(`${rowColumn} is not the number of a row`, {
     line,
-    remedy: 'Take it from the output of `worktrack write-back receipts BATCH --rejected --csv`.',
+    remedy: `Take it from the output of this command: ${batchCommand('receipts', first.batch, '--rejected --csv')}`,
   });
 }

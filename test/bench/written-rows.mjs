@@ -10,12 +10,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const RESOURCE = 'time-entries';
+const BASE_URL = 'https://tracker.example.com';
 const dist = new URL('../../dist/src/', import.meta.url);
 const { openStore } = await import(new URL('lake/store/index.js', dist));
 const ledger = new URL('write-back/ledger/', dist);
 const { addClaim, ClaimRecords, closeClaim, readClaim } = await import(new URL('claim.js', ledger));
 const { listLedger, tidyLedger } = await import(new URL('entries.js', ledger));
 const { lookUpRows } = await import(new URL('look-up.js', ledger));
+const { TargetSystem } = await import(new URL('write-back/system.js', dist));
 const { keyHash, RowHashes } = await import(new URL('row-hashes.js', ledger));
 
 if (process.argv[2] === 'look-up') await lookUp();
@@ -57,7 +59,10 @@ async function main() {
       const records = ClaimRecords.sized(true, each);
       for (let row = 0; row < each; row++) records.add(hashes, row, false);
       const info = { token: `${batch}`, batchId: createHash('sha256').update(`${batch}`).digest('hex') };
-      const more = { workflowId: 'w', namespace: 'default', plan: 'plan', turn: 'turn', isKeyed: true };
+      const more = {
+        ...{ workflowId: 'w', namespace: 'default', plan: 'plan', turn: 'turn' },
+        ...{ isKeyed: true, baseUrl: BASE_URL },
+      };
       const listing = await listLedger(store, RESOURCE);
       const number = await addClaim(store, RESOURCE, listing, { ...info, ...more }, records);
       const claim = await readClaim(store, RESOURCE, number);
@@ -127,6 +132,7 @@ async function lookUp() {
   const { tally } = await lookUpRows(counted, hashes, {
     resource: RESOURCE,
     batchId: 'mine',
+    system: new TargetSystem(BASE_URL),
     ownClaims: null,
     stateOf: async () => () => 'doubtful',
     signal: null,

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runCommand } from '../../support/processes.js';
 import { type Answer, RowService, rowOf } from '../../support/row-service.js';
@@ -12,11 +14,60 @@ const STORED: Answer = {
 };
 const UNCLEAR: Answer = { status: 200, body: '{}' };
 
-/** The write-back commands in a text, each as the words after the program's name. */
+/** The commands in a text, each as the words after the program's name. */
 function commandsIn(text: string): string[][] {
-  const found = text.matchAll(/(?:worktrack|main\.js) (write-back (?:resend|receipts) [^\n`;)]*)/g);
+  const found = text.matchAll(
+    /(?:worktrack|main\.js) ((?:write-back (?:resend|receipts)|export) [^\n`;)]*)/g,
+  );
   return [...found].map(([, command]) => command!.split(' > ')[0]!.trim().split(/ +/));
 }
+
+/** Where the sources name a command in a message of write-back, as it is written there, and the test that runs it. */
+const PLACES: Readonly<Record<string, string>> = {
+  "src/cli/write-back/batch-lines.ts: batchCommand('resend', batchId, '--rejected')":
+    'sends or prints the rejected rows',
+  "src/cli/write-back/batch-lines.ts: batchCommand('receipts', batchId, '--rejected --csv > corrected.csv')":
+    'sends or prints the rejected rows',
+  "src/cli/write-back/batch-lines.ts: batchCommand('resend', batchId, '--unknown')":
+    'gives a row with a stored failure a new key, and the other commands write nothing twice',
+  "src/cli/write-back/batch-lines.ts: batchCommand('resend', batchId, '--unknown --reject')":
+    'settles unknown rows without a request',
+  "src/cli/write-back/receipts-command.ts: batchCommand('receipts', batchId, '--rejected')":
+    'sends or prints the rejected rows',
+  "src/cli/write-back/resend-command.ts: batchCommand('receipts', batchId, '--rejected --csv > corrected.csv')":
+    'prints rows whose key another row has, to give them another one',
+  "src/write-back/prepare-resend.ts: batchCommand('resend', this.#batchId, `--rows ${row}`)":
+    'settles a row in doubt before it is corrected',
+  "src/write-back/check-corrections.ts: batchCommand('receipts', first.batch, '--rejected --csv')":
+    'settles a row in doubt before it is corrected',
+  "src/write-back/ledger/turn.ts: batchCommand('resend', by.batchId, '--unknown')":
+    'settles the row of another batch first',
+  "activities/write-back/row-request.ts: batchCommand('resend', batchId, `--rows ${row} --new-key`)":
+    'gives a row with a stored failure a new key, and the other commands write nothing twice',
+  'workflows/write-back/write-back-workflow.ts: worktrack export --resource':
+    'reads the written rows once the service can be read',
+  'src/write-back/check-write-back.ts: worktrack write-back': 'settles a row in doubt before it is corrected',
+};
+
+/** The places in the sources, in this form. Comments do not count. */
+function placesInSources(): string[] {
+  const folders = ['src/cli/write-back', 'src/write-back', 'activities/write-back', 'workflows/write-back'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
+  );
+  return files.flatMap((file) => {
+    const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^ *\/\/.*$/gm, '');
+    const found =
+      code.match(/batchCommand\([^)]*\)|worktrack (?:write-back|export --resource|[a-z]+-command)/g) ?? [];
+    return found.map((text) => `${file}: ${text}`);
+  });
+}
+
+it('is in the list of these tests, wherever the sources name one', () => {
+  expect([...new Set(placesInSources())].sort()).toEqual(Object.keys(PLACES).sort());
+});
 
 describe('the command that a message of write-back names', () => {
   let stack: Stack;
@@ -42,9 +93,11 @@ describe('the command that a message of write-back names', () => {
     const place = words.includes('--config')
       ? []
       : ['--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const more = words.includes('receipts')
-      ? []
-      : ['--no-read-back', ...(words.includes('resend') ? ['--yes'] : [])];
+    const isSent = words.includes('write-back') && !words.includes('receipts');
+    const more = [
+      ...(isSent && !words.includes('--json') ? ['--no-read-back'] : []),
+      ...(words.includes('resend') ? ['--yes'] : []),
+    ];
     return runCommand(stack, [...words, ...place, ...more]);
   };
   const answers = (row: number, answer: Answer) => {
@@ -119,6 +172,96 @@ describe('the command that a message of write-back names', () => {
     });
     const last = await send(4, '--skip-written');
     expect(last).toMatchObject({ code: 0, stdout: expect.stringContaining('written, 1 created, 3 skipped') });
+    expect(service.records.length).toBe(4);
+  });
+
+  /** Two rows have the same key. */
+  const keyed = (key: string): string =>
+    `ref,description,durationSeconds:integer\nA1,no. ${from},60\n${key},no. ${from + 1},120\n`;
+
+  it('prints rows whose key another row has, to give them another one', async () => {
+    const first = await run([
+      ...['write-back', 'time-entries', await fileIn(stack, keyed('A1')), '--key-column', 'ref'],
+    ]);
+    const [, resend] = commandsIn(first.stderr);
+    const again = await run(resend!);
+    expect(again.stderr).toContain('1 row of batch');
+    const [csv] = commandsIn(again.stderr);
+    const { stdout } = await run(csv!);
+    const corrected = await fileIn(stack, stdout.replace(/\bA1\b/, 'A2'));
+    expect(await run(['write-back', 'time-entries', corrected])).toMatchObject({
+      ...{ code: 0, stdout: expect.stringContaining('written, 2 created') },
+    });
+    expect(service.records.length).toBe(2);
+  });
+
+  it('settles a row in doubt before it is corrected', async () => {
+    answers(2, REJECTS);
+    const [, resend, csv] = commandsIn((await send(3)).stderr);
+    const { stdout } = await run(csv!);
+    answers(2, UNCLEAR);
+    await run(resend!);
+    const refused = await run(['write-back', 'time-entries', await fileIn(stack, stdout)]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('row 2 is unknown')]);
+    const [settle] = commandsIn(refused.stderr);
+    service.respond = () => null;
+    expect(await run(settle!)).toMatchObject({
+      ...{ code: 0, stdout: expect.stringContaining('written, 3 created') },
+    });
+    expect(records(2)).toBe(1);
+    // A file that names no row, and one with other rows.
+    const damaged = await run([
+      'write-back',
+      'time-entries',
+      await fileIn(stack, stdout.replace(/,2,/, ',x,')),
+    ]);
+    const [print] = commandsIn(damaged.stderr);
+    expect([damaged.code, (await run(print!)).code]).toEqual([2, 0]);
+    const mixed = timeEntriesCsv(1, from + 50).split('\n');
+    const [header, row] = stdout.split('\n');
+    const columns = header!.split(',').length - mixed[0]!.split(',').length;
+    const file = [header, `${mixed[1]}${','.repeat(columns)}`, row, ''].join('\n');
+    expect((await run(['write-back', 'time-entries', await fileIn(stack, file)])).code).toBe(2);
+  });
+
+  it('reads the written rows once the service can be read', async () => {
+    service.isReadable = () => false;
+    const file = await fileIn(stack, timeEntriesCsv(2, from));
+    const sent = await run(['write-back', 'time-entries', file, '--json']);
+    service.isReadable = () => true;
+    expect(sent.stderr).toContain('the written rows are not in the lake yet');
+    const [read] = commandsIn(sent.stderr);
+    expect(await run(read!)).toMatchObject({ code: 0 });
+  });
+
+  it('continues with another API key, if a person knows that its organization is the same', async () => {
+    service.respond = (write) => (rowOf(write) === 3 ? { status: 403, body: '{"message":"Closed."}' } : null);
+    const file = await fileIn(stack, timeEntriesCsv(3, from));
+    expect((await run(['write-back', 'time-entries', file])).code).toBe(3);
+    service.respond = () => null;
+    const before = process.env.WORKTRACK_API_KEY;
+    process.env.WORKTRACK_API_KEY = 'another-key';
+    try {
+      const stopped = await run(['write-back', 'time-entries', file]);
+      expect([stopped.code, stopped.stderr]).toEqual([
+        3,
+        expect.stringContaining('run the same command again with --same-organization'),
+      ]);
+      expect(records(3)).toBe(0);
+      const done = await run(['write-back', 'time-entries', file, '--same-organization']);
+      expect([done.code, records(3)]).toEqual([0, 1]);
+    } finally {
+      process.env.WORKTRACK_API_KEY = before;
+    }
+  });
+
+  it('writes a file a second time under another batch id', async () => {
+    const file = await fileIn(stack, timeEntriesCsv(2, from));
+    await run(['write-back', 'time-entries', file]);
+    const again = await run(['write-back', 'time-entries', file, '--again']);
+    expect(again.stderr).toContain('--again --batch-id NAME');
+    expect(service.records.length).toBe(2);
+    await run(['write-back', 'time-entries', file, '--again', '--batch-id', `second-${from}`]);
     expect(service.records.length).toBe(4);
   });
 });

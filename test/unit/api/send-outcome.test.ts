@@ -272,3 +272,25 @@ describe('a write is settled', () => {
     expect(await send(url)).toMatchObject({ kind: 'answered', answer: answered });
   });
 });
+
+test.each([
+  [401, 'No.'],
+  [403, 'No.'],
+  [403, 'Rate limit exceeded.'],
+  [404, 'No.'],
+  [405, 'No.'],
+  [409, 'The timesheet is locked.'],
+  [409, 'It exists.'],
+])(
+  'a %i after a 429 alone leaves a write in doubt: a proxy may have passed the first request on',
+  async (status, message) => {
+    const after = async (headers: Record<string, string>) => {
+      const { url } = await service((_, response, count) =>
+        count === 1 ? json(response, 429, {}, headers) : json(response, status, { message }),
+      );
+      return (await send(url, { retry: { attempts: 2, maxDelayMs: 10 } })).kind;
+    };
+    expect(await after({})).toBe('in-doubt');
+    expect(await after({ 'retry-after': '0' })).toBe('answered');
+  },
+);

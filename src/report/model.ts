@@ -5,7 +5,7 @@ import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state
 import { count } from '../core/short-text.js';
 import type { AuditStatement } from '../lake/documents/audit-statement.js';
 import type { Manifest } from '../lake/documents/manifest.js';
-import { type Column, isSchemaChange, schemaChanges } from '../lake/rows/data-columns.js';
+import { type Column, isSchemaChange, schemaChanges, warningText } from '../lake/rows/data-columns.js';
 
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
@@ -155,7 +155,11 @@ export function restatedText({ counts: { restated } }: ReportedRun): readonly st
 
 /** The gap, warnings and schema changes of a run, as one list. */
 export function shownWarnings({ gap, warnings, schemaChanges: schema }: ReportedRun): readonly string[] {
-  return [...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]), ...warnings, ...schema];
+  return [
+    ...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]),
+    ...warnings,
+    ...schema.map(warningText),
+  ];
 }
 
 /** Charts with one scale. */

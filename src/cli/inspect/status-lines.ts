@@ -7,7 +7,7 @@ import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { type AuditStatement, auditText, sumOfAudits } from '../../lake/documents/audit-statement.js';
 import { summaryText } from '../../lake/documents/check-record.js';
-import { isSchemaChange } from '../../lake/rows/data-columns.js';
+import { warningText } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import { silenceSentences } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
@@ -127,10 +127,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
     const lines = table([HEADER, ...resources.map((resource) => cells(resource, now))], [1]);
     const notes = resources.flatMap((resource) => [
       ...resourceNotes(resource, now),
-      ...resource.warnings.map((text) => {
-        const label = isSchemaChange(text) ? 'schema change' : 'warning';
-        return `  ${label}: ${resource.name}: ${text}`;
-      }),
+      ...resource.warnings.map((text) => `  warning: ${resource.name}: ${warningText(text)}`),
     ]);
     return [
       ...before,

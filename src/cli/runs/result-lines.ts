@@ -3,6 +3,7 @@ import type { DryRunReport, ExportResult, RunCounts, RunReport } from '../../cor
 import { deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { warningText } from '../../lake/rows/data-columns.js';
 import { viewName } from '../../sql/ddl/names-and-quotes.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
@@ -136,7 +137,7 @@ const INDENT = '  ';
 /** Warnings, notes and errors, for stderr; a text that several resources share is printed once. */
 export function diagnosticLines({ runs }: ExportResult): string[] {
   const warnings = runs.flatMap((run) =>
-    run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
+    run.warnings.map((text) => `warning: ${named([run.resource], warningText(text))}`),
   );
   const notes = groupBy(runs, ({ deletes, deletesAsBefore }) =>
     deletesAsBefore === true ? null : deletes && deletesNote(deletes),

@@ -186,6 +186,11 @@ export function isSchemaChange(warning: string): boolean {
   return was !== -1 && warning.includes(' and is now also ', was);
 }
 
+/** A warning as people read it: it names its subject first, as the others do (docs/how-to/monitor.md#warnings). */
+export function warningText(warning: string): string {
+  return isSchemaChange(warning) ? `schema change: ${warning}` : warning;
+}
+
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;
 
 /** The header row with its LF: metadata columns, then data columns (docs/explanation/guarantees.md#header). */

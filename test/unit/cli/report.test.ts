@@ -214,7 +214,7 @@ describe('the status of one connection', () => {
     expect(schemaChanges(column(4), column(12))).toEqual(['"hours" was integer and is now also number']);
   });
 
-  it('labels schema changes separately, and shows gaps', () => {
+  it('names schema changes as a kind of warning, and shows gaps', () => {
     const changes = [
       ...schemaChanges(
         [{ name: 'a', types: 4, values: noFacts() }],
@@ -227,8 +227,8 @@ describe('the status of one connection', () => {
     const shown = text({ warnings: ['gap: lost', 'odd', ...changes] }, null);
     expect(shown).toContain('  warning: tasks: gap: lost');
     expect(shown).toContain('  warning: tasks: odd');
-    expect(shown).toContain('  schema change: tasks: "a" was integer and is now also string');
-    expect(shown).toContain('  schema change: tasks: new column "b" (string)');
+    expect(shown).toContain('  warning: tasks: schema change: "a" was integer and is now also string');
+    expect(shown).toContain('  warning: tasks: schema change: new column "b" (string)');
   });
 
   it('shows the next run, or what to do if there is none', () => {

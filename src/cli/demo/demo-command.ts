@@ -55,9 +55,9 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
     const seconds = counted((performance.now() - began) / 1000, 'second');
     if (keep === true) await keepServers(servers, folder);
     await writeFile(servers.configFile, demoConfig(simulator.url, { url: pathToFileURL(lakeFolder).href }));
-    output.out('Query the lake, also now that the servers have stopped:');
+    output.out('Query the lake, which needs no server:');
     output.code(`   worktrack query --config ${shellWord(`${place}/worktrack.yaml`)} 'FROM tasks LIMIT 5'`);
-    output.out(`Done in ${seconds}. To look around while the servers run: worktrack demo --keep`);
+    output.out(`Done in ${seconds}. To look around while the servers run: \`worktrack demo --keep\``);
     return code;
   } finally {
     removeHandlers();

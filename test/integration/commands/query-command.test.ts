@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { HOSTILE_READS, REFUSED } from '../../support/refused-statements.js';
@@ -46,7 +46,7 @@ describe('worktrack query', () => {
   acme:
     baseUrl: http://127.0.0.1:9
     apiKey: { env: WORKTRACK_API_KEY }
-    lake: { url: "${pathToFileURL(mirror.folder).href}" }
+    lake: { url: "${mirror.settings.lake.url}" }
     resources: [tasks]
 `,
     );

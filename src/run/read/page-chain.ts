@@ -113,6 +113,8 @@ export class PageChain {
   /** The last page with records in the order of their times; `null`: there is none, or an earlier call has read it. */
   #last: { readonly keys: readonly SortKey[]; readonly first: number } | null = null;
   #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
+  /** Pages that have arrived, without those that were dropped. */
+  #arrived = 0;
   readonly #closing = new AbortController();
   /** Aborted when the reading has to end. */
   readonly signal: AbortSignal;
@@ -125,6 +127,11 @@ export class PageChain {
     this.#evidence = options.evidence;
     this.#began = options.now();
     this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
+  }
+
+  /** Whether a page arrived and was not dropped. */
+  get hasArrived(): boolean {
+    return this.#arrived > 0;
   }
 
   /** Cancels the request for a prefetched page that is no longer needed. */
@@ -148,7 +155,7 @@ export class PageChain {
         const updatedSince = this.#sinceByClocks(received);
         if (updatedSince === this.#at.updatedSince) return this.#accept(received);
         this.#at = { ...this.#at, updatedSince };
-        this.#options.reader.release(received.value);
+        this.#drop(received.value);
       } catch (error) {
         if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
         if (this.#at.cursor === null) this.#otherFirstPage(error);
@@ -188,22 +195,33 @@ export class PageChain {
         mayRetry: (error) => !mayBeTooHeavy(error) || ++failures < mostFailures,
       },
       async (body, response) => {
-        await turn;
-        if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
-        const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
-        const page = await reader.read(body, mayBeNull ? 'empty' : 'wrong');
-        return { ...page, evidence: withResponse(page.evidence, response) };
+        this.#arrived++;
+        try {
+          await turn;
+          if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
+          const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
+          const page = await reader.read(body, mayBeNull ? 'empty' : 'wrong');
+          return { ...page, evidence: withResponse(page.evidence, response) };
+        } catch (error) {
+          this.#arrived--;
+          throw error;
+        }
       },
     );
     // Otherwise the list would count as complete with the pages that came before it began again.
     if (isAgain && page.isBlank) {
-      reader.release(page.value);
+      this.#drop(page.value);
       throw transientFailure(
         `${name}: the list was read again from its beginning, and now has an empty body, although it had more than one page ` +
           'before. Perhaps a proxy answers for the service.',
       );
     }
     return page;
+  }
+
+  #drop(page: Page): void {
+    this.#arrived--;
+    this.#options.reader.release(page);
   }
 
   /** Starts the request for the next page. Returns whether one was started. */
@@ -269,7 +287,7 @@ export class PageChain {
       if (page === null) continue;
       const again = tooLarge ? null : await this.#try(from);
       if (again !== null) {
-        this.#options.reader.release(page.value);
+        this.#drop(page.value);
         return again;
       }
       if (from.cursor !== null) this.#seen.clear();
@@ -294,7 +312,7 @@ export class PageChain {
   async #unreachable(error: unknown, from: ChainPosition): Promise<unknown> {
     const first = await this.#try({ ...from, cursor: null });
     if (first === null || !(error instanceof ServiceError)) return error;
-    this.#options.reader.release(first.value);
+    this.#drop(first.value);
     const { name } = this.#options.run.resource;
     return finalFailure(
       'Transient',
@@ -444,7 +462,7 @@ export class PageChain {
     const page = await this.#try({ ...this.#at, cursor: null, round });
     if (page === null) return false;
     const isSame = showsSame(keys, page.value.rows.keys);
-    this.#options.reader.release(page.value);
+    this.#drop(page.value);
     return isSame;
   }
 

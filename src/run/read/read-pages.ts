@@ -57,7 +57,7 @@ export async function readPages(
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
   const keys = new ShownKeys(connection.client, keysOf(run, position.stage), async (client, fingerprint) => {
     // A page that has arrived is staged only after the next one is requested.
-    while (keys.isUsed && stager.ahead.pages === 0)
+    while (chain.hasArrived && stager.ahead.pages === 0)
       await delay(ARRIVING_MS, undefined, { signal: chain.signal });
     await stager.saveOld(true);
     const chunks = [...position.earlier, ...stager.ahead.chunks];

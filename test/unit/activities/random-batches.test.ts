@@ -58,6 +58,7 @@ class OddService {
   /** The API key that is valid; with the one before it for a while. */
   #keys = ['a0'];
   rotations = 0;
+  readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(random: Random, kind: Kind, keyFile: string) {
     this.#random = random;
@@ -74,6 +75,11 @@ class OddService {
   calm(): void {
     this.#left = Number.POSITIVE_INFINITY;
     this.#oddity = 'fine';
+  }
+
+  /** Writes no key any more. */
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
   }
 
   /** Writes the newest key into the file of the worker. */
@@ -143,7 +149,7 @@ class OddService {
     const both = [...this.#keys.slice(-1), `a${this.rotations}`];
     this.#keys = this.#random.below(2) === 0 ? both : both.slice(1);
     if (this.#random.below(2) === 0) await this.handOut();
-    else setTimeout(() => void this.handOut().catch(() => {}), this.#random.below(400));
+    else this.#timers.push(setTimeout(() => void this.handOut().catch(() => {}), this.#random.below(400)));
     return null;
   }
 }
@@ -207,9 +213,11 @@ async function play(seed: number, totals: Totals): Promise<void> {
   } finally {
     totals.rounds++;
     totals.rotations += odd.rotations;
+    odd.stop();
     await service.stop();
     store.close();
-    await rm(folder, { recursive: true, force: true });
+    // A killed attempt may still write.
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

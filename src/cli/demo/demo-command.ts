@@ -57,7 +57,7 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
     await writeFile(servers.configFile, demoConfig(simulator.url, { url: pathToFileURL(lakeFolder).href }));
     output.out('Query the lake, which needs no server:');
     output.code(`   worktrack query --config ${shellWord(`${place}/worktrack.yaml`)} 'FROM tasks LIMIT 5'`);
-    output.out(`Done in ${seconds}. To look around while the servers run: \`worktrack demo --keep\``);
+    output.out(`Done in ${seconds}. To keep the servers running: \`worktrack demo --keep\``);
     return code;
   } finally {
     removeHandlers();

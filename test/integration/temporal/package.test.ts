@@ -231,7 +231,7 @@ describe('the packed package', () => {
           outside(servers),
         );
         expect(demo.code, demo.printed).toBe(0);
-        const [, hint] = /To look around while the servers run: (.+)$/m.exec(demo.stdout)!;
+        const [, hint] = /To keep the servers running: `(.+)`$/m.exec(demo.stdout)!;
         expect(hint).toBe('npx worktrack demo --keep');
         const [program = '', ...args] = hint!.replace('demo --keep', '--version').split(' ');
         expect((await run(program, ['--no-install', ...args], place, outside())).stdout).toBe(`${version}\n`);

@@ -143,7 +143,7 @@ const INTERPRETATIONS: readonly Interpretation[] = [
     simulator: { windowDays: 30 },
     resources: '[time-entries]',
     finds: [
-      /window: time-entries: `windowField` stays unset, because no field of 187 rows dates the window/,
+      /window: time-entries: `windowField` stays unset, because no field of \d+ rows dates the window/,
       /deletes: time-entries: deletes cannot be detected/,
     ],
   },

@@ -23,14 +23,13 @@ export function runSpec(
 }
 
 /**
- * The request as a run takes it that begins now. Its day is that of the Schedule, unless the run begins more than a day later:
- * then it shows the service as it is now, so it has the day when it begins.
+ * The nominal start of an export: the time of its Schedule, unless it begins more than a day later. Then it shows the service as
+ * it is now, so it has the day when it begins. All times are milliseconds since 1970.
  *
- * @param startedAt milliseconds since 1970
+ * @param scheduledAt `null`: no Schedule started it
  */
-export function datedAt<Request extends MirrorRequest>(request: Request, startedAt: number): Request {
-  if (request.kind !== 'run' || startedAt - request.nominalStart <= DAY_MS) return request;
-  return { ...request, nominalStart: startedAt };
+export function nominalStartOf(scheduledAt: number | null, now: number): number {
+  return scheduledAt === null || now - scheduledAt > DAY_MS ? now : scheduledAt;
 }
 
 /** A mirror's state before its first run. */

@@ -12,7 +12,7 @@ import type {
   RunOutcome,
   RunReport,
 } from '../../src/core/contract/index.js';
-import { type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
+import { nominalStartOf, type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
 import { cutText, limitReports } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
 import { activity, workOf } from '../shared/activity.js';
@@ -97,7 +97,7 @@ export async function exportWorkflow(input: ExportInput): Promise<ExportResult> 
     ...(scheduledAt === null ? {} : ({ background: true } as const)),
     ...(input.dryRun === undefined ? {} : { dryRun: dryRunOf(input.dryRun) }),
   } as const;
-  return requestRuns(input, runSpec(scheduledAt ?? Date.now(), changes));
+  return requestRuns(input, runSpec(nominalStartOf(scheduledAt, Date.now()), changes));
 }
 
 function dryRunOf({ cells, audit }: DryRunInput): DryRunRequest {

@@ -20,7 +20,7 @@ import type {
   RunReport,
 } from '../../src/core/contract/index.js';
 import { HOUR_MS } from '../../src/core/duration.js';
-import { datedAt, newMirror } from '../../src/core/mirror-requests.js';
+import { newMirror } from '../../src/core/mirror-requests.js';
 import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
 import { limitReport } from '../../src/core/text-budget.js';
@@ -247,9 +247,8 @@ class ResourceMirror implements Mirror {
    *
    * @param newer an id in the lake that this mirror did not know, if the request was refused because of it
    */
-  async #runRequest(wanted: MirrorRequest, newer: RunId | null = null): Promise<RunReport> {
+  async #runRequest(request: MirrorRequest, newer: RunId | null = null): Promise<RunReport> {
     const startedAt = Date.now();
-    const request = datedAt(wanted, startedAt);
     const { published, lastRun, sweepAt } = this.state;
     const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
     const prepared: ActiveRun = {

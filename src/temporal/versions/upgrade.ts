@@ -88,7 +88,7 @@ async function appears(
 }
 
 /** What the server knows of a version; `null`: no worker of it has polled. */
-export async function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
+async function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
   const { client, namespace } = temporal;
   try {
     return await withDeadline(temporal, () =>

@@ -92,12 +92,14 @@ describe('the files of unpublished runs', () => {
   });
 });
 
-describe('the files of runs of an earlier day', () => {
-  const OLD = 'dt=2026-03-03/';
+describe('the files of runs of another day', () => {
+  // An export that begins more than a day late has the day when it begins.
+  const DAY = new Date(Date.now() + 3 * DAY_MS);
+  const OTHER = `dt=${DAY.toISOString().slice(0, 10)}/`;
   let faulty: FaultyStack;
   afterEach(() => faulty?.stop());
 
-  /** An export that a Schedule backfills. */
+  /** An export that a Schedule starts for that day. */
   async function backfill(): Promise<ExportResult> {
     const { temporal, connection, taskQueue } = faulty.stack;
     return temporal.client.workflow
@@ -105,14 +107,14 @@ describe('the files of runs of an earlier day', () => {
         workflowId: `${connection}-backfill-${Math.random()}`,
         taskQueue,
         args: [{ connection, resources: ['tasks'] }],
-        searchAttributes: { TemporalScheduledStartTime: [new Date('2026-03-03T02:00:00Z')] },
+        searchAttributes: { TemporalScheduledStartTime: [DAY] },
       })
       .catch(resultOf) as Promise<ExportResult>;
   }
 
   async function objectsBelow(prefix: string): Promise<string[]> {
     const keys: string[] = [];
-    for await (const { key } of faulty.stack.store.list(prefix)) if (key.includes(OLD)) keys.push(key);
+    for await (const { key } of faulty.stack.store.list(prefix)) if (key.includes(OTHER)) keys.push(key);
     return keys;
   }
 

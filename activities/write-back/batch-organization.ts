@@ -19,7 +19,14 @@ import { askById, isWebPage, seemsRefused } from '../../src/run/settle/ask-by-id
 import { keysOfLake, newestLast } from '../../src/run/show-organization.js';
 import { type BatchFile, type ChunkRow, isWritten, type RowState } from '../../src/write-back/plan-file.js';
 import { comparedRecord } from '../../src/write-back/record-differences.js';
-import { type LogIndex, loadChunk, readLogIndex, readStoredPlans, writeBatchKeys } from './stored-batch.js';
+import {
+  type LogIndex,
+  loadChunk,
+  readLogIndex,
+  readStoredPlans,
+  writeBatchKeys,
+  writeFirstKeys,
+} from './stored-batch.js';
 
 /** Records of the batch that are requested to show the organization of a key. */
 const MAX_RECORDS = 10;
@@ -57,8 +64,9 @@ export async function openBatchKeys(options: OrganizationOptions): Promise<Shown
   const { cancellationSignal: signal } = Context.current();
   const keep = (keys: readonly string[]): Promise<void> =>
     writeBatchKeys(connection.store, input.batchId, keys);
-  const known = batch === null ? null : (batch.keys ?? (await firstKeys(connection, signal)));
-  if (known !== null) await keep(known);
+  const first = async () =>
+    writeFirstKeys(connection.store, input.batchId, await firstKeys(connection, signal));
+  const known = batch === null ? null : (batch.keys ?? (await first()));
   const keys = new ShownKeys(connection.client, known, async (client, fingerprint) => {
     const proof = await prove({ ...options, client, fingerprint, keys, signal });
     await keep(proof === 'same' ? newestLast(keys.keys, fingerprint) : [fingerprint]);

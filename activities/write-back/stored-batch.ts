@@ -128,6 +128,20 @@ export async function writeBatchKeys(
   await changeBatchFile(store, batchId, (found) => found && { ...found, keys });
 }
 
+/** Writes the first keys of a batch, unless another worker has. @returns those that the batch has now */
+export async function writeFirstKeys(
+  store: ObjectStore,
+  batchId: string,
+  keys: readonly string[],
+): Promise<readonly string[]> {
+  let stored = keys;
+  await changeBatchFile(store, batchId, (found) => {
+    stored = found?.keys ?? keys;
+    return found === null || found.keys !== undefined ? null : { ...found, keys };
+  });
+  return stored;
+}
+
 /** @param change returns `null` to write nothing */
 async function changeBatchFile(
   store: ObjectStore,

@@ -261,7 +261,8 @@ class ResourceMirror implements Mirror {
     const isDry = isDryRun(request);
     try {
       const report = await executeRequest(request, prepared, this);
-      if (report.dryRun?.diff) this.#replies.push(this.#removeStaged(prepared, DIFF_LIFE_MS));
+      if (report.dryRun?.diff ?? report.audit?.diff)
+        this.#replies.push(this.#removeStaged(prepared, DIFF_LIFE_MS));
       return report;
     } catch (error) {
       const { newerId } = failureDetail(error);

@@ -254,7 +254,7 @@ function jsonOf(ended: readonly Ended<Several>[], summaries: readonly Connection
   const outcomes = ended.map(({ result }): RunOutcome | 'started' =>
     result === null ? 'failed' : (result.result?.outcome ?? 'started'),
   );
-  const order = ['refused', 'failed', 'cancelled', 'started'] as const;
+  const order = ['refused', 'failed', 'cancelled', 'different', 'started'] as const;
   return {
     outcome: order.find((one) => outcomes.includes(one)) ?? outcomes[0] ?? 'published',
     runs: ended.flatMap(({ connection, result }) =>

@@ -4,7 +4,7 @@ import { shellWord } from '../../core/short-text.js';
 import { queueOption } from '../../temporal/status/silence.js';
 import { type UpgradeStep, upgradeTo } from '../../temporal/versions/upgrade.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import type { GlobalOptions } from '../shared/command-options.js';
+import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
 import { counted, output, printJson } from '../shared/output.js';
 
@@ -23,10 +23,11 @@ export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Pro
     for (const line of stepLines(step, version, taskQueue)) output.note(line);
   };
   return withTemporal(options, async (temporal) => {
-    const last = await upgradeTo(temporal, version, { taskQueue, waits, onStep });
+    const reach = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
+    const last = await upgradeTo(temporal, version, { taskQueue, waits, onStep, reach });
     if (json === true) printJson({ outcome: last.step, ...version, before: beforeOf(last)?.buildId ?? null });
     if (last.step !== 'waiting') return EXIT.done;
-    output.note(`No worker of build ${buildId} has polled. Nothing was changed.`);
+    output.note(`No worker of build ${buildId} polls. Nothing was changed.`);
     return EXIT.failed;
   });
 }

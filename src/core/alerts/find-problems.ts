@@ -52,7 +52,7 @@ function observeAudit(resource: string, { different, missing, extra }: AuditRepo
   const named = [`${different} different`, `${missing} missing`, `${extra} extra`].filter(
     (one) => !one.startsWith('0 '),
   );
-  const text = `${named.join(', ')} rows in the snapshot; see the cells with worktrack audit --resource ${resource} --diff`;
+  const text = `${named.join(', ')} rows in the snapshot`;
   const mark = [different, missing, extra].join(' ');
   return { resource, covers, problems: [{ kind: 'audit', mark, text }] };
 }

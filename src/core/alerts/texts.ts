@@ -47,8 +47,7 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
   },
   audit: {
     ...{ ...SERIOUS, happened: (what) => `an audit found differences in ${what}`, after: 'differences' },
-    example:
-      '2 different, 1 missing rows in the snapshot; see the cells with worktrack audit --resource tasks --diff',
+    example: '2 different, 1 missing rows in the snapshot',
   },
   'rows-not-written': {
     ...{

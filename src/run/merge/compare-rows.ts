@@ -1,7 +1,7 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { RowOutput } from '../../lake/part/series.js';
 import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
-import { isSame, isTombstone, type SortKey, toTombstone } from '../../lake/rows/row.js';
+import { isSame, isTombstone, type SortKey, toTombstone, withValuesOf } from '../../lake/rows/row.js';
 import { AuditTally } from './audit-tally.js';
 import type { Restorable } from './earlier-settings.js';
 import type { Tally } from './merge-rows.js';
@@ -89,8 +89,11 @@ async function takeKey(comparison: Comparison, tally: AuditTally, heap: SourceHe
       if (top.isLast) last++;
       else others++;
       if (!top.mayBeMissed) isShown = true;
-      else if (chain === null) chain = top.chain;
-      else if (chain !== top.chain) isAgain = true;
+      // Only what differs is seen again by another reading that differs.
+      else if (before === null || !isEqual(comparison, before, row)) {
+        if (chain === null) chain = top.chain;
+        else if (chain !== top.chain) isAgain = true;
+      }
       // Sources come oldest first.
       fetched = fetched === null ? row : newestOf(fetched, row, comparison);
     }
@@ -152,7 +155,11 @@ function judgeDifferent(
     tally.open++;
     return void tally.add(before, 'pending');
   }
-  comparison.differences.add(key, fetched!);
+  const row =
+    before !== null && isTombstone(fetched!)
+      ? withValuesOf(fetched!, before, comparison.delimiter)
+      : fetched!;
+  comparison.differences.add(key, row);
   if (before === null) return void tally.add(before, 'missing');
   tally.add(before, isTombstone(fetched!) ? 'extra' : 'different');
   tally.cells += comparison.columns;

@@ -231,7 +231,8 @@ async function compareTask(input: TaskInput, pass: number): Promise<Omit<TaskRes
       ),
       gone: new Set(input.gone.filter((key) => inRange(key, task.range))),
       absence: absent === 'extra' && pass === 0 ? 'open' : absent,
-      tombstones: resource.windowMs === null ? 'equal' : 'notComparable',
+      // The rows of a sample are looked for by id, and tombstones are not.
+      tombstones: resource.windowMs === null && sample === 1 ? 'equal' : 'notComparable',
       knowsChanges: plan.increments !== undefined,
       isLookedAt: (key) => plan.isCut !== true && isSampled(key, sample),
       restorable: restorable(run.before!.shapes, resource, plan.columns),

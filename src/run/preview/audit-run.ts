@@ -1,6 +1,5 @@
 import type { Audited, AuditLimit, AuditReport, PublishInput } from '../../core/contract/index.js';
 import { allDone, inParallel } from '../../core/in-parallel.js';
-import { isIncomplete } from '../../core/list-evidence.js';
 import { sha256Of } from '../../lake/documents/checksums.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
@@ -39,8 +38,8 @@ export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited>
     snapshot: { key: before.manifest, sha256: sha256Of(await staging.store.read(before.manifest)) },
     checkpoint: run.checkpoint,
     keptNewer: tally.keptNewer,
-    limits: limitsOf(run, plan, stages, input.shifted),
-    readings: new Set(stages.filter(({ kind }) => kind !== 'catch-up').map(({ read }) => read)).size,
+    limits: limitsOf(run, plan, { stages, shifted: input.shifted, tally }),
+    readings: readingsOf(run, stages),
     ...(await useOfRun(staging)),
     diff: await writeDiff(at, run, { parts: changes, columns: plan.columns }),
   };
@@ -75,16 +74,26 @@ function verify({ before, resource: { name } }: RunFile, tally: TaskTally, stage
 function limitsOf(
   { audit }: RunFile,
   { isCut, increments }: MergePlan,
-  stages: readonly Stage[],
-  shifted: boolean,
+  found: { readonly stages: readonly Stage[]; readonly shifted: boolean; readonly tally: TaskTally },
 ): AuditLimit[] {
+  const { stages, shifted, tally } = found;
   const { doubts, isBlank } = stages.at(-1)!;
-  const found: readonly [AuditLimit, boolean][] = [
+  // The requests by id may have been too few for all rows.
+  const isShort = audit!.most !== undefined && tally.notComparable > 0;
+  const limits: readonly [AuditLimit, boolean][] = [
     ['sample', audit!.sample !== undefined],
-    ['requests', isCut === true],
-    ['list-incomplete', isBlank || doubts.some((doubt) => doubt.kind !== 'cut' && isIncomplete(doubt))],
+    ['requests', isCut === true || isShort],
+    // A statement counts a total that nothing has confirmed, too.
+    ['list-incomplete', isBlank || doubts.some(({ kind }) => kind !== 'cut')],
     ['list-shifted', shifted],
     ['changes-unknown', increments === undefined],
   ];
-  return found.flatMap(([limit, applies]) => (applies ? [limit] : []));
+  return limits.flatMap(([limit, applies]) => (applies ? [limit] : []));
+}
+
+/** How often the list was read, or the rows of the sample were. */
+function readingsOf({ audit }: RunFile, stages: readonly Stage[]): number {
+  const isReading = ({ kind, isById }: Stage): boolean =>
+    audit!.sample === undefined ? kind !== 'catch-up' : isById === true;
+  return Math.max(1, new Set(stages.filter(isReading).map(({ read }) => read)).size);
 }

@@ -73,21 +73,25 @@ async function* diffCells(
   { run, changes, configured, signal }: DiffInput,
 ): AsyncGenerator<DiffCell> {
   const after = { ...changes, profile: run.resource };
-  const find = run.before === null ? async () => null : baseRows(store, run.before, signal);
+  const base = run.before === null ? null : baseRows(store, run.before, signal);
   const names = changes.columns.map(({ name }) => name);
   const profiles = [run.resource, configured, ...(run.before === null ? [] : [run.before.profile])];
   const hidden = new Set(profiles.flatMap((profile) => maskedColumns(profile, names)));
   const shownBefore = run.before === null ? null : shower(run.before.profile, hidden, names);
   const shownAfter = shower(run.resource, hidden, names);
-  for await (const { key, cells } of rowsOf(store, after, signal)) {
-    const old = await find(key);
-    const keyCells = run.resource.key.map((field) => shownAfter(field, cells.get(field) ?? null));
-    for (const column of ['_deleted_at', ...names]) {
-      const [was, is] = [old?.get(column) ?? null, cells.get(column) ?? null];
-      if (was === is) continue;
-      const before = was === null ? null : shownBefore!(column, was);
-      yield { key: keyCells, column, before, after: shownAfter(column, is) };
+  try {
+    for await (const { key, cells } of rowsOf(store, after, signal)) {
+      const old = (await base?.find(key)) ?? null;
+      const keyCells = run.resource.key.map((field) => shownAfter(field, cells.get(field) ?? null));
+      for (const column of ['_deleted_at', ...names]) {
+        const [was, is] = [old?.get(column) ?? null, cells.get(column) ?? null];
+        if (was === is) continue;
+        const before = was === null ? null : shownBefore!(column, was);
+        yield { key: keyCells, column, before, after: shownAfter(column, is) };
+      }
     }
+  } finally {
+    await base?.close();
   }
 }
 
@@ -98,7 +102,7 @@ function shower(profile: Profile, hidden: ReadonlySet<string>, names: readonly s
     cell !== null && hidden.has(column) && !masks.has(column) ? MASKED : cell;
 }
 
-/** Returns a function that finds rows of the base snapshot. It must be called with ascending keys. */
+/** Finds rows of the base snapshot. `find` must be called with ascending keys, and `close` at the end. */
 function baseRows(store: ObjectStore, { parts, columns, profile }: BaseSnapshot, signal: AbortSignal) {
   const left = parts.filter(({ rows }) => rows > 0);
   let rows: AsyncGenerator<KeyedRow> | null = null;
@@ -107,10 +111,14 @@ function baseRows(store: ObjectStore, { parts, columns, profile }: BaseSnapshot,
     const next = await rows!.next();
     current = next.done === true ? null : next.value;
   };
-  return async (key: SortKey): Promise<Cells | null> => {
+  const close = async (): Promise<void> => {
+    await rows?.return(undefined);
+    rows = null;
+  };
+  const find = async (key: SortKey): Promise<Cells | null> => {
     while (left.length > 0 && left[0]!.last! < key) {
       left.shift();
-      rows = null;
+      await close();
     }
     const part = left[0];
     if (part === undefined || part.first! > key) return null;
@@ -121,6 +129,7 @@ function baseRows(store: ObjectStore, { parts, columns, profile }: BaseSnapshot,
     while (current !== null && current.key < key) await advance();
     return current?.key === key ? current.cells : null;
   };
+  return { find, close };
 }
 
 interface KeyedRow {

@@ -25,24 +25,28 @@ export async function countStillDropped(
     const log = await readManifest(store, changes);
     if (log !== null && log.counts.dropped !== 0) logs.push(keysOf(store, log, log.parts, signal));
   }
-  const changed = inOrder(logs);
-  let next = await changed.next();
-  let dropped = 0;
-  const dropUntil = async (key: SortKey): Promise<void> => {
-    for (; !next.done && next.value < key; next = await changed.next()) dropped++;
-  };
-  for (const part of snapshot.parts) {
-    if (part.first === null || part.last === null) continue;
-    await dropUntil(part.first);
-    if (next.done || next.value > part.last) continue;
-    for await (const key of keysOf(store, snapshot, [part], signal)) {
-      await dropUntil(key);
-      if (!next.done && next.value === key) next = await changed.next();
-      if (next.done) break;
+  try {
+    const changed = inOrder(logs);
+    let next = await changed.next();
+    let dropped = 0;
+    const dropUntil = async (key: SortKey): Promise<void> => {
+      for (; !next.done && next.value < key; next = await changed.next()) dropped++;
+    };
+    for (const part of snapshot.parts) {
+      if (part.first === null || part.last === null) continue;
+      await dropUntil(part.first);
+      if (next.done || next.value > part.last) continue;
+      for await (const key of keysOf(store, snapshot, [part], signal)) {
+        await dropUntil(key);
+        if (!next.done && next.value === key) next = await changed.next();
+        if (next.done) break;
+      }
     }
+    for (; !next.done; next = await changed.next()) dropped++;
+    return dropped;
+  } finally {
+    for (const log of logs) await log.return(undefined);
   }
-  for (; !next.done; next = await changed.next()) dropped++;
-  return dropped;
 }
 
 /** The keys of several sorted lists in order, each once. */

@@ -1,5 +1,6 @@
 import { ScheduleAlreadyRunning, type ScheduleDescription, type ScheduleOptions } from '@temporalio/client';
 import { formatDuration } from '../../core/duration.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { TemporalClient } from '../client/connect.js';
 
 /** One setting of a Schedule that `apply` changed, as text for the user. */
@@ -84,4 +85,29 @@ export function isEditedByHand(before: ConfiguredPart['spec'], after: Configured
   const plain = ({ calendars, intervals }: ConfiguredPart['spec']): string =>
     JSON.stringify([calendars, intervals]);
   return cronOf(before) === cronOf(after) && plain(before) !== plain(after);
+}
+
+/** Times of a Schedule, and where they are configured. */
+export interface ConfiguredTimes {
+  /** Such as `connections.acme.schedule`. */
+  readonly path: string;
+  readonly cron: string;
+  readonly timezone: string;
+}
+
+/** @throws ConfigurationError with the server's reason if it rejects the times */
+export async function specAccepted<T>(
+  { path, cron, timezone }: ConfiguredTimes,
+  call: Promise<T>,
+): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    // The SDK throws a TypeError with the server's reason for an invalid spec.
+    if (!(error instanceof TypeError)) throw error;
+    throw new ConfigurationError(
+      `Temporal rejects ${path} (cron ${JSON.stringify(cron)}, timezone ${timezone}): ${error.message}`,
+      { path, remedy: `Correct ${path} in the configuration.`, cause: error },
+    );
+  }
 }

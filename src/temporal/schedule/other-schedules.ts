@@ -10,7 +10,7 @@ import {
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { TemporalClient } from '../client/connect.js';
-import { type CreatedOrUpdated, createOrUpdate, cronText } from './create-or-update.js';
+import { type CreatedOrUpdated, createOrUpdate, cronText, specAccepted } from './create-or-update.js';
 
 /** What was done with a Schedule besides the nightly one. `none`: the configuration needs none, and there was none. */
 export type AppliedBeside = CreatedOrUpdated['outcome'] | 'deleted' | 'none';
@@ -73,7 +73,8 @@ export async function applyAudits(
     },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: schedule.catchupWindowMs },
   };
-  return (await createOrUpdate(temporal, options)).outcome;
+  const times = { path: `connections.${name}.audit`, cron, timezone: schedule.timezone };
+  return (await specAccepted(times, createOrUpdate(temporal, options))).outcome;
 }
 
 /** Deletes the watcher and the Schedule of audits of a connection, if there are any. */

@@ -15,11 +15,17 @@ import {
   type RunOutcome,
   scheduleId,
 } from '../../core/contract/index.js';
-import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
-import { type CreatedOrUpdated, createOrUpdate, cronOf, cronText } from './create-or-update.js';
+import {
+  type ConfiguredTimes,
+  type CreatedOrUpdated,
+  createOrUpdate,
+  cronOf,
+  cronText,
+  specAccepted,
+} from './create-or-update.js';
 import { type AppliedBeside, applyAudits, applyWatcher, deleteOthers } from './other-schedules.js';
 
 const LAST_RUNS = 5;
@@ -99,7 +105,7 @@ export async function applySchedule(
 ): Promise<AppliedSchedule> {
   const id = scheduleId(connection.name);
   const options = { scheduleId: id, ...scheduleOptions(connection, taskQueue) };
-  const { after, ...applied } = await specAccepted(connection, createOrUpdate(temporal, options));
+  const { after, ...applied } = await specAccepted(specOf(connection), createOrUpdate(temporal, options));
   const nextRuns = after.info.nextActionTimes.slice(0, NEXT_RUNS);
   const watcher = await applyWatcher(temporal, connection, taskQueue);
   const audit = await applyAudits(temporal, connection, taskQueue);
@@ -120,7 +126,7 @@ export async function askForTimes(
   connection: ConnectionSettings,
 ): Promise<readonly Date[]> {
   const handle = await specAccepted(
-    connection,
+    specOf(connection),
     temporal.client.schedule.create({
       ...scheduleOptions(connection, DEFAULT_TASK_QUEUE),
       scheduleId: `worktrack/${connection.name}/config-check/${randomUUID()}`,
@@ -134,19 +140,9 @@ export async function askForTimes(
   }
 }
 
-/** Waits for a call that sends the Schedule, which the server checks. */
-async function specAccepted<T>({ name, schedule }: ConnectionSettings, call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    // The SDK throws a TypeError with the server's reason for an invalid spec.
-    if (!(error instanceof TypeError)) throw error;
-    const path = `connections.${name}.schedule`;
-    throw new ConfigurationError(
-      `Temporal rejects ${path} (cron ${JSON.stringify(schedule.cron)}, timezone ${schedule.timezone}): ${error.message}`,
-      { path, remedy: `Correct ${path} in the configuration.`, cause: error },
-    );
-  }
+/** Where the times of the nightly Schedule are configured. */
+function specOf({ name, schedule }: ConnectionSettings): ConfiguredTimes {
+  return { path: `connections.${name}.schedule`, ...schedule };
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { DeploymentVersion } from '../../core/deployment-version.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { DataConverter, TemporalClient } from '../client/connect.js';
 import { replayHistories } from '../replay.js';
-import { routedVersion } from '../status/workers.js';
+import { readPollers, routedVersion } from '../status/workers.js';
 import { type StuckWork, stuckWork } from './stuck-work.js';
 
 /** What became of a workflow that waits for a lost build. */
@@ -22,7 +23,7 @@ export interface Unpinned {
  * build. A workflow that does not replay is left as it is. Nothing is reset or terminated.
  *
  * @param taskQueue of the workers
- * @throws an SDK error if Temporal does not answer
+ * @throws ConfigurationError if no worker of the current version polls; an SDK error if Temporal does not answer
  * @example
  * for (const { workflowId, outcome } of await unpin(temporal, 'worktrack')) console.log(workflowId, outcome);
  */
@@ -34,6 +35,15 @@ export async function unpin(
   const waiting = await stuckWork(temporal, taskQueue);
   if (waiting.length === 0) return [];
   const to = await routedVersion(temporal, taskQueue);
+  const workers = await readPollers(temporal, taskQueue);
+  if (!workers.some(({ receivesRuns }) => receivesRuns))
+    throw new ConfigurationError(
+      'No worker receives new runs, so there is no build to move the waiting runs to',
+      {
+        remedy:
+          'Start a worker of the current build, or make the build of a running worker current: worktrack upgrade BUILD.',
+      },
+    );
   const ended: Unpinned[] = [];
   for (const work of waiting) {
     const about = { workflowId: work.workflowId, from: work.silence.version, to };

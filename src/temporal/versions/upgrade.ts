@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
 import { MINUTE_MS, SECOND_MS } from '../../core/duration.js';
+import { type ReachOptions, reach } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { isMissing } from '../client/grpc.js';
+import { isMissing, isUnreachable, outageReason } from '../client/grpc.js';
+import { readPollers } from '../status/workers.js';
 import { stuckWork } from './stuck-work.js';
 
 /** What an upgrade waits for, or has done. */
@@ -22,6 +24,8 @@ export interface UpgradeOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for the first poll of the build, in milliseconds. Default: two minutes. */
   readonly appearsWithinMs?: number | undefined;
+  /** How long Temporal may be unreachable. Default: a minute. */
+  readonly reach?: ReachOptions | undefined;
   /** `false`: ends when the build is current. Default: waits until the version before has drained. */
   readonly waits?: boolean | undefined;
 }
@@ -39,7 +43,7 @@ const TASK_TYPES = [1, 2];
  * Makes a build of workers current as soon as they poll, and waits until the version before has drained.
  *
  * @returns the last step; `waiting`: no worker of the build polled in time, and nothing was changed
- * @throws an SDK error if Temporal does not answer or refuses; the reason of `signal`
+ * @throws OutOfReachError; an SDK error if Temporal refuses; the reason of `signal`
  * @example
  * const version = { deploymentName: 'worktrack', buildId: '0.2.0' };
  * const { step } = await upgradeTo(temporal, version, { taskQueue: 'worktrack', onStep: console.log });
@@ -50,15 +54,18 @@ export async function upgradeTo(
   options: UpgradeOptions,
 ): Promise<UpgradeStep> {
   const { onStep, signal, waits = true } = options;
-  if (!(await appears(temporal, version, options))) return { step: 'waiting' };
-  const before = await currentVersion(temporal, version);
+  const reached = <T>(call: () => Promise<T>): Promise<T> =>
+    reach(`Temporal at ${temporal.address}`, call, isUnreachable, outageReason, options.reach);
+  if (!(await appears(() => reached(() => polls(temporal, version, options)), options)))
+    return { step: 'waiting' };
+  const before = await reached(() => currentVersion(temporal, version));
   const changed = !isSameVersion(before, version);
-  if (changed) await makeCurrent(temporal, version);
+  if (changed) await reached(() => makeCurrent(temporal, version));
   const current: UpgradeStep = { step: 'current', before, changed };
   onStep(current);
   if (!changed || before === null || !waits) return current;
-  for (let told = -1; !(await isDrained(temporal, before)); ) {
-    const stuck = await stuckWork(temporal, options.taskQueue);
+  for (let told = -1; !(await reached(() => isDrained(temporal, before))); ) {
+    const stuck = await reached(() => stuckWork(temporal, options.taskQueue));
     const lost = stuck.filter(({ silence }) => isSameVersion(silence.version, before)).length;
     if (lost !== told) onStep({ step: 'draining', before, lost });
     told = lost;
@@ -69,22 +76,30 @@ export async function upgradeTo(
   return drained;
 }
 
-/** Waits until a worker of the version has polled for workflows and activities of the task queue. */
+/** Waits until the version polls. */
 async function appears(
-  temporal: TemporalClient,
-  version: DeploymentVersion,
-  { taskQueue, onStep, signal, appearsWithinMs = APPEARS_WITHIN_MS }: UpgradeOptions,
+  polls: () => Promise<boolean>,
+  { onStep, signal, appearsWithinMs = APPEARS_WITHIN_MS }: UpgradeOptions,
 ): Promise<boolean> {
   const until = performance.now() + appearsWithinMs;
   for (let isFirst = true; ; isFirst = false) {
-    const polls =
-      (await describeVersion(temporal, version))?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
-    if (TASK_TYPES.every((type) => polls.some((poll) => poll.name === taskQueue && poll.type === type)))
-      return true;
+    if (await polls()) return true;
     if (performance.now() > until) return false;
     if (isFirst) onStep({ step: 'waiting' });
     await delay(LOOK_EVERY_MS, undefined, { signal });
   }
+}
+
+/** Whether a worker of the version polls now, and the server has seen it poll for workflows and activities of the task queue. */
+async function polls(
+  temporal: TemporalClient,
+  version: DeploymentVersion,
+  { taskQueue }: UpgradeOptions,
+): Promise<boolean> {
+  const seen = (await describeVersion(temporal, version))?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
+  const isSeen = TASK_TYPES.every((type) => seen.some((one) => one.name === taskQueue && one.type === type));
+  if (!isSeen) return false;
+  return (await readPollers(temporal, taskQueue)).some((worker) => isSameVersion(worker.version, version));
 }
 
 /** What the server knows of a version; `null`: no worker of it has polled. */

@@ -4,11 +4,12 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { type AlertReport, alertsWorkflowId, watcherId } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/duration.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { startExport } from '../../../src/temporal/client/start.js';
+import { startAudit, startExport } from '../../../src/temporal/client/start.js';
 import { applySchedule, deleteSchedule } from '../../../src/temporal/schedule/schedule.js';
 import { type AlertTargets, startAlertTargets, type Vendor } from '../../support/alert-targets.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorOf, mirrorStatus, requestRun } from '../../support/mirror-requests.js';
+import { idOf } from '../../support/mirrored.js';
 import { RowService } from '../../support/row-service.js';
 import { runRequest } from '../../support/run-request.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -121,6 +122,28 @@ describe('alerts of runs', () => {
     for (const secret of [KEY, 'hook-slack-secret', DEMO_KEY])
       expect(events).not.toContain(Buffer.from(secret).toString('base64'));
     expect(events).not.toContain('hook-slack-secret');
+  });
+
+  it('report the differences that an audit finds, and nothing of an audit without', async () => {
+    const notify = `    notify: { url: "${targets.url('slack')}", format: slack, on: [failure, audit] }\n`;
+    await started(notify);
+    await stack.export();
+    const audit = async () => {
+      const workflowId = await startAudit(
+        stack.temporal,
+        { connection: stack.connection },
+        { taskQueue: stack.taskQueue },
+      );
+      return stack.temporal.client.workflow.getHandle(workflowId).result();
+    };
+    expect((await audit()).outcome).toBe('equal');
+    const { admin } = stack.simulator;
+    const [project] = admin.records('projects').map(idOf);
+    admin.update('projects', project!, { name: 'silent', updatedAt: '2020-01-01T00:00:00.000Z' });
+    expect((await audit()).outcome).toBe('different');
+    await until(() => targets.delivered.length > 0, 'the message');
+    expect(titles()).toEqual([`${stack.connection}: an audit found differences in projects`]);
+    expect(shown()[0]).toContain('1 different rows in the snapshot');
   });
 
   it('name all resources of an export in one message', async () => {

@@ -140,6 +140,28 @@ describe('an audit', () => {
     expect({ ...again, requests: 0, bytes: 0 }).toEqual({ ...audit, requests: 0, bytes: 0 });
   });
 
+  it('proves nothing with a sample if fetch by id answers 404 to everything', async () => {
+    const connection = '    sync: { reconcileEvery: never }\n';
+    await start({ odd: ['by-id-404'] }, { connection });
+    const audit = await mirror.audit({ sample: 0.5 });
+    expect([found(audit), audit.equal]).toEqual([{ notComparable: audit.rows }, 0]);
+  });
+
+  it('does not compare tombstones in a sample, which are not asked for by id', async () => {
+    const admin = await start({ counts: { tasks: 100 } });
+    admin.remove('tasks', admin.records('tasks').map(idOf).slice(0, 50));
+    await mirror.run({ reconcile: true, allowDeletes: true });
+    const audit = await mirror.audit({ sample: 0.5 });
+    expect(audit.notComparable).toBeGreaterThan(0);
+    expect(audit.equal + audit.notComparable).toBe(audit.rows);
+  });
+
+  it('says that a list which is shorter than its total is incomplete, although no full read has confirmed the total', async () => {
+    await start({ odd: ['list-cut'], counts: { tasks: 5_000 } }, { yaml: '{ name: tasks }' });
+    const audit = await mirror.audit();
+    expect([audit.limits, audit.different]).toEqual([['list-incomplete'], 0]);
+  });
+
   it('compares rows outside of the window in a sample, if the service shows them by id', async () => {
     const simulator = { awkward: false, counts: { 'time-entries': 60 }, fetchById: 'all' } as const;
     const yaml = '{ name: time-entries, window: 90d, fetchById: true }';

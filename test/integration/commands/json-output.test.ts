@@ -38,14 +38,16 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['rollback', 'worktrack rollback --resource tasks --to RUN --json'],
   ['purge --dry-run', 'worktrack purge --resource tasks --key KEY --dry-run --json'],
   ['purge', 'worktrack purge --resource tasks --key KEY --yes --json'],
+  ['unpin', 'worktrack unpin --json'],
   ['replay', 'worktrack replay --from-server --workflow-id ENDED --json'],
   ['notify', 'worktrack notify --test --json'],
 ];
 
-/** Commands with `--json` whose output is the same as that of another command. */
+/** Commands with `--json` whose output is the same as that of another command, or is tested where two builds run (`lost-build.test.ts`). */
 const LIKE_OTHERS = [
   ...['schedule pause', 'schedule resume', 'schedule trigger', 'schedule delete'],
   'write-back resend',
+  'upgrade',
 ];
 
 type Printed = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { manifestChecksums } from '../../../src/lake/documents/checksums.js';
@@ -98,7 +99,9 @@ describe('a purge', () => {
     const target = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const ask = async () => {
       const command = startOnTerminal(stack, ['purge', ...target, '--resource', 'projects', '--key', id]);
-      const screen = async () => (await command.output()).stdout.replace(/\s+/g, ' ');
+      // A long question is wrapped, and control sequences begin its last line.
+      const screen = async () =>
+        stripVTControlCharacters((await command.output()).stdout).replace(/\s+/g, ' ');
       const shows = (text: string): Promise<void> =>
         until(async () => (await screen()).includes(text), `it shows ${text}`);
       await shows('1 snapshot and 1 change log contain this record. A purge cannot be undone.');

@@ -160,7 +160,8 @@ describe("a user's encrypting data converter", () => {
     await startWorkerProcess(stack, env);
     expect(await exporting.exited).toBe(0);
 
-    const plain = await runCommand(stack, ['export', ...place, '--resource', 'projects']);
+    const [workflowId = ''] = /worktrack\/\S+\/export\/\S+/.exec((await exporting.output()).stderr) ?? [];
+    const plain = await runCommand(stack, ['export', '--follow', workflowId, ...place]);
     expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('the same --data-converter')]);
     expect(plain.stderr).not.toContain('Unexpected error');
   });

@@ -7,3 +7,8 @@ export interface DeploymentVersion {
 export function isSameVersion(one: DeploymentVersion | null, other: DeploymentVersion | null): boolean {
   return one?.deploymentName === other?.deploymentName && one?.buildId === other?.buildId;
 }
+
+/** The command that makes a version current. */
+export function upgradeCommand({ deploymentName, buildId }: DeploymentVersion): string {
+  return `worktrack upgrade ${buildId}${deploymentName === 'worktrack' ? '' : ` --deployment-name ${deploymentName}`}`;
+}

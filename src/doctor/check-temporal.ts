@@ -2,7 +2,7 @@ import { OutOfReachError, withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
 import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
-import { silenceText } from '../temporal/status/silence.js';
+import { queueOption, silenceText } from '../temporal/status/silence.js';
 import {
   notCurrent,
   type PollingWorker,
@@ -68,7 +68,7 @@ function workerFindings(
   connections: readonly ConnectionSettings[],
 ): Finding[] {
   if (workers.length === 0) {
-    const remedy = `Start one with \`worktrack worker${taskQueue === 'worktrack' ? '' : ` --task-queue ${taskQueue}`}\`. Until then, every run waits.`;
+    const remedy = `Start one with \`worktrack worker${queueOption(taskQueue)}\`. Until then, every run waits.`;
     return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
   }
   const idle = workers

@@ -9,7 +9,7 @@ import { type AuditStatement, auditText, sumOfAudits } from '../../lake/document
 import { summaryText } from '../../lake/documents/check-record.js';
 import { warningText } from '../../lake/rows/data-columns.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
-import { silenceSentences } from '../../temporal/status/silence.js';
+import { queueOption, silenceSentences } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import type { StuckWork } from '../../temporal/versions/stuck-work.js';
@@ -193,11 +193,12 @@ function workerLines(
 ) {
   const silent = resources.filter(({ source }) => source === 'latest.json').map(({ name }) => name);
   const queue = worker?.taskQueue ?? '';
-  const option = queue === 'worktrack' ? '' : ` --task-queue ${queue}`;
   const lines = (worker?.idle ?? []).map(({ message, remedy }) => `  ${message}. ${remedy}`);
   const isMissing = worker?.hasWorker === false;
   if (isMissing && lines.length === 0)
-    lines.push(`  no worker polls task queue "${queue}"; start one with \`worktrack worker${option}\``);
+    lines.push(
+      `  no worker polls task queue "${queue}"; start one with \`worktrack worker${queueOption(queue)}\``,
+    );
   // If Temporal does not answer either, another line says so.
   if (!isMissing && silent.length > 0 && schedule !== null) {
     const [mirrors, verb] = silent.length === 1 ? ['mirror', 'does'] : ['mirrors', 'do'];

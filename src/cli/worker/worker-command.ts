@@ -3,7 +3,7 @@ import { TransportError } from '@temporalio/worker';
 import { configFingerprint, readListen } from '../../config/index.js';
 import { parseBytes } from '../../core/bytes.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
-import type { DeploymentVersion } from '../../core/deployment-version.js';
+import { type DeploymentVersion, upgradeCommand } from '../../core/deployment-version.js';
 import { ConfigurationError, errorMessage, isAbort } from '../../core/errors.js';
 import { reach } from '../../core/reachability.js';
 import { resolveSecret } from '../../core/secrets.js';
@@ -162,7 +162,7 @@ function announce(
   if (deployment === undefined) return;
   const { deploymentName, buildId } = deployment;
   output.note(
-    `Build ${buildId} of deployment ${deploymentName}. It receives tasks once it is the current version: worktrack upgrade ${buildId}${deploymentName === 'worktrack' ? '' : ` --deployment-name ${deploymentName}`}`,
+    `Build ${buildId} of deployment ${deploymentName}. It receives tasks once it is the current version: ${upgradeCommand(deployment)}`,
   );
 }
 

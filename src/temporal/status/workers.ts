@@ -1,5 +1,6 @@
 import type { Payload } from '@temporalio/common';
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
+import { upgradeCommand } from '../../core/deployment-version.js';
 import { SECOND_MS } from '../../core/duration.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -114,7 +115,7 @@ export function notCurrent({ identity, version, receivesRuns }: Poller) {
   const { deploymentName, buildId } = version;
   return {
     message: `worker ${identity} runs build ${buildId} of deployment ${deploymentName}, which is not the current version, so it receives no new runs`,
-    remedy: `To make it current: worktrack upgrade ${buildId}${deploymentName === 'worktrack' ? '' : ` --deployment-name ${deploymentName}`}`,
+    remedy: `To make it current: ${upgradeCommand(version)}`,
   };
 }
 

@@ -49,10 +49,11 @@ describe('the nightly Schedule', () => {
     expect(dates.some((date) => snapshot.includes(date))).toBe(true);
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(6);
 
-    const yesterday = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
-    const noon = Date.parse(`${yesterday}T12:00:00Z`);
+    // The last seconds of yesterday: less than a day ago at every hour, so that the run has that date.
+    const late = Math.floor(Date.now() / DAY_MS) * DAY_MS - 4_000;
+    const yesterday = new Date(late).toISOString().slice(0, 10);
     await stack.temporal.client.schedule.getHandle(scheduleId(stack.connection)).backfill({
-      ...{ start: new Date(noon), end: new Date(noon + 1_000) },
+      ...{ start: new Date(late), end: new Date(late + 1_000) },
       overlap: ScheduleOverlapPolicy.ALLOW_ALL,
     });
     await until(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { parseSettings } from '../../../src/config/index.js';
 import { serverSpec } from '../../../src/servers/index.js';
 import { schemaErrors } from '../../support/deployment-schemas.js';
@@ -53,7 +53,8 @@ describe('the examples of deployments', () => {
 
   it('have configurations that are valid, with secrets by reference only', () => {
     const config = kubernetes.find(({ kind }) => kind === 'ConfigMap')?.data?.['worktrack.yaml'] ?? '';
-    for (const text of [compose.configs.worktrack.content, config]) {
+    const values = parse(readFileSync('examples/helm/values.yaml', 'utf8')) as { readonly config: object };
+    for (const text of [compose.configs.worktrack.content, config, stringify(values.config)]) {
       const { connections } = parseSettings(text, 'worktrack.yaml');
       expect(connections[0]?.apiKey).toHaveProperty('file');
     }
@@ -66,6 +67,12 @@ describe('the examples of deployments', () => {
     expect(compose.services.s3?.image).toMatch(
       new RegExp(`^versity/versitygw:v${serverSpec('versitygw').version.replaceAll('.', '\\.')}@sha256:`),
     );
+  });
+
+  it('have a chart of the version of the package', () => {
+    const { version } = parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+    const chart = parse(readFileSync('examples/helm/Chart.yaml', 'utf8')) as object;
+    expect(chart).toMatchObject({ version, appVersion: version });
   });
 
   it('do not restart forever, wait for a healthy store, and pin images by digest', () => {
@@ -104,7 +111,9 @@ describe('the examples of deployments', () => {
     expect(topologySpreadConstraints).toMatchObject([{ topologyKey: 'kubernetes.io/hostname' }]);
     expect(containers[0]?.args).toContain('--watch');
     expect(containers[0]?.image).toMatch(/@sha256:[0-9a-f]{64}$/);
-    for (const file of ['examples/compose.yaml', 'examples/kubernetes/worker.yaml']) {
+    for (const file of ['compose.yaml', 'kubernetes/worker.yaml', 'helm/values.yaml'].map(
+      (name) => `examples/${name}`,
+    )) {
       const text = readFileSync(file, 'utf8');
       expect(text).not.toMatch(/from-literal|API_KEY=/);
       // The commands in the comments are as they work in the image.

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { codeBlocks, pageAt } from '../../support/docs.js';
 import { examplesModule } from '../../support/public-api.js';
 import { IS_LONG } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -206,13 +207,16 @@ describe('the packed package', () => {
 
   // npm 10 comes with Node 20 and 22; `npm run test:long` has the newer one, too. Each installation takes a minute of CPU time.
   describe.each(IS_LONG ? ['10', '11'] : ['10'])(
-    'in an empty folder, installed by npm %s without flags',
+    'in an empty folder, installed by npm %s as the guide on embedding says',
     (npm) => {
       let place: string;
+      const blocks = codeBlocks([pageAt('docs/how-to/embed.md')]).slice(0, 5);
+      const [install = '', ...scripts] = blocks.map(({ text }) => text);
       beforeAll(async () => {
         place = join(folder, `empty-${npm}`);
         await mkdir(place);
-        const args = ['exec', '--yes', `--package=npm@${npm}`, '--', 'npm', 'install', tarball];
+        const commands = install.replace('./temporal-worktrack-0.2.0.tgz', tarball);
+        const args = ['exec', '--yes', `--package=npm@${npm}`, '--', 'bash', '-euc', commands];
         const { code, printed } = await run('npm', args, place, outside());
         expect(code, printed).toBe(0);
       });
@@ -235,6 +239,35 @@ describe('the packed package', () => {
         expect(hint).toBe('npx worktrack demo --keep');
         const [program = '', ...args] = hint!.replace('demo --keep', '--version').split(' ');
         expect((await run(program, ['--no-install', ...args], place, outside())).stdout).toBe(`${version}\n`);
+      });
+
+      it('runs a worker, an export and a replay as the guide on embedding writes them', async () => {
+        for (const script of scripts) {
+          const [, name = ''] = /^\/\/ (\S+\.js)\n/.exec(script)!;
+          await writeFile(join(place, name), script);
+        }
+        const stack = await startStack({
+          connection: 'acme',
+          ...{ resources: '[projects]', simulator: { counts: { projects: 3 } } },
+        });
+        await cp(stack.configFile, join(place, 'worktrack.yaml'));
+        const { TEMPORAL_ADDRESS, WORKTRACK_API_KEY, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = stack.env;
+        const keys = { TEMPORAL_ADDRESS, WORKTRACK_API_KEY, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY };
+        const worker = spawn(process.execPath, ['worker.js'], { cwd: place, env: outside(keys) });
+        const ended = once(worker, 'close');
+        try {
+          const exported = await run(process.execPath, ['export.js'], place, outside(keys));
+          expect(exported.printed).toContain("published [ 'projects: 3' ]");
+          await until(async () => {
+            const replayed = await run(process.execPath, ['replay.js'], place, outside(keys));
+            expect(replayed.printed).not.toContain('diverged');
+            return /mirror\/projects replayed/.test(replayed.printed);
+          }, 'the history of the mirror is listed and replays');
+        } finally {
+          worker.kill('SIGTERM');
+          await ended;
+          await stack.stop();
+        }
       });
     },
   );

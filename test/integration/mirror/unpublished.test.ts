@@ -38,7 +38,7 @@ describe('the files of unpublished runs', () => {
     await stack.startWorker();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     stack.simulator.admin.touch('tasks', { count: 5, pick: 'spread' });
-    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
     s3.add({ method: 'PUT', path: /latest\.json/, fault });
     const [failed] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(failed).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
@@ -56,7 +56,7 @@ describe('the files of unpublished runs', () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker();
-    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
     s3.add({ method: 'PUT', path: /latest\.json/, fault });
     const [failed] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(failed).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
@@ -123,7 +123,7 @@ describe('the files of runs of another day', () => {
     const { stack, s3 } = faulty;
     await stack.startWorker();
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
-    const fault = { kind: 'status', status: 503, code: 'SlowDown' } as const;
+    const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
     s3.add({ method: 'PUT', path: /latest\.json/, fault });
     expect((await backfill()).outcome).toBe('failed');
     expect(await objectsBelow('tasks/changes/')).not.toEqual([]);

@@ -6,7 +6,10 @@ import { constants, createGzip } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { residentBytes } from '../../support/memory.js';
 import { startWorkerProcess } from '../../support/processes.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, startStack } from '../../support/stack.js';
+
+shortenBackOffs();
 
 const MIB = 1024 * 1024;
 

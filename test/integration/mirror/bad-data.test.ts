@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
+
+shortenBackOffs();
 
 describe('invalid records', () => {
   let stack: Stack;

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { reconcile } from '../../support/mirror-requests.js';
 import { listedIds } from '../../support/mirrored.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
+
+shortenBackOffs();
 
 describe('a deleted record that answers by its id', () => {
   let stack: Stack;

@@ -8,8 +8,11 @@ import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer } from '../../support/snapshot.js';
 import { nextSecond, resultOf } from '../../support/stack.js';
+
+shortenBackOffs();
 
 /** Objects of a run below a prefix. */
 async function objectsOf(

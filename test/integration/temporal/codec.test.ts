@@ -8,8 +8,11 @@ import { readStatus } from '../../../src/temporal/status/status.js';
 import { dataConverter } from '../../support/encryption.mjs';
 import { holdAnswer } from '../../support/hold.js';
 import { runCommand, startCommand, startWorkerProcess } from '../../support/processes.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
+
+shortenBackOffs();
 
 const MODULE = fileURLToPath(new URL('../../support/encryption.mjs', import.meta.url));
 

@@ -10,6 +10,7 @@ import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import { holdAnswer } from '../../support/hold.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   cancelWriteBack,
@@ -21,6 +22,8 @@ import {
   stopWriteBackStack,
   writeBack,
 } from '../../support/write-back.js';
+
+shortenBackOffs();
 
 type Row = readonly [ref: string, seconds: number, text?: string];
 type Options = Partial<Pick<WriteBackInput, 'written' | 'unknown'>> & {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../support/random.js';
 import { type Respond, RowService } from '../../support/row-service.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import type { Stack } from '../../support/stack.js';
 import {
   fileIn,
@@ -10,6 +11,8 @@ import {
   timeEntriesCsv,
   writeBack,
 } from '../../support/write-back.js';
+
+shortenBackOffs();
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? Date.now() % 1_000_000);
 const ROWS = 80;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import type { Stack } from '../../support/stack.js';
 import {
   cancelWriteBack,
@@ -13,6 +14,8 @@ import {
   writeBack,
   writesSeen,
 } from '../../support/write-back.js';
+
+shortenBackOffs();
 
 /** Rows that are written each time they are sent, and whose response never arrives. */
 const LOST = ['r3', 'r9', 'r20'];

@@ -1,0 +1,31 @@
+import { vi } from 'vitest';
+import type { WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
+
+/**
+ * Lets this process draw its back-offs, which are at random up to a limit, from the lowest percent: those of requests to the
+ * service and to the store. Ids that are drawn stay different. Called before the worker starts.
+ */
+export function shortenBackOffs(): void {
+  const random = Math.random.bind(Math);
+  vi.spyOn(Math, 'random').mockImplementation(() => random() / 100);
+}
+
+const RETRY_DELAY_MS = 20;
+
+/** Options of a worker whose failed activities begin again at once, and not after a second, two, four, and so on. */
+export const quickRetries: Partial<WorktrackWorkerOptions> = {
+  worker: {
+    interceptors: {
+      activity: [
+        () => ({
+          inbound: {
+            execute: (input, next) =>
+              next(input).catch((error: unknown) => {
+                throw Object.assign(error as Error, { nextRetryDelay: RETRY_DELAY_MS });
+              }),
+          },
+        }),
+      ],
+    },
+  },
+};

@@ -1,19 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { ActivityCancellationDetails } from '@temporalio/common';
 import type { MockActivityEnvironment } from '@temporalio/testing';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { haveSameRequest, newRunId } from '../../../src/core/run-id.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { isStaged, readSnapshot } from '../../support/snapshot.js';
 
 const MIB = 1024 * 1024;
 
 describe('a run that leaves the memory', () => {
   let mirror: InProcessMirror | undefined;
+  beforeEach(shortenBackOffs);
   afterEach(() => mirror?.close());
 
   async function start(connection: string): Promise<InProcessMirror> {
@@ -46,8 +48,8 @@ describe('a run that leaves the memory', () => {
   }
 
   it.each([
-    ['more than 8 MiB', 'pageSize: 2', 12, MIB],
-    ['a first page of more than 8 MiB', 'pageSize: 100', 12, MIB],
+    ['more than 8 MiB', 'pageSize: 2', 9, MIB],
+    ['a first page of more than 8 MiB', 'pageSize: 100', 9, MIB],
   ])('publishes every row under the run id of the lake: %s', async (_, connection, records, size) => {
     const { simulator, store } = await start(connection);
     for (let n = 0; n < records; n++)

@@ -3,29 +3,36 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
 import { holdAnswer, letNextRunSpill } from '../../support/hold.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 
-describe('an interrupted export --local', () => {
-  let stack: Stack;
-  const start = async (giveUpAfterMs = 600_000): Promise<void> => {
-    stack = await startStack({
-      simulator: { awkward: false, counts: { tasks: 100 } },
-      resources: '[tasks]',
-      yaml: `    sync: { pageSize: 20 }\n    retries: { giveUpAfter: ${giveUpAfterMs / 1000}s }\n`,
-    });
-  };
-  afterEach(async () => {
-    for (const child of started.splice(0)) if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL');
-    await stack?.stop();
+interface Started {
+  readonly printed: { stdout: string; stderr: string };
+  readonly exited: Promise<number | null>;
+  ctrlC(): void;
+}
+
+/** A service and its connection for one test, which ends what it has started. */
+async function startPlace(
+  { onTestFinished }: TestContext,
+  giveUpAfterMs = 600_000,
+): Promise<{ readonly stack: Stack; exportLocal(): Started }> {
+  const stack = await startStack({
+    simulator: { awkward: false, counts: { tasks: 100 } },
+    resources: '[tasks]',
+    yaml: `    sync: { pageSize: 20 }\n    retries: { giveUpAfter: ${giveUpAfterMs / 1000}s }\n`,
   });
   const started: ChildProcess[] = [];
+  onTestFinished(async () => {
+    for (const child of started) if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL');
+    await stack.stop();
+  });
 
   /** Starts the command in a separate process group, like a foreground job of a shell. */
-  function exportLocal() {
+  function exportLocal(): Started {
     const child = spawn(
       process.execPath,
       [CLI, 'export', '--local', '--json', '--config', stack.configFile],
@@ -43,9 +50,14 @@ describe('an interrupted export --local', () => {
     const exited = once(child, 'close').then(([code]) => code as number | null);
     return { printed, exited, ctrlC: () => process.kill(-child.pid!, 'SIGINT') };
   }
+  return { stack, exportLocal };
+}
 
-  it('drains the worker, stops its server, and is resumed by the same command', async () => {
-    await start();
+// Side by side, because they wait for limits of time.
+describe.concurrent('an interrupted export --local', () => {
+  it('drains the worker, stops its server, and is resumed by the same command', async (context) => {
+    const { expect } = context;
+    const { stack, exportLocal } = await startPlace(context);
     letNextRunSpill(stack.simulator, 'tasks');
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
@@ -63,8 +75,9 @@ describe('an interrupted export --local', () => {
     expect(starts.map(({ path }) => path)).toHaveLength(1);
   });
 
-  it('is cancelled by a second Ctrl-C', async () => {
-    await start();
+  it('is cancelled by a second Ctrl-C', async (context) => {
+    const { expect } = context;
+    const { stack, exportLocal } = await startPlace(context);
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const command = exportLocal();
     await until(held.isThere, 'page 2 is read');
@@ -81,9 +94,10 @@ describe('an interrupted export --local', () => {
     held.release();
   });
 
-  it('is started again if it failed only because of a pause longer than giveUpAfter', async () => {
-    const giveUpAfterMs = 30_000;
-    await start(giveUpAfterMs);
+  it('is started again if it failed only because of a pause longer than giveUpAfter', async (context) => {
+    const { expect } = context;
+    const giveUpAfterMs = 20_000;
+    const { stack, exportLocal } = await startPlace(context, giveUpAfterMs);
     letNextRunSpill(stack.simulator, 'tasks');
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
     const first = exportLocal();
@@ -99,8 +113,9 @@ describe('an interrupted export --local', () => {
     expect(JSON.parse(second.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 100 }] });
   });
 
-  it('fails, and is not started again, if the service failed all the time', async () => {
-    await start(3_000);
+  it('fails, and is not started again, if the service failed all the time', async (context) => {
+    const { expect } = context;
+    const { stack, exportLocal } = await startPlace(context, 3_000);
     stack.simulator.admin.faults.add({
       match: { resource: 'tasks' },
       fault: { kind: 'status', status: 503 },

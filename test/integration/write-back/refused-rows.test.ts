@@ -51,8 +51,8 @@ describe('rows that the service refuses', () => {
     Array.from({ length: rows }, (_, n) => n + 1).filter((row) => !refused.includes(row));
 
   it('are not sent, with the words of the service, if the file ends before it is shown that they are about the rows', async () => {
-    for (let row = 1; row <= 40; row += 3) {
-      const status = [401, 402, 403, 451][row % 4]!;
+    for (const [at, row] of [1, 9, 20, 32, 37, 39, 40].entries()) {
+      const status = [401, 402, 403, 451][at % 4]!;
       service.records.length = 0;
       service.respond = (write) => (numberOf(write) === from + row - 1 ? { status, body: CLOSED } : null);
       const result = await writeBack(stack, await batchOf(40));
@@ -69,7 +69,7 @@ describe('rows that the service refuses', () => {
   });
 
   it('are not rejected if the key was revoked, wherever in the file, and are sent once it is valid again', async () => {
-    for (const accepted of [0, 1, 5, 20, 28, 33, 36, 39]) {
+    for (const accepted of [0, 1, 20, 33, 39]) {
       service.records.length = 0;
       let isRevoked = accepted === 0;
       service.isReadable = () => !isRevoked;

@@ -44,7 +44,8 @@ const WORKS: Readonly<Record<string, Environment>> = {
     : {}),
 };
 
-describe('export --local', () => {
+// Side by side: each starts servers of its own, for which it waits.
+describe.concurrent('export --local', () => {
   let stack: Stack;
   let folder: string;
   const started: number[] = [];
@@ -56,6 +57,10 @@ describe('export --local', () => {
     // Other users must be able to enter it, and nothing else may use this temporary folder.
     folder = await mkdtemp(join(tmpdir(), 'worktrack-environments-'));
     await chmod(folder, 0o777);
+    // Another user may not enter the folder of this user's cache.
+    const temporal = join(folder, 'temporal');
+    await writeFile(temporal, await readFile(stack.servers.temporalCli));
+    await chmod(temporal, 0o755);
   });
   afterAll(async () => {
     for (const pid of started) if (existsSync(`/proc/${pid}`)) process.kill(-pid, 'SIGKILL');
@@ -80,18 +85,15 @@ describe('export --local', () => {
     resources: [projects]
 `,
     );
-    // Another user may not enter the folder of this user's cache.
-    const temporal = join(folder, 'temporal');
-    if (!existsSync(temporal)) {
-      await writeFile(temporal, await readFile(stack.servers.temporalCli));
-      await chmod(temporal, 0o755);
-    }
     const [program = '', ...args] = [...prefix, process.execPath, CLI, 'export', '--local', '--json'];
     const child = spawn(program, args, {
       cwd: own,
       env: {
         ...{ PATH: '/usr/bin:/bin', TMPDIR: join(own, 'tmp'), WORKTRACK_API_KEY: DEMO_KEY },
-        ...{ WORKTRACK_TEMPORAL_CLI: temporal, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+        ...{
+          WORKTRACK_TEMPORAL_CLI: join(folder, 'temporal'),
+          AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+        },
         ...env(own),
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -139,6 +139,7 @@ describe('`--traces`', () => {
 
   it('never fails an export, and reports once that the collector rejects them', async () => {
     await receiver.close();
+    env.OTEL_EXPORTER_OTLP_TIMEOUT = '500';
     const worker = await startWorkerProcess(stack, env, ['--traces']);
     await exported('--traces');
     await exported('--traces');

@@ -9,8 +9,11 @@ import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { DEMO_KEY, ODD_SERVICES, type Simulator, startSimulator } from '../../../src/simulator/index.js';
 import { type Expected, ODD_CASES, type OddCase } from '../../support/odd/index.js';
 import { assertRowEquals } from '../../support/oracle.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
+
+shortenBackOffs();
 
 const NAMES = ODD_CASES.map(({ odd, title }) => [...odd, ...(title === undefined ? [] : [title])].join(', '));
 
@@ -45,7 +48,8 @@ describe('an export, two increments and a reconcile of an odd service', () => {
 ${one.yaml ?? '    sync: { pageSize: 10 }\n'}`,
     );
     const settings = parseSettings(`connections:\n${yaml.join('')}`, 'odd.yaml');
-    await stack.startWorker(settings);
+    // Most of them wait for the service, so many may do so at the same time.
+    await stack.startWorker(settings, { maxConcurrentActivities: 64, maxActivityMemoryBytes: 4 * 2 ** 30 });
     ODD_CASES.forEach((one, at) => {
       const { lake } = settings.connections[at]!;
       const service = { simulator: simulators[at]!, keyFile: keyFileOf(at) };

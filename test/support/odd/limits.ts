@@ -8,7 +8,7 @@ const refused = {
   says: /tasks: GET .* answered 403 and says: Forbidden\. .*lack a grant/,
 } as const;
 
-const SHORT = '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 20s }\n';
+const SHORT = '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 3s }\n';
 const lasting = {
   exit: 3,
   rows: 'none',

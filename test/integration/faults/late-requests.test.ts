@@ -3,13 +3,17 @@ import { errorMessage } from '../../../src/core/errors.js';
 import { inParallel } from '../../../src/core/in-parallel.js';
 import { readChain } from '../../../src/lake/published/chain.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
-import type { Loss } from '../../support/manual-mirror.js';
+import type { Loss, Lost } from '../../support/manual-mirror.js';
+import { IS_LONG, SEED } from '../../support/seeds.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { nextSecond } from '../../support/stack.js';
 
+shortenBackOffs();
+
 const AT_ONCE = 4;
-/** More writes than any activity here makes. */
-const MOST_WRITES = 60;
+/** More writes than any activity here makes but a purge, which repeats the same for each run of the chain. */
+const MOST_WRITES = 12;
 /** When the request that was in flight arrives. */
 const WHEN = ['when the next attempt has finished', 'after another run'] as const;
 
@@ -26,55 +30,85 @@ interface Scenario {
 
 /**
  * Repeats an activity once for each of its writes, and delays that write: the attempt that sent it loses the network,
- * another attempt takes over and finishes, and only then does the store receive the request.
+ * another attempt takes over and finishes, and only then does the store receive the request. `npm run test:long` tries both
+ * times of its arrival for each write, and `npm test` one of them, for at most `MOST_WRITES`, which change with the seed.
  *
  * @returns the number of writes
  */
 async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): Promise<number> {
-  let writes: number | null = null;
-  const one = async (write: number, when: (typeof WHEN)[number]): Promise<void> => {
-    const world = await startLateWorld();
-    const { mirror } = world;
-    try {
-      await mirror.run();
-      await scenario.before?.(world);
-      const lost = mirror.lose({ activity, write });
-      await scenario.act(world);
-      await mirror.settle();
-      if (lost.late === null) {
-        writes = lost.writes;
-        return;
-      }
-      const { late } = lost;
-      if (when === 'after another run') {
-        world.change();
-        await mirror.run();
-      }
-      await late.deliver();
-      // A sweep removes what was written in an earlier second than its run.
-      await nextSecond();
-      try {
-        const isClean = mirror.published !== null && scenario.untilSweep !== true;
-        if (isClean && when === 'after another run') await world.check();
-        world.change();
-        await mirror.run();
-        await world.check();
-        await world.checkTidy();
-        await scenario.after?.(world);
-      } catch (error) {
-        const where = `${activity}: write ${write} (${late.method} ${late.url}), ${when}`;
-        throw new Error(`${where}: ${errorMessage(error)}`, { cause: error });
-      }
-    } finally {
-      await world.stop();
-    }
-  };
-  for (let from = 0; writes === null && from < MOST_WRITES; from += AT_ONCE) {
-    const numbers = Array.from({ length: AT_ONCE }, (_, at) => from + at);
-    const tries = numbers.flatMap((number) => WHEN.map((when) => [number, when] as const));
-    await inParallel(tries, AT_ONCE, ([number, when]) => one(number, when));
+  const writes = await inWorld(scenario, async (world) => {
+    const { writes } = await actLosing(world, activity, Number.POSITIVE_INFINITY, scenario);
+    return writes;
+  });
+  await inParallel(triesOf(writes), AT_ONCE, ([write, when]) =>
+    inWorld(scenario, (world) => oneLate(world, activity, write, when, scenario)),
+  );
+  return writes;
+}
+
+/** The writes that are late, and when they arrive. */
+function triesOf(writes: number): readonly (readonly [write: number, when: (typeof WHEN)[number]])[] {
+  const all = Array.from({ length: writes }, (_, write) => write);
+  if (IS_LONG) return all.flatMap((write) => WHEN.map((when) => [write, when] as const));
+  const step = Math.ceil(writes / MOST_WRITES);
+  const drawn = all.filter((write) => (write + SEED) % step === 0);
+  return drawn.map((write, at) => [write, WHEN[(at + SEED) % 2]!] as const);
+}
+
+/** Does something in a world where the runs before the activity have ended. */
+async function inWorld<T>({ before }: Scenario, use: (world: LateWorld) => Promise<T>): Promise<T> {
+  const world = await startLateWorld();
+  try {
+    await world.mirror.run();
+    await before?.(world);
+    return await use(world);
+  } finally {
+    await world.stop();
   }
-  return writes ?? Number.NaN;
+}
+
+/** Runs the activity, and an attempt that takes over if one of its writes is held. */
+async function actLosing(
+  world: LateWorld,
+  activity: Loss['activity'],
+  write: number,
+  { act }: Scenario,
+): Promise<Lost> {
+  const lost = world.mirror.lose({ activity, write });
+  await act(world);
+  await world.mirror.settle();
+  return lost;
+}
+
+async function oneLate(
+  world: LateWorld,
+  activity: Loss['activity'],
+  write: number,
+  when: (typeof WHEN)[number],
+  scenario: Scenario,
+): Promise<void> {
+  const { mirror } = world;
+  const { late } = await actLosing(world, activity, write, scenario);
+  if (late === null) return;
+  if (when === 'after another run') {
+    world.change();
+    await mirror.run();
+  }
+  await late.deliver();
+  // A sweep removes what was written in an earlier second than its run.
+  await nextSecond();
+  try {
+    const isClean = mirror.published !== null && scenario.untilSweep !== true;
+    if (isClean && when === 'after another run') await world.check();
+    world.change();
+    await mirror.run();
+    await world.check();
+    await world.checkTidy();
+    await scenario.after?.(world);
+  } catch (error) {
+    const where = `${activity}: write ${write} (${late.method} ${late.url}), ${when}`;
+    throw new Error(`${where}: ${errorMessage(error)}`, { cause: error });
+  }
 }
 
 const anotherRun = async ({ mirror, change }: LateWorld): Promise<void> => {

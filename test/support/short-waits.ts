@@ -12,7 +12,7 @@ export function shortenBackOffs(): void {
 
 const RETRY_DELAY_MS = 20;
 
-/** Options of a worker whose failed activities begin again at once, and not after a second, two, four, and so on. */
+/** Options of a worker whose failed activities begin again immediately, and not after a second, two, four, and so on. */
 export const quickRetries: Partial<WorktrackWorkerOptions> = {
   worker: {
     interceptors: {

@@ -44,7 +44,7 @@ const WORKS: Readonly<Record<string, Environment>> = {
     : {}),
 };
 
-// Side by side: each starts servers of its own, for which it waits.
+// Side by side: each starts its own servers and waits for them.
 describe.concurrent('export --local', () => {
   let stack: Stack;
   let folder: string;

@@ -2,6 +2,7 @@ import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
 import type { WordsSpent } from '../unproven-limits.js';
+import type { WorkerDeaths } from '../worker-deaths.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
 import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
 import type {
@@ -146,6 +147,8 @@ export interface ReadHeartbeat extends StepHeartbeat {
   readonly waitingUntil: number | null;
   /** As in the input, for the next attempt. Absent: as the input says. */
   readonly words?: WordsSpent;
+  /** Absent: a build without it has sent this. */
+  readonly deaths?: WorkerDeaths;
 }
 
 export interface FindAbsentInput extends RunRef {

@@ -11,6 +11,7 @@ import {
   MAX_WORDS_MS,
   NO_WORDS,
 } from '../../core/unproven-limits.js';
+import { areFatal, deathsBefore, halvings, type WorkerDeaths } from '../../core/worker-deaths.js';
 import { keysOf, type RunFile, type WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { HEARTBEAT_MS, noteUse, storeLimitOf } from '../activity-context.js';
@@ -22,7 +23,7 @@ import type { RunAt } from '../staging.js';
 import { withLongerRuns } from './compact-chunks.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
-import { cursorHash, findPosition, recordKeyHash } from './position.js';
+import { cursorHash, findPosition, recordKeyHash, withSmallerPages } from './position.js';
 import { describeRepetition, marksToCheck, readBounds } from './read-progress.js';
 import { toReadResult } from './read-stage.js';
 import { type ShiftCheck, Stager } from './stager.js';
@@ -55,6 +56,9 @@ export async function readPages(
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
   let words = heartbeat?.words ?? input.words ?? NO_WORDS;
+  let deaths = deathsBefore(heartbeat?.deaths, position.key, now());
+  if (areFatal(deaths, now())) throw killsWorkers(run, position.stage, deaths);
+  const smaller = withSmallerPages(position.stage, halvings(deaths));
   const keys = new ShownKeys(connection.client, keysOf(run, position.stage), async (client, fingerprint) => {
     // A page that has arrived is staged only after the next one is requested.
     while (chain.hasArrived && stager.ahead.pages === 0)
@@ -76,6 +80,7 @@ export async function readPages(
       rows: fetched,
       waitingUntil,
       words,
+      deaths,
       ...storeLimitOf(context),
     };
     context.heartbeat(details satisfies ReadHeartbeat);
@@ -105,9 +110,11 @@ export async function readPages(
       mustEnd,
       ...(run.audit?.most !== undefined && { mostPages: run.audit.most - position.stage.readPages }),
     },
-    position.stage,
-    position.seen,
+    smaller ?? position.stage,
+    smaller === null ? position.seen : new Set(),
   );
+  // From now on, the next attempt knows of this one.
+  beat();
   let drainingSince: number | null = null;
   /** Pages that have arrived are safe, even if the next one does not come. */
   const saveOld = async (): Promise<void> => {
@@ -173,12 +180,13 @@ export async function readPages(
     if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
       return { ...toReadResult(await stager.finish()), done: false };
     }
+    deaths = { ...deaths, isRunning: false };
     const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
     if (isWords) words = afterWords(words, now());
     const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;
     // Stage what has been read, whatever the error, so that the next attempt does not read it again.
-    if (stager.ahead.pages > position.stage.pages) await stager.finish().then(beat, () => {});
-    else if (isWords) beat();
+    if (stager.ahead.pages > position.stage.pages) await stager.finish().catch(() => {});
+    beat();
     throw error;
   } finally {
     chain.close();
@@ -195,6 +203,17 @@ function atItsWord(error: TransientError): unknown {
   if (refusal === null) return error;
   const note = `The response has spoken of a limit for ${MAX_WORDS_MS / MINUTE_MS} minutes of this run, so its status counts.`;
   return finalFailure('Refused', `${refusal.message} ${note}`, refusal.failureDetail);
+}
+
+/** The failure of a run whose workers are lost again and again at one position. */
+function killsWorkers(run: RunFile, { pages, fetched, pageSize }: Stage, deaths: WorkerDeaths): Error {
+  const { name } = run.resource;
+  return finalFailure(
+    'Transient',
+    `${name}: ${deaths.count} workers were lost, one after the other, while they read what follows page ${pages} (${fetched} records), last with ` +
+      `pages of ${Math.max(1, Math.floor(pageSize / 2 ** halvings(deaths)))} records. Nothing was published. They usually lack memory: see their exit codes, and give them more.`,
+    { resource: name },
+  );
 }
 
 async function stagePages(

@@ -31,7 +31,9 @@ export type Answer =
   /** 204, without a body. */
   | 'no content'
   /** 200 with `"data": null`. */
-  | 'null';
+  | 'null'
+  /** The worker is lost: the attempt never ends, and Temporal starts the next one. */
+  | 'lost';
 
 export interface Asked {
   readonly limit: number;
@@ -73,6 +75,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   const requests: Asked[] = [];
   let passed = 0;
   let pages = 0;
+  let lose = (): void => {};
   const { url } = await service((request, response, count) => {
     const query = new URL(request.url, 'http://localhost').searchParams;
     const asked = {
@@ -84,6 +87,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     requests.push(asked);
     passed += msPerRequest;
     const found = answer(asked);
+    if (found === 'lost') return lose();
     if (found === 'close') return void response.socket?.destroy();
     if (found === 'cut') return void response.writeHead(200).end('{"data":[{"id":"a"},{"id":');
     if (found === 'flood') return void response.writeHead(200).end(Buffer.alloc(HTTP.maxBodyBytes + 1, ' '));
@@ -131,7 +135,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     meter: NO_METER,
   };
   const extract = withFailures((input: ReadInput) => {
-    const staging = new LakeStaging(store, ref, Context.current().info.attempt);
+    const context = Context.current();
+    const staging = new LakeStaging(aliveStore(context.cancellationSignal), ref, context.info.attempt);
     return readPages(
       { deps, connection, staging, clock: temporalClock(() => deps.now()), progress: new AttemptProgress() },
       input,
@@ -157,22 +162,53 @@ export async function readList(options: ReadOptions): Promise<Reading> {
         scheduledTimestampMs: scheduled,
         currentAttemptScheduledTimestampMs: Date.now() + passed,
       });
+      let isLost = false;
+      const loss = new Promise<'lost'>((resolve) => {
+        lose = () => {
+          isLost = true;
+          environment.cancel('WORKER_SHUTDOWN');
+          resolve('lost');
+        };
+      });
       environment.on('heartbeat', (details: unknown) => {
-        heartbeatDetails = details;
+        if (!isLost) heartbeatDetails = details;
       });
       try {
-        result = await environment.run(extract, input);
+        const running = environment.run(extract, input);
+        const ended = await Promise.race([running, loss]);
+        if (ended === 'lost') {
+          await running.catch(() => {});
+          continue;
+        }
+        result = ended;
         break;
       } catch (error) {
         const { message, nonRetryable } = error as { message: string; nonRetryable?: boolean };
         if (nonRetryable !== true && attempt < attempts) continue;
-        return { requests, calls: call + 1, stagedBytes: await staged(), result, error: message };
+        return end(call, message);
       }
     }
     options.onCall?.(await staged());
-    if (result?.done === true)
-      return { requests, calls: call + 1, stagedBytes: await staged(), result, error: null };
+    if (result?.done === true) return end(call, null);
     drainAt = pages + pagesPerCall;
+  }
+
+  /** The store, as a worker has it until it is lost. */
+  function aliveStore(signal: AbortSignal): ObjectStore {
+    return new Proxy(store, {
+      get(target, name) {
+        const found = Reflect.get(target, name, target) as unknown;
+        if (typeof found !== 'function') return found;
+        return (...input: unknown[]) => {
+          signal.throwIfAborted();
+          return found.apply(target, input) as unknown;
+        };
+      },
+    });
+  }
+
+  async function end(call: number, error: string | null): Promise<Reading> {
+    return { requests, calls: call + 1, stagedBytes: await staged(), result, error };
   }
 
   async function staged(): Promise<number> {

@@ -69,7 +69,10 @@ export async function compareCsv({ engine, session, lake, step }: Step, cells: C
     statements.flatMap(({ about }) => about),
     names,
   ).map(QUOTE[dialect]);
-  const suffixes = ['_text', '', ...(views.includes('newest') ? ['_newest_text', '_newest'] : [])];
+  // In Trino, `_text` is a table of all files of the folder.
+  const hasText = dialect !== 'trino' || lake.spec.hasForeign !== true;
+  const newest = hasText ? ['_newest_text', '_newest'] : ['_newest'];
+  const suffixes = [...(hasText ? ['_text'] : []), '', ...(views.includes('newest') ? newest : [])];
   const reads: Read[] = suffixes.map((suffix) => ({ from: `${viewName(resource)}${suffix}`, columns }));
   const results = await session.run({
     mode: 'csv',

@@ -33,6 +33,8 @@ export interface LakeSpec {
   /** Options of the resource in YAML, until the step "changed settings" and from then on. */
   readonly csv: string;
   readonly changed: string;
+  /** Whether copies of parts under other names lie beside them, as programs that synchronize folders leave them. */
+  readonly hasForeign?: true;
 }
 
 export const LAKES: readonly LakeSpec[] = [
@@ -41,6 +43,7 @@ export const LAKES: readonly LakeSpec[] = [
     place: 's3',
     csv: 'csv: {}',
     changed: 'csv: { compression: none, lineBreaks: escape }',
+    hasForeign: true,
   },
   {
     ...{ resource: 's3-plain', place: 's3', csv: 'csv: { compression: none }' },
@@ -53,6 +56,7 @@ export const LAKES: readonly LakeSpec[] = [
   {
     ...{ resource: 'folder-gzip', place: 'folder', csv: 'csv: {}' },
     changed: 'csv: { partSize: 32KiB }',
+    hasForeign: true,
   },
   {
     ...{ resource: 'folder-flatten', place: 'folder', csv: 'csv: { compression: none, nested: flatten }' },
@@ -92,6 +96,9 @@ export async function recordLakes(specs: readonly LakeSpec[], rows = 150): Promi
   return { lakes, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** Copies each part of the folder `$0` to a name that no run writes. */
+const COPY_PARTS = `find "$0" -name 'part-*.csv*' -type f -exec sh -c 'for part; do cp -a "$part" "\${part%.csv*} (conflict).csv\${part##*.csv}"; done' copy {} +`;
+
 async function record(spec: LakeSpec, folder: string, rows: number): Promise<RecordedLake> {
   const { resource, place } = spec;
   const options = { simulator: { seed: 77, awkwardEvery: 3, counts: { tasks: rows } } };
@@ -109,6 +116,7 @@ async function record(spec: LakeSpec, folder: string, rows: number): Promise<Rec
       const to = join(copies, String(steps.length));
       // Unlike Node's copy, it copies extended attributes, where the S3 server keeps metadata.
       await run('sh', ['-c', 'mkdir -p "$1" && cp -a "$0/." "$1"', stack.lakeFolder, to]);
+      if (spec.hasForeign) await run('sh', ['-c', COPY_PARTS, to]);
       const published = await readPublished(stack.store, resource);
       const tree = await readSnapshot(stack.store, resource);
       const masked = steps.length >= 3 && spec.changed.includes('title: hash') ? ['title'] : [];

@@ -174,7 +174,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
         if (!isLost) heartbeatDetails = details;
       });
       try {
-        const running = environment.run(extract, input);
+        const running: Promise<ReadResult> = environment.run(extract, input);
         const ended = await Promise.race([running, loss]);
         if (ended === 'lost') {
           await running.catch(() => {});

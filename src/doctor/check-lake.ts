@@ -61,6 +61,7 @@ export async function checkLake(
   }
   const findings: Finding[] = [];
   const passed: string[] = [];
+  const failures = new Failures();
   try {
     const layout = await withTimeout(layoutProblem(store, resources), timeoutMs).catch(() => null);
     // Nothing is written to such a lake.
@@ -71,13 +72,14 @@ export async function checkLake(
         if (found !== null) findings.push(about(found.check === 'clock' ? 'lake' : what, found));
         passed.push(what);
       } catch (error) {
-        findings.push(about(what, failed(what, error)));
+        failures.add(what, error);
         if (isFatal(error)) break;
       }
     }
   } finally {
     store.close();
   }
+  findings.push(...failures.findings());
   findings.push(...(await folderReaders(lake.url)));
   const remedy = 'Runs work, with more requests or bytes than with AWS S3.';
   findings.push(...missing.map((message) => about('features', warning('lake', message, remedy))));
@@ -235,6 +237,34 @@ function inconsistent(what: string): Finding {
 
 function isFatal(error: unknown): boolean {
   return error instanceof OutOfReachError || (error instanceof StoreError && FATAL.includes(error.kind));
+}
+
+/** The steps that failed. One cause is one finding, however many steps it fails. */
+class Failures {
+  readonly #byCause = new Map<
+    string,
+    { readonly what: string; readonly finding: Finding; readonly also: string[] }
+  >();
+
+  add(what: string, error: unknown): void {
+    const said = error instanceof StoreError ? error.said : null;
+    const cause = said === null ? what : JSON.stringify([said, (error as StoreError).remedy]);
+    const first = this.#byCause.get(cause);
+    if (first === undefined) this.#byCause.set(cause, { what, finding: failed(what, error), also: [] });
+    else first.also.push(what);
+  }
+
+  findings(): Finding[] {
+    return [...this.#byCause.values()].map(({ what, finding, also }) => {
+      const { message } = finding;
+      return about(
+        what,
+        also.length === 0
+          ? finding
+          : { ...finding, message: `${message}; these fail too: ${also.join(', ')}` },
+      );
+    });
+  }
 }
 
 function failed(what: string, error: unknown): Finding {

@@ -11,6 +11,10 @@ export type S3Fault =
       readonly kind: 'status';
       readonly status: number;
       readonly code: string;
+      /** Default: one that no store has. */
+      readonly message?: string;
+      /** `x-amz-bucket-region`. */
+      readonly region?: string;
       /** `Retry-After`, in seconds. */
       readonly retryAfter?: number;
     }
@@ -193,13 +197,14 @@ function withTimes(listing: string, listedAt: Map<string, string>, clock: () => 
 function refuse(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { status, code, retryAfter }: Extract<S3Fault, { kind: 'status' }>,
+  { status, code, message = 'Made up by the test', region, retryAfter }: Extract<S3Fault, { kind: 'status' }>,
 ): void {
   const respond = (): void => {
-    const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Made up by the test</Message></Error>`;
+    const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
     outgoing.writeHead(status, {
       'content-type': 'application/xml',
       date: new Date().toUTCString(),
+      ...(region === undefined ? {} : { 'x-amz-bucket-region': region }),
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
     });
     outgoing.end(incoming.method === 'HEAD' ? undefined : body);

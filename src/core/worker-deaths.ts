@@ -17,7 +17,7 @@ const DEATHS_PER_SIZE = 3;
 const FATAL = { deaths: 10, ms: 30 * MINUTE_MS };
 
 /**
- * The deaths at the position where an attempt begins. A position further on than that of the attempt before begins to count anew.
+ * The deaths at the position where an attempt begins. At a later position, the count starts at zero again.
  *
  * @param before what the last heartbeat of the attempt before said
  * @param now milliseconds since 1970

@@ -33,7 +33,7 @@ export interface LakeSpec {
   /** Options of the resource in YAML, until the step "changed settings" and from then on. */
   readonly csv: string;
   readonly changed: string;
-  /** Whether copies of parts under other names lie beside them, as programs that synchronize folders leave them. */
+  /** Whether copies of parts under other names lie next to them, as programs that synchronize folders leave them. */
   readonly hasForeign?: true;
 }
 

@@ -54,7 +54,7 @@ export async function findPosition(staging: Staging, input: ReadInput, run: RunF
 }
 
 /**
- * The position from which a reading continues with a smaller page. In the middle of a list, it begins the list again, because the
+ * Where a reading continues with a smaller page. In the middle of a list, it begins the list again, because the
  * limit stays the same within a chain of pages. What is staged is kept.
  *
  * @param halvings how often the size is halved

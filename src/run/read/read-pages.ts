@@ -210,7 +210,7 @@ function killsWorkers(run: RunFile, { pages, fetched, pageSize }: Stage, deaths:
   const { name } = run.resource;
   return finalFailure(
     'Transient',
-    `${name}: ${deaths.count} workers were lost, one after the other, while they read what follows page ${pages} (${fetched} records), last with ` +
+    `${name}: ${deaths.count} workers in turn were lost while they read what follows page ${pages} (${fetched} records), last with ` +
       `pages of ${Math.max(1, Math.floor(pageSize / 2 ** halvings(deaths)))} records. Nothing was published. They usually lack memory: see their exit codes, and give them more.`,
     { resource: name },
   );

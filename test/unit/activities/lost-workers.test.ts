@@ -61,7 +61,7 @@ describe('A page that no worker survives', () => {
     });
     expect(requests).toHaveLength(10);
     expect(error).toMatch(
-      /^tasks: 10 workers were lost, one after the other, while they read what follows page 0 \(0 records\)/,
+      /^tasks: 10 workers in turn were lost while they read what follows page 0 \(0 records\)/,
     );
     expect(error).toContain('last with pages of 125 records');
     expect(error).toContain('give them more');

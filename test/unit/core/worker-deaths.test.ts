@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MINUTE_MS } from '../../../src/core/duration.js';
 import { areFatal, deathsBefore, halvings, type WorkerDeaths } from '../../../src/core/worker-deaths.js';
 
-/** The attempts of a reading: the position at which each begins, whether its worker is lost, and the time that it takes, ms. */
+/** The attempts of a reading: where each begins, whether its worker is lost, and the time that it takes, ms. */
 type Attempt = readonly [at: string | null, end: 'lost' | 'failed', ms: number];
 
 function play(attempts: readonly Attempt[]): { readonly deaths: WorkerDeaths; readonly now: number } {

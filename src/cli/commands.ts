@@ -321,6 +321,7 @@ function declareData(program: WorktrackCommand): void {
     .option('--setup', 'print the connection to the store as statements, not as comments')
     .option('--text', 'also a view with every value as text for each view, such as tasks_text')
     .option('--newest', 'also a view of the newest rows in the change logs, such as tasks_newest')
+    .option('--operations', 'also views of runs, checks, schema changes, receipts and audits (DuckDB)')
     .option('--delta', 'register the Delta tables instead of views')
     .ofResources()
     .choice(

@@ -1,5 +1,7 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { viewName } from '../../sql/ddl/names-and-quotes.js';
+import { operationStatements, operationsIn } from '../../sql/ddl/operations.js';
 import { publishedResource } from '../../sql/ddl/published-sources.js';
 import {
   type DdlInput,
@@ -23,12 +25,16 @@ import { skipUnpublished, snapshotsOf } from '../shared/published-resources.js';
  */
 export async function csvStatements(
   connection: ConnectionSettings,
-  { resource: wanted, dialect: engine, numbers, text, newest }: DdlCommandOptions,
+  { resource: wanted, dialect: engine, numbers, text, newest, operations }: DdlCommandOptions,
   { dt, timeoutMs, isPrefixed = false }: DdlScope,
 ): Promise<ConnectionDdl> {
   const dialect = csvDialect(engine);
   if (newest === true && dt !== undefined)
     throw new UsageError('use either --newest or --dt: the newest rows are those of the last published run.');
+  if (operations === true && dialect !== 'duckdb')
+    throw new UsageError(
+      `use --operations with --dialect duckdb: ${dialect} skips files whose names begin with "_".`,
+    );
   const resources = selectResources(connection, wanted);
   const { found, missing, incomplete } = await withLake(
     connection,
@@ -56,10 +62,19 @@ export async function csvStatements(
     };
     return withReadableViews(incomplete.has(resource.name) ? withoutNewest(input) : input);
   });
-  return {
-    resources: inputs.length,
-    statements: inputs.flatMap((input) => orUsageError(() => ddlStatements(input))),
-  };
+  const views = inputs.flatMap((input) => orUsageError(() => ddlStatements(input)));
+  const more = operations === true ? await viewsOfOperations(connection, isPrefixed, timeoutMs) : [];
+  return { resources: inputs.length, statements: [...views, ...more] };
+}
+
+async function viewsOfOperations(
+  connection: ConnectionSettings,
+  isPrefixed: boolean,
+  timeoutMs: number | undefined,
+): Promise<Statement[]> {
+  const found = await withLake(connection, ({ store, retry }) => retry(() => operationsIn(store)), timeoutMs);
+  const named = isPrefixed ? (name: string) => viewName(prefixedView(connection.name, name)) : undefined;
+  return operationStatements(connection.lake, found, named);
 }
 
 /** Columns as statements name them: on a terminal, a name cannot begin a line. Elsewhere, the statements are run. */
@@ -109,6 +124,8 @@ export interface DdlCommandOptions extends SeveralOptions {
   readonly text?: boolean;
   /** Whether there is a view of the newest rows in the change logs. */
   readonly newest?: boolean;
+  /** Whether there are views of runs, checks, changes of columns, receipts and audits. */
+  readonly operations?: boolean;
 }
 
 export interface DdlScope {

@@ -55,10 +55,10 @@ export async function tableStatements(
 }
 
 /** @throws UsageError for options that only views of the CSV files have */
-function checkOptions({ dt, numbers, text, newest }: DdlCommandOptions): void {
-  if (text === true || newest === true)
+function checkOptions({ dt, numbers, text, newest, operations }: DdlCommandOptions): void {
+  if (text === true || newest === true || operations === true)
     throw new UsageError(
-      `use either --delta or --${text === true ? 'text' : 'newest'}. A Delta table has no views.`,
+      `use either --delta or --${text === true ? 'text' : newest === true ? 'newest' : 'operations'}. A Delta table has no views.`,
     );
   if (dt !== undefined)
     throw new UsageError(

@@ -24,9 +24,11 @@ import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { duckdb } from '../ddl/duckdb-views.js';
 import { type TableSource, viewStatements } from '../ddl/engine-views.js';
 import { sqlName, sqlString, viewName } from '../ddl/names-and-quotes.js';
+import { OPERATIONS } from '../ddl/operations.js';
 import { logSource, publishedResource, runSource } from '../ddl/published-sources.js';
 import { type DuckDbLibrary, duckDbLibrary } from './duckdb-library.js';
 import { QueryError } from './errors.js';
+import { fetchOperations, type OperationView } from './operation-files.js';
 import { PartCache, type WantedPart } from './part-cache.js';
 import { type QueryValue, toQueryValue, toText } from './query-value.js';
 import { listsViews, mentionedViews, type ReadingStatement, readingStatement } from './reading-statement.js';
@@ -96,11 +98,14 @@ export async function queryLake(
   try {
     const sources = await readSources(connection, store, statement, options);
     await provideParts(store, cache, session, { sources, options });
-    await defineViews(
-      engine.connection,
+    const operations = await fetchOperations(connection, store, {
       session,
-      sources.map(({ source }) => source),
-    );
+      ...operationsIn(connection, statement),
+    });
+    await defineViews(engine.connection, session, {
+      sources: sources.map(({ source }) => source),
+      operations,
+    });
     const runs = Object.fromEntries(sources.map(({ snapshot }) => [snapshot.resource, snapshot.runId]));
     return await startStatement(library, engine, { statement, session, runs, clear });
   } catch (error) {
@@ -166,6 +171,14 @@ async function readSources(
     sources.push({ source: { ...source, files: [] }, snapshot, parts });
   }
   return sources;
+}
+
+/** The views of operations that the statement may read. A resource's own view has its name first. */
+function operationsIn({ resources }: ConnectionSettings, { sql }: ReadingStatement) {
+  const taken = new Set(resources.map(({ name }) => viewName(name)));
+  const read: ReadonlySet<string> = new Set(mentionedViews(sql, OPERATIONS));
+  const wanted = OPERATIONS.filter((name) => !taken.has(name) && (read.has(name) || listsViews(sql)));
+  return { wanted, read };
 }
 
 async function snapshotOf(
@@ -261,13 +274,17 @@ async function openEngine(
 async function defineViews(
   connection: DuckDBConnection,
   session: string,
-  sources: readonly TableSource[],
+  {
+    sources,
+    operations,
+  }: { readonly sources: readonly TableSource[]; readonly operations: readonly OperationView[] },
 ): Promise<void> {
   await connection.run(`SET temp_directory = ${sqlString(join(session, 'spilled'))}`);
   for (const source of sources) {
     for (const { sql } of viewStatements(duckdb, source, 'views').filter(({ kind }) => kind === 'define'))
       await connection.run(sql);
   }
+  for (const { name, query } of operations) await connection.run(`CREATE VIEW ${name} AS\n${query}`);
   await connection.run(`SET allowed_directories = [${sqlString(session)}]`);
   await connection.run('SET enable_external_access = false');
   await connection.run('SET lock_configuration = true');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
+import { OPERATIONS } from '../../../src/sql/ddl/operations.js';
 import { type QueryOptions, queryLake } from '../../../src/sql/query/query-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { REFUSED } from '../../support/refused-statements.js';
@@ -90,13 +91,15 @@ describe('a query', () => {
         rows.push(name);
       return rows.sort();
     };
+    const operations = [...OPERATIONS].sort();
     expect(await listed('SHOW TABLES')).toEqual([
       'tasks',
       'tasks_changes',
       'tasks_changes_text',
       'tasks_text',
+      ...operations,
     ]);
-    expect(await listed('SHOW TABLES', { run: first })).toEqual(['tasks', 'tasks_text']);
+    expect(await listed('SHOW TABLES', { run: first })).toEqual(['tasks', 'tasks_text', ...operations]);
     await expect(listed('FROM never_exported')).rejects.toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' });
   });
 

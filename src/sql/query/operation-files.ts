@@ -1,0 +1,106 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ObjectKey, RunId } from '../../core/brands.js';
+import { inParallel } from '../../core/in-parallel.js';
+import type { ConnectionSettings } from '../../core/settings.js';
+import type { ManifestJson } from '../../lake/documents/document-schemas.js';
+import { readPublishedIds } from '../../lake/published/chain.js';
+import { readPublished, SnapshotNotFoundError } from '../../lake/published/read-published.js';
+import { listRuns } from '../../lake/published/run-folders.js';
+import { type ObjectStore, toObjectKey } from '../../lake/store/index.js';
+import { FILES_OF, listOf, type Operation, type OperationFiles, operationQuery } from '../ddl/operations.js';
+
+/** Requests at a time. */
+const WIDTH = 16;
+
+/** A view of operations, ready for a session. */
+export interface OperationView {
+  readonly name: Operation;
+  readonly query: string;
+}
+
+/**
+ * Fetches what views of operations read into the session's folder. What the lake does not have yet is a view without rows, and so is
+ * a view that a statement only lists.
+ *
+ * @throws StoreError
+ */
+export async function fetchOperations(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  of: {
+    readonly session: string;
+    readonly wanted: readonly Operation[];
+    readonly read: ReadonlySet<string>;
+  },
+): Promise<OperationView[]> {
+  const { session, wanted, read } = of;
+  const files = new Map<OperationFiles, readonly string[]>();
+  for (const name of wanted) {
+    const kind = FILES_OF[name];
+    if (!read.has(name) || files.has(kind)) continue;
+    files.set(kind, await FETCH[kind](connection, store, join(session, kind)));
+  }
+  const none = async (kind: OperationFiles): Promise<readonly string[]> => [
+    await local(session, `no-${kind}`, kind === 'receipts' ? NO_RECEIPTS : Buffer.alloc(0)),
+  ];
+  return inParallel(wanted, 1, async (name) => {
+    const found = files.get(FILES_OF[name]) ?? [];
+    const list = listOf(found.length > 0 ? found : await none(FILES_OF[name]));
+    return { name, query: operationQuery(name, list, null) };
+  });
+}
+
+type Fetch = (connection: ConnectionSettings, store: ObjectStore, folder: string) => Promise<string[]>;
+
+const FETCH: Readonly<Record<OperationFiles, Fetch>> = {
+  async manifests({ resources }, store, folder) {
+    const found = await inParallel(resources, 4, ({ name }) => manifestsOf(store, name));
+    const lines = await inParallel(found.flat(), WIDTH, async (key) => {
+      const { worktrack, resources } = JSON.parse((await store.read(key)).toString('utf8')) as ManifestJson;
+      // The views need no list of parts.
+      return JSON.stringify({ worktrack: { ...worktrack, parts: [] }, resources: resources.slice(0, 1) });
+    });
+    return [await local(folder, 'manifests.json', Buffer.from(lines.join('\n')))];
+  },
+  async receipts(_, store, folder) {
+    const folders = await store.listFolders('_write-back/');
+    const batches = folders.filter((name) => name !== '_ledger');
+    const found = await inParallel(batches, WIDTH, async (batch) => {
+      const key = `_write-back/${batch}/results.csv`;
+      const read = await store.readIfExists(toObjectKey(key));
+      return read === null ? [] : [await local(folder, key, read.body)];
+    });
+    return found.flat();
+  },
+  async audits(_, store, folder) {
+    const keys: ObjectKey[] = [];
+    for await (const { key } of store.list('_audits/')) if (key.endsWith('.json')) keys.push(key);
+    const bodies = await inParallel(keys, WIDTH, (key) => store.read(key));
+    const lines = bodies.map((body) => JSON.stringify(JSON.parse(body.toString('utf8'))));
+    return [await local(folder, 'audits.json', Buffer.from(lines.join('\n')))];
+  },
+};
+
+const NO_RECEIPTS = Buffer.from('row,key,idempotency_key,outcome,http_status,id,message\n');
+
+/** The manifests of all published runs of a resource: of the snapshot, or of the change log if only that is left. */
+async function manifestsOf(store: ObjectStore, resource: string): Promise<ObjectKey[]> {
+  const current = await readPublished(store, resource).catch((error: unknown) => {
+    if (error instanceof SnapshotNotFoundError) return null;
+    throw error;
+  });
+  if (current === null) return [];
+  const { runs } = await readPublishedIds(store, current.pointer);
+  const logs = await listRuns(store, resource, 'changes');
+  const snapshots = await listRuns(store, resource, 'snapshots');
+  const manifests = new Map<RunId, ObjectKey>([...logs, ...snapshots]);
+  return [...manifests].flatMap(([runId, key]) => (runs.has(runId) ? [key] : []));
+}
+
+async function local(folder: string, name: string, body: Buffer): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, body, { mode: 0o600 });
+  return path;
+}

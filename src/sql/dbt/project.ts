@@ -1,6 +1,7 @@
 import type { LakeSettings } from '../../core/settings.js';
 import type { Kind } from '../ddl/column-kinds.js';
 import { viewName } from '../ddl/names-and-quotes.js';
+import { FILES_OF, lakeQuery, OPERATIONS } from '../ddl/operations.js';
 import type { PublishedResource } from '../ddl/published-sources.js';
 import { athenaAdapter, type DbtAdapter, duckdbAdapter, type SourceTable } from './engines.js';
 import { jinja, type ProjectFile, toYaml } from './file.js';
@@ -61,6 +62,7 @@ export function dbtProject(input: DbtProjectInput): ProjectFile[] {
       ? [{ path: 'macros/worktrack_checks.sql', body: CHECK_MACROS }]
       : []),
     ...adapter.files(resources),
+    ...(input.adapter === 'duckdb' ? operationModels(input.lake) : []),
     ...resources.flatMap((resource, at) => {
       const { names, source } = resource;
       const relations = relationsOf(related[at]!, related).map((relation) => {
@@ -81,6 +83,14 @@ export function dbtProject(input: DbtProjectInput): ProjectFile[] {
       ];
     }),
   ];
+}
+
+/** Models of what every lake has. DuckDB makes no view of receipts and audits before there are some. */
+function operationModels(lake: LakeSettings): ProjectFile[] {
+  return OPERATIONS.filter((name) => FILES_OF[name] === 'manifests').map((name) => ({
+    path: `models/worktrack/operations/${name}.sql`,
+    body: `${jinja(lakeQuery(lake, name))}\n`,
+  }));
 }
 
 function projectFile(name: string): string {

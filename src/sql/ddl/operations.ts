@@ -152,6 +152,13 @@ export async function operationsIn(store: ObjectStore): Promise<ReadonlySet<Oper
   return found;
 }
 
+/** A query for the rows of a view that reads the lake itself. */
+export function lakeQuery(lake: LakeSettings, operation: Operation): string {
+  const inLake = (globs: readonly string[]): string =>
+    listOf(globs.map((glob) => `${pathIn(lake, '')}${glob}`));
+  return operationQuery(operation, inLake(GLOBS[FILES_OF[operation]]), inLake(['*/latest.json']));
+}
+
 /**
  * Statements for the views of a lake.
  *
@@ -163,10 +170,8 @@ export function operationStatements(
   found: ReadonlySet<OperationFiles>,
   named: (operation: Operation) => string = (operation) => operation,
 ): Statement[] {
-  const inLake = (globs: readonly string[]): string =>
-    listOf(globs.map((glob) => `${pathIn(lake, '')}${glob}`));
   return OPERATIONS.filter((operation) => found.has(FILES_OF[operation])).map((operation) => {
-    const query = operationQuery(operation, inLake(GLOBS[FILES_OF[operation]]), inLake(['*/latest.json']));
+    const query = lakeQuery(lake, operation);
     return statement(
       'define',
       ABOUT[operation],

@@ -5,7 +5,7 @@
  */
 import type { ExportPlan, NoticesState } from './contract/index.js';
 
-/** A run is requested once no notice has arrived for this long. */
+/** A run is requested once no notice has arrived for this long, unless the sender chose another time. */
 export const QUIET_MS = 5_000;
 /** The oldest pending notice waits at most this long for a quiet period. */
 export const MAX_WAIT_MS = 30_000;
@@ -18,8 +18,10 @@ export const NOTICE_EVENTS = 1_000;
  */
 export const UNSEEN_NOTICE_EVENTS = 1_500;
 
-export function newNotices(connection: string, resource: string): NoticesState {
-  return { connection, resource, pending: null, requested: null, restUntil: 0, runs: 0 };
+/** @param quietMs default: `QUIET_MS` */
+export function newNotices(connection: string, resource: string, quietMs?: number): NoticesState {
+  const state = { connection, resource, pending: null, requested: null, restUntil: 0, runs: 0 };
+  return quietMs === undefined ? state : { ...state, quietMs };
 }
 
 /** A notice has arrived. */
@@ -37,10 +39,13 @@ type NextStep =
   | { readonly kind: 'end' };
 
 /** At most one run is requested at a time, and at most one more is pending. */
-export function nextStep({ pending, requested, restUntil }: NoticesState, now: number): NextStep {
+export function nextStep(
+  { pending, requested, restUntil, quietMs = QUIET_MS }: NoticesState,
+  now: number,
+): NextStep {
   if (requested !== null) return { kind: 'await-report' };
   if (pending === null) return now < restUntil ? { kind: 'rest', ms: restUntil - now } : { kind: 'end' };
-  const due = Math.max(restUntil, Math.min(pending.lastAt + QUIET_MS, pending.firstAt + MAX_WAIT_MS));
+  const due = Math.max(restUntil, Math.min(pending.lastAt + quietMs, pending.firstAt + MAX_WAIT_MS));
   return now < due ? { kind: 'wait', ms: due - now } : { kind: 'request-run' };
 }
 

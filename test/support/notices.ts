@@ -33,6 +33,9 @@ export interface RunningReceiver {
   close(): Promise<void>;
 }
 
+/** How long a receiver waits after the last notice, for tests in which each notice may lead to a run; milliseconds. */
+export const SHORT_QUIET_MS = 300;
+
 /** What the service would send of a change. */
 export function signedNotice(body: string): Record<string, string> {
   return { 'X-Webhook-Signature': createHmac('sha256', WEBHOOK_SECRET).update(body).digest('hex') };
@@ -43,12 +46,17 @@ export function sender(url: string, connection: string): RunningReceiver['post']
     fetch(`${url}/hooks/${connection}`, { method: 'POST', body, headers });
 }
 
-/** A stack whose connection takes change notices. @param sync the `sync` section */
+/**
+ * A stack whose connection takes change notices.
+ *
+ * @param sync the `sync` section
+ * @param quietMs of the receivers in this process
+ */
 export async function startNoticeStack(
-  options: StackOptions & { readonly sync?: string } = {},
+  options: StackOptions & { readonly sync?: string; readonly quietMs?: number } = {},
 ): Promise<NoticeStack> {
   process.env.WORKTRACK_WEBHOOK_SECRET = WEBHOOK_SECRET;
-  const { sync = '{ minInterval: 0s }', ...rest } = options;
+  const { sync = '{ minInterval: 0s }', quietMs = SHORT_QUIET_MS, ...rest } = options;
   const stack = await startStack({
     resources: '[projects, tasks]',
     simulator: { awkward: false, counts: { projects: 3, tasks: 30 } },
@@ -63,7 +71,7 @@ export async function startNoticeStack(
     async startReceiver(changed = {}) {
       const { handle } = createWebhookHandler({
         connections: stack.settings.connections,
-        send: createNoticeSender(stack.temporal, { taskQueue: stack.taskQueue, timeoutMs: 60_000 }),
+        send: createNoticeSender(stack.temporal, { taskQueue: stack.taskQueue, timeoutMs: 60_000, quietMs }),
         ready: () => pingTemporal(stack.temporal),
         log: { info() {}, warn() {} },
         waitMs: 60_000,

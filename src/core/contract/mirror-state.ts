@@ -189,4 +189,6 @@ export interface NoticesState {
   readonly restUntil: number;
   /** Number of runs requested so far. */
   readonly runs: number;
+  /** A run is requested once no notice has arrived for this long, in milliseconds. Absent: 5,000. */
+  readonly quietMs?: number;
 }

@@ -15,6 +15,8 @@ export interface NoticeSenderOptions {
   readonly taskQueue?: string | undefined;
   /** Time limit of one notice, in milliseconds. Default: 5,000. */
   readonly timeoutMs?: number | undefined;
+  /** A run is requested once no notice of the resource has arrived for this long, in milliseconds. Default: 5,000. */
+  readonly quietMs?: number | undefined;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface NoticeSenderOptions {
  */
 export function createNoticeSender(
   temporal: TemporalClient,
-  { taskQueue = DEFAULT_TASK_QUEUE, timeoutMs = 5_000 }: NoticeSenderOptions = {},
+  { taskQueue = DEFAULT_TASK_QUEUE, timeoutMs = 5_000, quietMs }: NoticeSenderOptions = {},
 ): (connection: string, resource: string, notices: number) => Promise<void> {
   return async (connection, resource, notices) => {
     // A receiver that runs for long exchanges its connection.
@@ -42,7 +44,7 @@ export function createNoticeSender(
       await client.workflow.signalWithStart(CHANGE_NOTICE_WORKFLOW, {
         workflowId,
         taskQueue,
-        args: [newNotices(connection, resource)],
+        args: [newNotices(connection, resource, quietMs)],
         signal: CHANGE_NOTICE_SIGNAL,
         signalArgs: [{ notices } satisfies ChangeNotice],
         staticSummary: `Change notices of ${resource} (${connection})`,

@@ -6,7 +6,7 @@ import { connectTemporal } from '../../../src/temporal/client/connect.js';
 import { createNoticeSender, pingTemporal } from '../../../src/temporal/client/notice-sender.js';
 import { signalsNamed } from '../../support/histories.js';
 import { holdAnswer } from '../../support/hold.js';
-import { type NoticeStack, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
+import { type NoticeStack, SHORT_QUIET_MS, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { freePort } from '../../support/ports.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { until } from '../../support/stack.js';
@@ -30,7 +30,7 @@ describe('change notices', () => {
     signalsNamed('changeNotice', await stack.history(stack.noticesId(resource))).length;
 
   it('arriving in a burst of 2,000 lead to few signals, one or two runs and short histories', async () => {
-    stack = await startNoticeStack();
+    stack = await startNoticeStack({ quietMs: QUIET_MS });
     await stack.startWorker();
     await stack.export();
     const before = await stack.runs('tasks');
@@ -114,7 +114,7 @@ describe('change notices', () => {
   });
 
   it('keep `sync.minInterval` between runs', async () => {
-    stack = await startNoticeStack({ sync: '{ minInterval: 8s }' });
+    stack = await startNoticeStack({ sync: '{ minInterval: 3s }' });
     await stack.startWorker();
     const { post } = await stack.startReceiver();
     const published: number[] = [];
@@ -124,7 +124,7 @@ describe('change notices', () => {
       await until(async () => (await stack.mirror('tasks')).active === null, 'the run has ended');
       published.push((await stack.mirror('tasks')).published!.publishedAt);
     }
-    expect(published[1]! - published[0]!).toBeGreaterThanOrEqual(8_000);
+    expect(published[1]! - published[0]!).toBeGreaterThanOrEqual(3_000);
   });
 
   it('are not retried if their run fails, and the next scheduled run reads the changes', async () => {
@@ -216,9 +216,13 @@ describe('change notices', () => {
 
   async function flood(isEnough: () => Promise<boolean>): Promise<void> {
     const { connection, taskQueue } = stack;
-    const send = createNoticeSender(stack.temporal, { taskQueue, timeoutMs: 60_000 });
+    const send = createNoticeSender(stack.temporal, {
+      taskQueue,
+      timeoutMs: 60_000,
+      quietMs: SHORT_QUIET_MS,
+    });
     do {
-      await Promise.all(Array.from({ length: 20 }, () => send(connection, 'tasks', 1)));
+      await Promise.all(Array.from({ length: 100 }, () => send(connection, 'tasks', 1)));
     } while (!(await isEnough()));
   }
 

@@ -30,6 +30,12 @@ describe('change notices', () => {
     expect(nextStep(state, 3_000 + QUIET_MS)).toEqual({ kind: 'request-run' });
   });
 
+  it('lead to a run after the quiet time that their sender chose', () => {
+    const state = noticeReceived(newNotices('acme', 'tasks', 300), 1_000);
+    expect(nextStep(state, 1_000)).toEqual({ kind: 'wait', ms: 300 });
+    expect(nextStep(state, 1_300)).toEqual({ kind: 'request-run' });
+  });
+
   it('wait for a quiet period only up to the maximum wait', () => {
     let state: NoticesState = fresh;
     for (let now = 0; now <= MAX_WAIT_MS - 1_000; now += 1_000) state = noticeReceived(state, now);

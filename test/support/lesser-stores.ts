@@ -10,6 +10,8 @@ export interface LesserStore {
   readonly works: boolean;
   /** Whether a purge works; absent: as runs. */
   readonly purges?: boolean;
+  /** Whether `npm test` runs exports with it; absent: only `npm run test:long` does. */
+  readonly runsInShort?: true;
 }
 
 const refused = (status: number, code: string) => ({ kind: 'status', status, code }) as const;
@@ -70,6 +72,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     rules: [{ ...CREATE_UPLOAD, header: /^x-amz-checksum-algorithm:/m, fault: NOT_IMPLEMENTED }],
     doctor: /accepts no checksums .*501 NotImplemented/,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'FULL_OBJECT checksums (400 to the creation of an upload)',
@@ -126,6 +129,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     ],
     doctor: /accepts no checksum of a whole object .*InvalidPart/,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'checksums in its responses',
@@ -174,12 +178,14 @@ export const LESSER_STORES: readonly LesserStore[] = [
     rules: [{ path: OBJECT, fault: etag((value) => `W/${value}`) }],
     doctor: null,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'CopyObject (501)',
     rules: [{ method: 'PUT', header: /^x-amz-copy-source:/m, fault: NOT_IMPLEMENTED }],
     doctor: /does not copy objects.*501 NotImplemented/,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'CopyObject (403)',
@@ -230,6 +236,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     ],
     doctor: null,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'plain keys in listings: it encodes them',
@@ -256,6 +263,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     rules: [{ method: 'POST', path: /[?&]delete/, fault: NOT_IMPLEMENTED }],
     doctor: /does not remove several objects with one request.*501 NotImplemented/,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'checksums of DeleteObjects (400 MissingContentMD5)',
@@ -277,6 +285,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     ],
     doctor: /refuses to remove objects \(403 AccessDenied: Made up by the test\)/,
     works: true,
+    runsInShort: true,
     purges: false,
   },
   {
@@ -284,6 +293,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     rules: [{ method: 'GET', header: /^range:/m, fault: { kind: 'ignore-range' } }],
     doctor: null,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'reads of ranges (501)',
@@ -314,6 +324,7 @@ export const LESSER_STORES: readonly LesserStore[] = [
     rules: [{ method: 'GET', path: /[?&]uploads/, fault: NOT_IMPLEMENTED }],
     doctor: /refuses to list or to end unfinished uploads.*501 NotImplemented/,
     works: true,
+    runsInShort: true,
   },
   {
     lacks: 'ListMultipartUploads (404)',

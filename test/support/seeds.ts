@@ -1,5 +1,10 @@
+import { it, type TestAPI } from 'vitest';
+
 /** Whether this run is `npm run test:long`, which plays every random test many times. */
 export const IS_LONG = process.env.WORKTRACK_LONG !== undefined;
+
+/** A test that only `npm run test:long` runs. A comment there names what covers the same in `npm test`. */
+export const longOnly: TestAPI = it.runIf(IS_LONG) as TestAPI;
 
 const GIVEN = process.env.WORKTRACK_SEED;
 

@@ -14,7 +14,7 @@ import {
 } from '../../support/write-back.js';
 
 /** Longer than a request, and shorter than the test. */
-const WAIT_MS = 6_000;
+const WAIT_MS = 3_000;
 
 it("logs Temporal's clock when the attempt starts, however long it has waited for a worker", async () => {
   const stack = await startWriteBackStack();

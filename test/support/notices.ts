@@ -33,7 +33,7 @@ export interface RunningReceiver {
   close(): Promise<void>;
 }
 
-/** How long a receiver waits after the last notice, for tests in which each notice may lead to a run; milliseconds. */
+/** How long a receiver waits after the last notice, for tests whose notices may each lead to a run; milliseconds. */
 export const SHORT_QUIET_MS = 300;
 
 /** What the service would send of a change. */

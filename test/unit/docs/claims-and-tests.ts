@@ -167,7 +167,7 @@ export const CLAIMS: Readonly<Record<string, readonly Claim[]>> = {
     ],
     [
       'A row whose outcome is known is never sent again',
-      'make 10,000 records with a receipt each, whatever the service loses',
+      'make as many records with a receipt each, whatever the service loses',
     ],
     [
       'Any other 2xx leaves the row `unknown`',

@@ -101,7 +101,7 @@ describe('a list with many chunks that overlap', () => {
       method: 'PUT',
       path: /\/run-0-/,
       after: 1,
-      fault: { kind: 'status', status: 503, code: 'SlowDown' },
+      fault: { kind: 'status', status: 500, code: 'InternalError' },
     });
     const first = await startWorkerProcess(stack);
     const exporting = stack.export();

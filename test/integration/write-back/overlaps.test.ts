@@ -5,11 +5,12 @@ import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Random, seededRandom } from '../../support/random.js';
 import { RowService } from '../../support/row-service.js';
+import { rounds } from '../../support/seeds.js';
 import { type Stack, until } from '../../support/stack.js';
 import { fileIn, stage, startWriteBackStack, stopWriteBackStack } from '../../support/write-back.js';
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? 1);
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 8);
+const ROUNDS = rounds(5);
 /** The lock looks at a terminated batch after a minute, and a killed worker is noticed after some seconds. */
 const STOPPED_WITHIN_MS = 180_000;
 /** Number of different keys in all files. */

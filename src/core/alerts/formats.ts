@@ -137,12 +137,15 @@ function pagerDutyBody(message: AlertMessage, key: string): object {
   if (kind === 'resolve') return { ...common, event_action: 'resolve' };
   const { title, sections, footer } = alertText(message);
   const lines = sections.flatMap((section) => section.lines);
+  const summary = [title, ...lines].join('. ');
+  // An incident shows the details below its summary, which has the causes unless it is cut.
+  const causes = lines.map((line) => cutCharacters(line, PAGERDUTY_DETAIL));
   return {
     ...common,
     event_action: 'trigger',
     client: 'temporal-worktrack',
     payload: {
-      summary: cutCharacters([title, ...lines].join('. '), PAGERDUTY_SUMMARY),
+      summary: cutCharacters(summary, PAGERDUTY_SUMMARY),
       source: connection,
       severity: EVENTS[event].severity,
       timestamp: new Date(group?.since ?? message.at).toISOString(),
@@ -150,7 +153,7 @@ function pagerDutyBody(message: AlertMessage, key: string): object {
       class: event,
       custom_details: {
         resources: (group?.resources ?? []).filter((name) => name !== ''),
-        causes: lines.map((line) => cutCharacters(line, PAGERDUTY_DETAIL)),
+        ...(summary.length > PAGERDUTY_SUMMARY ? { causes } : {}),
         next: footer,
       },
     },

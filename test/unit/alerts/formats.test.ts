@@ -130,6 +130,13 @@ describe('A message', () => {
     },
   );
 
+  it.each(['slack', 'teams', 'pagerduty', 'json'] as const)('names a cause once, in %s', (format) => {
+    for (const event of ALERT_EVENTS) {
+      const body = bodyFor(format, exampleAlert('acme', event, AT));
+      expect(body.split('This is a test').length - 1, event).toBeLessThanOrEqual(1);
+    }
+  });
+
   it('names the task queue in its command, unless it is the default one', () => {
     const message = exampleAlert('acme', 'failure', AT);
     const footer = (taskQueue: string) =>

@@ -20,6 +20,27 @@ export function isStale(dataFrom: number, { maxAgeMs, at }: AgeLimit): boolean {
   return ageOfData(dataFrom, at) > maxAgeMs;
 }
 
+/** How many starts a Schedule had, and how many of them no published run has followed before the next start. */
+export interface Nights {
+  readonly scheduled: number;
+  readonly unpublished: number;
+}
+
+/**
+ * Counts scheduled starts without a published run. A run counts for the last start before it, whoever requested it. All times are
+ * milliseconds since 1970.
+ *
+ * @param due starts of the Schedule, in order, with its jitter
+ * @param runs starts of published runs, with or without their jitter
+ */
+export function countNights(due: readonly number[], runs: readonly number[], jitterMs: number): Nights {
+  // Run ids have whole seconds.
+  const slackMs = jitterMs + 1000;
+  const published = new Set(runs.map((run) => due.findLastIndex((start) => start <= run + slackMs)));
+  published.delete(-1);
+  return { scheduled: due.length, unpublished: due.length - published.size };
+}
+
 /** Time for a scheduled run to begin. */
 export const SCHEDULE_GRACE_MS = 10 * MINUTE_MS;
 

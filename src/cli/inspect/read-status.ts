@@ -36,7 +36,12 @@ export async function openStatus(
   ): Promise<ConnectionStatus> => {
     const { name } = connection;
     const schedule = temporal === null ? null : await nextScheduled(temporal, name);
-    const options = { hasWorker, maxAgeMs, lastScheduled: schedule?.last ?? null };
+    const options = {
+      hasWorker,
+      maxAgeMs,
+      lastScheduled: schedule?.last ?? null,
+      due: schedule?.due ?? null,
+    };
     const shown = { ...connection, resources: selectResources(connection, wanted) };
     const read = async ({ store, retry }: OpenLake) => ({
       resources: await retry(() => readStatus(temporal, shown, store, options)),

@@ -137,6 +137,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...deletesLines(resources),
       ...organizationLine(resources),
       ...checksLine(resources),
+      ...nightsLines(resources),
       ...auditLine(connection.audit ?? null, now),
       ...workerLines(connection, now),
       ...(connection.waiting ?? []).map(({ silence }) => `  ${silenceSentences(silence)}`),
@@ -185,6 +186,17 @@ function auditLine(audit: AuditStatement | null, now: number): string[] {
   if (audit === null) return [];
   const text = `  audited ${age(now - Date.parse(audit.auditedAt))} ago: ${auditText(audit)}`;
   return [audit.outcome === 'different' ? `${text}; see the cells with \`worktrack audit --diff\`` : text];
+}
+
+/** How many scheduled starts of the last week have no published run. */
+function nightsLines(resources: readonly ResourceStatus[]): string[] {
+  const counts = groupBy(resources, ({ nights }) =>
+    nights === null || nights.unpublished === 0 ? null : `${nights.unpublished} of ${nights.scheduled}`,
+  );
+  return [...counts].map(
+    ([counted, of]) =>
+      `  scheduled starts of the last week without a published run: ${counted} (${of.map(({ name }) => name).join(', ')})`,
+  );
 }
 
 function workerLines(

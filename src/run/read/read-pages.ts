@@ -113,8 +113,8 @@ export async function readPages(
     smaller ?? position.stage,
     smaller === null ? position.seen : new Set(),
   );
-  // From now on, the next attempt knows of this one. After three attempts in memory, the run is in the lake.
-  if (!staging.isPrivate) beat();
+  // From now on, the next attempt knows of this one.
+  beat();
   let drainingSince: number | null = null;
   /** Pages that have arrived are safe, even if the next one does not come. */
   const saveOld = async (): Promise<void> => {

@@ -7,6 +7,7 @@ import {
   type WorkflowHandle,
   WorkflowNotFoundError,
 } from '@temporalio/client';
+import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import {
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
@@ -15,6 +16,8 @@ import {
   type RunOutcome,
   scheduleId,
 } from '../../core/contract/index.js';
+import { SCHEDULE_GRACE_MS } from '../../core/data-age.js';
+import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
@@ -199,6 +202,8 @@ export type NextScheduled = (
 ) & {
   /** Nominal start of the last run that the Schedule started; absent: none yet. */
   readonly last?: Date;
+  /** When it was due in the last week, even if it was paused, oldest first; absent: not known. */
+  readonly due?: readonly Date[];
 };
 
 /** When a connection's Schedule starts its next run; `null` if Temporal does not answer in time. */
@@ -209,13 +214,31 @@ export async function nextScheduled(
   try {
     const { state, info } = await withDeadline(temporal, () => handleOf(temporal, connection).describe());
     const newest = info.recentActions.at(-1)?.scheduledAt;
-    const last = newest === undefined ? {} : { last: newest };
+    const due = await dueSince(temporal, connection, info.lastUpdatedAt ?? info.createdAt).catch(() => null);
+    const last = { ...(newest === undefined ? {} : { last: newest }), ...(due === null ? {} : { due }) };
     if (state.paused) return { state: 'paused', note: state.note || null, ...last };
     const [at] = info.nextActionTimes;
     return at === undefined ? { state: 'none', ...last } : { state: 'due', at, ...last };
   } catch (error) {
     return error instanceof ScheduleNotFoundError ? { state: 'none' } : null;
   }
+}
+
+/** The starts that the server lists at most. With more of them, none is known. */
+const MAX_DUE = 1000;
+
+/** When a Schedule was due in the last week; times before it had its present form are not known. */
+async function dueSince(temporal: TemporalClient, connection: string, changed: Date): Promise<Date[] | null> {
+  const { client, namespace } = temporal;
+  const now = Date.now();
+  const { startTime } = await withDeadline(temporal, () =>
+    client.workflowService.listScheduleMatchingTimes({
+      ...{ namespace, scheduleId: scheduleId(connection) },
+      startTime: msToTs(Math.max(now - 7 * DAY_MS, changed.getTime())),
+      endTime: msToTs(now - SCHEDULE_GRACE_MS),
+    }),
+  );
+  return startTime.length >= MAX_DUE ? null : startTime.map((time) => new Date(tsToMs(time)));
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { RunId } from '../../core/brands.js';
 import type { CheckSummary, DeleteDetection, MirrorStatus } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -71,13 +72,15 @@ interface PublishedFacts extends Pick<Manifest, 'warnings'> {
   /** What the run found out about its API key; `null`: not known. */
   readonly organization: Organization | null;
   readonly missedByIncrements: number | null;
+  /** The published runs that the manifest lists, the newest first. */
+  readonly runs: readonly RunId[];
 }
 
 /** What the manifest of the published run says. */
 export async function publishedFacts(store: ObjectStore, pointer: Pointer | null): Promise<PublishedFacts> {
   const nothing = {
     ...{ warnings: [], deletes: null, checks: null },
-    ...{ organization: null, missedByIncrements: null },
+    ...{ organization: null, missedByIncrements: null, runs: [] },
   };
   if (pointer === null) return nothing;
   const { snapshot } = pointer;
@@ -87,5 +90,6 @@ export async function publishedFacts(store: ObjectStore, pointer: Pointer | null
   const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
   const { warnings, deletes, organization = null } = manifest;
   const missedByIncrements = manifest.fullRead?.missed ?? null;
-  return { warnings, deletes, checks, organization, missedByIncrements };
+  const runs = [pointer.runId, ...manifest.previousRuns.map(({ runId }) => runId)];
+  return { warnings, deletes, checks, organization, missedByIncrements, runs };
 }

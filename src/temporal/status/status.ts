@@ -8,11 +8,12 @@ import type {
   RunError,
   RunOutcome,
 } from '../../core/contract/index.js';
-import { behindSince, DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
+import { behindSince, countNights, DEFAULT_MAX_AGE_MS, type Nights } from '../../core/data-age.js';
 import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
+import { PREVIOUS_RUNS } from '../../lake/documents/lake-layout.js';
 import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -61,6 +62,8 @@ export interface ResourceStatus extends Verdict {
   readonly rolledBack: { readonly from: RunId; readonly to: RunId } | null;
   /** Nominal start of the scheduled run that the published data lacks, ISO 8601. */
   readonly behindSince: string | null;
+  /** Starts of the Schedule in the last week, and those that no published run has followed; `null`: not known. */
+  readonly nights: Nights | null;
   /** `null` if the configured page size is in use, or if the page size is not known. */
   readonly pageSize: LearnedPageSize | null;
   /** The connection of another name or URL that owns the lake, and what to do; absent: it belongs to this one. */
@@ -78,6 +81,8 @@ export interface StatusOptions {
   readonly hasWorker?: boolean | null;
   /** Nominal start of the last run that the Schedule started; default: not known. */
   readonly lastScheduled?: Date | null;
+  /** When the Schedule was due in the last week, oldest first; default: not known. */
+  readonly due?: readonly Date[] | null;
   /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
   readonly maxAgeMs?: number;
 }
@@ -134,7 +139,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   const pointer = denied === null ? lake.pointer : null;
   const foreign = lake.pointer === null ? null : denied;
   const problem = lake.problem ?? (lake.pointer === null ? denied : null);
-  const known = await knownOf(reading, status, pointer);
+  const { runs, ...known } = await knownOf(reading, status, pointer);
   const active = activeOf(mirror);
   const rolledBack = rolledBackOf(pointer);
   const due = options.lastScheduled?.getTime() ?? null;
@@ -158,6 +163,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
   return {
     name,
     ...known,
+    nights: pointer && nightsOf(runs, reading, active !== null),
     // The data of another owner is not that of this connection.
     ...(foreign === null ? {} : { rows: null, snapshotAt: null, dataAsOf: null, checkpoint: null }),
     ...judgeResource(facts, { maxAgeMs, at }),
@@ -187,10 +193,26 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
   return { lake, mirror, denied };
 }
 
+/** @param runs the published runs that are known, newest first */
+function nightsOf(
+  runs: readonly RunId[],
+  { options, connection }: Reading,
+  isActive: boolean,
+): Nights | null {
+  const starts = runs.map(parseRunDate);
+  const oldest = runs.length > PREVIOUS_RUNS ? starts.at(-1)! : 0;
+  const due = options.due?.map((time) => time.getTime()).filter((time) => time >= oldest);
+  // The run in progress may still publish for the last start.
+  if (isActive) due?.pop();
+  return due === undefined || due.length === 0
+    ? null
+    : countNights(due, starts, connection.schedule.jitterMs);
+}
+
 type Known = Omit<
   ResourceStatus,
-  keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'silence' | 'owner' | 'source'
->;
+  keyof Verdict | 'name' | 'active' | 'rolledBack' | 'behindSince' | 'nights' | 'silence' | 'owner' | 'source'
+> & { readonly runs: readonly RunId[] };
 
 /** What the mirror says; if it does not answer, what the lake and the exports that ended say. */
 async function knownOf(
@@ -208,10 +230,10 @@ async function knownOf(
   const published = { outcome: 'published', warnings: [], error: null } as const;
   const last = ended ?? (pointer && { ...published, runId: pointer.runId });
   const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
-  const { warnings, deletes, checks, organization, missedByIncrements } =
+  const { warnings, deletes, checks, organization, missedByIncrements, runs } =
     status === null
       ? await publishedFacts(store, pointer)
-      : { ...factsOf(status, last?.warnings ?? []), organization: await organizationOf(store, pointer) };
+      : { ...factsOf(status, last?.warnings ?? []), ...(await onlyInManifest(store, pointer)) };
   return {
     checkpoint: status?.checkpoint ?? pointer?.checkpoint ?? null,
     rows: current?.rows ?? null,
@@ -222,6 +244,7 @@ async function knownOf(
     organization,
     checks,
     missedByIncrements,
+    runs,
     lastRun: last && {
       runId: last.runId,
       outcome: last.outcome,
@@ -232,10 +255,12 @@ async function knownOf(
   };
 }
 
-/** What the manifest says about the API key, which no mirror knows. A manifest that cannot be read is what `verify` reports. */
-async function organizationOf(store: ObjectStore, pointer: Pointer | null): Promise<Organization | null> {
-  const { organization } = await publishedFacts(store, pointer).catch(() => ({ organization: null }));
-  return organization;
+/** What no mirror knows: the API key, and earlier runs. A manifest that cannot be read is what `verify` reports. */
+async function onlyInManifest(store: ObjectStore, pointer: Pointer | null) {
+  const { organization, runs } = await publishedFacts(store, pointer).catch(() => ({
+    ...{ organization: null, runs: [] },
+  }));
+  return { organization, runs };
 }
 
 /** What a mirror says about its last run. */

@@ -61,6 +61,21 @@ describe('the notes below the table', () => {
   });
 });
 
+describe('scheduled starts without a published run', () => {
+  it('are counted below the table, and not named if there are none', () => {
+    const nights = (unpublished: number) => ({ nights: { scheduled: 7, unpublished } });
+    const resources = [
+      resourceStatus({ name: 'tasks', ...nights(2) }),
+      resourceStatus({ name: 'projects', ...nights(2) }),
+      resourceStatus({ name: 'clients', ...nights(0) }),
+    ];
+    const lines = statusLines([{ name: 'acme', resources, schedule: null }], 0);
+    expect(lines.filter((line) => line.includes('scheduled starts'))).toEqual([
+      '  scheduled starts of the last week without a published run: 2 of 7 (tasks, projects)',
+    ]);
+  });
+});
+
 describe('what the check of the organization rests on', () => {
   const organization = (basis: 'first' | 'same-key' | 'records' | 'adopted') => ({ keys: ['0a'], basis });
   const resources = [

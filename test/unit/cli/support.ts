@@ -37,7 +37,7 @@ export function resourceStatus(changes: Partial<ResourceStatus> = {}): ResourceS
     ...{ checkpoint: null, dataAsOf: null, snapshotAt: null, rows: 10, pageSize: null },
     ...{ lastRun: { runId: null, outcome: 'published', publishedAt: null }, error: null, active: null },
     ...{ warnings: [], deletes: null, organization: null, checks: null, rolledBack: null },
-    ...{ missedByIncrements: null, behindSince: null, silence: null },
+    ...{ missedByIncrements: null, behindSince: null, nights: null, silence: null },
     source: 'mirror',
     ...changes,
   };

@@ -4,7 +4,7 @@ import { statusSummary } from '../../../src/cli/inspect/status-command.js';
 import { isAllFresh, statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import { observeAge, observeSchedule } from '../../../src/core/alerts/index.js';
 import type { RunId } from '../../../src/core/brands.js';
-import { ageOfData, behindSince } from '../../../src/core/data-age.js';
+import { ageOfData, behindSince, countNights } from '../../../src/core/data-age.js';
 import {
   factsOfRuns,
   judgeResource,
@@ -124,6 +124,19 @@ describe('the state of a resource', () => {
     const { checkAt } = observeAge('tasks', { now: AT, dataFrom, maxAges: new Map([['slack', 4 * HOUR]]) });
     expect(judgeResource(QUIET, { maxAgeMs: 4 * HOUR, at: checkAt! - 1 }).fresh).toBe(true);
     expect(judgeResource(QUIET, { maxAgeMs: 4 * HOUR, at: checkAt! }).fresh).toBe(false);
+  });
+
+  it.each([
+    ['each night has a run', [0, 24, 48], [0, 24, 48], 0],
+    ['a run starts within the second of its id, or before its jitter', [0, 24], [-0.2, 23.9], 0],
+    ['a late run counts for the night before it', [0, 24, 48], [7, 48], 1],
+    ['a run by hand counts, and a second one of a night does not', [0, 24, 48], [3, 12, 50], 1],
+    ['runs before the first night count for none', [0, 24], [-10], 2],
+    ['there were no nights', [], [5], 0],
+  ])('counts scheduled starts without a published run: %s', (_, due, runs, unpublished) => {
+    const at = (hours: readonly number[]) => hours.map((hour) => AT + hour * HOUR);
+    const counted = countNights(at(due), at(runs), HOUR / 4);
+    expect(counted).toEqual({ scheduled: due.length, unpublished });
   });
 
   it('is behind schedule if no run counts since the last scheduled one, in alerts', () => {

@@ -1,5 +1,6 @@
-// Loaded into a process with `--require`: its clock is so many milliseconds off, its timers are not.
-const offset = Number(process.env.WORKTRACK_TEST_CLOCK_OFFSET ?? 0);
+// Loaded into a process with `--require`: its clock is so many milliseconds off, its timers are not. SIGUSR2 moves the clock
+// forward by `WORKTRACK_TEST_CLOCK_STEP` milliseconds.
+let offset = Number(process.env.WORKTRACK_TEST_CLOCK_OFFSET ?? 0);
 const RealDate = Date;
 globalThis.Date = class Shifted extends RealDate {
   constructor(...args) {
@@ -9,3 +10,9 @@ globalThis.Date = class Shifted extends RealDate {
     return RealDate.now() + offset;
   }
 };
+const step = Number(process.env.WORKTRACK_TEST_CLOCK_STEP ?? 0);
+if (step !== 0) {
+  process.on('SIGUSR2', () => {
+    offset += step;
+  });
+}

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { readPointer } from '../../../src/lake/documents/pointer.js';
@@ -7,25 +7,33 @@ import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-wor
 import type { ManualMirror } from '../../support/manual-mirror.js';
 import { nextSecond } from '../../support/stack.js';
 
-let world: LateWorld;
-afterEach(() => world?.stop());
+/** The tests run side by side, because they wait for seconds, each in a lake of its own. */
+async function startWorld({ onTestFinished }: TestContext): Promise<LateWorld> {
+  const world = await startLateWorld();
+  onTestFinished(() => world.stop());
+  return world;
+}
 
-async function objects(prefix = ''): Promise<ObjectKey[]> {
+async function objects({ mirror }: LateWorld, prefix = ''): Promise<ObjectKey[]> {
   const keys: ObjectKey[] = [];
-  for await (const { key } of world.mirror.store.list(prefix)) keys.push(key);
+  for await (const { key } of mirror.store.list(prefix)) keys.push(key);
   return keys;
 }
 
-async function objectsOf(run: RunId, tree: 'snapshots' | 'changes' = 'changes'): Promise<string[]> {
-  return (await objects(`${RESOURCE}/${tree}/`)).filter((key) => key.includes(`run=${run}/`));
+async function objectsOf(
+  world: LateWorld,
+  run: RunId,
+  tree: 'snapshots' | 'changes' = 'changes',
+): Promise<string[]> {
+  return (await objects(world, `${RESOURCE}/${tree}/`)).filter((key) => key.includes(`run=${run}/`));
 }
 
-async function head(): Promise<RunId | undefined> {
-  return (await readPointer(world.mirror.store, RESOURCE))?.runId;
+async function head({ mirror }: LateWorld): Promise<RunId | undefined> {
+  return (await readPointer(mirror.store, RESOURCE))?.runId;
 }
 
 /** A run that fails while its swap is on its way. */
-async function failedRun(): Promise<{ readonly runId: RunId; readonly late: LateRequest }> {
+async function failedRun(world: LateWorld): Promise<{ readonly runId: RunId; readonly late: LateRequest }> {
   const { mirror } = world;
   world.change();
   const { ref, results, stage, plan } = await mirror.merge();
@@ -36,71 +44,71 @@ async function failedRun(): Promise<{ readonly runId: RunId; readonly late: Late
   return { runId: ref.runId, late: lost.late! };
 }
 
-async function nextRun(mirror: ManualMirror = world.mirror): Promise<RunId> {
+async function nextRun(world: LateWorld, mirror: ManualMirror = world.mirror): Promise<RunId> {
   await nextSecond();
   world.change();
   return (await mirror.run()).runId;
 }
 
 /** Runs that the mirror publishes, oldest first. */
-async function runs(count: number): Promise<RunId[]> {
+async function runs(world: LateWorld, count: number): Promise<RunId[]> {
   const ids: RunId[] = [];
-  for (let n = 0; n < count; n++) ids.push(await nextRun());
+  for (let n = 0; n < count; n++) ids.push(await nextRun(world));
   return ids;
 }
 
 describe('a late swap', () => {
-  it('publishes a complete run after a sweep, as long as nothing else was published', async () => {
-    world = await startLateWorld();
+  it.concurrent('publishes a complete run after a sweep, as long as nothing else was published', async (context) => {
+    const world = await startWorld(context);
     const { mirror } = world;
-    await runs(1);
+    await runs(world, 1);
     await nextSecond();
-    const { runId, late } = await failedRun();
+    const { runId, late } = await failedRun(world);
     await nextSecond();
     const swept = await mirror.sweep();
     expect(swept.folders).toBe(0);
     expect(await late.deliver()).toBe(200);
-    expect(await head()).toBe(runId);
+    expect(await head(world)).toBe(runId);
     await world.check();
-    await nextRun();
-    expect(await objectsOf(runId)).not.toEqual([]);
+    await nextRun(world);
+    expect(await objectsOf(world, runId)).not.toEqual([]);
     await world.check();
     await world.checkTidy();
   });
 
-  it('is rejected after the next run, whose sweep has removed the failed one', async () => {
-    world = await startLateWorld();
-    await runs(1);
+  it.concurrent('is rejected after the next run, whose sweep has removed the failed one', async (context) => {
+    const world = await startWorld(context);
+    await runs(world, 1);
     await nextSecond();
-    const { runId, late } = await failedRun();
-    const next = await nextRun();
-    expect([...(await objectsOf(runId)), ...(await objectsOf(runId, 'snapshots'))]).toEqual([]);
+    const { runId, late } = await failedRun(world);
+    const next = await nextRun(world);
+    expect([...(await objectsOf(world, runId)), ...(await objectsOf(world, runId, 'snapshots'))]).toEqual([]);
     expect(await late.deliver()).toBe(412);
-    expect(await head()).toBe(next);
+    expect(await head(world)).toBe(next);
     await world.check();
     await world.checkTidy();
   });
 
-  it.each([
+  it.concurrent.for([
     [0, 1],
     [1, 0],
-  ])(
+  ] as const)(
     'a late swap of each of two failed runs leads to a consistent lake, in the order %i, %i',
-    async (first, second) => {
-      world = await startLateWorld();
+    async ([first, second], context) => {
+      const world = await startWorld(context);
       const { mirror } = world;
-      await runs(1);
+      await runs(world, 1);
       await nextSecond();
-      const failed = [await failedRun(), await failedRun()];
+      const failed = [await failedRun(world), await failedRun(world)];
       await nextSecond();
       await mirror.sweep();
       expect(await failed[first]!.late.deliver()).toBe(200);
       expect(await failed[second]!.late.deliver()).toBe(412);
-      expect(await head()).toBe(failed[first]!.runId);
-      const next = await nextRun();
-      expect(await head()).toBe(next);
-      expect(await objectsOf(failed[first]!.runId)).not.toEqual([]);
-      expect(await objectsOf(failed[second]!.runId)).toEqual([]);
+      expect(await head(world)).toBe(failed[first]!.runId);
+      const next = await nextRun(world);
+      expect(await head(world)).toBe(next);
+      expect(await objectsOf(world, failed[first]!.runId)).not.toEqual([]);
+      expect(await objectsOf(world, failed[second]!.runId)).toEqual([]);
       await world.check();
       await world.checkTidy();
     },
@@ -108,83 +116,83 @@ describe('a late swap', () => {
 });
 
 describe('a sweep keeps the change logs of published runs', () => {
-  it.each([
+  it.concurrent.for([
     { lost: 'of the change log', trees: ['changes'] },
     { lost: 'of change log and snapshot', trees: ['changes', 'snapshots'] },
   ] as const)(
     'a sweep keeps the change logs of published runs if the manifest $lost is lost',
-    async ({ trees }) => {
-      world = await startLateWorld();
-      const ids = await runs(4);
+    async ({ trees }, context) => {
+      const world = await startWorld(context);
+      const ids = await runs(world, 4);
       const lost = ids[1]!;
       for (const tree of trees) {
-        const keys = await objectsOf(lost, tree);
+        const keys = await objectsOf(world, lost, tree);
         await world.mirror.store.remove(
           keys.filter((key) => key.endsWith('_datapackage.json')) as ObjectKey[],
         );
       }
-      const before = await objectsOf(lost);
+      const before = await objectsOf(world, lost);
       expect(before).not.toEqual([]);
-      ids.push(...(await runs(2)));
-      expect(await objectsOf(lost)).toEqual(before);
-      for (const id of ids) expect(await objectsOf(id), id).not.toEqual([]);
+      ids.push(...(await runs(world, 2)));
+      expect(await objectsOf(world, lost)).toEqual(before);
+      for (const id of ids) expect(await objectsOf(world, id), id).not.toEqual([]);
     },
   );
 
-  it('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async () => {
-    world = await startLateWorld();
+  it.concurrent('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async (context) => {
+    const world = await startWorld(context);
     const { store } = world.mirror;
-    const ids = await runs(2);
+    const ids = await runs(world, 2);
     const earlier = await store.read(pointerKey(RESOURCE));
-    ids.push(...(await runs(2)));
-    const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
+    ids.push(...(await runs(world, 2)));
+    const logs = (await Promise.all(ids.map((id) => objectsOf(world, id)))).flat();
     await store.write(pointerKey(RESOURCE), earlier);
     await nextSecond();
     // The sweep after a purge does nothing either.
     expect((await world.mirror.sweep()).folders).toBe(0);
     await expect(world.mirror.run()).rejects.toThrow('restored from an earlier version');
     await world.mirror.run({ adopt: true });
-    await runs(2);
-    expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
+    await runs(world, 2);
+    expect(await objects(world, `${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
     await world.check();
   });
 
-  it.each(['the same', 'a new'])(
+  it.concurrent.for(['the same', 'a new'])(
     'a sweep keeps the change logs of published runs if latest.json is lost, and %s mirror begins again',
-    async (which) => {
-      world = await startLateWorld();
+    async (which, context) => {
+      const world = await startWorld(context);
       const { store } = world.mirror;
-      const ids = await runs(3);
-      const logs = (await Promise.all(ids.map((id) => objectsOf(id)))).flat();
+      const ids = await runs(world, 3);
+      const logs = (await Promise.all(ids.map((id) => objectsOf(world, id)))).flat();
       await store.remove([pointerKey(RESOURCE)]);
       const mirror = which === 'the same' ? world.mirror : world.other();
       if (which === 'a new') mirror.clock = world.mirror.clock + 10_000;
       await nextSecond();
       await mirror.run({ adopt: true });
-      await nextRun(mirror);
-      expect(await objects(`${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
+      await nextRun(world, mirror);
+      expect(await objects(world, `${RESOURCE}/changes/`)).toEqual(expect.arrayContaining(logs));
       await world.check();
     },
   );
 });
 
 describe('a displaced mirror', () => {
-  it('removes nothing when it sweeps', async () => {
-    world = await startLateWorld();
+  it.concurrent('removes nothing when it sweeps', async (context) => {
+    const world = await startWorld(context);
     const { mirror } = world;
-    await runs(2);
+    await runs(world, 2);
     await nextSecond();
-    await failedRun();
+    await failedRun(world);
     const other = world.other();
     other.clock = mirror.clock + 10_000;
     await nextSecond();
     await other.publish();
-    const before = await objects();
+    const before = await objects(world);
     expect(await mirror.sweep()).toMatchObject({ folders: 0, staged: 0, strays: 0, isDone: true });
-    expect(await objects()).toEqual(before);
+    expect(await objects(world)).toEqual(before);
     // The other mirror removes what it left.
     await nextSecond();
-    await nextRun(other);
+    await nextRun(world, other);
     await world.check();
     await world.checkTidy();
   });

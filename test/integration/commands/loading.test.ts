@@ -82,7 +82,8 @@ async function clientsOf(args: readonly string[], env: NodeJS.ProcessEnv = {}): 
   return [...(files.some(isBundled) ? ['bundle'] : []), ...(files.some(isOwn) ? ['package'] : [])];
 }
 
-describe('the command line', () => {
+// Side by side, because most commands wait until their server counts as unreachable.
+describe.concurrent('the command line', () => {
   it('loads only its parser and its colors to print help', async () => {
     for (const args of [['--help'], ['export', '--help'], ['--version']])
       expect(await loadedBy(...args), args.join(' ')).toEqual(['commander', 'picocolors']);

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { ObjectKey } from '../../src/core/brands.js';
+import type { ObjectKey, RunId } from '../../src/core/brands.js';
 import type {
   CorrectedInput,
   PlanWriteBackInput,
+  ReadFirst,
   WriteBackPlanned,
 } from '../../src/core/contract/write-back.js';
 import { allDone } from '../../src/core/in-parallel.js';
@@ -14,6 +15,11 @@ import { attemptToken } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
 import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
+import {
+  type PublishedComparison,
+  PublishedRows,
+  RowComparer,
+} from '../../src/write-back/compare-published.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
 import { readInputRows } from '../../src/write-back/input-rows.js';
@@ -50,7 +56,7 @@ import {
 export async function planWriteBack(
   deps: ActivityDeps,
   input: PlanWriteBackInput,
-): Promise<WriteBackPlanned> {
+): Promise<WriteBackPlanned | ReadFirst> {
   const { settings, store } = deps.connection(input.connection);
   const plans = await readStoredPlans(store, input.batchId);
   const last = plans.at(-1);
@@ -61,19 +67,41 @@ export async function planWriteBack(
   const system = target.alsoAt(begun?.file.sameAs ?? []);
   const sending = sendingOf(begun?.file, settings.writeBack, input.resource);
   const named = { ...input, system, sending, connection: begun?.file.connection ?? input.connection };
-  const plan = continuesPlan(last?.file, input, settings) ? last! : await makePlan(store, named, plans);
   const asked = { policy: input.written, system };
+  const ended =
+    input.resend === undefined ? await writtenBatch(store, input.batchId, input.input, asked) : null;
+  const { giveUpAfterMs } = settings.retries;
+  const isContinued =
+    continuesPlan(last?.file, input, settings) && (ended !== null || !isOutdated(last!.file));
+  if (!isContinued && ended === null && input.increment === undefined && isCompared(input, settings))
+    return { readFirst: true, giveUpAfterMs };
+  const plan = isContinued ? last! : await makePlan(store, named, plans, await comparedWith(deps, input));
   return {
     plan: plan.key,
     rows: plan.file.rows,
-    results:
-      input.resend === undefined
-        ? ((await writtenBatch(store, input.batchId, input.input, asked))?.written ?? null)
-        : null,
-    mirrored: settings.resources.some(({ name }) => name === input.resource),
+    results: ended?.written ?? null,
+    mirrored: isMirrored(input, settings),
     alerts: settings.notify.some(({ on }) => on.length > 0),
-    giveUpAfterMs: settings.retries.giveUpAfterMs,
+    giveUpAfterMs,
   };
+}
+
+function isMirrored({ resource }: PlanWriteBackInput, { resources }: ConnectionSettings): boolean {
+  return resources.some(({ name }) => name === resource);
+}
+
+/** Whether rows are compared with the published snapshot. Creates change no record. */
+function isCompared(input: PlanWriteBackInput, settings: ConnectionSettings): boolean {
+  return input.skipUnchanged === true && input.resource === 'calendar-entries' && isMirrored(input, settings);
+}
+
+/** The rows to compare with, after the increment that was read for them; `null`: no row is compared. */
+async function comparedWith(deps: ActivityDeps, input: PlanWriteBackInput): Promise<PublishedRows | null> {
+  if (input.increment !== 'published') return null;
+  const { settings, store } = deps.connection(input.connection);
+  const { resource } = input;
+  const published = await publishedSnapshotOf(store, resource);
+  return new PublishedRows(store, settings, { resource, published, now: deps.now() });
 }
 
 /** A plan for rows that a user has asked for is only for the run that made it. */
@@ -86,6 +114,11 @@ function continuesPlan(
   return resend === undefined ? last.order === undefined : last.order?.run === thisRun();
 }
 
+/** Whether the rows were compared in an earlier run: the records may have changed since. */
+function isOutdated({ comparedIn }: PlanFile): boolean {
+  return comparedIn !== undefined && comparedIn !== thisRun();
+}
+
 /** The run of the workflow. All attempts of the activity have the same one. */
 function thisRun(): string {
   return Context.current().info.workflowExecution!.runId;
@@ -96,6 +129,7 @@ async function makePlan(
   store: ObjectStore,
   input: NamedBatch,
   before: readonly StoredPlan[],
+  published: PublishedRows | null,
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();
   const planner = new BatchPlanner({ ...input, form: input.sending.form });
@@ -119,6 +153,11 @@ async function makePlan(
   const { keyColumn } = input;
   const hashes = input.resource === 'time-entries' ? new RowHashes(keyColumn !== null) : null;
   const { resend } = input;
+  const comparer =
+    published &&
+    new RowComparer<ChunkRow>(published, signal, (row, found) =>
+      writer.add(compared(row, found, { runId: published.runId, skip: input.skipUnchanged === true })),
+    );
   const decide =
     resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend, corrections.last);
   next = 1;
@@ -130,11 +169,12 @@ async function makePlan(
       const one = planner.withKey(decide(found));
       if (cells !== null)
         hashes?.add(keyColumn === null ? null : keyHash(keyColumn, one.key), cells, plannedState(one));
-      return writer.add(one);
+      return (comparer ?? writer).add(one);
     };
     if (known === null) return add({ ...planned, receipt: null, sentAt: null });
     return withEarlierOutcome(planned, known, correction !== undefined).then(add);
   });
+  await comparer?.finish();
   const { chunks, pending } = await writer.finish();
   if (hashes !== null) {
     await store.write(planKeys(key).hashes(writer.name), hashes.encode());
@@ -152,9 +192,21 @@ async function makePlan(
     ...{ reading: input.reading, lastWins: input.lastWins },
     ...(corrections.inputs.length === 0 ? {} : { corrections: corrections.inputs }),
     ...(resend === undefined ? {} : { order: { ...resend, run: thisRun() } }),
+    ...(input.increment === undefined ? {} : { comparedIn: thisRun() }),
   };
   signal.throwIfAborted();
   return writePlan(store, key, file);
+}
+
+/** The row with what its comparison has shown. One that may have been sent is sent again. */
+function compared(
+  row: ChunkRow,
+  { verdict }: PublishedComparison,
+  { runId, skip }: { readonly runId: RunId | null; readonly skip: boolean },
+): ChunkRow {
+  if (!skip || verdict !== 'unchanged' || !isPending(row) || row.sentAt !== null) return row;
+  const message = `unchanged: the published snapshot has the same values (run ${runId})`;
+  return { ...row, verdict: { outcome: 'skipped', message } };
 }
 
 interface Corrections {

@@ -451,6 +451,9 @@ function declareWriteBack(program: WorktrackCommand): void {
     .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
     .argument('<file>', 'CSV, JSON or NDJSON: a path, a file:// or s3:// URL, or - for stdin')
     .option('--dry-run', 'show the requests without sending them')
+    .option('--diff', 'with --dry-run, read the resource and show the cells that would change')
+    .option('--limit <n>', 'with --diff, show at most this many cells (default: 20)')
+    .option('--skip-unchanged', 'read the resource first, and leave out upserts that would change nothing')
     .option('--key-column <name>', 'column that identifies a row (default: the content of the row)')
     .option(
       '--batch-id <id>',

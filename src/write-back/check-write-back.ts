@@ -42,6 +42,8 @@ export interface WriteBackSource extends ReadingOptions {
   readonly keyColumn?: string | undefined;
   /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
   readonly lastWins?: boolean | undefined;
+  /** Leave out upserts that would change nothing. Default: they are sent. */
+  readonly skipUnchanged?: boolean | undefined;
   /** Default: the SHA-256 of resource and content. */
   readonly batchId?: string | undefined;
   /** What an unknown address is that rows of the file were written to. Default: an error. */
@@ -58,6 +60,7 @@ export interface CheckedInput {
   readonly system: TargetSystem;
   readonly rows: number;
   readonly lastWins: boolean;
+  readonly skipUnchanged: boolean;
   /** How the rows of the batch are sent. */
   readonly sending: SendingRules;
   /** Rows that the resource's list will not show; `null` if there are none. */
@@ -121,13 +124,15 @@ async function checkSource(
   opened: Pick<CheckedInput, 'resource' | 'source'> & { readonly given: string | null },
 ): Promise<CheckedInput> {
   const { resource, source, given } = opened;
-  const { keyColumn = null, lastWins = false } = request;
+  const { keyColumn = null, lastWins = false, skipUnchanged = false } = request;
+  if (skipUnchanged) checkSkipping(connection, resource);
   const format = request.format ?? formatOf(source.name);
   const published = await publishedSnapshotOf(store, resource);
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
   const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
   const { sha256, batchIdOf, ...bytes } = await readBytes(source, resource);
-  const resolve = { format, types: known, csv, keyColumn, bytes };
+  const more = skipUnchanged ? { skipUnchanged } : {};
+  const resolve = { format, types: known, csv, keyColumn, bytes, more };
   const { reading, settings } = await resolveReading(source, request, resolve);
   const batchId = given ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);
@@ -178,6 +183,7 @@ async function checkSource(
     system,
     rows,
     lastWins,
+    skipUnchanged,
     sending,
     beforeWindow: window.found,
     reading,
@@ -191,6 +197,18 @@ async function checkSource(
     source,
     eachRow: () => readInputRows(source.open(), { format, types, reading, keyColumn }),
   };
+}
+
+/** @throws InputError if rows that change nothing cannot be found */
+function checkSkipping({ resources }: ConnectionSettings, resource: WritableResource): void {
+  if (resource !== 'calendar-entries')
+    throw new InputError(`${resource} are created, so each row changes something`, {
+      remedy: 'Leave --skip-unchanged out. To leave out rows that are written, set --skip-written.',
+    });
+  if (resources.some(({ name }) => name === resource)) return;
+  throw new InputError(`${resource} are not mirrored, so it is not known which rows change nothing`, {
+    remedy: `Add ${resource} to \`resources\`, or leave --skip-unchanged out.`,
+  });
 }
 
 /** As a row of another batch, it could be written next to the one that it replaces. */

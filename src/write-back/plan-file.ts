@@ -95,6 +95,8 @@ export interface PlanFile {
   readonly corrections?: readonly CorrectedInput[] | undefined;
   /** Set if the plan sends only rows that a user has asked for. @member run the run that made the plan */
   readonly order?: (ResendOrder & { readonly run: string }) | undefined;
+  /** The run whose increment the rows were compared after. Absent: they were not compared. */
+  readonly comparedIn?: string | undefined;
 }
 
 /** What the service said about a row: the status of its response, and its message. */

@@ -7,6 +7,7 @@ import { compareValues } from '../json/compare.js';
 import { JsonScanner } from '../json/scanner.js';
 import { type JsonValue, jsonText, readValue } from '../json/value.js';
 import { columnName } from '../lake/rows/data-columns.js';
+import type { Profile } from '../lake/rows/profile.js';
 import { PAIR, type PlannedRow } from './planner.js';
 
 /** A field whose value in the service's record is not what the row sent. The values are JSON, shortened. */
@@ -38,8 +39,11 @@ export function hiddenFields(
   resource: string,
 ): (field: string) => boolean {
   const mirrored = resources.find(({ name }) => name === resource);
-  if (mirrored === undefined) return () => false;
-  const { columns, csv } = mirrored;
+  return mirrored === undefined ? () => false : hiddenBy(mirrored);
+}
+
+/** Tells which fields are not written to the lake as they are. */
+export function hiddenBy({ columns, csv }: Pick<Profile, 'columns' | 'csv'>): (field: string) => boolean {
   const isKept = selectionOf(columns);
   const parts = [...Object.keys(columns.mask), ...columns.exclude];
   return (field) => {
@@ -55,7 +59,7 @@ const MAX_FIELDS = 20;
 const MAX_VALUE_CHARS = 100;
 const HIDDEN = '[masked]';
 /** Times that the service sets itself: a row that was edited in an export has the ones of before. */
-const KEPT_BY_SERVICE: readonly string[] = ['createdAt', 'updatedAt'];
+export const KEPT_BY_SERVICE: readonly string[] = ['createdAt', 'updatedAt'];
 
 /** Compares the record in a response with the row that was sent; `null` without any difference. */
 export function differencesOf(
@@ -103,7 +107,7 @@ export function comparedRecord(
 }
 
 /** The fields of a row. A calendar entry can be sent without its pair, but the record must have it. */
-function fieldsOf(body: string, pair: PlannedRow['pair']): ReadonlyMap<string, JsonValue> {
+export function fieldsOf(body: string, pair: PlannedRow['pair']): ReadonlyMap<string, JsonValue> {
   const row = readValue(new JsonScanner(toByteString(body)));
   const fields = new Map(row.kind === 'object' ? row.members : []);
   for (const [at, text] of (pair ?? []).entries()) fields.set(PAIR[at]!, { kind: 'string', text });

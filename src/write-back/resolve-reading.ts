@@ -46,6 +46,8 @@ interface ResolveOptions {
   readonly csv: LakeCsv;
   readonly keyColumn: string | null;
   readonly bytes: InputBytes;
+  /** Other settings that change what is sent. */
+  readonly more?: Readonly<Record<string, boolean>>;
 }
 
 /**
@@ -58,7 +60,7 @@ interface ResolveOptions {
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
-  { format, types, csv, keyColumn, bytes }: ResolveOptions,
+  { format, types, csv, keyColumn, bytes, more = {} }: ResolveOptions,
 ): Promise<{ readonly reading: InputReading; readonly settings: string }> {
   checkOptions(given, format);
   const { encoding: declared, delimiter, clear } = await textReading(source, given, format, csv.delimiter);
@@ -88,6 +90,7 @@ export async function resolveReading(
       base.text.filter((name) => seen.columns.has(name)),
     ),
     ...(isDecoded ? { encoding: declared } : {}),
+    ...more,
   };
   return { reading, settings: Object.keys(settings).length === 0 ? '' : JSON.stringify(settings) };
 }

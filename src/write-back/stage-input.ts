@@ -20,12 +20,16 @@ export async function copyInput(
   store: ObjectStore,
   input: CheckedInput,
 ): Promise<WriteBackInput> {
-  const { resource, batchId, format, reading, keyColumn, lastWins } = input;
+  const { resource, batchId, format, reading, keyColumn, lastWins, skipUnchanged } = input;
   const key = inputKey(batchId, input);
   await copySource(store, key, input);
   const { policy } = input.system;
   const named = { connection, resource, batchId, input: key, format, reading, keyColumn };
-  const batch = lastWins ? { ...named, lastWins } : named;
+  const batch = {
+    ...named,
+    ...(lastWins ? { lastWins } : {}),
+    ...(skipUnchanged ? { skipUnchanged } : {}),
+  };
   return policy === undefined ? batch : { ...batch, system: policy };
 }
 
@@ -90,7 +94,7 @@ export async function stageWriteBack(
 }
 
 export interface WriteBackRows
-  extends Pick<WriteBackSource, 'resource' | 'keyColumn' | 'batchId' | 'system'> {
+  extends Pick<WriteBackSource, 'resource' | 'keyColumn' | 'batchId' | 'system' | 'skipUnchanged'> {
   /** One object for each row, with the fields of the request. Undefined fields are left out; dates are written in ISO 8601. */
   readonly rows: AsyncIterable<object> | Iterable<object>;
 }

@@ -14,6 +14,7 @@ import type { RunError, RunReport } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
   noRows,
+  type ReadFirst,
   type WriteBackInput,
   type WriteBackOutcome,
   type WriteBackPlanned,
@@ -83,7 +84,9 @@ class WriteBackBatch {
   /** Rows with an outcome. */
   #done = 0;
   #result: WriteBackResult | null = null;
-  #readBackRun: RunReport | null = null;
+  /** The increments that were read for the batch. */
+  readonly #increments: RunReport[] = [];
+  readonly #warnings: string[] = [];
 
   constructor(input: WriteBackInput) {
     const { connection, resource, batchId } = input;
@@ -104,14 +107,14 @@ class WriteBackBatch {
 
   /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
   async write(): Promise<WriteBackResult> {
-    const { connection, readBack = true } = this.#input;
-    this.#planned ??= await activity('worktrack.planWriteBack', connection, 'manual')(this.#input);
+    const { readBack = true } = this.#input;
+    this.#planned ??= await this.#plan();
     const planned = this.#planned;
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
     const written = await this.#writeRows(planned);
-    const warnings = readBack && planned.mirrored ? await this.#readBack(planned) : [];
-    return this.#conclude(outcomeOf(written), written, { warnings });
+    if (readBack && planned.mirrored) await this.#readBack(planned);
+    return this.#conclude(outcomeOf(written), written);
   }
 
   /** Reports the batch, and the run that read the written rows, for alerts. */
@@ -119,7 +122,7 @@ class WriteBackBatch {
     if (this.#planned?.alerts === false) return;
     const { connection, resource } = this.#ref;
     const { rejected, unknown } = counts;
-    const runs = this.#readBackRun === null ? [] : [this.#readBackRun];
+    const runs = this.#increments;
     const writeBack = { resource, batchId, rejected, unknown, unsent, differs, error };
     await reportAlerts({ connection, runs, writeBack });
   }
@@ -175,21 +178,50 @@ class WriteBackBatch {
     }
   }
 
-  /** Requests an increment, so that the written rows reach the lake. Returns warnings: a failure does not fail the batch. */
-  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<string[]> {
+  /** Plans the batch. Rows that are compared with the lake are planned after an increment, while no other batch writes. */
+  async #plan(): Promise<WriteBackPlanned> {
+    const plan = activity('worktrack.planWriteBack', this.#input.connection, 'manual');
+    const found = await plan(this.#input);
+    if (!isReadFirst(found)) return found;
+    this.#stage = 'wait';
+    try {
+      await this.#lock.acquire();
+      this.#stage = 'read-before';
+      const problem = await this.#increment('read-before', found.giveUpAfterMs);
+      if (problem !== null) this.#warnings.push(notCompared(this.#input, problem));
+      this.#stage = 'plan';
+      const planned = await plan({ ...this.#input, increment: problem === null ? 'published' : 'failed' });
+      if (!isReadFirst(planned)) return planned;
+      throw ApplicationFailure.nonRetryable('the plan of the batch asks for a second increment', 'Internal');
+    } catch (error) {
+      await this.#lock.release();
+      throw error;
+    }
+  }
+
+  /** Requests an increment, so that the written rows reach the lake. A failure is a warning, and does not fail the batch. */
+  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<void> {
     this.#stage = 'read-back';
-    const { resource } = this.#ref;
+    const problem = await this.#increment('read-back', giveUpAfterMs);
+    if (problem !== null) this.#warnings.push(notInLake(this.#ref.resource, problem));
+  }
+
+  /** Lets the mirror read an increment. @returns why it failed; `null`: it did not */
+  async #increment(name: 'read-before' | 'read-back', giveUpAfterMs: number): Promise<string | null> {
+    const what = name === 'read-back' ? 'the read-back' : 'the increment before it';
     try {
       const spec = runSpec(Date.now(), { alertedBy: 'sender' });
-      const report = await this.#requester.request(resource, spec, 'read-back', giveUpAfterMs);
-      this.#readBackRun = report;
-      if (report.outcome === 'published') return [];
+      const report = await this.#requester.request(this.#ref.resource, spec, name, giveUpAfterMs);
+      this.#increments.push(report);
+      if (report.outcome === 'published') return null;
       const why = report.error === null ? '' : `: ${report.error.message}`;
-      return [notInLake(resource, `the read-back was ${report.outcome}${why}`)];
+      return `${what} was ${report.outcome}${why}`;
     } catch (error) {
       await this.#requester.withdrawAll();
+      // A batch that is cancelled before it writes sends nothing.
+      if (isCancellation(error) && name === 'read-before') throw error;
       const why = isCancellation(error) ? 'was cancelled' : `failed: ${toRunError(error).message}`;
-      return [notInLake(resource, `the read-back ${why}`)];
+      return `${what} ${why}`;
     }
   }
 
@@ -202,7 +234,7 @@ class WriteBackBatch {
   #conclude(
     outcome: WriteBackOutcome,
     written: WrittenResults | null,
-    { warnings = [], error = null }: { warnings?: readonly string[]; error?: RunError | null } = {},
+    { error = null }: { error?: RunError | null } = {},
   ): WriteBackResult {
     this.#stage = 'done';
     const rows = this.#planned?.rows ?? 0;
@@ -212,7 +244,7 @@ class WriteBackBatch {
     const { differs = [], absent = [], differences = null }: Partial<WrittenResults> = compared;
     this.#done = rows - unsent;
     const { batchId, resource } = this.#ref;
-    const all = [...warnings, ...sameIdWarnings(resource, written?.sameId ?? 0)];
+    const all = [...this.#warnings, ...sameIdWarnings(resource, written?.sameId ?? 0)];
     this.#result = {
       ...{ batchId, outcome, counts, results, rows, unsent, refusals },
       ...{ differs, absent, differences, warnings: all, error },
@@ -230,6 +262,15 @@ function sameIdWarnings(resource: string, rows: number): string[] {
     `the service gave ${rows} ${rows === 1 ? 'row' : 'rows'} the id of another row of the batch, so it may have merged them into one ` +
       `record. Look for these ids in results.csv and in the service, or correct writeBack.${resource}.idField`,
   ];
+}
+
+function isReadFirst(found: WriteBackPlanned | ReadFirst): found is ReadFirst {
+  return 'readFirst' in found;
+}
+
+function notCompared({ skipUnchanged }: WriteBackInput, why: string): string {
+  const what = skipUnchanged === true ? 'no row was left out as unchanged' : 'the batch cannot be undone';
+  return `${what}, because ${why}`;
 }
 
 function notInLake(resource: string, why: string): string {

@@ -145,6 +145,7 @@ const STAGES: Readonly<Record<WriteBackView['stage'], string>> = {
   wait: 'waiting for its turn',
   send: 'sending',
   results: 'writing the results',
+  'read-before': 'reading changes before writing',
   'read-back': 'reading back into the lake',
   done: 'done',
 };

@@ -2,28 +2,19 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { DiffCell, ExportResult } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { parseStored } from '../../core/stored-json.js';
-import { resultTable } from '../inspect/result-table.js';
 import { withLake } from '../shared/open-lake.js';
-import { output, printJsonLine } from '../shared/output.js';
-
-const NAMES = ['key', 'column', 'before', 'after'] as const;
-/** Characters of a line. */
-const WIDTH = 80;
-const COLUMNS = NAMES.map((name) => ({ name, type: 'VARCHAR' }));
+import { output } from '../shared/output.js';
+import { CellPrinter } from './cell-printer.js';
 
 /**
  * Prints the cells that dry runs would change, or audits find different, as tables or as NDJSON, and removes the objects that held them. The limit is for
  * all resources and connections of a command together.
  */
 export class DiffPrinter {
-  #left: number;
+  readonly #cells: CellPrinter;
 
-  constructor(
-    limit: number,
-    private readonly isJson: boolean,
-    private readonly verb: 'would change' | 'differ',
-  ) {
-    this.#left = limit;
+  constructor(...of: ConstructorParameters<typeof CellPrinter>) {
+    this.#cells = new CellPrinter(...of);
   }
 
   /** @throws OutOfReachError if the lake does not answer */
@@ -38,30 +29,9 @@ export class DiffPrinter {
         const found = await retry(() => store.readIfExists(key));
         await retry(() => store.remove([key]));
         if (found === null) output.note(`warning: ${resource}: ${gone(key)}`);
-        else this.#show(connection.name, resource, cellsIn(found.body));
+        else this.#cells.show(connection.name, resource, cellsIn(found.body));
       }
     });
-  }
-
-  #show(connection: string, resource: string, cells: readonly DiffCell[]): void {
-    const shown = cells.slice(0, this.#left);
-    this.#left -= shown.length;
-    if (this.isJson) for (const cell of shown) printJsonLine({ connection, resource, ...cell });
-    else if (shown.length > 0) this.#table(resource, shown);
-    if (shown.length < cells.length)
-      output.note(`note: ${resource}: more cells ${this.verb}; --limit sets how many are shown`);
-  }
-
-  #table(resource: string, cells: readonly DiffCell[]): void {
-    const rows = cells.map(({ key, column, before, after }) => [
-      key.map((one) => one ?? '').join(', '),
-      column,
-      before,
-      after,
-    ]);
-    output.out(`${resource}:`);
-    for (const line of resultTable(COLUMNS, rows, WIDTH).lines) output.out(line);
-    output.out('');
   }
 }
 

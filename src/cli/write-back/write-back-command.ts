@@ -1,6 +1,4 @@
-import { apiRoot } from '../../api/index.js';
 import { selectConnection } from '../../config/index.js';
-import { fromByteString } from '../../core/brands.js';
 import { type InputFormat, shownBatchId, type WriteBackInput } from '../../core/contract/write-back.js';
 import { formatDuration } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -15,19 +13,18 @@ import {
   type WriteBackSource,
   writableResource,
 } from '../../write-back/check-write-back.js';
-import type { InputColumn } from '../../write-back/input-columns.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
-import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
 import { prepareResend } from '../../write-back/prepare-resend.js';
 import { type WrittenBatch, writtenBatch } from '../../write-back/results.js';
 import { copyInput } from '../../write-back/stage-input.js';
-import { toRequest } from '../../write-back/write-request.js';
+import { readLimit } from '../runs/diff-options.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { withTemporal } from '../shared/context.js';
 import { readSettings } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
-import { age, counted, output, printJson } from '../shared/output.js';
+import { age, counted, output } from '../shared/output.js';
+import { dryRun } from './dry-run.js';
 import { finishBatch, orOutOfReach, type RunOptions, runInput, startAndFollowBatch } from './follow-batch.js';
 import {
   askedPolicy,
@@ -44,6 +41,8 @@ interface WriteBackOptions
     RunOptions,
     Omit<WriteBackSource, 'resource' | 'file' | 'system' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
   readonly dryRun?: boolean;
+  readonly diff?: boolean;
+  readonly limit?: string;
   readonly dateFormat?: readonly string[];
   readonly dropColumn?: readonly string[];
   readonly textColumn?: readonly string[];
@@ -64,6 +63,7 @@ export async function runWriteBack(
   const asked = askedPolicy(options);
   const system = askedSystem(options);
   const { unknown } = options;
+  checkOptions(options);
   return withInputFile(file, options.format, (path) =>
     withLake(connection, async ({ store, retry }) => {
       const published = pointerKey(writableResource(resource));
@@ -85,7 +85,7 @@ export async function runWriteBack(
         const earlier = await findEarlierRows(store, input);
         if (options.dryRun === true) {
           for (const line of earlierLines(earlier, asked)) output.note(line);
-          return dryRun(connection, input, options, unsentRow(earlier, asked));
+          return dryRun(store, connection, input, { ...options, unsent: unsentRow(earlier, asked) });
         }
         const written = await choosePolicy(earlier, asked, options);
         for (const line of earlierLines(earlier, written)) output.note(line);
@@ -105,6 +105,15 @@ export async function runWriteBack(
       });
     }),
   );
+}
+
+/** @throws UsageError for options that exclude each other */
+function checkOptions({ dryRun: isDry, diff, limit, skipUnchanged, readBack }: WriteBackOptions): void {
+  if (diff === true && isDry !== true) throw new UsageError('--diff needs --dry-run');
+  if (limit !== undefined && diff !== true) throw new UsageError('--limit needs --diff');
+  readLimit(limit);
+  if (skipUnchanged === true && readBack === false)
+    throw new UsageError('--skip-unchanged reads the resource first: leave out --no-read-back');
 }
 
 /** Sends corrected rows in a run of the batch that they are from. */
@@ -189,82 +198,4 @@ async function withInputFile<T>(
   if (format === undefined)
     throw new UsageError('Standard input has no file extension: set its format with --format');
   return withTemporaryFile(`stdin.${format}`, process.stdin, work);
-}
-
-/** Requests of a dry run that are printed. */
-const SHOWN = 5;
-
-/**
- * Prints the requests without sending them.
- *
- * @param unsent why a row is not sent because of earlier batches, by its number from 1
- */
-async function dryRun(
-  connection: ConnectionSettings,
-  input: CheckedInput,
-  { json }: { readonly json?: boolean },
-  unsent: (row: number) => 'skipped' | 'unknown' | null,
-): Promise<ExitCode> {
-  const { resource, batchId, keyColumn, lastWins, sending } = input;
-  const { form } = sending;
-  const identity = { connection: connection.name, resource, batchId, keyColumn };
-  const planner = new BatchPlanner({ ...identity, form, lastWins });
-  for await (const rows of input.eachRow()) for (const row of rows) planner.survey(row);
-  const shown: PlannedRow[] = [];
-  const setAside: Record<string, number> = {};
-  let sent = 0;
-  for await (const rows of input.eachRow()) {
-    for (const row of rows) {
-      const planned = planner.plan(row);
-      const outcome = planned.verdict?.outcome ?? unsent(planned.row);
-      if (outcome === null) {
-        sent++;
-        if (shown.length < SHOWN) shown.push(planned);
-      } else {
-        setAside[outcome] = (setAside[outcome] ?? 0) + 1;
-      }
-    }
-  }
-  const requests = shown.map((row) => describe(connection, input, row));
-  if (json === true) {
-    printJson({ batchId, rows: input.rows, toSend: sent, setAside, requests });
-    return EXIT.done;
-  }
-  const rest = Object.entries(setAside).map(([outcome, rows]) => `, ${rows} ${outcome}`);
-  output.out(
-    `Batch ${shownBatchId(batchId)}: ${counted(input.rows, 'row')}, ${sent} to send${rest.join('')}. Nothing was sent.`,
-  );
-  for (const column of input.columns)
-    if (column.role !== 'unnamed') output.out(`  ${columnLine(column, input.reading.dates?.columns ?? [])}`);
-  for (const { row, key, method, url, idempotencyKey, body } of requests) {
-    const header = `${input.sending.header}: ${idempotencyKey}`;
-    for (const line of ['', `Row ${row}, key ${key}`, `${method} ${url}`, header, body]) output.code(line);
-  }
-  if (sent <= shown.length) return EXIT.done;
-  output.out('');
-  output.out(`... and ${counted(sent - shown.length, 'more request')}`);
-  return EXIT.done;
-}
-
-function describe({ baseUrl }: ConnectionSettings, { sending }: CheckedInput, row: PlannedRow) {
-  const { method, path, body } = toRequest(row, sending);
-  const root = apiRoot(baseUrl);
-  const segments = path.map((segment) => (typeof segment === 'string' ? segment : segment.value));
-  const url = [root, ...segments.map((segment) => encodeURIComponent(segment.toWellFormed()))].join('/');
-  return { row: row.row, key: row.key, method, url, idempotencyKey: row.idempotencyKey, body };
-}
-
-const FROM: Readonly<Record<InputColumn['from'], string>> = {
-  header: 'from the header',
-  batch: 'from the first run of this batch',
-  published: 'from the published snapshot',
-  pair: 'always',
-  nothing: 'type not known; set it with a suffix in the header',
-};
-
-function columnLine({ name, type, from, role }: InputColumn, dates: readonly string[]): string {
-  const text = fromByteString(name);
-  if (role !== 'field') return `${text}: not sent`;
-  if (from !== 'header' && dates.includes(text)) return `${text}: date (--date-format)`;
-  return `${text}: ${type} (${FROM[from]})`;
 }

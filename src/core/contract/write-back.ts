@@ -106,6 +106,8 @@ export interface WriteBackInput extends BatchRef {
   readonly system?: SystemPolicy;
   /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
   readonly lastWins?: boolean;
+  /** Whether upserts are left out that would change nothing. Needs a mirror of the resource. Default: they are sent. */
+  readonly skipUnchanged?: boolean;
   /**
    * Whether API keys that this run has not used before count as keys of the organization that the batch writes to. Default: the
    * service has to show it.
@@ -151,7 +153,7 @@ export interface WriteBackResult {
   readonly error: RunError | null;
 }
 
-export type WriteBackStage = 'plan' | 'wait' | 'send' | 'results' | 'read-back' | 'done';
+export type WriteBackStage = 'plan' | 'wait' | 'read-before' | 'send' | 'results' | 'read-back' | 'done';
 
 export interface WriteBackProgress extends Pick<BatchRef, 'batchId' | 'resource'> {
   readonly stage: WriteBackStage;
@@ -169,7 +171,16 @@ export interface BatchRef {
   readonly batchId: string;
 }
 
-export type PlanWriteBackInput = Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume' | 'sameOrganization'>;
+export interface PlanWriteBackInput
+  extends Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume' | 'sameOrganization'> {
+  /** The end of the increment that was read for this plan. Absent: none was. */
+  readonly increment?: 'published' | 'failed';
+}
+
+/** Before the rows can be planned, the resource's mirror has to read an increment, while no other batch writes. */
+export interface ReadFirst extends Pick<WriteBackPlanned, 'giveUpAfterMs'> {
+  readonly readFirst: true;
+}
 
 export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAfterMs'> {
   /** The document that lists the plan's chunks. */
@@ -230,7 +241,7 @@ export interface WrittenResults
 
 /** Activities of the write-back, by name. */
 export interface WriteBackActivities {
-  'worktrack.planWriteBack'(input: PlanWriteBackInput): Promise<WriteBackPlanned>;
+  'worktrack.planWriteBack'(input: PlanWriteBackInput): Promise<WriteBackPlanned | ReadFirst>;
   'worktrack.claimRows'(input: ClaimRowsInput): Promise<ObjectKey>;
   'worktrack.sendRows'(input: SendRowsInput): Promise<SentRows>;
   'worktrack.writeResults'(input: WriteResultsInput): Promise<WrittenResults>;

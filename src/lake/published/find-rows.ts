@@ -1,8 +1,9 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
 import { decodeIndex } from '../documents/block-index.js';
-import type { PublishedPart } from '../documents/manifest.js';
-import type { Framing } from '../part/framing.js';
-import { readIndexBody } from '../part/read-index.js';
+import type { Manifest, PublishedPart } from '../documents/manifest.js';
+import { type Framing, framingOf } from '../part/framing.js';
+import { readPartRows } from '../part/part-rows.js';
+import { readIndexBody, readPartIndex } from '../part/read-index.js';
 import { BlockReader } from '../part/reader.js';
 import { RowScanner } from '../rows/csv.js';
 import { isTombstone, payloadAt, rowKey, type SortKey } from '../rows/row.js';
@@ -74,4 +75,62 @@ function isIn(
   key: SortKey,
 ): boolean {
   return first !== null && last !== null && first <= key && key <= last;
+}
+
+/**
+ * Looks up every row with one of these keys, tombstones too. A part without a block index, and one whose blocks mostly have a key,
+ * is read as a whole.
+ *
+ * @returns the rows by key, each with its LF, in memory
+ * @throws DamagedError, StoreError
+ */
+export async function lookUpRows(
+  store: ObjectStore,
+  { parts, key: fields, csv }: Pick<Manifest, 'parts' | 'key' | 'csv'>,
+  keys: ReadonlySet<SortKey>,
+  signal: AbortSignal,
+): Promise<Map<SortKey, ByteString>> {
+  const sorted = [...keys].sort();
+  const found = new Map<SortKey, ByteString>();
+  const take = (row: ByteString): void => {
+    const key = rowKey(row, payloadAt(row), fields.length, csv.delimiter);
+    // In V8 a slice keeps its whole parent string in memory.
+    if (keys.has(key)) found.set(key, Buffer.from(row, 'latin1').toString('latin1') as ByteString);
+  };
+  for (const part of parts) {
+    if (!hasOneIn(sorted, part)) continue;
+    const blocks = (await readPartIndex(store, part, signal))?.blocks ?? [];
+    const chosen = [...blocks.keys()].filter((at) => hasOneIn(sorted, blocks[at]!));
+    if (2 * chosen.length > blocks.length || blocks.length === 0) {
+      for await (const rows of readPartRows(store, part, { compression: csv.compression, signal }))
+        for (const row of rows) take(row);
+      continue;
+    }
+    const reader = new BlockReader(store, { key: part.key, blocks, framing: framingOf(csv) }, { signal });
+    for (const at of chosen) for (const row of rowsOfText(await reader.rows(at))) take(row);
+  }
+  return found;
+}
+
+function* rowsOfText(text: string): Generator<ByteString> {
+  const scanner = new RowScanner(text);
+  for (let from = 0, end = 0; from < text.length; from = end) {
+    end = scanner.end(from);
+    yield text.slice(from, end) as ByteString;
+  }
+}
+
+/** Whether one of the sorted keys is in a range. */
+function hasOneIn(
+  sorted: readonly SortKey[],
+  { first, last }: { readonly first: SortKey | null; readonly last: SortKey | null },
+): boolean {
+  if (first === null || last === null) return false;
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! < first) low = middle + 1;
+    else high = middle;
+  }
+  return low < sorted.length && sorted[low]! <= last;
 }

@@ -63,7 +63,9 @@ describe('the API keys of a batch', () => {
     more: Partial<SendRowsInput> = {},
   ): Promise<string | number> {
     const { connection, resource, batchId } = input;
-    const { plan } = await worker.step('worktrack.planWriteBack', input);
+    const planned = await worker.step('worktrack.planWriteBack', input);
+    if ('readFirst' in planned) throw new Error('creates are not compared with the lake');
+    const { plan } = planned;
     const rules = { turn: null, unknown: 'report', run: `${Math.random()}`, limitedSince: null } as const;
     const batch = { connection, resource, batchId, plan };
     for (let tries = 1; ; tries++)

@@ -41,7 +41,10 @@ export interface PublishOptions {
   readonly runId: RunId;
   readonly date: string;
   readonly columns: readonly Column[];
-  /** Rows of the snapshot by part, in key order; the first cell is the key. */
+  /** Fields of the key, which are the first columns. Default: the first column. */
+  readonly key?: readonly string[];
+  readonly selection?: ManifestFields['selection'];
+  /** Rows of the snapshot by part, in key order; the first cells are the key. */
   readonly parts: readonly (readonly (readonly (string | null)[])[])[];
   readonly csv?: Partial<CsvSettings>;
   readonly deletedAt?: (row: readonly (string | null)[]) => UtcSeconds | null;
@@ -89,7 +92,8 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
       restated: 0,
     },
     columns,
-    ...{ key: [columns[0]!.name], csv, selection: { include: null, exclude: [], mask: {} } },
+    ...{ key: options.key ?? [columns[0]!.name], csv },
+    selection: options.selection ?? { include: null, exclude: [], mask: {} },
     fingerprint: '0123456789abcdef',
     list: { path: resource },
     shapes: [shapeOf({ key: [], csv, columns: { include: null, exclude: [], mask: {} } }, null)],
@@ -163,8 +167,8 @@ async function writeTree(
       await writer.append({
         text: textOf(block, options, csv.delimiter),
         rows: block.length,
-        first: keyOf(block[0]!),
-        last: keyOf(block.at(-1)!),
+        first: keyOf(block[0]!, options),
+        last: keyOf(block.at(-1)!, options),
       });
     }
     published.push(await writer.finish());
@@ -172,8 +176,8 @@ async function writeTree(
   return published;
 }
 
-function keyOf(row: readonly (string | null)[]) {
-  return sortKey([toByteString(row[0]!)]);
+function keyOf(row: readonly (string | null)[], { key = [''] }: Pick<PublishOptions, 'key'>) {
+  return sortKey(row.slice(0, key.length).map((cell) => toByteString(cell!)));
 }
 
 function textOf(

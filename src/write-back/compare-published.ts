@@ -1,0 +1,348 @@
+import { createHash } from 'node:crypto';
+import { type ByteString, fromByteString, type RunId, toByteString } from '../core/brands.js';
+import { dateSpan } from '../core/date-span.js';
+import { sameDecimal } from '../core/decimal.js';
+import { DAY_MS } from '../core/duration.js';
+import type { ConnectionSettings } from '../core/settings.js';
+import { readIsoTime } from '../core/utc-time.js';
+import { JsonType } from '../core/value-facts.js';
+import { compareValues } from '../json/compare.js';
+import { JsonScanner } from '../json/scanner.js';
+import { type JsonValue, jsonText, readValue } from '../json/value.js';
+import type { Manifest } from '../lake/documents/manifest.js';
+import { lookUpRows } from '../lake/published/find-rows.js';
+import { storedKey } from '../lake/published/purge-rules.js';
+import { readRow } from '../lake/rows/csv.js';
+import { type Column, columnName, META_COLUMNS } from '../lake/rows/data-columns.js';
+import { cellDecoder } from '../lake/rows/escaping.js';
+import { maskedColumns, unmaskedKeys } from '../lake/rows/profile.js';
+import { isTombstone, type SortKey } from '../lake/rows/row.js';
+import type { ObjectStore } from '../lake/store/index.js';
+import { PAIR, type PlannedRow } from './planner.js';
+import { fieldsOf, hiddenBy, hiddenFields, KEPT_BY_SERVICE } from './record-differences.js';
+
+/**
+ * What the published snapshot says about a row that is to be written (docs/how-to/write-back.md#see-the-changes-first). `unknown`: the
+ * snapshot cannot tell.
+ */
+export type PublishedVerdict = 'new' | 'changed' | 'unchanged' | 'unknown';
+
+/** A field that the row would change. The values are the literal texts of the lake; `null`: none. */
+export interface FieldChange {
+  readonly field: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** Why the snapshot does not tell what a record is. */
+export type WhyUnknown = 'not-mirrored' | 'key' | 'deleted' | 'before-window' | 'not-comparable';
+
+/** The record of a row before the row was written, as far as the snapshot shows it. */
+export type RecordBefore =
+  | { readonly why: WhyUnknown | 'not-published' }
+  | {
+      /** The values of the fields that the row sends, as JSON; `null`: the cell is empty. */
+      readonly fields: Readonly<Record<string, string | null>>;
+      /** Fields that the row sends and whose values the snapshot does not show as they are. */
+      readonly hidden: readonly string[];
+      /** A hash of the cells of the other columns. */
+      readonly others: string;
+    };
+
+export interface PublishedComparison {
+  readonly verdict: PublishedVerdict;
+  /** `null` unless the verdict is `unknown`. */
+  readonly why: WhyUnknown | null;
+  /** Cells that differ. The values of hidden fields are replaced. */
+  readonly changes: readonly FieldChange[];
+  readonly before: RecordBefore;
+}
+
+/** Records this close to the window's edge may leave it while rows are compared and sent. */
+const EDGE_MS = 2 * DAY_MS;
+const MASKED = '(masked)';
+
+type Row = Pick<PlannedRow, 'body' | 'pair'>;
+type Cells = ReadonlyMap<string, string | null>;
+
+/** Compares rows that are to be written with the rows of one published snapshot. */
+export class PublishedRows {
+  readonly #store: ObjectStore;
+  readonly #published: Manifest | null;
+  readonly #window: Pick<ConnectionSettings['resources'][number], 'windowMs' | 'windowField'>;
+  readonly #columns: ReadonlyMap<string, Column>;
+  readonly #isHidden: (field: string) => boolean;
+  /** Positions of the pair among the key fields; `null`: the snapshot does not have that key as it is. */
+  readonly #key: readonly number[] | null;
+  readonly #now: number;
+
+  /** @param published `null`: the resource is not mirrored, or nothing is published @param now milliseconds since 1970 */
+  constructor(
+    store: ObjectStore,
+    connection: Pick<ConnectionSettings, 'resources'>,
+    { resource, published, now }: { resource: string; published: Manifest | null; now: number },
+  ) {
+    this.#store = store;
+    this.#now = now;
+    const settings = connection.resources.find(({ name }) => name === resource);
+    this.#published = settings === undefined ? null : published;
+    this.#window = settings ?? { windowMs: null, windowField: null };
+    this.#columns = new Map((published?.columns ?? []).map((column) => [column.name, column]));
+    this.#isHidden =
+      published === null ? () => true : hiddenIn(published, hiddenFields(connection, resource));
+    this.#key = published === null ? null : pairPositions(published);
+  }
+
+  /** The run whose snapshot it is. */
+  get runId(): RunId | null {
+    return this.#published?.runId ?? null;
+  }
+
+  /** The rows of the snapshot with the keys of these rows. */
+  async find(rows: readonly Row[], signal: AbortSignal): Promise<ReadonlyMap<SortKey, ByteString>> {
+    const keys = new Set(rows.flatMap((row) => this.#keyOf(row) ?? []));
+    if (this.#published === null || keys.size === 0) return new Map();
+    return lookUpRows(this.#store, this.#published, keys, signal);
+  }
+
+  /** Compares a row. @param found what `find` returned for this row and others */
+  compare(row: Row, found: ReadonlyMap<SortKey, ByteString>): PublishedComparison {
+    // A row without a pair creates a record.
+    if (row.pair === null) return this.#isNew(row);
+    if (this.#published === null) return unknown('not-mirrored');
+    const key = this.#keyOf(row);
+    if (key === null) return unknown('key');
+    const text = found.get(key);
+    if (text === undefined) {
+      const isInside = this.#isInside(this.#sentDates(row), 'sent');
+      return isInside ? this.#isNew(row) : { ...unknown('before-window'), before: { why: 'not-published' } };
+    }
+    if (isTombstone(text)) return unknown('deleted');
+    const cells = this.#cellsOf(text);
+    if (!this.#isInside(this.#publishedDates(cells), 'published')) return unknown('before-window');
+    return this.#compareCells(row, cells);
+  }
+
+  /** The cells of the published row; `null`: none that is live. */
+  cellsOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): Cells | null {
+    const key = this.#keyOf(row);
+    const text = key === null ? undefined : found.get(key);
+    return text === undefined || isTombstone(text) ? null : this.#cellsOf(text);
+  }
+
+  #isNew(row: Row): PublishedComparison {
+    const changes = [...fieldsOf(row.body, null)]
+      .filter(([field]) => !KEPT_BY_SERVICE.includes(field))
+      .map(([field, sent]) => this.#change(field, null, sent));
+    return { verdict: 'new', why: null, changes, before: { why: 'not-published' } };
+  }
+
+  #compareCells({ body }: Row, cells: Cells): PublishedComparison {
+    const changes: FieldChange[] = [];
+    const fields: Record<string, string | null> = Object.create(null);
+    const hidden: string[] = [];
+    const sentColumns = new Set<string>(PAIR);
+    for (const [field, sent] of fieldsOf(body, null)) {
+      if (KEPT_BY_SERVICE.includes(field)) continue;
+      const name = columnName(field);
+      sentColumns.add(name);
+      const cell = cells.get(name) ?? null;
+      const json = this.#isHidden(field) ? undefined : jsonOfCell(cell, this.#columns.get(name));
+      if (json === undefined) hidden.push(field);
+      else fields[field] = json;
+      if (!this.#isHidden(field) && !isSameCell(sent, cell, this.#columns.get(name)))
+        changes.push(this.#change(field, cell, sent));
+    }
+    const others = hashOfOthers(cells, sentColumns);
+    const verdict = changes.length > 0 ? 'changed' : hidden.some(this.#isHidden) ? 'unknown' : 'unchanged';
+    const why = verdict === 'unknown' ? 'not-comparable' : null;
+    return { verdict, why, changes, before: { fields: { ...fields }, hidden, others } };
+  }
+
+  #change(field: string, before: string | null, sent: JsonValue): FieldChange {
+    const isMasked = this.#isHidden(field) && this.#published !== null;
+    const after = cellTextOf(sent);
+    return isMasked ? { field, before: before && MASKED, after: after && MASKED } : { field, before, after };
+  }
+
+  #keyOf({ pair }: Row): SortKey | null {
+    if (pair === null || this.#key === null || this.#published === null) return null;
+    const { key, csv, selection } = this.#published;
+    const values = this.#key.map((at) => pair[at]!);
+    return storedKey(unmaskedKeys({ key, csv, columns: selection }), values);
+  }
+
+  #cellsOf(text: ByteString): Cells {
+    const { columns, csv } = this.#published!;
+    const decode = cellDecoder(csv);
+    const cells = readRow(text.endsWith('\n') ? text.slice(0, -1) : text, csv.delimiter);
+    return new Map(
+      columns.map(({ name }, at) => {
+        const cell = cells[META_COLUMNS.length + at] ?? null;
+        return [name, cell === null ? null : fromByteString(decode === null ? cell : decode(cell))] as const;
+      }),
+    );
+  }
+
+  /** The dates that decide whether the list shows a record; `null`: they are not known. */
+  #publishedDates(cells: Cells): readonly string[] | null {
+    const { windowField } = this.#window;
+    if (windowField !== null) return [cells.get(columnName(windowField)) ?? ''];
+    const { include, exclude } = this.#published!.selection;
+    // A column that is left out may be the one.
+    if (include !== null || exclude.length > 0) return null;
+    return [...cells.values()].filter((cell) => cell !== null && readIsoTime(cell) !== null) as string[];
+  }
+
+  #sentDates({ body }: Row): readonly string[] | null {
+    const fields = fieldsOf(body, null);
+    const { windowField } = this.#window;
+    if (windowField === null)
+      return [...fields.values()].flatMap((sent) =>
+        sent.kind === 'string' && readIsoTime(sent.text) !== null ? [sent.text] : [],
+      );
+    const sent = fields.get(windowField);
+    return sent === undefined ? null : [cellTextOf(sent) ?? ''];
+  }
+
+  /**
+   * Whether the list of the service shows a record with these dates, so that the snapshot has its latest version. Without a
+   * configured field, each date of the record must be in the window, because any of them may be the one.
+   */
+  #isInside(dates: readonly string[] | null, of: 'sent' | 'published'): boolean {
+    const { windowMs } = this.#window;
+    if (windowMs === null) return true;
+    if (dates === null) return false;
+    const edge = this.#now - windowMs + (of === 'published' ? EDGE_MS : 0);
+    return dates.length > 0 && dates.every((date) => (dateSpan(date)?.from ?? 0) > edge);
+  }
+}
+
+function unknown(why: WhyUnknown): PublishedComparison {
+  return { verdict: 'unknown', why, changes: [], before: { why } };
+}
+
+/** Positions of the key fields in the pair; `null` if the key is not the pair, or is masked. */
+function pairPositions({ key, csv, selection }: Manifest): readonly number[] | null {
+  const isPair = key.length === PAIR.length && PAIR.every((name) => key.includes(name));
+  if (!isPair || maskedColumns({ key, csv, columns: selection }, key.map(columnName)).length > 0) return null;
+  return key.map((name) => PAIR.indexOf(name as (typeof PAIR)[number]));
+}
+
+/** Fields that a snapshot does not show as they are: masked, left out, or flattened. */
+function hiddenIn(
+  { csv, selection, columns }: Manifest,
+  isHiddenNow: (field: string) => boolean,
+): (field: string) => boolean {
+  const names = columns.map(({ name }) => name);
+  const isHiddenThen = hiddenBy({ csv, columns: selection });
+  return (field) => {
+    if (isHiddenNow(field) || isHiddenThen(field)) return true;
+    const name = columnName(field);
+    return csv.nested === 'flatten' && names.some((one) => one.startsWith(`${name}${csv.separator}`));
+  };
+}
+
+/** A value as its cell in the lake. */
+function cellTextOf(sent: JsonValue): string | null {
+  if (sent.kind === 'null') return null;
+  return sent.kind === 'string' ? sent.text : jsonText(sent);
+}
+
+/**
+ * Whether a value is what a cell shows, so that to send it changes nothing. This is stricter than the comparison with a response
+ * (`compareValues`): only numbers and times may be written in another form.
+ */
+function isSameCell(sent: JsonValue, cell: string | null, column: Column | undefined): boolean {
+  if (cell === null || sent.kind === 'null') return cell === null && sent.kind === 'null';
+  if (kindOfCell(cell, column) !== (sent.kind === 'string' ? 'text' : 'json')) return false;
+  switch (sent.kind) {
+    case 'string':
+      return cell === sent.text || isSameTime(sent.text, cell);
+    case 'number':
+      return isSameNumber(sent.literal, cell);
+    case 'object':
+    case 'array':
+      return isSameJson(sent, cell);
+    default:
+      return cell === sent.kind;
+  }
+}
+
+/** Whether a cell is a text, or JSON of another type; `null`: in a column with values of several types, it can be either. */
+function kindOfCell(cell: string, column: Column | undefined): 'text' | 'json' | null {
+  const types = (column?.types ?? 0) & ~JsonType.null;
+  if ((types & JsonType.string) === 0) return 'json';
+  return types === JsonType.string || parsedCell(cell) === null ? 'text' : null;
+}
+
+function isSameTime(sent: string, cell: string): boolean {
+  const hasClock = (text: string): boolean => (readIsoTime(text)?.precision ?? 'day') !== 'day';
+  if (!hasClock(sent) || !hasClock(cell)) return false;
+  const [a, b] = [sent, cell].map((text): JsonValue => ({ kind: 'string', text })) as [JsonValue, JsonValue];
+  return compareValues(a, b) === 'same';
+}
+
+function isSameNumber(literal: string, cell: string): boolean {
+  return literal === cell || sameDecimal(literal, cell);
+}
+
+function isSameJson(sent: JsonValue, cell: string): boolean {
+  const shown = parsedCell(cell);
+  return shown !== null && jsonText(shown) === jsonText(sent);
+}
+
+function parsedCell(cell: string): JsonValue | null {
+  try {
+    return readValue(new JsonScanner(toByteString(cell)));
+  } catch {
+    return null;
+  }
+}
+
+/** The JSON of a cell's value; `undefined` if the cell does not show its type. */
+function jsonOfCell(cell: string | null, column: Column | undefined): string | null | undefined {
+  if (cell === null) return null;
+  const kind = kindOfCell(cell, column);
+  if (kind === 'text') return JSON.stringify(cell);
+  return kind === 'json' && parsedCell(cell) !== null ? cell : undefined;
+}
+
+/** A hash of cells that the row does not send. The service sets some of them itself. */
+function hashOfOthers(cells: Cells, sent: ReadonlySet<string>): string {
+  const others = [...cells]
+    .filter(([name, cell]) => cell !== null && !sent.has(name) && !KEPT_BY_SERVICE.includes(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(others)).digest('hex').slice(0, 16);
+}
+
+/** Rows that are compared together: the snapshot is read once for each block of rows. */
+const BLOCK_ROWS = 50_000;
+const BLOCK_BYTES = 16 * 1024 * 1024;
+
+/** Compares a stream of rows, block by block, in their order. */
+export class RowComparer<R extends Row> {
+  #block: R[] = [];
+  #bytes = 0;
+
+  constructor(
+    private readonly published: PublishedRows,
+    private readonly signal: AbortSignal,
+    private readonly visit: (row: R, found: PublishedComparison) => Promise<void> | undefined,
+  ) {}
+
+  /** Adds a row. Returns a promise only if the next row must wait for it. */
+  add(row: R): Promise<void> | undefined {
+    this.#block.push(row);
+    this.#bytes += row.body.length;
+    return this.#block.length >= BLOCK_ROWS || this.#bytes >= BLOCK_BYTES ? this.finish() : undefined;
+  }
+
+  /** Visits the rows that were added. */
+  async finish(): Promise<void> {
+    const block = this.#block;
+    [this.#block, this.#bytes] = [[], 0];
+    const found = await this.published.find(block, this.signal);
+    for (const row of block) await this.visit(row, this.published.compare(row, found));
+  }
+}

@@ -26,6 +26,7 @@ import { writeAudit } from './export/write-audit.js';
 import { followTable } from './follow/follow-table.js';
 import { startOnPublished } from './follow/start-on-published.js';
 import { claimRows } from './write-back/claim-rows.js';
+import { confirmRows } from './write-back/confirm-rows.js';
 import { planWriteBack } from './write-back/plan-write-back.js';
 import { sendRows } from './write-back/send-rows.js';
 import { writeResults } from './write-back/write-results.js';
@@ -95,6 +96,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.claimRows': beating(claimRows),
     'worktrack.sendRows': plain(sendRows),
     'worktrack.writeResults': beating(writeResults),
+    'worktrack.confirmRows': beating(confirmRows),
     'worktrack.reportAlerts': plain(reportAlerts),
     'worktrack.watch': plain(watchConnection),
     'worktrack.notify': plain(sendAlert),

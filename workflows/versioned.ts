@@ -27,6 +27,8 @@ const AUTO_UPGRADE: readonly Workflow[] = [
   // A large batch may take days and wait for other batches. It continues as new, so it must be able to change builds.
   workflows.writeBackWorkflow,
   workflows.writeBackLockWorkflow,
+  // Looks for the rows of a batch for a day.
+  workflows.confirmWriteBackWorkflow,
   // Notices arrive as long as the service is in use. The workflow continues as new, so it must be able to change builds.
   workflows.changeNoticeWorkflow,
   // Runs forever. If a pinned export starts it, it starts on the export's build and upgrades with its next task.

@@ -5,6 +5,7 @@ import {
   HAS_STARTED,
   longestGap,
   observeAge,
+  observeConfirmation,
   observeRun,
   observeSchedule,
   observeWriteBack,
@@ -78,7 +79,7 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
 /** Reports ended runs and write-backs to the workflow that sends alerts. Does nothing for a connection without targets. */
 export async function reportAlerts(
   deps: ActivityDeps,
-  { connection, runs, writeBack, together }: ReportAlertsInput,
+  { connection, runs, writeBack, confirmation, together }: ReportAlertsInput,
 ): Promise<void> {
   const { settings } = deps.connection(connection);
   if (settings.notify.every(({ on }) => on.length === 0)) return;
@@ -86,6 +87,7 @@ export async function reportAlerts(
     ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
     ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
     ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
+    ...(confirmation === undefined ? [] : [observeConfirmation(confirmation)]),
   ];
   await signalAlerts(settings, {
     observations,

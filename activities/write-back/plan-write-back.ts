@@ -83,7 +83,19 @@ export async function planWriteBack(
     mirrored: isMirrored(input, settings),
     alerts: settings.notify.some(({ on }) => on.length > 0),
     giveUpAfterMs,
+    ...confirmPlan(input, settings),
   };
+}
+
+/** How the written rows are looked for: in a mirrored resource, unless the configuration says never. */
+function confirmPlan(
+  input: PlanWriteBackInput,
+  settings: ConnectionSettings,
+): Pick<WriteBackPlanned, 'confirm'> {
+  const { confirmForMs: forMs } = settings.writeBack[input.resource];
+  if (forMs === null || !isMirrored(input, settings)) return {};
+  const alerts = settings.notify.some(({ on }) => on.includes('rows-not-confirmed'));
+  return { confirm: { forMs, giveUpAfterMs: settings.retries.giveUpAfterMs, alerts } };
 }
 
 function isMirrored({ resource }: PlanWriteBackInput, { resources }: ConnectionSettings): boolean {

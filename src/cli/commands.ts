@@ -532,4 +532,13 @@ function declareWriteBack(program: WorktrackCommand): void {
     .json()
     .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rows 3,7-9 --new-key')
     .runs(async () => (await import('./write-back/resend-command.js')).runResend);
+
+  const confirm = writeBack.command('confirm');
+  confirm
+    .configureHelp({ ...confirm.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+    .description('look for the written rows of a batch in the service')
+    .argument('<batch>', 'batch id, or its first digits')
+    .json()
+    .examples('3b860e3713d2')
+    .runs(async () => (await import('./write-back/confirm-command.js')).runConfirm);
 }

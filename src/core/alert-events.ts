@@ -11,6 +11,7 @@ export const ALERT_EVENTS = [
   'stale',
   'audit',
   'rows-not-written',
+  'rows-not-confirmed',
   'schema-change',
   'recovery',
   'warning',
@@ -29,7 +30,7 @@ export const DEFAULT_ALERT_EVENTS: readonly AlertEvent[] = [
 ];
 
 /** Kinds of problems that happen once. The others last until a later observation no longer finds them. */
-const MOMENTARY: readonly ProblemKind[] = ['rows-not-written', 'schema-change'];
+const MOMENTARY: readonly ProblemKind[] = ['rows-not-written', 'rows-not-confirmed', 'schema-change'];
 
 /** Whether a problem of this kind lasts, so that it has reminders and a recovery. */
 export function isLasting(kind: ProblemKind): boolean {

@@ -47,6 +47,8 @@ export function batchKeys(batchId: string) {
     refusals: key(`${internal}/refusals.json`),
     /** The fields of written rows that differ from the service's records, with values. */
     differences: key(`${internal}/differences.json`),
+    /** What was found of the written rows afterwards (`Confirmations`). */
+    confirmations: key(`${internal}/confirmations.json`),
     plans: `${internal}/plans/`,
   };
 }

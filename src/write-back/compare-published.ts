@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type ByteString, fromByteString, type RunId, toByteString } from '../core/brands.js';
 import { dateSpan } from '../core/date-span.js';
 import { sameDecimal } from '../core/decimal.js';
@@ -13,9 +12,9 @@ import type { Manifest } from '../lake/documents/manifest.js';
 import { lookUpRows } from '../lake/published/find-rows.js';
 import { storedKey } from '../lake/published/purge-rules.js';
 import { readRow } from '../lake/rows/csv.js';
-import { type Column, columnName, META_COLUMNS } from '../lake/rows/data-columns.js';
+import { type Column, columnName, fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
-import { maskedColumns, unmaskedKeys } from '../lake/rows/profile.js';
+import { keyIsId, maskedColumns, unmaskedKeys } from '../lake/rows/profile.js';
 import { isTombstone, type SortKey } from '../lake/rows/row.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { PAIR, type PlannedRow } from './planner.js';
@@ -37,32 +36,20 @@ export interface FieldChange {
 /** Why the snapshot does not tell what a record is. */
 export type WhyUnknown = 'not-mirrored' | 'key' | 'deleted' | 'before-window' | 'not-comparable';
 
-/** The record of a row before the row was written, as far as the snapshot shows it. */
-export type RecordBefore =
-  | { readonly why: WhyUnknown | 'not-published' }
-  | {
-      /** The values of the fields that the row sends, as JSON; `null`: the cell is empty. */
-      readonly fields: Readonly<Record<string, string | null>>;
-      /** Fields that the row sends and whose values the snapshot does not show as they are. */
-      readonly hidden: readonly string[];
-      /** A hash of the cells of the other columns. */
-      readonly others: string;
-    };
-
 export interface PublishedComparison {
   readonly verdict: PublishedVerdict;
   /** `null` unless the verdict is `unknown`. */
   readonly why: WhyUnknown | null;
   /** Cells that differ. The values of hidden fields are replaced. */
   readonly changes: readonly FieldChange[];
-  readonly before: RecordBefore;
 }
 
 /** Records this close to the window's edge may leave it while rows are compared and sent. */
 const EDGE_MS = 2 * DAY_MS;
 const MASKED = '(masked)';
 
-type Row = Pick<PlannedRow, 'body' | 'pair'>;
+/** @member id of the record that a row has created */
+type Row = Pick<PlannedRow, 'body' | 'pair'> & { readonly id?: string | null };
 type Cells = ReadonlyMap<string, string | null>;
 
 /** Compares rows that are to be written with the rows of one published snapshot. */
@@ -115,7 +102,7 @@ export class PublishedRows {
     const text = found.get(key);
     if (text === undefined) {
       const isInside = this.#isInside(this.#sentDates(row), 'sent');
-      return isInside ? this.#isNew(row) : { ...unknown('before-window'), before: { why: 'not-published' } };
+      return isInside ? this.#isNew(row) : unknown('before-window');
     }
     if (isTombstone(text)) return unknown('deleted');
     const cells = this.#cellsOf(text);
@@ -123,40 +110,51 @@ export class PublishedRows {
     return this.#compareCells(row, cells);
   }
 
-  /** The cells of the published row; `null`: none that is live. */
-  cellsOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): Cells | null {
+  /** The published record of a row, with the values of its cells as texts; `null`: none that is live. */
+  recordOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): JsonValue | null {
     const key = this.#keyOf(row);
     const text = key === null ? undefined : found.get(key);
-    return text === undefined || isTombstone(text) ? null : this.#cellsOf(text);
+    if (text === undefined || isTombstone(text)) return null;
+    const members = new Map<string, JsonValue>();
+    for (const [name, cell] of this.#cellsOf(text)) {
+      const field = fieldOfColumn(name);
+      if (this.#isHidden(field)) continue;
+      const isText = cell !== null && kindOfCell(cell, this.#columns.get(name)) === 'text';
+      const value = cell === null ? null : isText ? null : parsedCell(cell);
+      members.set(field, value ?? (cell === null ? { kind: 'null' } : { kind: 'string', text: cell }));
+    }
+    return { kind: 'object', members };
+  }
+
+  /** Whether the list of the service no longer shows a record with the dates of a row. */
+  isBeforeWindow(row: Row): boolean {
+    const { windowMs } = this.#window;
+    const dates = this.#sentDates(row) ?? [];
+    if (windowMs === null || dates.length === 0) return false;
+    const edge = this.#now - windowMs;
+    return dates.every((date) => (dateSpan(date)?.to ?? Number.POSITIVE_INFINITY) < edge);
   }
 
   #isNew(row: Row): PublishedComparison {
     const changes = [...fieldsOf(row.body, null)]
       .filter(([field]) => !KEPT_BY_SERVICE.includes(field))
       .map(([field, sent]) => this.#change(field, null, sent));
-    return { verdict: 'new', why: null, changes, before: { why: 'not-published' } };
+    return { verdict: 'new', why: null, changes };
   }
 
   #compareCells({ body }: Row, cells: Cells): PublishedComparison {
     const changes: FieldChange[] = [];
-    const fields: Record<string, string | null> = Object.create(null);
-    const hidden: string[] = [];
-    const sentColumns = new Set<string>(PAIR);
+    let isHidden = false;
     for (const [field, sent] of fieldsOf(body, null)) {
       if (KEPT_BY_SERVICE.includes(field)) continue;
       const name = columnName(field);
-      sentColumns.add(name);
       const cell = cells.get(name) ?? null;
-      const json = this.#isHidden(field) ? undefined : jsonOfCell(cell, this.#columns.get(name));
-      if (json === undefined) hidden.push(field);
-      else fields[field] = json;
-      if (!this.#isHidden(field) && !isSameCell(sent, cell, this.#columns.get(name)))
+      if (this.#isHidden(field)) isHidden = true;
+      else if (!isSameCell(sent, cell, this.#columns.get(name)))
         changes.push(this.#change(field, cell, sent));
     }
-    const others = hashOfOthers(cells, sentColumns);
-    const verdict = changes.length > 0 ? 'changed' : hidden.some(this.#isHidden) ? 'unknown' : 'unchanged';
-    const why = verdict === 'unknown' ? 'not-comparable' : null;
-    return { verdict, why, changes, before: { fields: { ...fields }, hidden, others } };
+    if (changes.length > 0) return { verdict: 'changed', why: null, changes };
+    return isHidden ? unknown('not-comparable') : { verdict: 'unchanged', why: null, changes };
   }
 
   #change(field: string, before: string | null, sent: JsonValue): FieldChange {
@@ -165,11 +163,18 @@ export class PublishedRows {
     return isMasked ? { field, before: before && MASKED, after: after && MASKED } : { field, before, after };
   }
 
-  #keyOf({ pair }: Row): SortKey | null {
-    if (pair === null || this.#key === null || this.#published === null) return null;
+  #keyOf({ pair, id }: Row): SortKey | null {
+    if (this.#published === null) return null;
     const { key, csv, selection } = this.#published;
-    const values = this.#key.map((at) => pair[at]!);
+    const values = pair === null ? this.#idOf(id) : this.#key?.map((at) => pair[at]!);
+    if (values == null) return null;
     return storedKey(unmaskedKeys({ key, csv, columns: selection }), values);
+  }
+
+  /** The id as the key of the snapshot; `null`: its key is another, or masked. */
+  #idOf(id: string | null | undefined): readonly string[] | null {
+    const { key, csv, selection } = this.#published!;
+    return id == null || !keyIsId({ key, csv, columns: selection }) ? null : [id];
   }
 
   #cellsOf(text: ByteString): Cells {
@@ -219,7 +224,7 @@ export class PublishedRows {
 }
 
 function unknown(why: WhyUnknown): PublishedComparison {
-  return { verdict: 'unknown', why, changes: [], before: { why } };
+  return { verdict: 'unknown', why, changes: [] };
 }
 
 /** Positions of the key fields in the pair; `null` if the key is not the pair, or is masked. */
@@ -298,22 +303,6 @@ function parsedCell(cell: string): JsonValue | null {
   } catch {
     return null;
   }
-}
-
-/** The JSON of a cell's value; `undefined` if the cell does not show its type. */
-function jsonOfCell(cell: string | null, column: Column | undefined): string | null | undefined {
-  if (cell === null) return null;
-  const kind = kindOfCell(cell, column);
-  if (kind === 'text') return JSON.stringify(cell);
-  return kind === 'json' && parsedCell(cell) !== null ? cell : undefined;
-}
-
-/** A hash of cells that the row does not send. The service sets some of them itself. */
-function hashOfOthers(cells: Cells, sent: ReadonlySet<string>): string {
-  const others = [...cells]
-    .filter(([name, cell]) => cell !== null && !sent.has(name) && !KEPT_BY_SERVICE.includes(name))
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify(others)).digest('hex').slice(0, 16);
 }
 
 /** Rows that are compared together: the snapshot is read once for each block of rows. */

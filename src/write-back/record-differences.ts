@@ -61,6 +61,14 @@ const HIDDEN = '[masked]';
 /** Times that the service sets itself: a row that was edited in an export has the ones of before. */
 export const KEPT_BY_SERVICE: readonly string[] = ['createdAt', 'updatedAt'];
 
+/** A record that the service shows. */
+export type ShownRecord = JsonValue;
+
+/** @throws SyntaxError */
+export function recordOfText(text: ByteString): ShownRecord {
+  return readValue(new JsonScanner(text));
+}
+
 /** Compares the record in a response with the row that was sent; `null` without any difference. */
 export function differencesOf(
   { body, pair }: Pick<PlannedRow, 'body' | 'pair'>,
@@ -93,7 +101,7 @@ export function comparedRecord(
   text: ByteString,
   ignore: readonly string[],
 ): ComparedRecord {
-  const record = readValue(new JsonScanner(text));
+  const record = recordOfText(text);
   const members = record.kind === 'object' ? record.members : new Map<string, JsonValue>();
   const known = new Map<string, string>();
   const found = new Map<string, string>();

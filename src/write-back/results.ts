@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../core/brands.js';
 import {
+  type ConfirmationVerdict,
   type RowOutcome,
   shownBatchId,
   type WrittenPolicy,
@@ -10,6 +11,7 @@ import { escapeFormula, escapeForPeople, restoreFormula } from '../lake/rows/esc
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { batchKeys, isPlanOf, planKeys } from './batch-layout.js';
+import { readConfirmations } from './confirmations.js';
 import { InputError } from './input-error.js';
 import type { TurnVerdict } from './ledger/turn.js';
 import {
@@ -95,6 +97,8 @@ export interface Receipt {
   readonly httpStatus: number | null;
   readonly id: string | null;
   readonly message: string | null;
+  /** What was found of the written row afterwards; `null`: it was not looked for yet. */
+  readonly confirmation: ConfirmationVerdict | null;
 }
 
 interface ReadReceiptsOptions {
@@ -129,7 +133,10 @@ export async function* readResults(
     throw new InputError(`batch ${shownBatchId(batchId)} has no receipts yet`, {
       remedy: 'Receipts are written when the batch ends. To follow it, run its write-back command again.',
     });
-  const plannedRow = await plannedRows(store, batchId);
+  const plan = await summarizedPlan(store, batchId);
+  const plannedRow = plannedRows(store, plan);
+  const confirmations =
+    plan === null ? null : (await readConfirmations(store, batchId, plan.file.input)).found;
   const text = (cell: ByteString | null | undefined): string | null =>
     cell == null ? null : fromByteString(restoreFormula(cell));
   for await (const cells of resultRows(store, key)) {
@@ -145,6 +152,7 @@ export async function* readResults(
       httpStatus: status == null ? null : Number(status),
       id: id ?? null,
       message: message ?? null,
+      confirmation: confirmations?.of(Number(row)) ?? null,
     };
     yield { receipt, planned };
   }
@@ -181,11 +189,10 @@ export async function summarizedPlan(
 /**
  * Finds a row in the batch's last plan; `null` if it was removed. Ask for rows in order: one chunk is held in memory.
  */
-async function plannedRows(
+function plannedRows(
   store: ObjectStore,
-  batchId: string,
-): Promise<(row: number) => Promise<ChunkRow | null>> {
-  const plan = await summarizedPlan(store, batchId);
+  plan: Awaited<ReturnType<typeof summarizedPlan>>,
+): (row: number) => Promise<ChunkRow | null> {
   if (plan === null) return async () => null;
   const { chunks, writer } = plan.file;
   let chunk = -1;

@@ -1,3 +1,4 @@
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ActivityCancellationType,
   ApplicationFailure,
@@ -7,14 +8,17 @@ import {
   isCancellation,
   log,
   setHandler,
+  startChild,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunError, RunReport } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
+  confirmWorkflowId,
   noRows,
   type ReadFirst,
+  shownBatchId,
   type WriteBackInput,
   type WriteBackOutcome,
   type WriteBackPlanned,
@@ -29,6 +33,7 @@ import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { writeBackProgress } from '../shared/messages.js';
 import { toOutcome, toRunError } from '../shared/run-errors.js';
+import { confirmWriteBackWorkflow } from './confirm-workflow.js';
 import { WriteBackLock } from './lock.js';
 
 /**
@@ -113,7 +118,9 @@ class WriteBackBatch {
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
     const written = await this.#writeRows(planned);
-    if (readBack && planned.mirrored) await this.#readBack(planned);
+    const isRead = readBack && planned.mirrored ? await this.#readBack(planned) : false;
+    const { created, updated } = written.counts;
+    if (readBack && created + updated > 0) await this.#startConfirming(planned, isRead);
     return this.#conclude(outcomeOf(written), written);
   }
 
@@ -188,7 +195,7 @@ class WriteBackBatch {
       await this.#lock.acquire();
       this.#stage = 'read-before';
       const problem = await this.#increment('read-before', found.giveUpAfterMs);
-      if (problem !== null) this.#warnings.push(notCompared(this.#input, problem));
+      if (problem !== null) this.#warnings.push(`no row was left out as unchanged, because ${problem}`);
       this.#stage = 'plan';
       const planned = await plan({ ...this.#input, increment: problem === null ? 'published' : 'failed' });
       if (!isReadFirst(planned)) return planned;
@@ -199,11 +206,32 @@ class WriteBackBatch {
     }
   }
 
-  /** Requests an increment, so that the written rows reach the lake. A failure is a warning, and does not fail the batch. */
-  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<void> {
+  /** Requests an increment, so that the written rows reach the lake. A failure is a warning, and does not fail the batch. @returns whether they do */
+  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<boolean> {
     this.#stage = 'read-back';
     const problem = await this.#increment('read-back', giveUpAfterMs);
     if (problem !== null) this.#warnings.push(notInLake(this.#ref.resource, problem));
+    return problem === null;
+  }
+
+  /** Starts the workflow that looks for the written rows. It continues after the end of the batch. */
+  async #startConfirming({ confirm }: WriteBackPlanned, isRead: boolean): Promise<void> {
+    if (confirm === undefined) return;
+    const { connection, resource, batchId } = this.#ref;
+    try {
+      await startChild(confirmWriteBackWorkflow, {
+        workflowId: confirmWorkflowId(this.#ref),
+        args: [{ ...this.#ref, ...confirm, ...(isRead ? {} : { readFirst: true }) }],
+        parentClosePolicy: 'ABANDON',
+        memo: { connection, resource, batchId },
+        staticSummary: `Confirmation of ${resource} (${connection}), batch ${shownBatchId(batchId)}`,
+      });
+    } catch (error) {
+      // One that an earlier run of the batch has started looks for the rows of this run, too.
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return;
+      const why = isCancellation(error) ? 'the batch was cancelled' : toRunError(error).message;
+      this.#warnings.push(`the written rows are not looked for, because ${why}`);
+    }
   }
 
   /** Lets the mirror read an increment. @returns why it failed; `null`: it did not */
@@ -266,11 +294,6 @@ function sameIdWarnings(resource: string, rows: number): string[] {
 
 function isReadFirst(found: WriteBackPlanned | ReadFirst): found is ReadFirst {
   return 'readFirst' in found;
-}
-
-function notCompared({ skipUnchanged }: WriteBackInput, why: string): string {
-  const what = skipUnchanged === true ? 'no row was left out as unchanged' : 'the batch cannot be undone';
-  return `${what}, because ${why}`;
 }
 
 function notInLake(resource: string, why: string): string {

@@ -3,12 +3,16 @@ import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { lastAudit } from '../../lake/documents/audit-statement.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
+import { openConfirmations } from '../../temporal/follow/batch-confirmation.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
 import { notCurrent, readWorkers, workerDifferences } from '../../temporal/status/workers.js';
 import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
+
+/** How long the list of open confirmations may take, ms. */
+const LIST_MS = 4_000;
 
 /**
  * Reads the workers of the task queue once for all connections.
@@ -50,7 +54,10 @@ export async function openStatus(
     });
     const { resources, audit } = await withLake(connection, read, timeoutMs);
     const differences = workerDifferences(workers ?? [], [connection]);
+    // A server that cannot list them has no other problem for it.
+    const confirmations =
+      temporal === null ? [] : await openConfirmations(temporal, name, LIST_MS).catch(() => []);
     const waiting = stuckOf(stuck, name);
-    return { name, resources, audit, schedule, worker, waiting, differences, source };
+    return { name, resources, audit, schedule, worker, waiting, confirmations, differences, source };
   };
 }

@@ -1,3 +1,4 @@
+import { shownBatchId } from '../../core/contract/write-back.js';
 import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import { STATE_NAMES } from '../../core/resource-state.js';
@@ -8,6 +9,7 @@ import { toUtcSeconds } from '../../core/utc-time.js';
 import { type AuditStatement, auditText, sumOfAudits } from '../../lake/documents/audit-statement.js';
 import { summaryText } from '../../lake/documents/check-record.js';
 import { warningText } from '../../lake/rows/data-columns.js';
+import type { OpenConfirmation } from '../../temporal/follow/batch-confirmation.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import { queueOption, silenceSentences } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
@@ -32,6 +34,8 @@ export interface ConnectionStatus {
   };
   /** Runs that wait for a build without workers. */
   readonly waiting?: readonly StuckWork[];
+  /** Batches whose written rows are still looked for. */
+  readonly confirmations?: readonly OpenConfirmation[];
   readonly differences?: readonly WorkerDifference[];
   /** The command's configuration file. */
   readonly source?: string;
@@ -55,6 +59,10 @@ export function statusJson(connections: readonly ConnectionStatus[]): {
       resources: connection.resources.map(resourceJson),
       schedule: scheduleJson(connection.schedule),
       audit: auditJson(connection.audit ?? null),
+      confirmations: (connection.confirmations ?? []).map(({ startedAt, ...one }) => ({
+        ...one,
+        startedAt: startedAt.toISOString(),
+      })),
       worker: connection.worker?.hasWorker ?? null,
       waiting: (connection.waiting ?? []).map(({ workflowId, silence }) => ({
         workflowId,
@@ -139,6 +147,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
       ...checksLine(resources),
       ...nightsLines(resources),
       ...auditLine(connection.audit ?? null, now),
+      ...confirmationLines(connection.confirmations ?? [], now),
       ...workerLines(connection, now),
       ...(connection.waiting ?? []).map(({ silence }) => `  ${silenceSentences(silence)}`),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
@@ -179,6 +188,14 @@ function checksLine(resources: readonly ResourceStatus[]): string[] {
     checks === null ? [] : [`${name} ${summaryText(checks)}`],
   );
   return texts.length === 0 ? [] : [`  checks: ${texts.join('; ')}`];
+}
+
+/** `batch 3b860e3713d2 (calendar-entries): written, and not all rows are confirmed after 2 h` */
+function confirmationLines(open: readonly OpenConfirmation[], now: number): string[] {
+  return open.map(({ batchId, resource, startedAt }) => {
+    const since = age(now - startedAt.getTime());
+    return `  batch ${shownBatchId(batchId)} (${resource}): written, and not all rows are confirmed after ${since}`;
+  });
 }
 
 /** `audited 2 d ago: 58,986 cells equal` */

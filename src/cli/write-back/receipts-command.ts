@@ -1,5 +1,5 @@
 import { fromByteString } from '../../core/brands.js';
-import { batchCommand, shownBatchId } from '../../core/contract/write-back.js';
+import { batchCommand, type ConfirmationVerdict, shownBatchId } from '../../core/contract/write-back.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch } from '../../write-back/batch-file.js';
 import { rejectedRows } from '../../write-back/rejected-rows.js';
@@ -81,9 +81,17 @@ export function receiptsCommand(batchId: string): string {
   return batchCommand('receipts', batchId, '--rejected');
 }
 
+const CONFIRMED: Readonly<Record<ConfirmationVerdict, string>> = {
+  confirmed: 'confirmed',
+  differs: 'found with other values',
+  notSeen: 'not seen',
+  notListed: 'not listed',
+};
+
 /** A receipt in one line: `line 8  key ab12-1  rejected  422  the project is closed`. */
-function receiptLine({ line, row, key, outcome, httpStatus, id, message }: Receipt): string {
+function receiptLine({ line, row, key, outcome, httpStatus, id, message, confirmation }: Receipt): string {
   const where = line === null ? `row ${row}` : `line ${line}`;
-  const parts = [where, `key ${key}`, outcome, httpStatus, id === null ? null : `id ${id}`, message];
+  const found = confirmation === null ? null : CONFIRMED[confirmation];
+  const parts = [where, `key ${key}`, outcome, httpStatus, id === null ? null : `id ${id}`, found, message];
   return parts.filter((part) => part !== null && part !== '').join('  ');
 }

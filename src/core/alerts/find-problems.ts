@@ -1,5 +1,11 @@
 import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
-import type { FoundProblem, Observation, ReportAlertsInput, WriteBackAlert } from '../contract/alerts.js';
+import type {
+  ConfirmationAlert,
+  FoundProblem,
+  Observation,
+  ReportAlertsInput,
+  WriteBackAlert,
+} from '../contract/alerts.js';
 import type { AuditReport, RunError } from '../contract/run-reports.js';
 import { behindSince, isStale } from '../data-age.js';
 import { time } from '../short-text.js';
@@ -98,6 +104,19 @@ export function observeWriteBack(ended: WriteBackAlert): Observation {
   const text = `batch ${batchId}: ${named.join(', ') || 'it stopped'}${why}`;
   const mark = [batchId, rejected, unknown, unsent, ...differs.map(({ field }) => field)].join(' ');
   return { resource, covers, problems: [{ kind: 'rows-not-written', mark, text }] };
+}
+
+/** What the end of the looks for the written rows of a batch says of its resource. */
+export function observeConfirmation({ resource, batchId, differs, notSeen }: ConfirmationAlert): Observation {
+  const kind = 'rows-not-confirmed';
+  if (differs + notSeen === 0) return { resource, covers: [kind], problems: [] };
+  const counts = [
+    [notSeen, 'not seen'],
+    [differs, 'with other values'],
+  ] as const;
+  const named = counts.flatMap(([rows, what]) => (rows === 0 ? [] : [`${rows} ${what}`]));
+  const text = `batch ${batchId}: of the rows that the service has accepted, ${named.join(' and ')}`;
+  return { resource, covers: [kind], problems: [{ kind, mark: `${batchId} ${notSeen} ${differs}`, text }] };
 }
 
 /** The checkpoint of the published data, and how old it may be for each target; milliseconds. */

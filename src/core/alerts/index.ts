@@ -4,6 +4,7 @@ export {
   HAS_STARTED,
   longestGap,
   observeAge,
+  observeConfirmation,
   observeRun,
   observeSchedule,
   observeWriteBack,

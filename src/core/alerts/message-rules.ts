@@ -54,7 +54,7 @@ export function reported(before: AlertsState, report: AlertReport, now: number):
     return withUsedTargets({ ...state, connections });
   }
   const known = ({ kind, resource }: AlertProblem): boolean =>
-    kind === 'rows-not-written' || kind === 'behind' || report.resources.includes(resource);
+    kind.startsWith('rows-') || kind === 'behind' || report.resources.includes(resource);
   const pausedAt = report.isPaused === true ? now : (old?.pausedAt ?? 0);
   let problems = (old?.problems ?? []).filter(known);
   for (const observation of report.observations) {

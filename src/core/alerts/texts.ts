@@ -57,6 +57,14 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
     },
     example: 'batch example: 2 rejected, 1 unknown',
   },
+  'rows-not-confirmed': {
+    ...{
+      ...SERIOUS,
+      happened: (what) => `rows that ${what} has accepted are not there as they were sent`,
+      after: 'rows that were not confirmed',
+    },
+    example: 'batch example: of the rows that the service has accepted, 2 not seen',
+  },
   'schema-change': {
     ...{ color: 'Warning', severity: 'info', after: 'a change of the schema' },
     happened: (what) => `the schema of ${what} has changed`,
@@ -168,7 +176,7 @@ function named(resources: readonly string[], { count }: AlertGroup): string {
 
 /** An example of a message, to try a target. @param at milliseconds since 1970 */
 export function exampleAlert(connection: string, event: AlertEvent, at: number): AlertMessage {
-  const resource = event === 'behind' ? '' : event === 'rows-not-written' ? 'time-entries' : 'tasks';
+  const resource = event === 'behind' ? '' : event.startsWith('rows-') ? 'time-entries' : 'tasks';
   const causes = [{ resources: [resource], text: `This is a test. ${EVENTS[event].example}`.trim() }];
   const group: AlertGroup = {
     ...{ connection, resources: [resource], count: 1, causes },

@@ -133,6 +133,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
     limits: { ...LAKE_WORK, scheduleToCloseTimeout: 30 * DAY_MS },
   },
   'worktrack.writeResults': batchStep('last'),
+  'worktrack.confirmRows': { phase: 'write-back', isBackground: true, limits: batchStep('last').limits },
   'worktrack.reportAlerts': {
     phase: 'notify',
     isBackground: true,

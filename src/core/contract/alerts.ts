@@ -1,6 +1,6 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
 import type { RunReport, Together } from './run-reports.js';
-import type { RowCounts, WriteBackResult } from './write-back.js';
+import type { BatchRef, ConfirmationCounts, RowCounts, WriteBackResult } from './write-back.js';
 
 /** One problem that an observation has found. */
 export interface FoundProblem {
@@ -154,6 +154,11 @@ export interface WriteBackAlert
   readonly resource: string;
 }
 
+/** What was found of the written rows of a batch. */
+export interface ConfirmationAlert extends ConfirmationCounts, Pick<BatchRef, 'batchId'> {
+  readonly resource: string;
+}
+
 /** What an export, a mirror or a write-back reports. */
 export interface ReportAlertsInput {
   readonly connection: string;
@@ -162,6 +167,7 @@ export interface ReportAlertsInput {
     'resource' | 'outcome' | 'runId' | 'warnings' | 'error' | 'audit'
   >[];
   readonly writeBack?: WriteBackAlert;
+  readonly confirmation?: ConfirmationAlert;
   readonly together?: Together;
 }
 

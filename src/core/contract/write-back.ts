@@ -2,7 +2,7 @@
  * The messages between workflows, activities and clients of the write-back (docs/reference/json-output.md). They are written to
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
-import type { ObjectKey } from '../brands.js';
+import type { ObjectKey, UtcSeconds } from '../brands.js';
 import type { ExportPlan, RunError } from './run-reports.js';
 
 /** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
@@ -190,6 +190,8 @@ export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAft
   readonly results: WrittenResults | null;
   /** Whether the configuration includes a mirror of the resource. */
   readonly mirrored: boolean;
+  /** How the written rows are looked for afterwards. Absent: they are not. */
+  readonly confirm?: ConfirmPlan;
 }
 
 export interface ClaimRowsInput extends BatchRef, Pick<WriteBackInput, 'keyColumn'> {
@@ -245,6 +247,46 @@ export interface WriteBackActivities {
   'worktrack.claimRows'(input: ClaimRowsInput): Promise<ObjectKey>;
   'worktrack.sendRows'(input: SendRowsInput): Promise<SentRows>;
   'worktrack.writeResults'(input: WriteResultsInput): Promise<WrittenResults>;
+  'worktrack.confirmRows'(input: BatchRef): Promise<ConfirmedRows>;
+}
+
+/**
+ * What was found of a written row: its record with the same values, with other values, or no record; `notListed`: the list of its
+ * resource does not reach back to its date.
+ */
+export const CONFIRMATION_VERDICTS = ['confirmed', 'differs', 'notSeen', 'notListed'] as const;
+export type ConfirmationVerdict = (typeof CONFIRMATION_VERDICTS)[number];
+export type ConfirmationCounts = Readonly<Record<ConfirmationVerdict, number>>;
+
+/** How the written rows of a batch are looked for. */
+export interface ConfirmPlan {
+  /** How long, ms. */
+  readonly forMs: number;
+  readonly giveUpAfterMs: number;
+  readonly alerts: boolean;
+}
+
+export interface ConfirmInput extends BatchRef, ConfirmPlan {
+  /** Whether to look once more, and to end. Absent: until each row is confirmed. */
+  readonly once?: true;
+  /** Whether the snapshot may be older than the batch, so that an increment comes first. Absent: the batch was read back. */
+  readonly readFirst?: true;
+}
+
+/** What one look has found. */
+export interface ConfirmedRows {
+  readonly counts: ConfirmationCounts;
+  /** Written rows that another look may find. */
+  readonly open: number;
+  /** The increment that shows the rows again asks from this time on. */
+  readonly since: UtcSeconds;
+}
+
+/** The result of `confirmWriteBackWorkflow`. */
+export interface ConfirmResult {
+  readonly batchId: string;
+  readonly counts: ConfirmationCounts;
+  readonly warnings: readonly string[];
 }
 
 /** A batch that holds or waits for the write-back lock of its resource. The token is unique to one run of the batch. */
@@ -280,8 +322,28 @@ export function shownBatchId(batchId: string): string {
 }
 
 /** A command about a batch, for messages: `worktrack write-back resend 3b860e3713d2 --rejected`. */
-export function batchCommand(name: 'resend' | 'receipts', batchId: string, options: string): string {
-  return `worktrack write-back ${name} ${shownBatchId(batchId)} ${options}`;
+export function batchCommand(
+  name: 'resend' | 'receipts' | 'confirm',
+  batchId: string,
+  options?: string,
+): string {
+  return [
+    'worktrack write-back',
+    name,
+    shownBatchId(batchId),
+    ...(options === undefined ? [] : [options]),
+  ].join(' ');
+}
+
+export const CONFIRM_WORKFLOW = 'confirmWriteBackWorkflow';
+
+/**
+ * The id of the workflow that looks for the written rows of a batch.
+ *
+ * @param on `demand`: of a command, which looks once
+ */
+export function confirmWorkflowId({ connection, resource, batchId }: BatchRef, on?: 'demand'): string {
+  return `worktrack/${connection}/confirm/${resource}/${batchId}${on === undefined ? '' : `/${on}`}`;
 }
 
 /** No batch id starts with an underscore, so this id never clashes with that of a batch. */

@@ -1,5 +1,14 @@
 import type { z } from 'zod';
-import { anyFieldNames, choice, duration, parsedString, renamed, section } from './building-blocks.js';
+import { MINUTE_MS } from '../duration.js';
+import {
+  anyFieldNames,
+  choice,
+  duration,
+  durationOr,
+  parsedString,
+  renamed,
+  section,
+} from './building-blocks.js';
 import { readIdField } from './readers.js';
 import type { CsvKeys } from './schema-output.js';
 import { type OwnResource, path } from './schema-resource.js';
@@ -23,6 +32,11 @@ const KEY_FORMS = ['uuid-v5', 'uuid-v4', 'hex'] as const;
 
 /** Keys of every resource that rows are written to. */
 const write = {
+  confirmFor: durationOr('never', { unit: 'h', min: MINUTE_MS })
+    .prefault('1d')
+    .describe(
+      'How long a batch [looks for its written rows](../how-to/write-back.md#confirmations) in a mirrored resource. `never`: not at all.',
+    ),
   path: path.exactOptional().describe(WRITE_PATH),
   idField: parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
     .exactOptional()
@@ -54,17 +68,24 @@ const write = {
     ),
 };
 
+const CONFIRM = { confirmFor: 'confirmForMs' } as const;
+
 /** `writeBack` of a connection. */
 export const writeBack = renamed(
   section({
-    'time-entries': section(write).prefault({}),
-    'calendar-entries': section({
-      ...write,
-      // The API leaves open where an upsert puts `source` and `sourceKey`.
-      style: choice(['put-path', 'put-body', 'post-body'])
-        .prefault('put-path')
-        .describe('How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>` or `POST <path>`.'),
-    }).prefault({}),
+    'time-entries': renamed(section(write), CONFIRM).prefault({}),
+    'calendar-entries': renamed(
+      section({
+        ...write,
+        // The API leaves open where an upsert puts `source` and `sourceKey`.
+        style: choice(['put-path', 'put-body', 'post-body'])
+          .prefault('put-path')
+          .describe(
+            'How an upsert is sent: `PUT <path>/{source}/{sourceKey}`, `PUT <path>` or `POST <path>`.',
+          ),
+      }),
+      CONFIRM,
+    ).prefault({}),
     unknownAfter: duration({ unit: 'h', min: 1000 })
       .prefault('12h')
       .describe(

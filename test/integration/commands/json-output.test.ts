@@ -34,6 +34,7 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['cat', 'worktrack cat projects --limit 1 --json'],
   ['write-back --dry-run', 'worktrack write-back time-entries hours.csv --dry-run --json'],
   ['write-back', 'worktrack write-back time-entries hours.csv --json'],
+  ['write-back confirm', 'worktrack write-back confirm BATCH --json'],
   ['write-back receipts', 'worktrack write-back receipts BATCH --json'],
   ['rollback', 'worktrack rollback --resource tasks --to RUN --json'],
   ['purge --dry-run', 'worktrack purge --resource tasks --key KEY --dry-run --json'],

@@ -50,6 +50,9 @@ describe('the histories of batches', () => {
       refusals: null,
       sameId: 0,
     }),
+    'worktrack.confirmRows': async () => {
+      throw new Error('this batch is not confirmed');
+    },
   };
   const input = (batchId: string): WriteBackInput => ({
     connection,

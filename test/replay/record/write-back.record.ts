@@ -1,9 +1,10 @@
 import { it } from 'vitest';
-import { writeBackLockId } from '../../../src/core/contract/write-back.js';
+import { confirmWorkflowId, writeBackLockId } from '../../../src/core/contract/write-back.js';
 import { startWriteBack } from '../../../src/temporal/client/start.js';
+import { startConfirmation } from '../../../src/temporal/follow/batch-confirmation.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { until } from '../../support/stack.js';
-import { endLocks, fileIn, stage, timeEntriesCsv } from '../../support/write-back.js';
+import { endLocks, fileIn, recordsOf, stage, timeEntriesCsv } from '../../support/write-back.js';
 import { record, stack, started } from './recorder.js';
 
 async function wroteBack(path: string, csv: string, batchId: string): Promise<void> {
@@ -48,5 +49,34 @@ it('records written, reported, rejected, refused and cancelled batches', async (
   stack.simulator.admin.faults.clear();
   stack.simulator.admin.keys.revoke('demo');
   await wroteBack('refused', timeEntriesCsv(9), 'six');
+  await endLocks(stack);
+});
+
+it('records a confirmed batch of upserts, and how its rows are looked for', async () => {
+  await started({
+    simulator: { awkward: false, counts: { 'calendar-entries': 0 }, windowDays: 36_500 },
+    resources: '[{ name: calendar-entries, windowField: startsAt }]',
+  });
+  const start = '2026-11-20T08:00:00Z';
+  const file = await fileIn(stack, `source,sourceKey,title,startsAt\ncal,1,a,${start}\ncal,2,b,${start}\n`);
+  const input = await stage(stack, {
+    ...{ resource: 'calendar-entries', file, batchId: 'upserts', skipUnchanged: true },
+  });
+  const { workflowId } = await startWriteBack(stack.temporal, input, { taskQueue: stack.taskQueue });
+  await followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
+  await record('writeBackWorkflow', 'upserts', workflowId);
+  const confirmed = confirmWorkflowId(input);
+  await stack.temporal.client.workflow.getHandle(confirmed).result();
+  await record('confirmWriteBackWorkflow', 'confirmed', confirmed);
+  const [first] = recordsOf(stack, 'calendar-entries');
+  stack.simulator.admin.update('calendar-entries', String(first!.id), { title: 'by a person' });
+  const other = { ...input, batchId: 'others', skipUnchanged: false, readBack: false };
+  const again = await startWriteBack(stack.temporal, other, { taskQueue: stack.taskQueue });
+  await followWriteBack(stack.temporal, again.workflowId, { everyMs: 50 });
+  stack.simulator.admin.update('calendar-entries', String(first!.id), { title: 'once more' });
+  const plan = { forMs: 0, giveUpAfterMs: 3_600_000, alerts: true };
+  const once = await startConfirmation(stack.temporal, { ...other, ...plan }, stack.taskQueue);
+  await stack.temporal.client.workflow.getHandle(once).result();
+  await record('confirmWriteBackWorkflow', 'on-demand', once);
   await endLocks(stack);
 });

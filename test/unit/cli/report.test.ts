@@ -152,6 +152,7 @@ describe('status', () => {
           ],
           schedule: { state: 'none', next: null, last: null, note: null },
           audit: null,
+          confirmations: [],
           worker: null,
           waiting: [],
           differences: [],

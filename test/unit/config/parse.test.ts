@@ -163,6 +163,7 @@ describe('a valid configuration', () => {
           idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
           repeat: 'always',
           ignore: [],
+          confirmForMs: 86_400_000,
         },
         'calendar-entries': {
           path: 'calendar-entries',
@@ -172,6 +173,7 @@ describe('a valid configuration', () => {
           idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
           repeat: 'always',
           ignore: [],
+          confirmForMs: 86_400_000,
         },
         unknownAfterMs: 43_200_000,
         escapeFormulas: { 'time-entries': false, 'calendar-entries': false },
@@ -317,6 +319,7 @@ resources:
         idempotencyKey: { form: 'uuid-v5', header: 'Idempotency-Key' },
         repeat: 'always',
         ignore: [],
+        confirmForMs: 86_400_000,
       },
       style: 'post-body',
     });

@@ -9,6 +9,7 @@ describe('the public API', () => {
     expect(functions.length).toBeGreaterThan(60);
     expect(functions.filter((one) => /^(?:@|$)/.test(one.doc)).map(({ name }) => name)).toEqual([]);
     const workflows = [
+      'confirmWriteBackWorkflow',
       ...['resourceMirrorWorkflow', 'changeNoticeWorkflow', 'writeBackLockWorkflow'],
       ...['alertsWorkflow', 'announceWorkflow', 'watchWorkflow', 'workerConfigurationWorkflow'],
     ];

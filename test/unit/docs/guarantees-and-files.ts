@@ -55,5 +55,6 @@ export const WRITES: Readonly<Record<string, string>> = {
   'replaced objects of `L` DELETE': 'unit/write-back/ledger.test.ts',
   '`.../log/*` PUT': 'unit/write-back/receipts.test.ts',
   'the row itself, to the service': 'unit/activities/send-attempt.test.ts',
+  '`B/confirmations.json` PUT': 'unit/write-back/confirmations.test.ts',
   '`results.csv`, `B/summary.json` PUT': 'integration/faults/write-back-faults.test.ts',
 };

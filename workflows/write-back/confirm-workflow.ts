@@ -1,0 +1,55 @@
+import { isCancellation, log, sleep } from '@temporalio/workflow';
+import type { ConfirmedRows, ConfirmInput, ConfirmResult } from '../../src/core/contract/write-back.js';
+import { HOUR_MS } from '../../src/core/duration.js';
+import { runSpec } from '../../src/core/mirror-requests.js';
+import { MirrorRequester } from '../export/mirror-requester.js';
+import { activity } from '../shared/activity.js';
+import { reportAlerts } from '../shared/alert-reports.js';
+import { toRunError } from '../shared/run-errors.js';
+
+/** The increments that ask from before the batch. The read-back of the batch is the first of four. */
+const MAX_INCREMENTS = 3;
+
+/**
+ * Looks for the written rows of a batch until each is confirmed (docs/how-to/write-back.md#confirmations): immediately, then an hour after
+ * each look and after an increment from before the batch, and once more at the end of its time. A batch starts it when its rows are
+ * written; `write-back confirm` starts it to look once, after an increment.
+ */
+export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<ConfirmResult> {
+  const { connection, resource, batchId, forMs, giveUpAfterMs, alerts, once, readFirst } = input;
+  const look = activity('worktrack.confirmRows', connection, once === true ? 'manual' : 'background');
+  const requester = new MirrorRequester(connection);
+  const until = Date.now() + forMs;
+  const warnings: string[] = [];
+  if (readFirst === true) await increment(null, 'first');
+  let found: ConfirmedRows = await look({ connection, resource, batchId });
+  for (let increments = 0; found.open > 0; increments++) {
+    const isLast = increments === MAX_INCREMENTS;
+    const next = isLast ? until : Math.min(Date.now() + HOUR_MS, until);
+    if (once !== true) {
+      if (next <= Date.now()) break;
+      await sleep(next - Date.now());
+    }
+    if (!isLast) await increment(found.since, `${increments}`);
+    found = await look({ connection, resource, batchId });
+    if (isLast || once === true) break;
+  }
+  const { counts } = found;
+  log.info('confirmation ended', { connection, resource, batchId, ...counts });
+  if (alerts) await reportAlerts({ connection, runs: [], confirmation: { resource, batchId, ...counts } });
+  return { batchId, counts, warnings };
+
+  /** Lets the mirror read what changed since before the batch; `null`: since its checkpoint. A failure is a warning. */
+  async function increment(since: ConfirmedRows['since'] | null, number: string): Promise<void> {
+    try {
+      const spec = runSpec(Date.now(), { since });
+      const report = await requester.request(resource, spec, `confirm-${number}`, giveUpAfterMs);
+      const why = report.error === null ? '' : `: ${report.error.message}`;
+      if (report.outcome !== 'published') warnings.push(`the increment was ${report.outcome}${why}`);
+    } catch (error) {
+      await requester.withdrawAll();
+      if (isCancellation(error)) throw error;
+      warnings.push(`the increment failed: ${toRunError(error).message}`);
+    }
+  }
+}

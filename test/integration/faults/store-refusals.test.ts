@@ -3,6 +3,7 @@ import { addLargeRecords, type FaultyStack, startFaultyStack } from '../../suppo
 import { letNextRunSpill } from '../../support/hold.js';
 import { expectMirrored, idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
+import { quickRetries } from '../../support/short-waits.js';
 import { until } from '../../support/stack.js';
 
 let faulty: FaultyStack;
@@ -118,7 +119,7 @@ describe('uploads whose checksums the store refuses', () => {
   it('are repeated without them by the next attempt of the step', async () => {
     faulty = await startFaultyStack('', '    csv: { compression: none, partSize: 9MiB }\n');
     const { stack, s3 } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(undefined, quickRetries);
     addLargeRecords(faulty);
     const fault = { kind: 'status', status: 400, code: 'InvalidPart' } as const;
     const refused = s3.add({

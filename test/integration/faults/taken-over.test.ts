@@ -3,9 +3,12 @@ import type { RunId } from '../../../src/core/brands.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { expectMirrored, listedIds } from '../../support/mirrored.js';
+import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 
 const DENIED = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
+
+shortenBackOffs();
 
 let faulty: FaultyStack;
 afterEach(() => faulty?.stop());
@@ -65,9 +68,9 @@ describe('a run that reuses the completed read of a failed run', () => {
 
 describe('a run that cannot begin because the store is down', () => {
   it('gives up after giveUpAfter', async () => {
-    faulty = await startFaultyStack('    retries: { giveUpAfter: 5s }\n');
+    faulty = await startFaultyStack('    retries: { giveUpAfter: 2s }\n');
     const { stack, s3 } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(undefined, quickRetries);
     s3.add({ path: /tasks\/latest\.json/, fault: { kind: 'status', status: 503, code: 'SlowDown' } });
     const [run] = (await stack.export({ resources: ['tasks'] })).runs;
     expect(run).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });

@@ -29,7 +29,7 @@ import {
   type SyncInput,
 } from '../src/core/contract/index.js';
 import { mirrorRequestProblem } from '../src/core/signal-checks.js';
-import { syncRequest } from './mirror/request-queue.js';
+import { syncRequest } from '../src/mirror/request-queue.js';
 
 /** These workflows outlive their starter, so they do not belong to its trace. */
 const LONG_LIVED: readonly string[] = [MIRROR_WORKFLOW, ALERTS_WORKFLOW, 'writeBackLockWorkflow'];

@@ -1,4 +1,5 @@
-import type { MirrorRequest, MirrorState, RunRequest } from './contract/index.js';
+import type { RunId } from './brands.js';
+import type { MirrorRequest, MirrorState, RunError, RunReport, RunRequest } from './contract/index.js';
 import { DAY_MS } from './duration.js';
 
 /** A request without its id and the workflow to answer. */
@@ -20,6 +21,36 @@ export function runSpec(
     nominalStart,
     ...changes,
   };
+}
+
+/** Whether someone waits for the work, or a Schedule or a change notice requested it. */
+export type Work = 'manual' | 'background';
+
+/** The work of a request to a mirror. Only a run can be requested in the background. */
+export function workOf(request: RequestSpec): Work {
+  return request.kind === 'run' && request.background === true ? 'background' : 'manual';
+}
+
+/** Why a run ended without being published, and what its failure says besides its message. */
+export interface RunFailure {
+  readonly outcome: 'failed' | 'refused' | 'cancelled';
+  readonly error: RunError;
+  /** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
+  readonly isOvertaken?: boolean;
+  /** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
+  readonly newerId?: RunId;
+  /** The last run whose workflow of `onPublished` was started before the failure. */
+  readonly hookedTo?: RunId;
+}
+
+/** The report of a run, or of a request, that ended with an error. */
+export function failedReport(
+  resource: string,
+  runId: RunId | null,
+  { outcome, error }: Pick<RunFailure, 'outcome' | 'error'>,
+): RunReport {
+  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
+  return { resource, outcome, runId, ...nothing, error };
 }
 
 /**

@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { parseSettings } from '../../src/config/index.js';
-import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type { RunId } from '../../src/core/brands.js';
 import type {
   Activities,
   Audited,
@@ -16,14 +16,14 @@ import type {
   DryRunRequest,
   Previewed,
   PublishedRun,
-  RunInput,
+  PublishInput,
   RunRef,
+  RunRequest,
 } from '../../src/core/contract/index.js';
-import { newestId as newestOf, newRunId } from '../../src/core/run-id.js';
+import type { RequestSpec } from '../../src/core/mirror-requests.js';
 import type { ConnectionSettings, Settings } from '../../src/core/settings.js';
 import { type PublishedSnapshot, readPublished } from '../../src/lake/published/read-published.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { runPhases, type Steps } from '../../src/run/phases.js';
 import {
   DEMO_KEY,
   type Simulator,
@@ -31,11 +31,7 @@ import {
   startSimulator,
 } from '../../src/simulator/index.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
-import { IN_LAKE } from './manual-mirror.js';
-import { newWriter } from './writer.js';
-
-type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
-type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
+import { type Ended, IN_LAKE, type Input, MirrorDriver, type Output, type Serving } from './mirror-driver.js';
 
 interface Options {
   readonly simulator: SimulatorOptions;
@@ -65,7 +61,7 @@ export interface RunOptions {
 
 const SILENT = new DefaultLogger('ERROR', () => {});
 
-export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
+export type { Ended } from './mirror-driver.js';
 
 interface MirrorOptions {
   /** Temporal's clock, milliseconds since 1970. Default: a clock that is one second later with each request. */
@@ -77,32 +73,18 @@ interface MirrorOptions {
 }
 
 /**
- * A mirror in this process: the real activities in the order that the workflow requests them, but no Temporal, so that hundreds
- * of runs take seconds.
+ * A mirror in this process: the real activities as its rules request them, but no Temporal, so that hundreds of runs take
+ * seconds.
  */
-export class ActivityMirror {
-  /** Another one makes it another mirror of the same lake. */
-  writer = newWriter();
-  /** The time of the last request, milliseconds since 1970. */
-  clock = Date.now();
-  published: RunId | null = null;
-  /** The id of the next request, as after a reset of the mirror; `null`: a new one. */
-  nextId: RunId | null = null;
-  /** The newest id that the mirror knows. */
-  newestId: RunId | null = null;
+export class ActivityMirror extends MirrorDriver {
   /** Whether the worker is stopping. */
   draining = false;
   #onStart: NonNullable<RunOptions['onStart']> = () => {};
-  /** Number of runs that took over pages of a failed run. */
-  resumed = 0;
-  checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
-  readonly #resource: string;
   readonly #options: MirrorOptions;
   #connections: Connections;
-  #resumable: RunId | null = null;
 
   constructor(settings: Settings, resource: string, options: MirrorOptions = {}) {
-    this.#resource = resource;
+    super(settings.connections[0]!.name, resource);
     this.#options = options;
     this.#connections = openConnections(settings, { draining: () => this.draining });
   }
@@ -124,28 +106,29 @@ export class ActivityMirror {
   }
 
   /** A run from its beginning to its end, in memory as far as it fits. @throws the failure that ended it */
-  async run(request: RunOptions = {}): Promise<Ended> {
-    const { allowDeletes = false, inMemory = this.#options.inMemory ?? true } = request;
-    const { attempt = inMemory ? 1 : IN_LAKE, onStart = () => {} } = request;
+  run(request: RunOptions = {}): Promise<Ended> {
+    const { acceptChecks, attempt = this.#attempt(request), tableWarnings, onStart } = request;
+    const spec = this.runSpec({ ...wanted(request), ...(acceptChecks !== undefined && { acceptChecks }) });
+    return this.#publish(spec, { attempt }, tableWarnings, onStart);
+  }
+
+  async #publish(
+    spec: RequestSpec,
+    serving: Serving,
+    tableWarnings?: string[],
+    onStart: NonNullable<RunOptions['onStart']> = () => {},
+  ): Promise<Ended> {
     this.#onStart = onStart;
-    const { full = false, reconcile = allowDeletes, adopt = false, acceptChecks } = request;
-    const input = this.#input({
-      mode: full || reconcile ? 'full' : 'increment',
-      reconcile,
-      adopt,
-      allowDeletes,
-      ...(acceptChecks === undefined ? {} : { acceptChecks }),
-    });
-    return this.#noted(await this.#whole(input, attempt, request.tableWarnings));
+    const { ended, tableWarnings: found } = await this.serve(spec, serving);
+    if (tableWarnings === undefined && found.length > 0) throw new Error(found.join('\n'));
+    tableWarnings?.push(...found);
+    return ended!;
   }
 
   /** A run that does everything but publish. It changes nothing of the mirror. @throws the failure that ended it */
   async dryRun({ cells, settings, ...request }: RunOptions & DryRunRequest = {}): Promise<Previewed> {
-    const { allowDeletes = false, inMemory = this.#options.inMemory ?? true } = request;
-    const { full = false, reconcile = allowDeletes, adopt = false } = request;
-    const mode = full || reconcile ? 'full' : 'increment';
     const dryRun = { ...(cells && { cells }), ...(settings && { settings }) };
-    const run = await this.#preview({ mode, reconcile, adopt, allowDeletes }, dryRun, inMemory);
+    const run = await this.#preview({ ...wanted(request), dryRun }, request);
     if ('audit' in run) throw new Error('the dry run is no audit');
     return run;
   }
@@ -153,160 +136,59 @@ export class ActivityMirror {
   /** Compares the published snapshot with the service. It changes nothing of the mirror. @throws the failure that ended it */
   async audit({
     cells,
-    inMemory = this.#options.inMemory ?? true,
+    inMemory,
     ...audit
   }: Pick<RunOptions, 'inMemory'> & Pick<DryRunRequest, 'cells'> & AuditRequest = {}): Promise<AuditReport> {
-    const request = { mode: 'full', reconcile: true, adopt: false, allowDeletes: true } as const;
-    const run = await this.#preview(request, { audit, ...(cells && { cells }) }, inMemory);
+    const dryRun = { audit, ...(cells && { cells }) };
+    const request = { mode: 'full', reconcile: true, allowDeletes: true, dryRun } as const;
+    const run = await this.#preview(request, inMemory === undefined ? {} : { inMemory });
     if (!('audit' in run)) throw new Error('the run is no audit');
     return run.audit;
   }
 
-  async #preview(
-    request: Pick<RunInput, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes'>,
-    dryRun: DryRunRequest,
-    inMemory: boolean,
-  ): Promise<Previewed | Audited> {
-    const { newestId, clock } = this;
-    const input = { ...this.#input(request), dryRun };
-    const { connection, resource, runId, pageSize, allowDeletes } = input;
-    const ref: RunRef = { connection, resource, runId, isDry: true };
+  async #preview(request: Partial<RunRequest>, options: RunOptions): Promise<Previewed | Audited> {
+    const { clock, newestId } = this;
     try {
-      const done = await this.step('worktrack.run', input, inMemory ? 1 : IN_LAKE);
-      if (done.kind === 'previewed') return done.run;
-      if (done.kind === 'published') throw new Error('a dry run published');
-      const { prepared } = done;
-      const { publish } = await runPhases(this.#steps, ref, { prepared, pageSize, allowDeletes });
-      return await this.step('worktrack.preview', publish);
-    } catch (error) {
-      const { clock: nominalStart } = this;
-      await this.step('worktrack.sweepFailedRun', { ...ref, nominalStart, staging: 'removed' });
-      throw error;
+      const { previewed } = await this.serve(this.runSpec(request), { attempt: this.#attempt(options) });
+      return previewed!;
     } finally {
-      this.newestId = newestId;
-      this.clock = clock;
+      Object.assign(this, { clock, newestId });
     }
   }
 
-  #noted(ended: Ended): Ended {
-    this.published = ended.runId;
-    this.checkpoint = ended.checkpoint;
-    this.#resumable = null;
-    return ended;
-  }
-
-  async #whole(input: RunInput, attempt: number, tableWarnings?: string[]): Promise<Ended> {
-    const { connection, resource, runId, pageSize, allowDeletes } = input;
-    const ref: RunRef = { connection, resource, runId };
-    const done = await this.step('worktrack.run', input, attempt);
-    if (done.kind === 'previewed') throw new Error('the run is no dry run');
-    let ended: Ended;
-    let table: boolean;
-    if (done.kind === 'published') {
-      ended = { ...done.run, runId: done.runId, inMemory: true };
-      table = done.table;
-    } else {
-      const { prepared } = done;
-      if (prepared.resumed !== null) this.resumed++;
-      const { publish } = await runPhases(this.#steps, ref, { prepared, pageSize, allowDeletes });
-      const published = await this.step('worktrack.publish', publish);
-      ended = { ...published, runId: published.runId ?? runId, inMemory: false };
-      table = prepared.table;
-    }
-    if (table) {
-      const { warnings } = await this.step('worktrack.followTable', { ...ref, runId: ended.runId });
-      if (tableWarnings === undefined && warnings.length > 0) throw new Error(warnings.join('\n'));
-      tableWarnings?.push(...warnings);
-    }
-    return ended;
+  #attempt({ inMemory = this.#options.inMemory ?? true }: Pick<RunOptions, 'inMemory'>): number {
+    return inMemory ? 1 : IN_LAKE;
   }
 
   /** Begins a run that fails once it has read the list. The next run may take over its pages. */
   async abandon(): Promise<void> {
-    const input = this.#input({ mode: 'full', reconcile: false, adopt: false, allowDeletes: false });
-    const done = await this.step('worktrack.run', input, IN_LAKE);
-    if (done.kind !== 'spilled') throw new Error('the run was published');
-    const { connection, resource, runId, pageSize, allowDeletes } = input;
-    const stop = new Error('the run fails');
-    const steps: Steps = { ...this.#steps, mergePlan: () => Promise.reject(stop) };
-    const options = { prepared: done.prepared, pageSize, allowDeletes };
-    await runPhases(steps, { connection, resource, runId }, options).catch((error: unknown) => {
+    const stop = ApplicationFailure.nonRetryable('the run fails', 'Transient');
+    const steps = { mergePlan: () => Promise.reject(stop) };
+    await this.serve(this.runSpec({ mode: 'full' }), { attempt: IN_LAKE, steps }).catch((error: unknown) => {
       if (error !== stop) throw error;
     });
-    this.#resumable = runId;
-  }
-
-  get #steps(): Steps {
-    return {
-      read: (input) => this.step('worktrack.read', input),
-      settle: (input) => this.step('worktrack.settle', input),
-      settleById: (input) => this.step('worktrack.settleById', input),
-      mergePlan: (input) => this.step('worktrack.mergePlan', input),
-      merge: (input) => this.step('worktrack.merge', input),
-    };
   }
 
   /** A run until its swap. @returns the step that sends it, as often as it is called */
   async merged(): Promise<{ readonly ref: RunRef; publish(): Promise<PublishedRun> }> {
-    const input = this.#input({ mode: 'increment', reconcile: false, adopt: false, allowDeletes: false });
-    const { connection, resource, runId, pageSize, allowDeletes } = input;
-    const ref: RunRef = { connection, resource, runId };
-    const done = await this.step('worktrack.run', input, IN_LAKE);
-    if (done.kind !== 'spilled') throw new Error('the run was published');
-    const options = { prepared: done.prepared, pageSize, allowDeletes };
-    const ready = await runPhases(this.#steps, ref, options);
-    const publish = () => this.step('worktrack.publish', ready.publish);
-    return { ref, publish };
-  }
-
-  /** Sweeps as its workflow requests it. @param before the purge that requires it */
-  async sweep(options: Partial<Input<'worktrack.sweep'>> = {}): Promise<Output<'worktrack.sweep'>> {
-    return this.step('worktrack.sweep', {
-      ...{
-        connection: this.settings.name,
-        resource: this.#resource,
-        runId: this.published!,
-        writer: this.writer,
-      },
-      ...{ publishedRunId: this.published, displaced: false, replaced: [], before: null, ...options },
-    });
+    const { next } = await this.serve(this.runSpec(), { attempt: IN_LAKE, until: 'worktrack.publish' });
+    const input = next!.input as PublishInput;
+    const { connection, resource, runId } = input;
+    return { ref: { connection, resource, runId }, publish: () => this.step('worktrack.publish', input) };
   }
 
   /** Removes a record from all published objects. @throws the failure that ended it */
   async purge(...key: string[]): Promise<void> {
-    const { published, checkpoint } = await this.step('worktrack.purgeRecord', { ...this.#fenced(), key });
-    this.published = published?.runId ?? null;
-    this.checkpoint = checkpoint;
+    await this.serve({ kind: 'purge', key });
   }
 
   /** Publishes the rows of an earlier run. */
-  async rollBack(to: RunId, onStart: NonNullable<RunOptions['onStart']> = () => {}): Promise<Ended> {
-    this.#onStart = onStart;
-    const request = { mode: 'increment', reconcile: false, adopt: false, allowDeletes: true } as const;
-    return this.#noted(await this.#whole({ ...this.#input(request), rollbackTo: to }, 1));
+  rollBack(to: RunId, onStart?: RunOptions['onStart']): Promise<Ended> {
+    return this.#publish({ kind: 'rollback', to }, {}, undefined, onStart);
   }
 
-  #input(
-    request: Pick<RunInput, 'mode' | 'reconcile' | 'adopt' | 'allowDeletes' | 'acceptChecks'>,
-  ): RunInput {
-    const fenced = this.#fenced();
-    const { checkpoint, clock } = this;
-    return {
-      ...{ ...fenced, ...request, since: null, rollbackTo: null, checkpoint, resumable: this.#resumable },
-      ...{ startedAt: clock, nominalStart: clock, pageSize: null, hookedTo: null },
-    };
-  }
-
-  /** Each request has a second of its own, as in a mirror, whose ids never go back. */
-  #fenced() {
+  protected override tick(): void {
     this.clock = this.#options.now?.() ?? this.clock + 1000;
-    const runId = this.nextId ?? newRunId(this.clock, this.newestId, randomBytes(4).toString('hex'));
-    this.newestId = newestOf([this.newestId, runId]);
-    this.nextId = null;
-    return {
-      ...{ connection: this.settings.name, resource: this.#resource, runId, publishedRunId: this.published },
-      ...{ writer: this.writer, displaced: false },
-    };
   }
 
   /** Temporal's clock. */
@@ -345,7 +227,7 @@ export class ActivityMirror {
 
   /** The published snapshot. */
   current(): Promise<PublishedSnapshot> {
-    return readPublished(this.store, this.#resource);
+    return readPublished(this.store, this.mirror.state.resource);
   }
 
   close(): Promise<void> {
@@ -380,6 +262,11 @@ export class InProcessMirror extends ActivityMirror {
     await this.simulator.close();
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+/** What a request wants of its run. */
+function wanted({ full = false, allowDeletes = false, reconcile = allowDeletes, adopt = false }: RunOptions) {
+  return { mode: full || reconcile ? 'full' : 'increment', reconcile, adopt, allowDeletes } as const;
 }
 
 function settingsOf(simulator: Simulator, folder: string, yaml: string, connection = ''): Settings {

@@ -1,31 +1,16 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../activities/index.js';
-import type { RunId, UtcSeconds } from '../../src/core/brands.js';
-import type { Activities, PreparedRun, PublishedRun, RunRef } from '../../src/core/contract/index.js';
-import { newestId, newRunId } from '../../src/core/run-id.js';
+import type { RunId } from '../../src/core/brands.js';
+import type { Activities, PublishInput, RunRef, RunRequest } from '../../src/core/contract/index.js';
+import { newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
 import type { LateRequest, LateRequests } from './late-requests.js';
-import { newWriter } from './writer.js';
-
-type Name =
-  | 'worktrack.run'
-  | 'worktrack.read'
-  | 'worktrack.mergePlan'
-  | 'worktrack.merge'
-  | 'worktrack.publish'
-  | 'worktrack.sweep'
-  | 'worktrack.sweepFailedRun'
-  | 'worktrack.purgeRecord';
-type Input<N extends Name> = Parameters<Activities[N]>[0];
-type Output<N extends Name> = Awaited<ReturnType<Activities[N]>>;
-
-/** After so many attempts of its activity, a run begins in the lake. */
-export const IN_LAKE = 4;
+import { type Ended, IN_LAKE, type Input, MirrorDriver, type Output } from './mirror-driver.js';
 
 /** An activity whose first attempt loses the network while one of its writes is in flight. */
 export interface Loss {
-  readonly activity: Name;
+  readonly activity: keyof Activities;
   /** Which of its writes, from 0, or the first one with such a URL. */
   readonly write: number | RegExp;
   /** The activity fails then; default: another attempt takes over. */
@@ -43,43 +28,30 @@ export interface Lost {
 }
 
 /**
- * A mirror whose activities the test calls as the workflow does: the same activities, against real servers, with attempts
- * that are replaced at the points that the test chooses.
+ * A mirror whose activities are called in the test's process, against real servers, with attempts that are replaced at the
+ * points that the test chooses. Its runs are in the lake.
  */
-export class ManualMirror {
+export class ManualMirror extends MirrorDriver {
   readonly #direct: Connections;
   readonly #cut: Connections;
   readonly #proxy: LateRequests;
-  readonly #connection: string;
-  readonly writer = newWriter();
-  readonly #resource: string;
   #loss: Loss | null = null;
   #lost: Lost = { late: null, writes: 0 };
   #leaving: Promise<unknown>[] = [];
-  #firstAttempt = 1;
-  /** Temporal's clock, milliseconds since 1970. */
-  clock = Date.now();
-  published: RunId | null = null;
-  checkpoint: { readonly updatedSince: UtcSeconds } | null = null;
-  /** Attempts of the current request that did not publish it. */
-  replaced: RunId[] = [];
-  /** Run id of the last purge. */
-  purged: RunId | null = null;
 
   /**
    * @param direct the configuration with the store's own endpoint
    * @param cut the same through the proxy, for attempts that lose the network
    */
   constructor(settings: { direct: Settings; cut: Settings }, proxy: LateRequests, resource: string) {
+    super(settings.direct.connections[0]!.name, resource);
     this.#direct = openConnections(settings.direct);
     this.#cut = openConnections(settings.cut);
     this.#proxy = proxy;
-    this.#connection = settings.direct.connections[0]!.name;
-    this.#resource = resource;
   }
 
   get store() {
-    return this.#direct.connection(this.#connection).store;
+    return this.#direct.connection(this.mirror.state.connection).store;
   }
 
   /** Cuts the network in the next call. */
@@ -90,135 +62,52 @@ export class ManualMirror {
   }
 
   /** A run in the lake, from its beginning to its end. Returns what was published. */
-  async run(input: Partial<Input<'worktrack.run'>> = {}): Promise<PublishedRun & { runId: RunId }> {
-    const published = await this.publish(input);
-    await this.sweep();
-    return published;
+  async run(changes: Partial<RunRequest> = {}): Promise<Ended> {
+    return (await this.serve(this.runSpec(changes), { attempt: IN_LAKE })).ended!;
   }
 
   /** A run without its sweep. */
-  async publish(input: Partial<Input<'worktrack.run'>> = {}): Promise<PublishedRun & { runId: RunId }> {
-    const { ref, results, stage, plan } = await this.merge(input);
-    const published = await this.step('worktrack.publish', {
-      ...{ ...ref, stage, plan, results },
-      ...{ shifted: false, unproven: 0 },
-    });
-    this.published = ref.runId;
-    this.checkpoint = published.checkpoint;
-    return { ...published, runId: ref.runId };
+  async publish(): Promise<Ended> {
+    return (await this.serve(this.runSpec(), { attempt: IN_LAKE, until: 'worktrack.sweep' })).ended!;
   }
 
-  /** The sweep after a run in the lake, or by the timer after a purge. */
-  async sweep(): Promise<Output<'worktrack.sweep'>> {
-    const { replaced, purged: before } = this;
-    this.replaced = [];
-    return this.step('worktrack.sweep', { ...this.ref(), ...this.#fence(), replaced, before });
+  /** A run in one activity, with its sweep; `null` if it has spilled. @param ref the run's id, if another attempt had it */
+  async inMemory(ref?: RunRef): Promise<Ended | null> {
+    this.nextId = ref?.runId ?? null;
+    return (await this.serve(this.runSpec(), { until: 'phases' })).ended;
   }
 
-  /** A run in one activity, with its sweep; `null` if it has spilled. */
-  async inMemory(ref: RunRef = this.ref()): Promise<(PublishedRun & { runId: RunId }) | null> {
-    const sweep = { before: this.purged, ended: [], scope: 'all' } as const;
-    const done = await this.step('worktrack.run', { ...this.#input(ref), sweep });
-    if (done.kind !== 'published') return null;
-    this.published = done.runId;
-    this.checkpoint = done.run.checkpoint;
-    this.replaced = [ref.runId];
-    // Another attempt published the run, and may have ended before its sweep.
-    if (done.swept === 'to do') await this.sweep();
-    this.replaced = [];
-    return { ...done.run, runId: done.runId };
+  /** A run until it could be published. @param ref the run's id, if another attempt had it */
+  async merge(ref?: RunRef): Promise<PublishInput> {
+    this.nextId = ref?.runId ?? null;
+    const { next } = await this.serve(this.runSpec(), { attempt: IN_LAKE, until: 'worktrack.publish' });
+    return next!.input as PublishInput;
   }
 
-  /** Begins a run in the lake. */
-  async #prepare(input: Input<'worktrack.run'>): Promise<PreparedRun> {
-    this.#firstAttempt = IN_LAKE;
-    try {
-      const done = await this.step('worktrack.run', input);
-      if (done.kind !== 'spilled') throw new Error('the run was published in memory');
-      return done.prepared;
-    } finally {
-      this.#firstAttempt = 1;
-    }
+  async rollBack(to: RunId): Promise<Ended> {
+    return (await this.serve({ kind: 'rollback', to }, { attempt: IN_LAKE })).ended!;
   }
 
-  #input(ref: RunRef): Input<'worktrack.run'> {
-    const { checkpoint } = this;
-    return {
-      ...ref,
-      ...{
-        mode: 'increment',
-        reconcile: false,
-        adopt: false,
-        allowDeletes: false,
-        since: null,
-        rollbackTo: null,
-        checkpoint,
-        resumable: null,
-        pageSize: null,
-        hookedTo: null,
-      },
-      ...this.#fence(),
-      ...{ startedAt: this.clock, nominalStart: this.clock },
-    };
+  async purge(...key: string[]): Promise<void> {
+    await this.serve({ kind: 'purge', key });
   }
 
-  /** A run until it could be published. */
-  async merge(input: Partial<Input<'worktrack.run'>> = {}, ref: RunRef = this.ref()) {
-    const prepared = await this.#prepare({ ...this.#input(ref), ...input });
-    const read = async () =>
-      this.step('worktrack.read', {
-        ...ref,
-        call: 0,
-        after: null,
-        pageSize: null,
-        read: { number: 0, kind: 'list' },
-      });
-    const { stage } = prepared.rollback ?? (await read());
-    const { plan, batches } = await this.step('worktrack.mergePlan', {
-      ...ref,
-      stage,
-      pass: 0,
-      gone: null,
-      expected: 0,
-      allowDeletes: false,
-    });
-    const results = [];
-    for (let batch = 0; batch < batches; batch++)
-      results.push((await this.step('worktrack.merge', { ...ref, plan, pass: 0, batch })).result);
-    return { ref, stage, plan, results };
+  /** A request whose id is given has its second. */
+  protected override tick(): void {
+    if (this.nextId === null) super.tick();
   }
 
-  async rollBack(to: RunId): Promise<PublishedRun & { runId: RunId }> {
-    return this.run({ rollbackTo: to });
-  }
-
-  async purge(...key: string[]): Promise<Output<'worktrack.purgeRecord'>> {
-    const ref = this.ref();
-    const purged = await this.step('worktrack.purgeRecord', { ...ref, ...this.#fence(), key });
-    this.purged = ref.runId;
-    return purged;
-  }
-
-  /** Each request gets a different second, and ids never go back, as in a mirror. */
+  /** The id of a request, and its second. */
   ref(): RunRef {
-    this.clock += 1000;
-    const known = newestId([this.published, this.purged]);
-    const runId = newRunId(this.clock, known, Math.random().toString(16).slice(2).padEnd(8, '0'));
-    return { connection: this.#connection, resource: this.#resource, runId };
-  }
-
-  #fence() {
-    return {
-      publishedRunId: this.published,
-      writer: this.writer,
-      displaced: false,
-    };
+    this.tick();
+    const { connection, resource } = this.mirror.state;
+    const runId = newRunId(this.clock, this.published, Math.random().toString(16).slice(2).padEnd(8, '0'));
+    return { connection, resource, runId };
   }
 
   /** Runs one activity: the attempt that loses the network, if any, and the attempt that replaces it. */
-  async step<N extends Name>(name: N, input: Input<N>): Promise<Output<N>> {
+  async step<N extends keyof Activities>(name: N, input: Input<N>, attempt = 1): Promise<Output<N>> {
     const loss = this.#loss?.activity === name ? this.#loss : null;
-    const attempt = this.#firstAttempt;
     if (loss === null) return this.#attempt(name, input, this.#direct, attempt).done;
     this.#loss = null;
     const { write } = loss;
@@ -240,7 +129,7 @@ export class ManualMirror {
     return this.#attempt(name, input, this.#direct, attempt + 1).done;
   }
 
-  #attempt<N extends Name>(name: N, input: Input<N>, deps: Connections, attempt: number) {
+  #attempt<N extends keyof Activities>(name: N, input: Input<N>, deps: Connections, attempt: number) {
     const environment = new MockActivityEnvironment({
       activityType: name,
       attempt,

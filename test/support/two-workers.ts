@@ -4,10 +4,8 @@ import { onTestFinished } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { ActivityMirror } from './in-process-mirror.js';
+import type { Input, Output } from './mirror-driver.js';
 import type { Random } from './random.js';
-
-type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
-type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
 
 /** The variables with the API keys of the two workers. */
 export const KEY_OF = ['TEST_KEY_OF_WORKER_1', 'TEST_KEY_OF_WORKER_2'] as const;

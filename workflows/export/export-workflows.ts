@@ -12,14 +12,20 @@ import type {
   RunOutcome,
   RunReport,
 } from '../../src/core/contract/index.js';
-import { nominalStartOf, type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
+import {
+  failedReport,
+  nominalStartOf,
+  type RequestSpec,
+  runSpec,
+  workOf,
+} from '../../src/core/mirror-requests.js';
 import { cutText, limitReports } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
-import { activity, workOf } from '../shared/activity.js';
+import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { exportDetails, showDetails } from '../shared/details.js';
 import { exportProgress } from '../shared/messages.js';
-import { failedReport } from '../shared/run-errors.js';
+import { failureOf } from '../shared/run-errors.js';
 import { MirrorRequester } from './mirror-requester.js';
 
 /**
@@ -200,7 +206,7 @@ async function requestRuns(
       }
     } catch (error) {
       if (isCancellation(error)) throw error;
-      unanswered.set(resource, failedReport(resource, null, error));
+      unanswered.set(resource, failedReport(resource, null, failureOf(error)));
     }
     showDetails(exportDetails(progress()));
   }

@@ -1,29 +1,54 @@
 import {
+  ActivityCancellationType,
   ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
   log,
+  proxySinks,
   setHandler,
   sleep,
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
 import type {
   ActiveRun,
-  MirrorRequest,
+  Activities,
+  DiscardRunInput,
   MirrorState,
   MirrorStatus,
   RunAnswer,
   RunReport,
+  SyncInput,
 } from '../../src/core/contract/index.js';
-import { HOUR_MS } from '../../src/core/duration.js';
-import { newMirror } from '../../src/core/mirror-requests.js';
-import { newestId, newRunId, untilOwnSecond } from '../../src/core/run-id.js';
+import type { MetricSinks } from '../../src/core/metrics.js';
+import { newMirror, type Work } from '../../src/core/mirror-requests.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
-import { limitReport } from '../../src/core/text-budget.js';
+import type {
+  Call,
+  CallName,
+  Command,
+  Decided,
+  InputOf,
+  Mirror,
+  Moment,
+  PhasesInput,
+  ResultOf,
+} from '../../src/mirror/mirror-commands.js';
+import {
+  callEnded,
+  nextTurn,
+  progressed,
+  requested,
+  sweepDue,
+  untilTurn,
+  withdrawn,
+} from '../../src/mirror/mirror-rules.js';
+import { answerOf, syncProblem, syncRequest } from '../../src/mirror/request-queue.js';
+import { untilSweep } from '../../src/mirror/sweep-rules.js';
+import { runPhases, type Steps } from '../../src/run/phases.js';
+import { activity, untilGivenUp } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
@@ -37,30 +62,33 @@ import {
   wellFormed,
   withdrawRequest,
 } from '../shared/messages.js';
-import { failedReport, failureDetail, mayResume, toRunError } from '../shared/run-errors.js';
-import { countRun, executeRequest } from './execute-request.js';
-import { type Mirror, writer } from './mirror-handle.js';
-import { discardRun, sweep, untilSweep } from './mirror-sweep.js';
-import {
-  alertedBy,
-  answerOf,
-  type Batch,
-  checkSync,
-  enqueue,
-  fullQueue,
-  isDryRun,
-  isFull,
-  nextBatch,
-  remember,
-  syncRequest,
-} from './request-queue.js';
+import { failureOf, toRunError } from '../shared/run-errors.js';
 
 /** Events of three runs without changes. */
 const SHORT_HISTORY_EVENTS = 50;
 
+/** Activities that a cancellation ends. Of the others, the mirror has to know the result: the swap may have been sent, for example. */
+const CANCELLABLE: readonly CallName[] = ['worktrack.run', 'worktrack.preview'];
+/** A cancelled run waits until its activities have stopped writing. Only then can its files be removed. */
+const WAIT_UNTIL_STOPPED = {
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+} as const;
+
+/** What the log says about calls whose failure does not fail the run. */
+const MADE_UP_FOR: Partial<Record<CallName, string>> = {
+  'worktrack.followTable':
+    'the run is published, but the table does not show it; the next run repeats the step',
+  'worktrack.followOnPublished':
+    'the run is published, but a workflow of onPublished was not started; the next run repeats it',
+  'worktrack.sweep': 'the sweep failed; a later one repeats it',
+  'worktrack.sweepFailedRun':
+    'what a failed run wrote could not be removed; the next published run removes it',
+};
+
 /**
  * The only writer of one resource in the lake (docs/explanation/guarantees.md#one-writer). It never completes: its state,
- * which holds the checkpoint and the waiting requests, passes from each history to the next by continue-as-new.
+ * which holds the checkpoint and the waiting requests, passes from each history to the next by continue-as-new. What it does
+ * is decided in `src/mirror`; the workflow carries it out.
  */
 export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void> {
   const mirror = new ResourceMirror(initial);
@@ -74,27 +102,10 @@ export async function resourceMirrorWorkflow(initial: MirrorState): Promise<void
   await continueAsNew<typeof resourceMirrorWorkflow>(mirror.state);
 }
 
-/** A batch whose run is in progress. */
-interface CurrentBatch {
-  readonly batch: Batch;
-  readonly scope: CancellationScope;
-  /** Ids of the requests that were not withdrawn. */
-  readonly wanted: Set<string>;
-  /** Whether it is a dry run that ends because another request waits. */
-  givesWay: boolean;
-}
-
-const GAVE_WAY =
-  'gave way: another request waited for this resource. Nothing was published. Run the command again.';
-
-/** How long the diff of a dry run stays if no command removes it, ms. */
-const DIFF_LIFE_MS = HOUR_MS;
-
-class ResourceMirror implements Mirror {
-  inLake: Mirror['inLake'] = 'no';
-  state: MirrorState;
-  #active: ActiveRun | null = null;
-  #current: CurrentBatch | null = null;
+class ResourceMirror {
+  #mirror: Mirror;
+  /** Of the calls of the current turn. */
+  #scope: CancellationScope | null = null;
   readonly #replies: Promise<void>[] = [];
   /** Diffs of dry runs in the lake, which this execution removes. */
   #diffs = 0;
@@ -102,23 +113,33 @@ class ResourceMirror implements Mirror {
   constructor(initial: MirrorState) {
     // A state that an earlier version wrote lacks the fields that were added since. They have the value of a new mirror.
     const state = { ...newMirror(initial.connection, initial.resource), ...initial };
-    this.state = { ...state, waiting: wellFormed(state.waiting, mirrorRequestProblem) };
+    const waiting = wellFormed(state.waiting, mirrorRequestProblem);
+    const { firstExecutionRunId: workflow, namespace } = workflowInfo();
+    this.#mirror = { state: { ...state, waiting }, writer: { workflow, namespace }, turn: null };
+  }
+
+  get state(): MirrorState {
+    return this.#mirror.state;
   }
 
   handleMessages(): void {
     setHandler(mirrorStatus, () => this.#status());
     setHandler(requestAnswer, (requestId) => answerOf(this.state.answered, requestId)?.report ?? null);
-    handleChecked(requestRun, mirrorRequestProblem, (request) => this.#acceptRequest(request));
+    handleChecked(requestRun, mirrorRequestProblem, (request) =>
+      this.#decide(requested(this.#mirror, request)),
+    );
     setHandler(
       sync,
       (input) => {
         const request = syncRequest(input, uuid4(), Date.now());
-        this.#acceptRequest(request);
+        this.#decide(requested(this.#mirror, request));
         return { requestId: request.requestId };
       },
       { validator: (input) => checkSync(input, this.state) },
     );
-    handleChecked(withdrawRequest, idProblem, (requestId) => this.#withdrawRequest(requestId));
+    handleChecked(withdrawRequest, idProblem, (requestId) =>
+      this.#decide(withdrawn(this.#mirror, requestId)),
+    );
   }
 
   showStatus(): void {
@@ -131,22 +152,19 @@ class ResourceMirror implements Mirror {
       const isAwake = (): boolean => this.state.waiting.length > 0 || this.#mustContinue();
       const sweepIn = untilSweep(this.state, Date.now());
       if (sweepIn === null) await condition(isAwake);
-      else if (!(await condition(isAwake, sweepIn))) {
-        // Once more an hour after a purge, because late requests may have restored the purged row.
-        await sweep(this, { runId: this.state.sweepAt!.before!, replaced: [], work: 'background' });
-      }
+      else if (!(await condition(isAwake, sweepIn))) await this.#carryOut(sweepDue(this.#mirror, Date.now()));
       if (this.#mustContinue()) break;
-      const { published, lastRun } = this.state;
-      const wait = untilOwnSecond(Date.now(), [published?.runId, lastRun?.runId]);
+      const wait = untilTurn(this.state, Date.now());
       if (wait > 0) {
         await sleep(wait);
         continue;
       }
-      const next = nextBatch(this.state.waiting);
+      const turn = nextTurn(this.#mirror, moment());
       // The sweep has ended, and no request waits.
-      if (next === null) continue;
-      this.change({ waiting: next.rest });
-      await this.#serveBatch(next.batch);
+      if (turn === null) continue;
+      this.#scope = new CancellationScope();
+      await this.#carryOut(turn);
+      this.#scope = null;
     }
   }
 
@@ -159,16 +177,10 @@ class ResourceMirror implements Mirror {
     const { connection, resource, checkpoint, lastRun, waiting } = this.state;
     const { configured, learned } = this.state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
+    const { writer, turn } = this.#mirror;
     return {
-      connection,
-      resource,
-      writer: writer(),
-      checkpoint,
-      ...shownRun(this.state.published),
-      active: this.#active,
-      waiting: waiting.length,
-      lastRun,
-      pageSize,
+      ...{ connection, resource, writer, checkpoint, ...shownRun(this.state.published) },
+      ...{ active: turn?.active ?? null, waiting: waiting.length, lastRun, pageSize },
     };
   }
 
@@ -182,151 +194,94 @@ class ResourceMirror implements Mirror {
     return isIdle && workflowInfo().historyLength >= SHORT_HISTORY_EVENTS;
   }
 
-  #acceptRequest(request: MirrorRequest): void {
-    const answer = answerOf(this.state.answered, request.requestId);
-    if (answer !== undefined) this.#replies.push(reply(request.replyTo, answer));
-    else if (this.#current?.batch.all.some((other) => other.requestId === request.requestId))
-      this.#current.wanted.add(request.requestId);
-    else if (isFull(this.state.waiting, request)) {
-      this.#replies.push(reply(request.replyTo, tooMany(this.state, request)));
-      return;
-    } else {
-      this.change({ waiting: enqueue(this.state.waiting, request) });
-      this.#giveWay(request);
-    }
+  /** Carries out a decision, and those that follow from its calls. */
+  async #carryOut(decided: Decided): Promise<void> {
+    for (let call = this.#decide(decided); call !== null; ) call = this.#decide(await this.#follow(call));
   }
 
-  /** Ends a dry run if another request waits. */
-  #giveWay(request: MirrorRequest): void {
-    const current = this.#current;
-    if (current === null || !isDryRun(current.batch.first) || isDryRun(request)) return;
-    current.givesWay = true;
-    current.scope.cancel();
-  }
-
-  #withdrawRequest(requestId: string): void {
-    this.change({ waiting: this.state.waiting.filter((request) => request.requestId !== requestId) });
-    // A run is cancelled only if every request of its batch is withdrawn.
-    const current = this.#current;
-    if (current?.wanted.delete(requestId) && current.wanted.size === 0) current.scope.cancel();
-  }
-
-  async #serveBatch(batch: Batch): Promise<void> {
-    const { first, all } = batch;
-    const scope = new CancellationScope();
-    const wanted = new Set(all.map((request) => request.requestId));
-    const current: CurrentBatch = { batch, scope, wanted, givesWay: false };
-    this.#current = current;
-    const startedAt = Date.now();
-    const isDry = isDryRun(first);
-    const report = limitReport(
-      await scope.run(() => (isDry ? this.#dryRun(first, current) : this.#runRequest(first))),
-    );
-    if (first.kind === 'run' && !isDry) {
-      const { connection } = this.state;
-      countRun(connection, report, Date.now() - startedAt);
-      if (alertedBy(all, wanted) === 'mirror')
-        this.#replies.push(reportAlerts({ connection, runs: [report] }));
-    }
-    this.setActive(null);
-    // A rollback that was refused says nothing about the resource.
-    if ((first.kind === 'run' && !isDry) || (first.kind === 'rollback' && report.outcome === 'published'))
-      this.change({ lastRun: report });
-    for (const { requestId, replyTo } of all) {
-      const answer = { requestId, report };
-      // A dry run can be repeated, and leaves nothing in the state.
-      if (!isDry) this.change({ answered: remember(this.state.answered, answer) });
-      this.#replies.push(reply(replyTo, answer));
-    }
-    this.#current = null;
+  /** Carries out all but a call. @returns the call; `null`: none */
+  #decide({ mirror, commands }: Decided): Call | null {
+    this.#mirror = mirror;
+    const [call = null] = commands.filter((command) => command.do === 'call');
+    for (const command of commands) if (command.do !== 'call') this.#do(command);
     this.showStatus();
+    return call;
   }
 
-  /**
-   * Never rejects: an error becomes the report.
-   *
-   * @param newer an id in the lake that this mirror did not know, if the request was refused because of it
-   */
-  async #runRequest(request: MirrorRequest, newer: RunId | null = null): Promise<RunReport> {
-    const startedAt = Date.now();
-    const { published, lastRun, sweepAt } = this.state;
-    const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
-    const prepared: ActiveRun = {
-      runId: newRunId(startedAt, known, uuid4()),
-      ...{ startedAt, phase: 'prepare', pages: 0, rows: 0, resumed: null },
-      mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
-    };
-    this.setActive(prepared);
-    this.inLake = 'no';
-    const isDry = isDryRun(request);
+  #do(command: Exclude<Command, Call>): void {
+    const { connection } = this.state;
+    if (command.do === 'cancel') this.#scope?.cancel();
+    else if (command.do === 'count') countRun(connection, command.report, command.ms);
+    else if (command.do === 'alert') this.#replies.push(reportAlerts({ connection, runs: [command.report] }));
+    else if (command.do === 'reply') this.#replies.push(reply(command.to, command.answer));
+    else this.#replies.push(this.#discardLater(command.input, command.afterMs));
+  }
+
+  /** What follows the end of a call. */
+  async #follow<N extends CallName>(call: Call<N>): Promise<Decided> {
+    const perform = () => this.#perform(call);
     try {
-      const report = await executeRequest(request, prepared, this);
-      if (report.dryRun?.diff ?? report.audit?.diff)
-        this.#replies.push(this.#removeStaged(prepared, DIFF_LIFE_MS));
-      return report;
+      const result = await (this.#scope?.run(perform) ?? perform());
+      return callEnded(this.#mirror, call, { result }, moment());
     } catch (error) {
-      const { newerId } = failureDetail(error);
-      if (newerId !== undefined && newer === null) return this.#runRequest(request, newerId);
-      const failed = this.#active ?? prepared;
-      // A rollback has the day when it begins.
-      const nominalStart = request.kind === 'run' ? request.nominalStart : startedAt;
-      if (isDry) await this.#removeStaged(failed);
-      else if (request.kind !== 'purge') await this.#afterFailedRun(failed, error, nominalStart);
-      return failedReport(this.state.resource, failed.runId, error);
+      const failure = failureOf(error);
+      const madeUpFor = MADE_UP_FOR[call.name];
+      if (madeUpFor !== undefined) log.warn(madeUpFor, { error: failure.error.message });
+      return callEnded(this.#mirror, call, { failure }, moment());
     }
   }
 
-  /** A run that does everything but publish. Whatever its end, nothing of it stays, apart from its diff for an hour. */
-  async #dryRun(request: MirrorRequest, current: CurrentBatch): Promise<RunReport> {
-    const { resource } = this.state;
-    const report = await this.#runRequest(request);
-    if (current.givesWay && report.outcome === 'cancelled')
-      return failedReport(resource, null, ApplicationFailure.nonRetryable(GAVE_WAY, 'GaveWay'));
-    return { ...report, runId: null };
+  async #perform<N extends CallName>({ name, input, work, summary }: Call<N>): Promise<ResultOf<N>> {
+    if (name === 'phases') return this.#phases(input as PhasesInput, work) as Promise<ResultOf<N>>;
+    const { prepared, active } = this.#mirror.turn ?? {};
+    const isPhase = name === 'worktrack.publish' || name === 'worktrack.preview';
+    const run = activity(name as keyof Activities, this.state.connection, work, {
+      ...(summary && { summary }),
+      ...((isPhase || name === 'worktrack.run') && WAIT_UNTIL_STOPPED),
+      ...(isPhase && untilGivenUp(name, { ...prepared!, ...active! })),
+    }) as unknown as (given: InputOf<N>) => Promise<ResultOf<N>>;
+    return CANCELLABLE.includes(name) ? run(input) : CancellationScope.nonCancellable(() => run(input));
   }
 
-  /** Removes a dry run's staging folder. @param afterMs for example when the diff has been read */
-  async #removeStaged({ runId, startedAt: nominalStart }: ActiveRun, afterMs = 0): Promise<void> {
-    const { connection, resource } = this.state;
-    if (afterMs > 0) {
-      this.#diffs++;
-      // A mirror that is cancelled or continues as new removes it immediately.
-      await condition(() => shouldContinueAsNew(), afterMs).catch(() => {});
-      this.#diffs--;
-    }
-    await discardRun({ connection, resource, runId, nominalStart, staging: 'removed' });
+  /** The phases of a run whose staging is in the lake. Each is one activity or more, on any worker. */
+  #phases({ prepared, run, ref }: PhasesInput, work: Work): Promise<ResultOf<'phases'>> {
+    const { connection, resource, startedAt, pageSize, allowDeletes } = run;
+    const phase = <N extends keyof Activities>(name: N, summary: string) =>
+      activity(name, connection, work, {
+        ...{ ...WAIT_UNTIL_STOPPED, summary: `${resource}: ${summary}` },
+        ...untilGivenUp(name, { giveUpAfterMs: prepared.giveUpAfterMs, startedAt }),
+      });
+    const steps: Steps = {
+      read: (step, summary) => phase('worktrack.read', summary)(step),
+      settle: (step, summary) => phase('worktrack.settle', summary)(step),
+      settleById: (step, summary) => phase('worktrack.settleById', summary)(step),
+      mergePlan: (step, summary) => phase('worktrack.mergePlan', summary)(step),
+      merge: (step, summary) => phase('worktrack.merge', summary)(step),
+    };
+    const show = (progress: Partial<ActiveRun>): void => {
+      this.#mirror = progressed(this.#mirror, progress);
+      this.showStatus();
+    };
+    return runPhases(steps, ref, {
+      ...{ prepared, pageSize, allowDeletes },
+      onRead: ({ pages, rows }) => show({ pages, rows }),
+      onPhase: (phase) => show({ phase }),
+    });
   }
 
-  /**
-   * Immediately removes what a failed run has in the lake, unless its swap may still arrive: then its folders stay until another
-   * run is published, whose sweep removes them before it answers. Pages where the next run may resume stay too. A run
-   * in memory has done it itself.
-   */
-  async #afterFailedRun(failed: ActiveRun, error: unknown, nominalStart: number): Promise<void> {
-    const { inLake } = this;
-    const { type } = toRunError(error);
-    const own = mayResume(error, failed) ? failed.runId : null;
-    // An activity that would have taken over the pages of an earlier run has taken over none.
-    const resumable = inLake === 'no' ? (this.state.resumable ?? own) : own;
-    // These failures show that the run's swap was not sent, or is lost.
-    const isLost = type === 'Displaced' || type === 'Check';
-    const staging = resumable === failed.runId ? 'kept' : 'removed';
-    const isStagedOnly = (failed.phase === 'read' || failed.phase === 'settle') && staging === 'kept';
-    const { connection, resource } = this.state;
-    if (inLake !== 'no' && !isStagedOnly && (inLake === 'staged' || isLost))
-      await discardRun({ connection, resource, runId: failed.runId, nominalStart, staging });
-    // Once another mirror has published instead, this one stays displaced until it publishes again.
-    this.change({ displaced: this.state.displaced || failureDetail(error).isOvertaken === true, resumable });
+  /** Removes the diff of a dry run. A mirror that is cancelled or continues as new removes it immediately. */
+  async #discardLater(input: DiscardRunInput, afterMs: number): Promise<void> {
+    this.#diffs++;
+    await condition(() => shouldContinueAsNew(), afterMs).catch(() => {});
+    this.#diffs--;
+    await this.#perform({ do: 'call', name: 'worktrack.sweepFailedRun', input, work: 'background' }).catch(
+      (error) => log.warn(MADE_UP_FOR['worktrack.sweepFailedRun']!, { error: toRunError(error).message }),
+    );
   }
+}
 
-  setActive(active: ActiveRun | null): void {
-    this.#active = active;
-    this.showStatus();
-  }
-
-  change(changes: Partial<MirrorState>): void {
-    this.state = { ...this.state, ...changes };
-  }
+function moment(): Moment {
+  return { now: Date.now(), random: uuid4 };
 }
 
 /** The published run as queries show it. */
@@ -336,14 +291,32 @@ function shownRun(state: MirrorState['published']): Pick<MirrorStatus, 'publishe
   return { published, ...(tableWarning === null ? {} : { tableWarning }) };
 }
 
-/** The answer to a request that may not wait. Not remembered, so that the same request can be made again later. */
-function tooMany(state: MirrorState, { requestId }: MirrorRequest): RunAnswer {
-  return { requestId, report: failedReport(state.resource, null, new Error(fullQueue(state))) };
+/**
+ * Rejects an update that is invalid, or that may not wait, before it enters the history.
+ *
+ * @throws ApplicationFailure `InvalidSync` or `QueueFull`
+ */
+function checkSync(input: SyncInput | undefined, state: MirrorState): void {
+  const problem = syncProblem(input, state);
+  if (problem !== null) throw ApplicationFailure.nonRetryable(problem.message, problem.type);
+}
+
+/**
+ * Counts an ended run, whatever its outcome. The mirror does this because only it sees the end of every run. Metrics are
+ * not in the history, and a replay does not count a run again.
+ *
+ * @param ms its duration
+ */
+function countRun(connection: string, { resource, outcome }: RunReport, ms: number): void {
+  // A worker that only replays has no such sink.
+  if (workflowInfo().unsafe.isReplaying) return;
+  const { worktrackMetrics } = proxySinks<MetricSinks>();
+  worktrackMetrics.record('runs', 1, { connection, resource, outcome });
+  worktrackMetrics.record('runSeconds', ms / 1000, { connection, resource });
 }
 
 /** Signals the answer to the requester. A requester that missed it sends its request again. */
-async function reply(workflowId: string | null, answer: RunAnswer): Promise<void> {
-  if (workflowId === null) return;
+async function reply(workflowId: string, answer: RunAnswer): Promise<void> {
   try {
     // A cancelled mirror still answers its requests.
     await CancellationScope.nonCancellable(() =>

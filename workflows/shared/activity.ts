@@ -2,20 +2,12 @@ import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
 import { ACTIVITIES, RETRY, timeGiven } from '../../src/core/contract/activity-table.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
-import type { RequestSpec } from '../../src/core/mirror-requests.js';
+import type { Work } from '../../src/core/mirror-requests.js';
 
 /** Temporal's range is 1 (first) to 5, and activities without a priority have 3. */
 const PRIORITY_KEYS = { manual: 2, background: 4 } as const;
 /** Temporal's limit, in bytes. Names of connections are ASCII. */
 const MAX_FAIRNESS_KEY = 64;
-
-/** Whether someone waits for the work, or a Schedule or a change notice requested it. */
-export type Work = 'manual' | 'background';
-
-/** The work of a request to a mirror. Only a run can be requested in the background. */
-export function workOf(request: RequestSpec): Work {
-  return request.kind === 'run' && request.background === true ? 'background' : 'manual';
-}
 
 /**
  * An activity with the limits and the priority of the table of activities. On a task queue with a backlog, work that someone

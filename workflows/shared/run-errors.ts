@@ -5,17 +5,10 @@ import {
   isCancellation,
   TimeoutFailure,
 } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
-import {
-  type ActiveRun,
-  type ExportResult,
-  FAILURES,
-  type RunError,
-  type RunReport,
-  runErrorType,
-} from '../../src/core/contract/index.js';
+import { type ExportResult, FAILURES, type RunError, runErrorType } from '../../src/core/contract/index.js';
 import type { WriteBackResult } from '../../src/core/contract/write-back.js';
 import { errorMessage } from '../../src/core/errors.js';
+import type { RunFailure } from '../../src/core/mirror-requests.js';
 import { cutText, MAX_MESSAGE_BYTES } from '../../src/core/text-budget.js';
 
 /** The error that ended a run, for the report. The innermost failure has the message; the outer ones only wrap it. */
@@ -51,17 +44,11 @@ function lastAttempt({ failure }: TimeoutFailure): RunError | null {
 }
 
 /** What a failure of our activities says besides its message. */
-interface FailureDetail extends Pick<RunError, 'scope' | 'checks'> {
-  /** Whether the run lost its swap to another mirror. Otherwise a displaced mirror has stopped at the fence. */
-  readonly isOvertaken?: boolean;
-  /** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
-  readonly newerId?: RunId;
-  /** The last run whose workflow of `onPublished` was started before the failure. */
-  readonly hookedTo?: RunId;
-}
+type FailureDetail = Pick<RunFailure, 'isOvertaken' | 'newerId' | 'hookedTo'> &
+  Pick<RunError, 'scope' | 'checks'>;
 
 /** The first detail of the innermost failure. */
-export function failureDetail(error: unknown): FailureDetail {
+function failureDetail(error: unknown): FailureDetail {
   const failure = innermost(error);
   const [detail] = ((failure instanceof ApplicationFailure && failure.details) || []) as FailureDetail[];
   return detail ?? {};
@@ -81,21 +68,15 @@ export function toOutcome(error: unknown): 'failed' | 'refused' | 'cancelled' {
   return isCancellation(error) ? 'cancelled' : FAILURES[toRunError(error).type].outcome;
 }
 
-/** The report of a run, or of a request, that ended with an error. */
-export function failedReport(resource: string, runId: RunId | null, error: unknown): RunReport {
-  const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
-  return { resource, outcome: toOutcome(error), runId, ...nothing, error: toRunError(error) };
-}
-
-/**
- * Whether the next run may resume from the staged pages of a failed run. It may if the cause lies outside the pages. If
- * the pages may be the cause, one more run resumes from them, and the run after that rereads everything.
- */
-export function mayResume(error: unknown, { resumed }: Pick<ActiveRun, 'resumed'>): boolean {
-  const { type } = toRunError(error);
-  if (toOutcome(error) === 'cancelled') return false;
-  if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
-  return (type === 'Lake' || type === 'Failed') && resumed === null;
+/** A failure, as the report of its run and the rules of its mirror see it. */
+export function failureOf(error: unknown): RunFailure {
+  const { isOvertaken, newerId, hookedTo } = failureDetail(error);
+  return {
+    ...{ outcome: toOutcome(error), error: toRunError(error) },
+    ...(isOvertaken !== undefined && { isOvertaken }),
+    ...(newerId !== undefined && { newerId }),
+    ...(hookedTo !== undefined && { hookedTo }),
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../../src/core/duration.js';
 import { errorMessage } from '../../../src/core/errors.js';
 import { inParallel } from '../../../src/core/in-parallel.js';
 import { readChain } from '../../../src/lake/published/chain.js';
@@ -100,6 +101,8 @@ async function oneLate(
   try {
     const isClean = mirror.published !== null && scenario.untilSweep !== true;
     if (isClean && when === 'after another run') await world.check();
+    // The sweep that a purge requires is due an hour after it.
+    if (mirror.mirror.state.sweepAt?.before != null) mirror.clock += HOUR_MS;
     world.change();
     await mirror.run();
     await world.check();
@@ -191,8 +194,9 @@ describe('a late write of a replaced attempt', () => {
   it('does no harm when a run is discarded', async () => {
     const act = async (world: LateWorld): Promise<void> => {
       world.change();
-      const { ref } = await world.mirror.merge();
+      const { connection, resource, runId } = await world.mirror.merge();
       const { clock: nominalStart } = world.mirror;
+      const ref = { connection, resource, runId };
       await world.mirror.step('worktrack.sweepFailedRun', { ...ref, nominalStart, staging: 'removed' });
     };
     expect(await everyWriteLate('worktrack.sweepFailedRun', { act })).toBeGreaterThan(0);

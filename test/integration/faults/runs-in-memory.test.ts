@@ -88,13 +88,11 @@ describe('a replaced attempt of a run in memory', () => {
 
   it('is accepted by the same run in the lake if its swap arrives while that works', async () => {
     const { mirror, ref, lost } = await failedWithLostSwap();
-    const { stage, plan, results } = await mirror.merge({}, ref);
+    const input = await mirror.merge(ref);
     await lost.late!.deliver();
     const runId = await publishedBy(ref.runId);
-    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
     expect((await mirror.step('worktrack.publish', input)).runId).toBe(runId);
     mirror.published = runId;
-    mirror.replaced = [ref.runId];
     world.change();
     await mirror.run();
     await world.check();
@@ -103,19 +101,17 @@ describe('a replaced attempt of a run in memory', () => {
 
   it('is not mistaken for another mirror if an object of the run in the lake is gone', async () => {
     const { mirror, ref, lost } = await failedWithLostSwap();
-    const { stage, plan, results } = await mirror.merge({}, ref);
+    const input = await mirror.merge(ref);
     await lost.late!.deliver();
-    await mirror.store.remove(results);
-    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
+    await mirror.store.remove(input.results);
     await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({ type: 'Lake' });
   });
 
   it('fails the run of a later request if its swap arrives while that run works', async () => {
     const { mirror, ref, lost } = await failedWithLostSwap();
-    const { results, stage, plan, ref: later } = await mirror.merge();
+    const input = await mirror.merge();
     await lost.late!.deliver();
     const runId = await publishedBy(ref.runId);
-    const input = { ...later, stage, plan, results, shifted: false, unproven: 0 };
     await expect(mirror.step('worktrack.publish', input)).rejects.toMatchObject({
       type: 'Transient',
       nonRetryable: true,
@@ -152,13 +148,12 @@ describe('a replaced attempt of a run in memory', () => {
     await mirror.run();
     world.change();
     const ref = mirror.ref();
-    const { stage, plan, results } = await mirror.merge({}, ref);
+    const input = await mirror.merge(ref);
     const lost = mirror.lose({ activity: 'worktrack.run', write: 0 });
     // The next attempt finds the run in the lake, so it writes nothing.
     expect(await mirror.inMemory(ref)).toBeNull();
     expect(lost.late).not.toBeNull();
     await mirror.settle();
-    const input = { ...ref, stage, plan, results, shifted: false, unproven: 0 };
     const published = await mirror.step('worktrack.publish', input);
     expect(published.runId).toBeUndefined();
     Object.assign(mirror, { published: ref.runId, checkpoint: published.checkpoint });

@@ -48,8 +48,8 @@ describe('a run that leaves the memory', () => {
   }
 
   it.each([
-    ['more than 8 MiB', 'pageSize: 2', 9, MIB],
-    ['a first page of more than 8 MiB', 'pageSize: 100', 9, MIB],
+    ['more than 8 MiB', 'pageSize: 2', 12, MIB],
+    ['a first page of more than 8 MiB', 'pageSize: 100', 12, MIB],
   ])('publishes every row under the run id of the lake: %s', async (_, connection, records, size) => {
     const { simulator, store } = await start(connection);
     for (let n = 0; n < records; n++)
@@ -62,7 +62,7 @@ describe('a run that leaves the memory', () => {
     expect(new Set(await expectService(mirror!))).toEqual(new Set([first.runId]));
     const staged: string[] = [];
     for await (const { key } of store.list('_staging/')) if (isStaged(key)) staged.push(key);
-    expect(staged.some((key) => key.includes(first.runId))).toBe(true);
+    expect(staged).toEqual([]);
     // The next run fits again.
     simulator.admin.touch('tasks', { count: 1, pick: 'spread' });
     mirror!.clock += 60_000;

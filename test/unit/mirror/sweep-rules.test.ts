@@ -4,7 +4,7 @@ import type { MirrorState, RunReport, SweepDue } from '../../../src/core/contrac
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror-requests.js';
 import { ALL_REMOVED } from '../../../src/core/removal.js';
-import { afterPurge, afterSweep, sweepOfRun, untilSweep } from '../../../workflows/mirror/mirror-sweep.js';
+import { afterPurge, afterSweep, sweepOfRun, untilSweep } from '../../../src/mirror/sweep-rules.js';
 
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const PURGE = '20261121T010000Z-00000001' as RunId;

@@ -5,11 +5,11 @@ import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../s
 import {
   alertedBy,
   answerOf,
-  checkSync,
   enqueue,
   nextBatch,
   remember,
-} from '../../../workflows/mirror/request-queue.js';
+  syncProblem,
+} from '../../../src/mirror/request-queue.js';
 import { runRequest } from '../../support/run-request.js';
 import { rounds } from '../../support/seeds.js';
 
@@ -239,17 +239,18 @@ describe('The update `sync`', () => {
   const free = full.slice(0, 10);
 
   it('is refused while the queue is full, because its request would be dropped', () => {
-    expect(() => checkSync({}, { resource: 'tasks', waiting: free })).not.toThrow();
-    expect(() => checkSync(undefined, { resource: 'tasks', waiting: full })).toThrow(
-      'sync: tasks: 2000 requests wait for this mirror',
-    );
+    expect(syncProblem({}, { resource: 'tasks', waiting: free })).toBeNull();
+    expect(syncProblem(undefined, { resource: 'tasks', waiting: full })).toEqual({
+      type: 'QueueFull',
+      message: expect.stringContaining('sync: tasks: 2000 requests wait for this mirror'),
+    });
   });
 
   it('is refused for an input that is not valid, whatever waits', () => {
     for (const waiting of [free, full])
-      expect(() =>
-        checkSync({ mode: 'full', since: '2026-11-21T02:00:00Z' }, { resource: 'tasks', waiting }),
-      ).toThrow('sync: since');
+      expect(
+        syncProblem({ mode: 'full', since: '2026-11-21T02:00:00Z' }, { resource: 'tasks', waiting }),
+      ).toMatchObject({ type: 'InvalidSync', message: expect.stringContaining('sync: since') });
   });
 });
 

@@ -1,15 +1,8 @@
-import { ApplicationFailure } from '@temporalio/workflow';
-import type {
-  MirrorRequest,
-  MirrorState,
-  RunAnswer,
-  RunRequest,
-  SyncInput,
-} from '../../src/core/contract/index.js';
-import { runSpec } from '../../src/core/mirror-requests.js';
-import { syncInputProblem } from '../../src/core/signal-checks.js';
-import { jsonTextBytes } from '../../src/core/text-budget.js';
-import { parseSince } from '../../src/core/utc-time.js';
+import type { MirrorRequest, MirrorState, RunAnswer, RunRequest, SyncInput } from '../core/contract/index.js';
+import { runSpec } from '../core/mirror-requests.js';
+import { syncInputProblem } from '../core/signal-checks.js';
+import { jsonTextBytes } from '../core/text-budget.js';
+import { parseSince } from '../core/utc-time.js';
 
 /** Answers kept in the state, so that a repeated request whose answer was lost does not start a second run. */
 const MAX_ANSWERS = 50;
@@ -128,16 +121,17 @@ export function answerOf(answered: readonly RunAnswer[], requestId: string): Run
 
 const FIELDS: readonly string[] = ['mode', 'reconcile', 'since'];
 
-/**
- * Rejects an update that is invalid, or that may not wait, before it enters the history.
- *
- * @throws ApplicationFailure `InvalidSync` or `QueueFull`
- */
-export function checkSync(input: SyncInput | undefined, { resource, waiting }: Queue): void {
+/** Why an update is rejected before it enters the history: it is not valid, or may not wait; `null`: it is accepted. */
+export function syncProblem(input: SyncInput | undefined, queue: Queue): SyncProblem | null {
   const problem = problemOf(input ?? {});
-  if (problem !== null) throw ApplicationFailure.nonRetryable(`sync: ${problem}`, 'InvalidSync');
-  if (isFull(waiting, syncRequest(input, SOME_ID, 0)))
-    throw ApplicationFailure.nonRetryable(`sync: ${fullQueue({ resource, waiting })}`, 'QueueFull');
+  if (problem !== null) return { type: 'InvalidSync', message: `sync: ${problem}` };
+  if (!isFull(queue.waiting, syncRequest(input, SOME_ID, 0))) return null;
+  return { type: 'QueueFull', message: `sync: ${fullQueue(queue)}` };
+}
+
+interface SyncProblem {
+  readonly type: 'InvalidSync' | 'QueueFull';
+  readonly message: string;
 }
 
 /** As long as the id of a request. */

@@ -1,18 +1,6 @@
-import { CancellationScope, log } from '@temporalio/workflow';
-import type { RunId } from '../../src/core/brands.js';
-import type {
-  DiscardRunInput,
-  MirrorState,
-  RunSweep,
-  SweepInput,
-  Swept,
-} from '../../src/core/contract/index.js';
-import { HOUR_MS } from '../../src/core/duration.js';
-import { sweepWarning } from '../../src/core/mirror-requests.js';
-import { removalWarnings } from '../../src/core/removal.js';
-import { activity, type Work } from '../shared/activity.js';
-import { toRunError } from '../shared/run-errors.js';
-import { fenced, type Mirror } from './mirror-handle.js';
+import type { RunId } from '../core/brands.js';
+import type { MirrorState, RunSweep, Swept } from '../core/contract/index.js';
+import { HOUR_MS } from '../core/duration.js';
 
 /** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
 const EVERY_MS = 20 * HOUR_MS;
@@ -35,7 +23,7 @@ export function sweepOfRun(state: MirrorState, isPlain: boolean, now: number): R
   const ended = endedRuns(state);
   const hasFailed = ended.length > 0;
   if (isPlain && !isDue && !hasFailed) return null;
-  const before = isDue ? (sweepAt?.before ?? null) : null;
+  const before = purgeToSweep(state, now);
   // What was before a new mirror, it does not know.
   const isFirst = sweepAt === null && state.published === null;
   const isAll = !isPlain || isFirst || hasFailed || before !== null;
@@ -80,42 +68,18 @@ export function untilSweep({ sweepAt }: MirrorState, now: number): number | null
   return sweepAt === null || sweepAt.before === null ? null : Math.max(1, sweepAt.at - now);
 }
 
-/**
- * Sweeps after a published run in the lake, or after a purge. Never throws: the next run repeats a sweep that failed.
- *
- * @returns warnings for the report
- */
-export async function sweep(
-  mirror: Mirror,
-  { work, ...of }: Pick<SweepInput, 'runId' | 'replaced'> & { readonly work: Work },
-): Promise<readonly string[]> {
-  const { connection, sweepAt } = mirror.state;
-  const before = sweepAt !== null && sweepAt.at <= Date.now() ? sweepAt.before : null;
-  const run = activity('worktrack.sweep', connection, work);
-  const input = { ...fenced(mirror.state, of), ...of, before };
-  try {
-    const swept = await CancellationScope.nonCancellable(() => run(input));
-    mirror.change(afterSweep(mirror.state, { before, ...swept }, Date.now()));
-    return removalWarnings(swept.refused);
-  } catch (error) {
-    const { message } = toRunError(error);
-    log.warn('the sweep failed; a later one repeats it', { error: message });
-    const isRequired = (sweepAt?.before ?? null) !== null;
-    if (!isRequired) mirror.change({ sweepAt: null });
-    // A timer repeats the sweep after a purge.
-    else if (before !== null) mirror.change(afterPurge(before, Date.now()));
-    return [sweepWarning(message)];
-  }
+/** What a sweep that begins now removes for a purge; `null`: nothing. @param now milliseconds since 1970 */
+export function purgeToSweep({ sweepAt }: MirrorState, now: number): RunId | null {
+  return sweepAt !== null && sweepAt.at <= now ? sweepAt.before : null;
 }
 
-/** Removes what a run has written that cannot have been published. Never throws: the next published run removes what is left. */
-export async function discardRun(input: DiscardRunInput): Promise<void> {
-  const remove = activity('worktrack.sweepFailedRun', input.connection, 'background');
-  try {
-    await CancellationScope.nonCancellable(() => remove(input));
-  } catch (error) {
-    log.warn('what a failed run wrote could not be removed; the next published run removes it', {
-      error: toRunError(error).message,
-    });
-  }
+/** The state after a sweep that failed. @param before the purge that required it */
+export function afterFailedSweep(
+  { sweepAt }: MirrorState,
+  before: RunId | null,
+  now: number,
+): Pick<MirrorState, 'sweepAt'> {
+  if (sweepAt === null || sweepAt.before === null) return { sweepAt: null };
+  // A timer repeats the sweep after a purge.
+  return before === null ? { sweepAt } : afterPurge(before, now);
 }

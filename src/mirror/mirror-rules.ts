@@ -1,0 +1,503 @@
+/**
+ * The rules of a mirror: its state and an event give its next state and the commands to carry out. The events are a request, a
+ * withdrawal, an idle moment (`nextTurn`), a sweep that is due, and the end of a call (`callEnded`). A batch of
+ * requests has one turn, and a turn has one call at a time. Pure: the workflow sandbox imports this file.
+ */
+import type { RunId } from '../core/brands.js';
+import type {
+  ActiveRun,
+  Audited,
+  MirrorRequest,
+  MirrorState,
+  PreparedRun,
+  Previewed,
+  PublishedHook,
+  RollbackRequest,
+  RunAnswer,
+  RunError,
+  RunInput,
+  RunPublished,
+  RunReport,
+  RunRequest,
+} from '../core/contract/index.js';
+import { isSameDetection } from '../core/delete-detection.js';
+import { HOUR_MS } from '../core/duration.js';
+import { failedReport, type RunFailure, runSpec, sweepWarning } from '../core/mirror-requests.js';
+import { nextPageSize } from '../core/page-size.js';
+import { ALL_REMOVED, removalWarnings } from '../core/removal.js';
+import { newestId, newRunId, untilOwnSecond } from '../core/run-id.js';
+import { limitReport, limitWarnings } from '../core/text-budget.js';
+import {
+  type Call,
+  type CallEnd,
+  type CallName,
+  type Command,
+  call,
+  changed,
+  type Decided,
+  fenced,
+  type InputOf,
+  type Mirror,
+  type Moment,
+  type ReadyRun,
+  type ResultOf,
+  type Turn,
+  turnOf,
+} from './mirror-commands.js';
+import {
+  alertedBy,
+  answerOf,
+  enqueue,
+  fullQueue,
+  isDryRun,
+  isFull,
+  nextBatch,
+  remember,
+} from './request-queue.js';
+import {
+  afterFailedSweep,
+  afterPurge,
+  afterSweep,
+  endedRuns,
+  purgeToSweep,
+  sweepOfRun,
+} from './sweep-rules.js';
+
+const GAVE_WAY =
+  'gave way: another request waited for this resource. Nothing was published. Run the command again.';
+
+/** How long the diff of a dry run stays if no command removes it, ms. */
+const DIFF_LIFE_MS = HOUR_MS;
+
+/** A request has arrived. */
+export function requested(mirror: Mirror, request: MirrorRequest): Decided {
+  const { state, turn } = mirror;
+  const { requestId } = request;
+  const answer = answerOf(state.answered, requestId);
+  if (answer !== undefined) return { mirror, commands: reply(request, answer) };
+  if (turn?.batch.all.some((other) => other.requestId === requestId)) {
+    const wanted = [...new Set([...turn.wanted, requestId])];
+    return { mirror: changed(mirror, {}, { wanted }), commands: [] };
+  }
+  // Not remembered, so that the same request can be made again later.
+  if (isFull(state.waiting, request))
+    return { mirror, commands: reply(request, { requestId, report: tooMany(state) }) };
+  const queued = changed(mirror, { waiting: enqueue(state.waiting, request) });
+  const givesWay = turn !== null && isDryRun(turn.batch.first) && !isDryRun(request);
+  if (!givesWay) return { mirror: queued, commands: [] };
+  return { mirror: changed(queued, {}, { givesWay }), commands: [{ do: 'cancel' }] };
+}
+
+/** The sender of a request no longer waits for it. A run is cancelled only if every request of its batch is withdrawn. */
+export function withdrawn(mirror: Mirror, requestId: string): Decided {
+  const { state, turn } = mirror;
+  const isOther = (id: string): boolean => id !== requestId;
+  const waiting = state.waiting.filter((request) => isOther(request.requestId));
+  const wanted = turn?.wanted.filter(isOther) ?? [];
+  const isLast = turn !== null && turn.wanted.length > 0 && wanted.length === 0;
+  return { mirror: changed(mirror, { waiting }, { wanted }), commands: isLast ? [{ do: 'cancel' }] : [] };
+}
+
+/** Milliseconds until the next turn may begin. */
+export function untilTurn({ published, lastRun }: MirrorState, now: number): number {
+  return untilOwnSecond(now, [published?.runId, lastRun?.runId]);
+}
+
+/** The mirror is idle, so it serves the next batch of requests; `null`: no request waits. */
+export function nextTurn(mirror: Mirror, at: Moment): Decided | null {
+  const next = nextBatch(mirror.state.waiting);
+  if (next === null) return null;
+  const { batch, rest } = next;
+  const wanted = batch.all.map(({ requestId }) => requestId);
+  const queued = changed(mirror, { waiting: rest });
+  return begin(queued, { batch, wanted, givesWay: false, beganAt: at.now, newer: null }, at);
+}
+
+/** Once more an hour after a purge, because late requests may have restored the purged row. */
+export function sweepDue(mirror: Mirror, now: number): Decided {
+  return sweep(mirror, mirror.state.sweepAt!.before!, [], now);
+}
+
+/** A call has ended, with its result or a failure. */
+export function callEnded<N extends CallName>(
+  mirror: Mirror,
+  { name, input }: Call<N>,
+  end: CallEnd<N>,
+  at: Moment,
+): Decided {
+  const after: After<N> = AFTER[name];
+  if ('failure' in end) return after.failed(mirror, end.failure, at, input);
+  return after.returned(mirror, end.result, at.now, input);
+}
+
+/** The run shows its progress. */
+export function progressed(mirror: Mirror, progress: Partial<ActiveRun>): Mirror {
+  return changed(mirror, {}, { active: { ...turnOf(mirror).active, ...progress } });
+}
+
+interface After<N extends CallName> {
+  returned(mirror: Mirror, result: ResultOf<N>, now: number, input: InputOf<N>): Decided;
+  failed(mirror: Mirror, failure: RunFailure, at: Moment, input: InputOf<N>): Decided;
+}
+
+/** What follows each call. */
+const AFTER: { readonly [N in CallName]: After<N> } = {
+  'worktrack.run': {
+    returned(mirror, done, now, run) {
+      if (done.kind === 'published') return published(mirror, done, now);
+      if (done.kind === 'previewed') return previewed(mirror, done.run, now);
+      return spilled(mirror, done.prepared, run);
+    },
+    failed,
+  },
+  phases: { returned: ready, failed },
+  'worktrack.publish': {
+    returned(mirror, run, now, { runId }) {
+      const { prepared, pageSize } = turnOf(mirror);
+      const { table, onPublished } = prepared!;
+      const ended = { run, runId: run.runId ?? runId, table, onPublished, pageSize, swept: 'to do' } as const;
+      return published(mirror, { kind: 'published', ...ended }, now);
+    },
+    failed,
+  },
+  'worktrack.preview': { returned: previewed, failed },
+  'worktrack.followTable': {
+    returned: (mirror, { warnings }, now) => followed(mirror, null, warnings, now),
+    failed(mirror, { error: { message } }, { now }) {
+      const warning = `table: it does not show the published run yet; the next run catches up. ${message}`;
+      return followed(mirror, warning, [warning], now);
+    },
+  },
+  'worktrack.followOnPublished': {
+    returned: (mirror, { hookedTo, warnings }, now) => hooked(changed(mirror, { hookedTo }), warnings, now),
+    failed(mirror, { error: { message }, hookedTo }, { now }, { hook }) {
+      const warning = `onPublished: ${hookText(hook)} could not be started; the next published run starts it. ${message}`;
+      return hooked(changed(mirror, hookedTo === undefined ? {} : { hookedTo }), [warning], now);
+    },
+  },
+  'worktrack.sweep': {
+    returned: (mirror, swept, now, { before }) => sweptBy(mirror, { before, ...swept }, now),
+    failed: (mirror, { error: { message } }, { now }, { before }) =>
+      sweptOnce(changed(mirror, afterFailedSweep(mirror.state, before, now)), [sweepWarning(message)], now),
+  },
+  'worktrack.sweepFailedRun': {
+    returned: (mirror, _, now) => ended(mirror, turnOf(mirror).report!, now),
+    // The next published run removes what is left.
+    failed: (mirror, _, { now }) => ended(mirror, turnOf(mirror).report!, now),
+  },
+  'worktrack.purgeRecord': {
+    returned(mirror, amended, now, { resource, runId: purge }) {
+      const { checkpoint, published, purged } = amended;
+      const { runId = null, rows = null, snapshot = null } = published ?? {};
+      // The purge has made the table follow.
+      const shown = published && { ...published, tableWarning: null };
+      const state = { checkpoint, published: shown, resumable: null, ...afterPurge(purge, now) };
+      const nothing = { counts: null, warnings: [], error: null };
+      const report = { resource, outcome: 'published', runId, rows, snapshot, purged, ...nothing } as const;
+      return ended(changed(mirror, state), report, now);
+    },
+    failed,
+  },
+};
+
+/** Starts the run of a turn, or its purge. */
+function begin(
+  mirror: Mirror,
+  opening: Pick<Turn, 'batch' | 'wanted' | 'givesWay' | 'beganAt' | 'newer'>,
+  { now: startedAt, random }: Moment,
+): Decided {
+  const { state } = mirror;
+  const request = opening.batch.first;
+  const { published, lastRun, sweepAt } = state;
+  const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, opening.newer]);
+  const active: ActiveRun = {
+    ...{ runId: newRunId(startedAt, known, random()), startedAt, pages: 0, rows: 0, resumed: null },
+    phase: request.kind === 'purge' ? 'purge' : 'read',
+    mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
+  };
+  const noRun = { inLake: 'no', prepared: null, pageSize: null, published: null, report: null } as const;
+  const begun = { ...mirror, turn: { ...opening, ...noRun, runId: active.runId, active } };
+  if (request.kind === 'purge') {
+    const input = { ...fenced(mirror, active.runId), key: request.key };
+    // A timed-out attempt may leave parts in any folder.
+    return call(changed(begun, afterPurge(active.runId, startedAt)), 'worktrack.purgeRecord', input);
+  }
+  const input = inputOf(mirror, request, active);
+  return call(begun, 'worktrack.run', input, `${state.resource}: ${input.mode}`);
+}
+
+function inputOf(
+  mirror: Mirror,
+  request: RunRequest | RollbackRequest,
+  { runId, startedAt }: ActiveRun,
+): RunInput {
+  const { state } = mirror;
+  const { checkpoint, resumable, pageSize, hookedTo, sweepAt } = state;
+  const rollbackTo = request.kind === 'rollback' ? request.to : null;
+  const wanted = request.kind === 'run' ? request : runSpec(startedAt, { allowDeletes: true });
+  const { mode, reconcile, adopt, allowDeletes, since, nominalStart, dryRun } = wanted;
+  const { adoptOrganization, acceptChecks } = wanted;
+  const sweep = sweepOfRun(state, rollbackTo === null && mode === 'increment' && !reconcile, startedAt);
+  return {
+    ...{ ...fenced(mirror, runId), mode, reconcile, adopt, allowDeletes, since, rollbackTo, nominalStart },
+    ...{ startedAt, checkpoint, resumable, pageSize, hookedTo },
+    ...(adoptOrganization && { adoptOrganization }),
+    ...(acceptChecks !== undefined && { acceptChecks }),
+    ...(sweepAt?.refused && { refused: sweepAt.refused }),
+    ...(dryRun === undefined ? sweep && { sweep } : { dryRun }),
+  };
+}
+
+/** The run continues in the lake. */
+function spilled(mirror: Mirror, prepared: PreparedRun, run: RunInput): Decided {
+  const { resumed, mode } = prepared;
+  const { pages = 0, rows = 0 } = resumed?.extracted ?? {};
+  const active = { ...turnOf(mirror).active, mode, resumed: resumed?.runId ?? null, pages, rows };
+  const hooks = run.dryRun === undefined ? { hookedTo: hookedToOf(mirror.state, prepared) } : {};
+  const { connection, resource, runId, dryRun } = run;
+  const ref = { connection, resource, runId, ...(dryRun && { isDry: true as const }) };
+  return call(changed(mirror, hooks, { inLake: 'staged', prepared, active }), 'phases', {
+    prepared,
+    run,
+    ref,
+  });
+}
+
+/**
+ * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
+ * current run is based. This is in the state before the run is published, so that the run gets its workflow even if its
+ * result is lost.
+ */
+export function hookedToOf(
+  { hookedTo }: Pick<MirrorState, 'hookedTo'>,
+  { onPublished, base }: Pick<PreparedRun, 'onPublished' | 'base'>,
+): MirrorState['hookedTo'] {
+  return onPublished === null ? null : (hookedTo ?? base ?? 'beginning');
+}
+
+/** The run in the lake can be published, or previewed. */
+function ready(before: Mirror, { publish, pageSize }: ReadyRun): Decided {
+  const { active } = turnOf(before);
+  const summary = `${before.state.resource}: ${active.rows} rows`;
+  const mirror = changed(before, {}, { active: { ...active, phase: 'publish' }, pageSize });
+  if (publish.isDry) return call(mirror, 'worktrack.preview', publish, summary);
+  return call(changed(mirror, {}, { inLake: 'sent' }), 'worktrack.publish', publish, summary);
+}
+
+/**
+ * `latest.json` names the run. Only here and after a purge does the checkpoint move
+ * (docs/explanation/how-it-works.md#checkpoint). Then the table follows (docs/explanation/delta-tables.md), before a sweep,
+ * which may remove snapshots that the table has missed.
+ */
+function published(mirror: Mirror, result: RunPublished, now: number): Decided {
+  const { resource, published: before, pageSize: known } = mirror.state;
+  const { runId, run, pageSize: sizes, table } = result;
+  const { snapshot, counts, publishedAt, deletes, checks, checkpoint, missed, rolledBackFrom } = run;
+  const { warnings } = run;
+  const { active, batch } = turnOf(mirror);
+  const request = batch.first;
+  const shown = { runId, snapshot, rows: counts.rows, publishedAt, deletes };
+  const more = { ...(checks && { checks }), ...(missed !== undefined && { missed }) };
+  const state = {
+    ...{ checkpoint, displaced: false, resumable: null },
+    pageSize: sizes === null ? known : nextPageSize(known, sizes.configured, sizes.used),
+    // The table shows neither run yet.
+    published: { ...shown, ...more, tableWarning: before?.tableWarning ?? null },
+  };
+  const report: RunReport = {
+    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot, warnings },
+    ...{ deletes, ...asBefore(before, deletes), ...(checks && { checks }), error: null },
+    ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
+    ...(rolledBackFrom && { rolledBackFrom }),
+  };
+  if (!table) return followed(changed(mirror, state, { published: result, report }), null, [], now);
+  const following = { published: result, report, active: { ...active, runId, phase: 'follow' } } as const;
+  const { connection } = mirror.state;
+  return call(changed(mirror, state, following), 'worktrack.followTable', { connection, resource, runId });
+}
+
+/** Whether a run knows the same about deletes as the published one before it: its note need not be printed again. */
+function asBefore(
+  before: MirrorState['published'],
+  deletes: RunReport['deletes'],
+): Pick<RunReport, 'deletesAsBefore'> {
+  return deletes !== undefined && isSameDetection(before?.deletes, deletes) ? { deletesAsBefore: true } : {};
+}
+
+/**
+ * The table has followed, or there is none: the workflow of `onPublished` starts for each run of the chain after the last one
+ * that it was started for. An activity starts it, because a child workflow would put its result into the mirror's history. The
+ * start never fails the run: the next published run starts the workflows that could not be started. The workflow id contains
+ * the run, and the server rejects a second start, so each run has one workflow.
+ */
+function followed(
+  before: Mirror,
+  tableWarning: string | null,
+  found: readonly string[],
+  now: number,
+): Decided {
+  const { connection, resource, hookedTo: after, published } = before.state;
+  const { runId, onPublished: hook } = turnOf(before).published!;
+  const mirror = warned(changed(before, { published: { ...published!, tableWarning } }), found);
+  if (hook === null) return hooked(changed(mirror, { hookedTo: null }), [], now);
+  const input = { connection, resource, runId, hook, after };
+  return call(mirror, 'worktrack.followOnPublished', input, 'start the workflow of onPublished');
+}
+
+function hookText(hook: PublishedHook): string {
+  return hook === 'announce'
+    ? 'the announcement'
+    : `workflow ${hook.workflow} on task queue ${hook.taskQueue}`;
+}
+
+/** Last, the mirror sweeps, unless the activity of the run has done it or no sweep is due. */
+function hooked(before: Mirror, found: readonly string[], now: number): Decided {
+  const { state } = before;
+  const { published, runId: requested } = turnOf(before);
+  const { swept, runId } = published!;
+  // A sweep tries again what an earlier one could not remove.
+  const known = swept === null ? [] : removalWarnings(state.sweepAt?.refused ?? ALL_REMOVED);
+  const mirror = warned(before, found, known);
+  if (swept === null) return sweptOnce(mirror, [], now);
+  if (swept !== 'to do') return sweptBy(mirror, swept, now);
+  const replaced = [requested, ...endedRuns(state)].filter((id) => id !== runId);
+  return sweep(mirror, runId, replaced, now);
+}
+
+function sweep(mirror: Mirror, runId: RunId, replaced: readonly RunId[], now: number): Decided {
+  const before = purgeToSweep(mirror.state, now);
+  return call(mirror, 'worktrack.sweep', { ...fenced(mirror, runId), replaced, before });
+}
+
+function sweptBy(mirror: Mirror, sweep: Parameters<typeof afterSweep>[1], now: number): Decided {
+  return sweptOnce(
+    changed(mirror, afterSweep(mirror.state, sweep, now)),
+    removalWarnings(sweep.refused),
+    now,
+  );
+}
+
+/** @param found warnings of the sweep */
+function sweptOnce(mirror: Mirror, found: readonly string[], now: number): Decided {
+  if (mirror.turn === null) return { mirror, commands: [] };
+  const { turn } = warned(mirror, found);
+  return ended(mirror, turn!.report!, now);
+}
+
+/** Adds warnings to the report. @param known warnings that no longer hold */
+function warned(mirror: Mirror, found: readonly string[], known: readonly string[] = []): Mirror {
+  const report = turnOf(mirror).report!;
+  const left = report.warnings.filter((one) => !known.includes(one));
+  return changed(mirror, {}, { report: { ...report, warnings: limitWarnings([...left, ...found]) } });
+}
+
+function previewed(mirror: Mirror, run: Previewed | Audited, now: number): Decided {
+  const { resource, published } = mirror.state;
+  const nothing = { runId: null, snapshot: null, error: null };
+  if ('audit' in run) {
+    const { different, missing, extra, rows } = run.audit;
+    const outcome = different + missing + extra === 0 ? 'equal' : 'different';
+    return ended(mirror, { resource, outcome, rows, ...run, counts: null, warnings: [], ...nothing }, now);
+  }
+  const report = { resource, outcome: 'would-publish', rows: run.counts.rows, ...run, ...nothing } as const;
+  return ended(mirror, { ...report, ...asBefore(published, run.deletes) }, now);
+}
+
+/**
+ * A run that failed. What it has in the lake is removed immediately, unless its swap may still arrive: then its folders stay
+ * until another run is published, whose sweep removes them before it answers. Pages where the next run may resume stay too. A
+ * run in memory has done it itself.
+ */
+function failed(mirror: Mirror, failure: RunFailure, at: Moment): Decided {
+  const { state } = mirror;
+  const turn = turnOf(mirror);
+  const { active, inLake, batch } = turn;
+  const { connection, resource, displaced } = state;
+  const { runId, startedAt, phase } = active;
+  const { first } = batch;
+  if (failure.newerId !== undefined && turn.newer === null)
+    return begin(mirror, { ...turn, newer: failure.newerId }, at);
+  const report = failedReport(resource, runId, failure);
+  if (first.kind === 'purge') return ended(mirror, report, at.now);
+  const ref = { connection, resource, runId };
+  if (isDryRun(first)) {
+    const input = { ...ref, nominalStart: startedAt, staging: 'removed' } as const;
+    return call(changed(mirror, {}, { report }), 'worktrack.sweepFailedRun', input);
+  }
+  const own = mayResume(failure, active) ? runId : null;
+  // An activity that would have taken over the pages of an earlier run has taken over none.
+  const resumable = inLake === 'no' ? (state.resumable ?? own) : own;
+  const staging = resumable === runId ? 'kept' : 'removed';
+  // Once another mirror has published instead, this one stays displaced until it publishes again.
+  const isDisplaced = displaced || failure.isOvertaken === true;
+  const after = changed(mirror, { displaced: isDisplaced, resumable }, { report });
+  // These failures show that the run's swap was not sent, or is lost.
+  const isLost = failure.error.type === 'Displaced' || failure.error.type === 'Check';
+  const isStagedOnly = (phase === 'read' || phase === 'settle') && staging === 'kept';
+  if (inLake === 'no' || isStagedOnly || (inLake === 'sent' && !isLost)) return ended(after, report, at.now);
+  // A rollback has the day when it begins.
+  const nominalStart = first.kind === 'run' ? first.nominalStart : startedAt;
+  return call(after, 'worktrack.sweepFailedRun', { ...ref, nominalStart, staging });
+}
+
+/**
+ * Whether the next run may resume from the staged pages of a failed run. It may if the cause lies outside the pages. If
+ * the pages may be the cause, one more run resumes from them, and the run after that rereads everything.
+ */
+function mayResume({ outcome, error: { type } }: RunFailure, { resumed }: ActiveRun): boolean {
+  if (outcome === 'cancelled') return false;
+  if (type === 'Refused' || type === 'Transient' || type === 'Configuration') return true;
+  return (type === 'Lake' || type === 'Failed') && resumed === null;
+}
+
+/** The turn ends: its requests are answered, and its run is counted and reported. */
+function ended(mirror: Mirror, result: RunReport, now: number): Decided {
+  const { state } = mirror;
+  const turn = turnOf(mirror);
+  const { batch, wanted, beganAt } = turn;
+  const { first, all } = batch;
+  const isDry = isDryRun(first);
+  const isRun = first.kind === 'run' && !isDry;
+  const report = limitReport(isDry ? dryReport(mirror, turn, result) : result);
+  const answers = all.map((request) => ({ request, answer: { requestId: request.requestId, report } }));
+  // A rollback that was refused says nothing about the resource.
+  const isLast = isRun || (first.kind === 'rollback' && report.outcome === 'published');
+  // A dry run can be repeated, and leaves nothing in the state.
+  const kept = isDry ? [] : answers.map(({ answer }) => answer);
+  const answered = kept.reduce(remember, state.answered);
+  const commands: Command[] = [
+    ...(isDry ? discardDiff(mirror, turn, result) : []),
+    ...(isRun ? ([{ do: 'count', report, ms: now - beganAt }] as const) : []),
+    ...(isRun && alertedBy(all, new Set(wanted)) === 'mirror' ? ([{ do: 'alert', report }] as const) : []),
+    ...answers.flatMap(({ request, answer }) => reply(request, answer)),
+  ];
+  const after = { ...state, answered, ...(isLast && { lastRun: report }) };
+  return { mirror: { ...mirror, state: after, turn: null }, commands };
+}
+
+/** A run that does everything but publish. Whatever its end, nothing of it stays, apart from its diff for an hour. */
+function dryReport({ state: { resource } }: Mirror, { givesWay }: Turn, report: RunReport): RunReport {
+  if (givesWay && report.outcome === 'cancelled')
+    return failedBecause(resource, { type: 'GaveWay', message: GAVE_WAY });
+  return { ...report, runId: null };
+}
+
+function discardDiff({ state }: Mirror, { active }: Turn, { dryRun, audit }: RunReport): Command[] {
+  if (!(dryRun?.diff ?? audit?.diff)) return [];
+  const { connection, resource } = state;
+  const { runId, startedAt: nominalStart } = active;
+  const input = { connection, resource, runId, nominalStart, staging: 'removed' } as const;
+  return [{ do: 'discard-later', input, afterMs: DIFF_LIFE_MS }];
+}
+
+function tooMany(state: MirrorState): RunReport {
+  return failedBecause(state.resource, { type: 'Failed', message: fullQueue(state) });
+}
+
+function failedBecause(resource: string, error: RunError): RunReport {
+  return failedReport(resource, null, { outcome: 'failed', error });
+}
+
+function reply({ replyTo }: MirrorRequest, answer: RunAnswer): Command[] {
+  return replyTo === null ? [] : [{ do: 'reply', to: replyTo, answer }];
+}

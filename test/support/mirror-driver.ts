@@ -1,0 +1,190 @@
+import type { RunId, UtcSeconds } from '../../src/core/brands.js';
+import type {
+  Activities,
+  Audited,
+  Previewed,
+  PublishedRun,
+  PublishedState,
+  RunRequest,
+  Writer,
+} from '../../src/core/contract/index.js';
+import { newMirror, type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
+import {
+  type Call,
+  type CallEnd,
+  type Decided,
+  fenced,
+  type Mirror,
+  type PhasesInput,
+} from '../../src/mirror/mirror-commands.js';
+import { callEnded, nextTurn, progressed, requested } from '../../src/mirror/mirror-rules.js';
+import { runPhases, type Steps } from '../../src/run/phases.js';
+import { failureOf } from '../../workflows/shared/run-errors.js';
+import { newWriter } from './writer.js';
+
+export type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
+export type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
+export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
+
+/** After so many attempts of its activity, a run begins in the lake. */
+export const IN_LAKE = 4;
+
+export interface Serving {
+  /** Attempt of its first activity. */
+  readonly attempt?: number;
+  /** A call that the test makes itself: the request is forgotten when it is next. */
+  readonly until?: Call['name'];
+  /** Replace those of the run. */
+  readonly steps?: Partial<Steps>;
+}
+
+/** How a request ended. */
+interface Served {
+  readonly ended: Ended | null;
+  readonly previewed: Previewed | Audited | null;
+  readonly tableWarnings: readonly string[];
+  /** The next call, if it was not awaited. */
+  readonly next: Call | null;
+}
+
+/**
+ * Carries out what the rules of a mirror decide, as its workflow does, but without Temporal: the activities are functions, and
+ * a test can stop between two of them.
+ */
+export abstract class MirrorDriver {
+  mirror: Mirror;
+  /** The time of the last request by Temporal's clock, milliseconds since 1970. */
+  clock = Date.now();
+  /** The id of the next request, as after a reset of the mirror; `null`: a new one. */
+  nextId: RunId | null = null;
+  /** The id of the last request. */
+  newestId: RunId | null = null;
+  #requests = 0;
+  /** Number of runs that took over pages of a failed run. */
+  resumed = 0;
+
+  constructor(connection: string, resource: string) {
+    this.mirror = { state: newMirror(connection, resource), writer: newWriter(), turn: null };
+  }
+
+  abstract step<N extends keyof Activities>(name: N, input: Input<N>, attempt?: number): Promise<Output<N>>;
+
+  get published(): RunId | null {
+    return this.mirror.state.published?.runId ?? null;
+  }
+  set published(runId: RunId | null) {
+    const published = runId && ({ ...this.mirror.state.published, runId } as PublishedState);
+    this.mirror = { ...this.mirror, state: { ...this.mirror.state, published } };
+  }
+  get checkpoint(): { readonly updatedSince: UtcSeconds } | null {
+    return this.mirror.state.checkpoint;
+  }
+  set checkpoint(checkpoint) {
+    this.mirror = { ...this.mirror, state: { ...this.mirror.state, checkpoint } };
+  }
+  get writer(): Writer {
+    return this.mirror.writer;
+  }
+  /** Another one makes it another mirror of the same lake. */
+  set writer(writer) {
+    this.mirror = { ...this.mirror, writer };
+  }
+
+  /** A sweep at a time that the test chooses. */
+  sweep(options: Partial<Input<'worktrack.sweep'>> = {}): Promise<Output<'worktrack.sweep'>> {
+    const fence = fenced(this.mirror, this.published ?? this.newestId!);
+    return this.step('worktrack.sweep', { ...fence, replaced: [], before: null, ...options });
+  }
+
+  /** Each request has a second of its own. */
+  protected tick(): void {
+    this.clock += 1000;
+  }
+
+  protected runSpec(changes: Partial<RunRequest> = {}): RequestSpec {
+    return runSpec(this.clock, changes);
+  }
+
+  /** Serves a request from its arrival to its answer. @throws the failure of one of its calls */
+  protected async serve(spec: RequestSpec, { attempt = 1, until, steps }: Serving = {}): Promise<Served> {
+    this.tick();
+    const nominal = spec.kind === 'run' ? { nominalStart: this.clock } : {};
+    const request = { ...spec, ...nominal, requestId: `request-${this.#requests++}`, replyTo: null };
+    let served: Served = { ended: null, previewed: null, tableWarnings: [], next: null };
+    let failure: unknown;
+    let decided = nextTurn(requested({ ...this.mirror, turn: null }, request).mirror, this.#moment())!;
+    for (;;) {
+      const call = this.#decide(decided);
+      if (call === null || call.name === until) {
+        served = { ...served, next: call };
+        break;
+      }
+      // Refused because of a newer id, the request begins again.
+      if (call.name === 'worktrack.run' || call.name === 'worktrack.purgeRecord') failure = undefined;
+      try {
+        const result = await this.#perform(call, attempt, steps);
+        served = { ...served, ...noted(call, result) };
+        decided = callEnded(this.mirror, call, { result } as CallEnd<typeof call.name>, this.#moment());
+      } catch (error) {
+        failure ??= error;
+        decided = callEnded(this.mirror, call, { failure: failureOf(error) }, this.#moment());
+      }
+    }
+    this.nextId = null;
+    if (failure !== undefined) throw failure;
+    return served;
+  }
+
+  /** @returns the call that is next */
+  #decide({ mirror, commands }: Decided): Call | null {
+    const [call = null] = commands.filter((command) => command.do === 'call');
+    this.mirror = mirror;
+    if (call?.name !== 'worktrack.run' && call?.name !== 'worktrack.purgeRecord') return call;
+    const turn = mirror.turn!;
+    this.newestId = this.nextId ?? turn.active.runId;
+    const runId = this.newestId;
+    this.mirror = { ...mirror, turn: { ...turn, active: { ...turn.active, runId } } };
+    return { ...call, input: { ...call.input, runId } } as Call;
+  }
+
+  #perform({ name, input }: Call, attempt: number, steps: Partial<Steps> = {}): Promise<unknown> {
+    if (name === 'phases') return this.#phases(input as PhasesInput, steps);
+    return this.step(name, input as never, name === 'worktrack.run' ? attempt : 1);
+  }
+
+  #phases({ prepared, run, ref }: PhasesInput, steps: Partial<Steps>): Promise<unknown> {
+    if (prepared.resumed !== null) this.resumed++;
+    const { pageSize, allowDeletes } = run;
+    const all: Steps = {
+      read: (input) => this.step('worktrack.read', input),
+      settle: (input) => this.step('worktrack.settle', input),
+      settleById: (input) => this.step('worktrack.settleById', input),
+      mergePlan: (input) => this.step('worktrack.mergePlan', input),
+      merge: (input) => this.step('worktrack.merge', input),
+      ...steps,
+    };
+    const onPhase = (phase: 'read' | 'settle' | 'merge') => {
+      this.mirror = progressed(this.mirror, { phase });
+    };
+    return runPhases(all, ref, { prepared, pageSize, allowDeletes, onPhase });
+  }
+
+  #moment() {
+    return { now: this.clock, random: () => Math.random().toString(16).slice(2).padEnd(8, '0') };
+  }
+}
+
+/** What a test wants to know of a call. */
+function noted({ name, input }: Call, result: unknown): Partial<Served> {
+  if (name === 'worktrack.followTable')
+    return { tableWarnings: (result as Output<'worktrack.followTable'>).warnings };
+  if (name === 'worktrack.preview') return { previewed: result as Previewed | Audited };
+  if (name === 'worktrack.publish') {
+    const run = result as PublishedRun;
+    return { ended: { ...run, runId: run.runId ?? (input as Input<typeof name>).runId, inMemory: false } };
+  }
+  if (name !== 'worktrack.run') return {};
+  const done = result as Output<typeof name>;
+  if (done.kind === 'published') return { ended: { ...done.run, runId: done.runId, inMemory: true } };
+  return done.kind === 'previewed' ? { previewed: done.run } : {};
+}

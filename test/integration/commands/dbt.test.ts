@@ -78,6 +78,8 @@ describe('worktrack dbt', () => {
 
   beforeAll(async () => {
     stack = await startStack({
+      // The name that `worktrack init` gives a connection.
+      connection: 'main',
       simulator: {
         seed: 33,
         awkwardEvery: 4,

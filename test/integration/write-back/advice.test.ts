@@ -44,6 +44,10 @@ const PLACES: Readonly<Record<string, string>> = {
     'settles the row of another batch first',
   "activities/write-back/row-request.ts: batchCommand('resend', batchId, `--rows ${row} --new-key`)":
     'gives a row with a stored failure a new key, and the other commands write nothing twice',
+  "src/cli/write-back/confirm-command.ts: batchCommand('confirm', batch.batchId)":
+    'looks for the written rows, and shows what was found of each',
+  "src/cli/write-back/confirm-command.ts: batchCommand('receipts', batchId)":
+    'looks for the written rows, and shows what was found of each',
   'workflows/write-back/write-back-workflow.ts: worktrack export --resource':
     'reads the written rows once the service can be read',
   'src/write-back/check-write-back.ts: worktrack write-back': 'settles a row in doubt before it is corrected',
@@ -93,7 +97,7 @@ describe('the command that a message of write-back names', () => {
     const place = words.includes('--config')
       ? []
       : ['--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const isSent = words.includes('write-back') && !words.includes('receipts');
+    const isSent = words.includes('write-back') && !words.includes('receipts') && !words.includes('confirm');
     const more = [
       ...(isSent && !words.includes('--json') ? ['--no-read-back'] : []),
       ...(words.includes('resend') ? ['--yes'] : []),
@@ -145,6 +149,18 @@ describe('the command that a message of write-back names', () => {
     expect([records(2), service.records.length]).toEqual([1, 30]);
     const late = await run(reject!);
     expect([late.code, late.stderr]).toEqual([0, expect.stringContaining('is unknown. Nothing was sent.')]);
+  });
+
+  it('looks for the written rows, and shows what was found of each', async () => {
+    const sent = await send(4, '--json');
+    const { batchId } = JSON.parse(sent.stdout) as { batchId: string };
+    const confirm = ['write-back', 'confirm', batchId];
+    const found = await run(confirm);
+    // This service lists no records.
+    expect([found.code, found.stdout]).toEqual([1, expect.stringContaining('4 not seen')]);
+    const [receipts] = commandsIn(found.stderr);
+    expect((await run(receipts!)).stdout).toMatch(/4 not seen|notSeen|not seen/);
+    expect(await run(confirm)).toMatchObject({ code: 1, stdout: found.stdout });
   });
 
   it('settles unknown rows without a request', async () => {

@@ -27,6 +27,7 @@ import { newMirror, type Work } from '../../src/core/mirror-requests.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
 import type {
   Call,
+  CallEnd,
   CallName,
   Command,
   Decided,
@@ -196,7 +197,11 @@ class ResourceMirror {
 
   /** Carries out a decision, and those that follow from its calls. */
   async #carryOut(decided: Decided): Promise<void> {
-    for (let call = this.#decide(decided); call !== null; ) call = this.#decide(await this.#follow(call));
+    for (let call = this.#decide(decided); call !== null; ) {
+      const end = await this.#follow(call);
+      // In one step: a signal may have changed the mirror since the call ended.
+      call = this.#decide(this.#ended(call, end));
+    }
   }
 
   /** Carries out all but a call. @returns the call; `null`: none */
@@ -217,17 +222,26 @@ class ResourceMirror {
     else this.#replies.push(this.#discardLater(command.input, command.afterMs));
   }
 
-  /** What follows the end of a call. */
-  async #follow<N extends CallName>(call: Call<N>): Promise<Decided> {
+  /** What follows the end of a call. A rule that fails at its result fails the run. */
+  #ended<N extends CallName>(call: Call<N>, end: CallEnd<N>): Decided {
+    try {
+      return callEnded(this.#mirror, call, end, moment());
+    } catch (error) {
+      if ('failure' in end) throw error;
+      return callEnded(this.#mirror, call, { failure: failureOf(error) }, moment());
+    }
+  }
+
+  /** How a call ends. */
+  async #follow<N extends CallName>(call: Call<N>): Promise<CallEnd<N>> {
     const perform = () => this.#perform(call);
     try {
-      const result = await (this.#scope?.run(perform) ?? perform());
-      return callEnded(this.#mirror, call, { result }, moment());
+      return { result: await (this.#scope?.run(perform) ?? perform()) };
     } catch (error) {
       const failure = failureOf(error);
       const madeUpFor = MADE_UP_FOR[call.name];
       if (madeUpFor !== undefined) log.warn(madeUpFor, { error: failure.error.message });
-      return callEnded(this.#mirror, call, { failure }, moment());
+      return { failure };
     }
   }
 

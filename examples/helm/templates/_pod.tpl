@@ -34,6 +34,9 @@ image: {{ printf "%s:%s@%s" .Values.image.repository .Chart.AppVersion .Values.i
 env:
   - { name: TEMPORAL_ADDRESS, value: {{ .Values.temporal.address | quote }} }
   - { name: TEMPORAL_NAMESPACE, value: {{ .Values.temporal.namespace | quote }} }
+{{- with .Values.env }}
+{{ toYaml . | indent 2 }}
+{{- end }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true

@@ -176,11 +176,12 @@ export async function readPages(
     return { ...toReadResult(longer), done: longer.complete, ...spoken };
   } catch (thrown) {
     isReading = false;
+    deaths = { ...deaths, isRunning: false };
     // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
     if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
+      beat();
       return { ...toReadResult(await stager.finish()), done: false };
     }
-    deaths = { ...deaths, isRunning: false };
     const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
     if (isWords) words = afterWords(words, now());
     const error = isWords && areWordsSpent(words, now()) ? atItsWord(thrown) : thrown;

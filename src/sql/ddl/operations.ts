@@ -60,23 +60,28 @@ const AUDITED = [
 ] as const;
 
 const COUNTS = ['rows', 'fetched', 'inserted', 'updated', 'deleted', 'unchanged', 'restated', 'duplicates'];
-const RUN = `STRUCT("connection" VARCHAR, resource VARCHAR, "runId" VARCHAR, "previousRunId" VARCHAR, mode VARCHAR, "updatedSince" VARCHAR, checkpoint STRUCT("updatedSince" VARCHAR), "startedAt" VARCHAR, "publishedAt" VARCHAR, pages BIGINT, counts STRUCT(${COUNTS.map((name) => `${name} BIGINT`).join(', ')}), "rolledBack" STRUCT("runId" VARCHAR, "to" VARCHAR), warnings VARCHAR[], checks STRUCT(name VARCHAR, outcome VARCHAR, allowed VARCHAR, found VARCHAR, rows BIGINT, "acceptedBy" VARCHAR)[])`;
+const RUN = `STRUCT("connection" VARCHAR, resource VARCHAR, "runId" VARCHAR, "previousRunId" VARCHAR, "previousRuns" STRUCT("runId" VARCHAR)[], mode VARCHAR, "updatedSince" VARCHAR, checkpoint STRUCT("updatedSince" VARCHAR), "startedAt" VARCHAR, "publishedAt" VARCHAR, pages BIGINT, counts STRUCT(${COUNTS.map((name) => `${name} BIGINT`).join(', ')}), "rolledBack" STRUCT("runId" VARCHAR, "to" VARCHAR), warnings VARCHAR[], checks STRUCT(name VARCHAR, outcome VARCHAR, allowed VARCHAR, found VARCHAR, rows BIGINT, "acceptedBy" VARCHAR)[])`;
 const PARTS = 'STRUCT("schema" STRUCT(fields STRUCT(name VARCHAR, "jsonTypes" VARCHAR[])[]))[]';
 
 /**
- * The published runs, one document each. A run that is not published is on no chain.
+ * The published runs, one document each: those on the chains of the pointers, whose manifests list up to 100 runs before them.
  *
  * @param pointers SQL for the list of pointers; `null`: all documents are of published runs
  */
 function runs(files: string, pointers: string | null): string {
   const documents = `SELECT worktrack AS w, resources[1]."schema".fields AS fields\n  FROM ${json(files, { worktrack: RUN, resources: PARTS })}`;
   const each = 'SELECT DISTINCT ON (w.resource, w."runId") w, fields FROM documents';
-  const heads = `SELECT resource, "runId" FROM ${json(pointers ?? '', { resource: 'VARCHAR', runId: 'VARCHAR' })}`;
-  const named =
-    pointers === null
-      ? ''
-      : `\n  WHERE (w.resource, w."runId") IN (\n    ${heads}\n    UNION ALL SELECT w.resource, w."previousRunId" FROM documents\n  )`;
-  return `WITH documents AS (\n  ${documents}\n), runs AS (\n  ${each}${named}\n)`;
+  if (pointers === null) return `WITH documents AS (\n  ${documents}\n), runs AS (\n  ${each}\n)`;
+  const heads = `SELECT resource, "runId" AS run FROM ${json(pointers, { resource: 'VARCHAR', runId: 'VARCHAR' })}`;
+  const of = 'd ON d.w.resource = r.resource AND d.w."runId" = r.run';
+  return (
+    `WITH RECURSIVE documents AS MATERIALIZED (\n  ${documents}\n), reached AS (\n  ${heads}\n` +
+    `  UNION SELECT r.resource, d.w."previousRuns"[len(d.w."previousRuns")]."runId" FROM reached r JOIN documents ${of}\n` +
+    '  WHERE len(d.w."previousRuns") > 0\n' +
+    '), published AS (\n  SELECT resource, run FROM reached\n' +
+    `  UNION SELECT resource, before."runId" FROM (SELECT r.resource, unnest(d.w."previousRuns") AS before FROM reached r JOIN documents ${of})\n` +
+    `), runs AS (\n  ${each}\n  WHERE (w.resource, w."runId") IN (SELECT resource, run FROM published)\n)`
+  );
 }
 
 const OF_RUN = `w.resource, ${dayOf('w."runId"')} AS dt, w."runId" AS run_id`;

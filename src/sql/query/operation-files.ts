@@ -58,15 +58,14 @@ const FETCH: Readonly<Record<OperationFiles, Fetch>> = {
     const found = await inParallel(resources, 4, ({ name }) => manifestsOf(store, name));
     const lines = await inParallel(found.flat(), WIDTH, async (key) => {
       const { worktrack, resources } = JSON.parse((await store.read(key)).toString('utf8')) as ManifestJson;
-      // The views need no list of parts.
-      return JSON.stringify({ worktrack: { ...worktrack, parts: [] }, resources: resources.slice(0, 1) });
+      return JSON.stringify(shownOf(worktrack, resources));
     });
-    return [await local(folder, 'manifests.json', Buffer.from(lines.join('\n')))];
+    return [await local(folder, 'manifests.json', lines)];
   },
   async receipts(_, store, folder) {
     const folders = await store.listFolders('_write-back/');
     const batches = folders.filter((name) => name !== '_ledger');
-    const found = await inParallel(batches, WIDTH, async (batch) => {
+    const found = await inParallel(batches, 2, async (batch) => {
       const key = `_write-back/${batch}/results.csv`;
       const read = await store.readIfExists(toObjectKey(key));
       return read === null ? [] : [await local(folder, key, read.body)];
@@ -78,9 +77,19 @@ const FETCH: Readonly<Record<OperationFiles, Fetch>> = {
     for await (const { key } of store.list('_audits/')) if (key.endsWith('.json')) keys.push(key);
     const bodies = await inParallel(keys, WIDTH, (key) => store.read(key));
     const lines = bodies.map((body) => JSON.stringify(JSON.parse(body.toString('utf8'))));
-    return [await local(folder, 'audits.json', Buffer.from(lines.join('\n')))];
+    return [await local(folder, 'audits.json', lines)];
   },
 };
+
+/** What the views show: a small part of each manifest; a lake can have tens of thousands. */
+function shownOf(all: ManifestJson['worktrack'], resources: ManifestJson['resources']): object {
+  const { connection, resource, runId, previousRunId, mode, updatedSince, checkpoint } = all;
+  const { startedAt, publishedAt, pages, counts, rolledBack, warnings, checks } = all;
+  const run = { connection, resource, runId, previousRunId, mode, updatedSince, checkpoint };
+  const shown = { ...run, startedAt, publishedAt, pages, counts, rolledBack, warnings, checks };
+  const fields = resources[0]?.schema.fields ?? [];
+  return { worktrack: shown, resources: [{ schema: { fields } }] };
+}
 
 const NO_RECEIPTS = Buffer.from('row,key,idempotency_key,outcome,http_status,id,message\n');
 
@@ -98,9 +107,12 @@ async function manifestsOf(store: ObjectStore, resource: string): Promise<Object
   return [...manifests].flatMap(([runId, key]) => (runs.has(runId) ? [key] : []));
 }
 
-async function local(folder: string, name: string, body: Buffer): Promise<string> {
+/** @param body bytes, or lines without their ends */
+async function local(folder: string, name: string, body: Buffer | readonly string[]): Promise<string> {
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(path, body, { mode: 0o600 });
+  // Line by line: a text of all of them may be longer than a string can be.
+  const content = Buffer.isBuffer(body) ? body : body.map((line) => `${line}\n`);
+  await writeFile(path, content, { mode: 0o600 });
   return path;
 }

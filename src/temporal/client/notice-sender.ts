@@ -6,7 +6,7 @@ import {
   DEFAULT_TASK_QUEUE,
   noticesWorkflowId,
 } from '../../core/contract/index.js';
-import { newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notice-rules.js';
+import { MAX_WAIT_MS, newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notice-rules.js';
 import { probeNamespace, type TemporalClient, withDeadline } from './connect.js';
 import { grpcMessage } from './grpc.js';
 
@@ -15,7 +15,10 @@ export interface NoticeSenderOptions {
   readonly taskQueue?: string | undefined;
   /** Time limit of one notice, in milliseconds. Default: 5,000. */
   readonly timeoutMs?: number | undefined;
-  /** A run is requested once no notice of the resource has arrived for this long, in milliseconds. Default: 5,000. */
+  /**
+   * A run is requested once no notice of the resource has arrived for this long, in milliseconds: at most 30,000. It is that of
+   * the sender whose notice starts the collection. Default: 5,000.
+   */
   readonly quietMs?: number | undefined;
 }
 
@@ -35,6 +38,8 @@ export function createNoticeSender(
   temporal: TemporalClient,
   { taskQueue = DEFAULT_TASK_QUEUE, timeoutMs = 5_000, quietMs }: NoticeSenderOptions = {},
 ): (connection: string, resource: string, notices: number) => Promise<void> {
+  if (quietMs !== undefined && !(quietMs >= 0 && quietMs <= MAX_WAIT_MS))
+    throw new RangeError(`quietMs is ${quietMs}; allowed: 0 to ${MAX_WAIT_MS} milliseconds`);
   return async (connection, resource, notices) => {
     // A receiver that runs for long exchanges its connection.
     const { client } = temporal;

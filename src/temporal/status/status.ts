@@ -13,7 +13,7 @@ import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
-import { PREVIOUS_RUNS } from '../../lake/documents/lake-layout.js';
+
 import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
@@ -200,7 +200,9 @@ function nightsOf(
   isActive: boolean,
 ): Nights | null {
   const starts = runs.map(parseRunDate);
-  const oldest = runs.length > PREVIOUS_RUNS ? starts.at(-1)! : 0;
+  const oldest = starts.at(-1);
+  if (oldest === undefined) return null;
+  // Nothing is known of the time before: the resource may be new.
   const due = options.due?.map((time) => time.getTime()).filter((time) => time >= oldest);
   // The run in progress may still publish for the last start.
   if (isActive) due?.pop();

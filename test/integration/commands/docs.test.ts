@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -153,7 +153,12 @@ describe('every command of the documentation, page by page', () => {
   it('runs in this test, apart from a few that a mark on the page explains', () => {
     const all = shellCommands(codeBlocks(TYPED));
     expect(commands.length).toBeGreaterThan(50);
-    expect(all.length - commands.length).toBeLessThan(24);
+    // Another test runs the others.
+    const untested = all.filter(({ notRun }) => {
+      const [test] = /test\/\S+\.test\.ts/.exec(notRun ?? '') ?? [];
+      return notRun !== null && (test === undefined || !existsSync(test));
+    });
+    expect(untested.length).toBeLessThan(12);
   });
 
   it('shows in the page on troubleshooting what doctor prints', async () => {

@@ -41,9 +41,11 @@ async function everyWriteLate(activity: Loss['activity'], scenario: Scenario): P
     const { writes } = await actLosing(world, activity, Number.POSITIVE_INFINITY, scenario);
     return writes;
   });
-  await inParallel(triesOf(writes), AT_ONCE, ([write, when]) =>
+  const delivered = await inParallel(triesOf(writes), AT_ONCE, ([write, when]) =>
     inWorld(scenario, (world) => oneLate(world, activity, write, when, scenario)),
   );
+  // An activity may write a little less in one world than in another.
+  expect(delivered.filter(Boolean).length).toBeGreaterThan(0.5 * delivered.length);
   return writes;
 }
 
@@ -87,10 +89,10 @@ async function oneLate(
   write: number,
   when: (typeof WHEN)[number],
   scenario: Scenario,
-): Promise<void> {
+): Promise<boolean> {
   const { mirror } = world;
   const { late } = await actLosing(world, activity, write, scenario);
-  if (late === null) return;
+  if (late === null) return false;
   if (when === 'after another run') {
     world.change();
     await mirror.run();
@@ -112,6 +114,7 @@ async function oneLate(
     const where = `${activity}: write ${write} (${late.method} ${late.url}), ${when}`;
     throw new Error(`${where}: ${errorMessage(error)}`, { cause: error });
   }
+  return true;
 }
 
 const anotherRun = async ({ mirror, change }: LateWorld): Promise<void> => {

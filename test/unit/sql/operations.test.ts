@@ -60,6 +60,16 @@ describe('Views of operations', () => {
       `tasks/snapshots/${key}/run=${unpublished}/_datapackage.json` as ObjectKey,
       Buffer.from(body),
     );
+    // And one of a chain that an adopted pointer has left behind.
+    const next = second.replace(/-.*/, '-00000001');
+    await store.write(
+      `tasks/snapshots/${key}/run=${next}/_datapackage.json` as ObjectKey,
+      Buffer.from(
+        body
+          .replaceAll(unpublished, next)
+          .replace(/"previousRunId":"[^"]*"/, `"previousRunId":"${unpublished}"`),
+      ),
+    );
     const results =
       'row,key,idempotency_key,outcome,http_status,id,message\n1,,k1,created,201,t1,\n2,,k2,rejected,422,,"a ""b"""\n';
     await store.write('_write-back/b-1/results.csv' as ObjectKey, Buffer.from(results));

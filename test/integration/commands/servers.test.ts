@@ -238,6 +238,10 @@ describe('a server whose host ends', { timeout: 60_000 }, () => {
 
   it.runIf(parentDeathPrefix().length > 0)('ends even when the host is killed by SIGKILL', async () => {
     const { host, ended, childPid } = await startHost(stay);
+    // Until its program has begun, the child has not asked for the signal.
+    await vi.waitUntil(async () => (await readFile(`/proc/${childPid}/comm`, 'utf8')) === 'sleep\n', {
+      timeout: 60_000,
+    });
     host.kill('SIGKILL');
     await ended;
     await gone(childPid);

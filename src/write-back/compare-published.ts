@@ -44,6 +44,12 @@ export interface PublishedComparison {
   readonly changes: readonly FieldChange[];
 }
 
+/**
+ * Whether a snapshot has a written record as it is now. `never`: no later snapshot will show it, because it is before the window, or the
+ * snapshot does not have its key.
+ */
+type Listing = 'shown' | 'unclear' | 'never';
+
 /** Records this close to the window's edge may leave it while rows are compared and sent. */
 const EDGE_MS = 2 * DAY_MS;
 const MASKED = '(masked)';
@@ -112,27 +118,34 @@ export class PublishedRows {
 
   /** The published record of a row, with the values of its cells as texts; `null`: none that is live. */
   recordOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): JsonValue | null {
-    const key = this.#keyOf(row);
-    const text = key === null ? undefined : found.get(key);
-    if (text === undefined || isTombstone(text)) return null;
+    const cells = this.#liveCells(row, found);
+    if (cells === null) return null;
     const members = new Map<string, JsonValue>();
-    for (const [name, cell] of this.#cellsOf(text)) {
+    for (const [name, cell] of cells) {
       const field = fieldOfColumn(name);
-      if (this.#isHidden(field)) continue;
-      const isText = cell !== null && kindOfCell(cell, this.#columns.get(name)) === 'text';
+      const column = this.#columns.get(name);
+      if (this.#isHidden(field) || (cell === null && !canBeNull(column))) continue;
+      const isText = cell !== null && kindOfCell(cell, column) === 'text';
       const value = cell === null ? null : isText ? null : parsedCell(cell);
       members.set(field, value ?? (cell === null ? { kind: 'null' } : { kind: 'string', text: cell }));
     }
     return { kind: 'object', members };
   }
 
-  /** Whether the list of the service no longer shows a record with the dates of a row. */
-  isBeforeWindow(row: Row): boolean {
-    const { windowMs } = this.#window;
-    const dates = this.#sentDates(row) ?? [];
-    if (windowMs === null || dates.length === 0) return false;
-    const edge = this.#now - windowMs;
-    return dates.every((date) => (dateSpan(date)?.to ?? Number.POSITIVE_INFINITY) < edge);
+  /**
+   * Whether the list of the service shows the record of a written row, so that the snapshot has it as it is now. Of a resource without
+   * a snapshot, the first one is expected to.
+   */
+  listingOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): Listing {
+    if (this.#published === null) return 'shown';
+    if (this.#keyOf(row) === null) return 'never';
+    const sent = this.#sentDates(row) ?? [];
+    const cells = this.#liveCells(row, found);
+    const published = cells && this.#publishedDates(cells);
+    // A row without a date leaves the date of its record as it is.
+    const all = cells === null ? [sent] : sent.length === 0 ? [published] : [published, sent];
+    if (all.every((dates) => this.#isInside(dates, 'published'))) return 'shown';
+    return this.#isBefore(sent.length === 0 ? (published ?? []) : sent) ? 'never' : 'unclear';
   }
 
   #isNew(row: Row): PublishedComparison {
@@ -166,8 +179,8 @@ export class PublishedRows {
   #keyOf({ pair, id }: Row): SortKey | null {
     if (this.#published === null) return null;
     const { key, csv, selection } = this.#published;
-    const values = pair === null ? this.#idOf(id) : this.#key?.map((at) => pair[at]!);
-    if (values == null) return null;
+    const values = pair === null || this.#key === null ? this.#idOf(id) : this.#key.map((at) => pair[at]!);
+    if (values === null) return null;
     return storedKey(unmaskedKeys({ key, csv, columns: selection }), values);
   }
 
@@ -175,6 +188,12 @@ export class PublishedRows {
   #idOf(id: string | null | undefined): readonly string[] | null {
     const { key, csv, selection } = this.#published!;
     return id == null || !keyIsId({ key, csv, columns: selection }) ? null : [id];
+  }
+
+  #liveCells(row: Row, found: ReadonlyMap<SortKey, ByteString>): Cells | null {
+    const key = this.#keyOf(row);
+    const text = key === null ? undefined : found.get(key);
+    return text === undefined || isTombstone(text) ? null : this.#cellsOf(text);
   }
 
   #cellsOf(text: ByteString): Cells {
@@ -203,8 +222,10 @@ export class PublishedRows {
     const fields = fieldsOf(body, null);
     const { windowField } = this.#window;
     if (windowField === null)
-      return [...fields.values()].flatMap((sent) =>
-        sent.kind === 'string' && readIsoTime(sent.text) !== null ? [sent.text] : [],
+      return [...fields].flatMap(([field, sent]) =>
+        sent.kind === 'string' && !KEPT_BY_SERVICE.includes(field) && readIsoTime(sent.text) !== null
+          ? [sent.text]
+          : [],
       );
     const sent = fields.get(windowField);
     return sent === undefined ? null : [cellTextOf(sent) ?? ''];
@@ -220,6 +241,13 @@ export class PublishedRows {
     if (dates === null) return false;
     const edge = this.#now - windowMs + (of === 'published' ? EDGE_MS : 0);
     return dates.length > 0 && dates.every((date) => (dateSpan(date)?.from ?? 0) > edge);
+  }
+
+  /** Whether all of these dates are before the window. */
+  #isBefore(dates: readonly string[]): boolean {
+    const edge = this.#now - (this.#window.windowMs ?? Number.POSITIVE_INFINITY);
+    const isBefore = (date: string): boolean => (dateSpan(date)?.to ?? Number.POSITIVE_INFINITY) < edge;
+    return dates.length > 0 && dates.every(isBefore);
   }
 }
 
@@ -272,6 +300,11 @@ function isSameCell(sent: JsonValue, cell: string | null, column: Column | undef
     default:
       return cell === sent.kind;
   }
+}
+
+/** Whether the service has shown null in a column. An empty cell of another column is a member that the record does not have. */
+function canBeNull(column: Column | undefined): boolean {
+  return ((column?.types ?? 0) & JsonType.null) !== 0;
 }
 
 /** Whether a cell is a text, or JSON of another type; `null`: in a column with values of several types, it can be either. */

@@ -251,8 +251,8 @@ export interface WriteBackActivities {
 }
 
 /**
- * What was found of a written row: its record with the same values, with other values, or no record; `notListed`: the list of its
- * resource does not reach back to its date.
+ * What was found of a written row: its record with the same values, with other values, or no record; `notListed`: the published
+ * snapshot cannot tell.
  */
 export const CONFIRMATION_VERDICTS = ['confirmed', 'differs', 'notSeen', 'notListed'] as const;
 export type ConfirmationVerdict = (typeof CONFIRMATION_VERDICTS)[number];

@@ -1,32 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { confirmRows } from '../../../activities/write-back/confirm-rows.js';
-import { parseSettings } from '../../../src/config/index.js';
 import { observeConfirmation } from '../../../src/core/alerts/index.js';
-import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import {
-  type ConfirmationVerdict,
-  type ConfirmedRows,
-  noRows,
-} from '../../../src/core/contract/write-back.js';
-import { openStore } from '../../../src/lake/store/index.js';
-import type { ActivityDeps } from '../../../src/run/deps.js';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import type { ConfirmationVerdict } from '../../../src/core/contract/write-back.js';
 import { batchKeys } from '../../../src/write-back/batch-layout.js';
-import { Confirmations, readConfirmations } from '../../../src/write-back/confirmations.js';
-import type { ChunkRow } from '../../../src/write-back/plan-file.js';
-import { readReceipts, resultLines, resultsHeader, type Summary } from '../../../src/write-back/results.js';
-import { encodeSealed } from '../../../src/write-back/sealed.js';
-import { PLAN, planRows } from '../activities/planned-rows.js';
-import { client } from '../api/support.js';
-import { publishRun } from '../lake/published.js';
+import { Confirmations } from '../../../src/write-back/confirmations.js';
+import { readReceipts } from '../../../src/write-back/results.js';
 import { column } from './staged.js';
-
-const INPUT = PLAN;
-const NOW = Date.parse('2026-11-28T12:00:00Z');
+import { INPUT, idOfRow, type Written, withBatch } from './written-batch.js';
 
 /** What a service makes of an accepted write. */
 const FATES = ['fine', 'dropped', 'rounded', 'truncated', 'delayed'] as const;
@@ -37,7 +18,7 @@ function recordOf(row: number, fate: Fate, look: 'first' | 'later'): (string | n
   if (fate === 'dropped' || (fate === 'delayed' && look === 'first')) return [];
   const n = fate === 'rounded' ? row + 1 : row;
   const note = fate === 'truncated' ? 'row' : `row ${row}`;
-  return [[`id${String(row).padStart(5, '0')}`, String(n), note]];
+  return [[idOfRow(row), String(n), note]];
 }
 
 const EXPECTED: Readonly<Record<Fate, readonly [first: ConfirmationVerdict, later: ConfirmationVerdict]>> = {
@@ -48,75 +29,11 @@ const EXPECTED: Readonly<Record<Fate, readonly [first: ConfirmationVerdict, late
   delayed: ['notSeen', 'confirmed'],
 };
 
-/** A lake with a written batch, whose rows are looked for. */
-async function withBatch<T>(rows: number, work: (batch: Batch) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'worktrack-confirm-'));
-  const lake = `file://${join(folder, 'lake')}`;
-  const settings = parseSettings(
-    `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "${lake}" }, resources: [{ name: time-entries, window: none }] } }`,
-    'test',
-  ).connections[0]!;
-  const store = openStore(settings.lake);
-  const api = client('http://127.0.0.1:1');
-  try {
-    await planRows(store, rows, 100);
-    const results = Array.from({ length: rows }, (_, n) => ({
-      row: { row: n + 1, key: `k${n + 1}`, idempotencyKey: `u${n + 1}` } as ChunkRow,
-      result: {
-        outcome: 'created',
-        status: 201,
-        id: `id${String(n + 1).padStart(5, '0')}`,
-        message: null,
-      } as const,
-    }));
-    const text = resultsHeader() + resultLines(results, { escapeFormulas: false });
-    await store.write(batchKeys('b').results, Buffer.from(text, 'latin1'));
-    const written = {
-      results: batchKeys('b').results,
-      counts: noRows(),
-      unsent: 0,
-      refusals: null,
-      sameId: 0,
-    };
-    const summary: Summary = { plan: PLAN, baseUrl: settings.baseUrl, complete: true, found: 0, written };
-    await store.write(batchKeys('b').summary, encodeSealed(summary));
-    const deps: ActivityDeps = {
-      connection: () => ({ settings, client: api, store }),
-      ...{ origin: 'the test', now: () => NOW, draining: () => false, meter: { record: () => {} } as never },
-    };
-    return await work(new Batch(store, deps));
-  } finally {
-    await api.close();
-    store.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+const COLUMNS = [column('id', 'text'), column('n', 'integer'), column('note', 'text')];
 
-class Batch {
-  #runs = 0;
-
-  constructor(
-    readonly store: ReturnType<typeof openStore>,
-    private readonly deps: ActivityDeps,
-  ) {}
-
-  async publish(records: (string | null)[][]): Promise<void> {
-    const columns = [column('id', 'text'), column('n', 'integer'), column('note', 'text')];
-    const runId = `20261128T02000${this.#runs++}Z-0123abcd` as RunId;
-    const parts = records.length === 0 ? [] : [records];
-    await publishRun(this.store, {
-      ...{ resource: 'time-entries', runId, date: '2026-11-28', columns, parts },
-    });
-  }
-
-  look(): Promise<ConfirmedRows> {
-    const ref = { connection: 'acme', resource: 'time-entries', batchId: 'b' } as const;
-    return new MockActivityEnvironment().run(() => confirmRows(this.deps, ref));
-  }
-
-  found() {
-    return readConfirmations(this.store, 'b', INPUT);
-  }
+/** The rows of a batch: their field `n` is their number, and `note` names it. */
+function rowsTo(last: number): Written[] {
+  return Array.from({ length: last }, (_, n) => ({ body: { n: n + 1, note: `row ${n + 1}` } }));
 }
 
 describe('the confirmations of a batch', () => {
@@ -127,9 +44,12 @@ describe('the confirmations of a batch', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 250 }), async (fates) => {
-        await withBatch(fates.length, async (batch) => {
+        await withBatch(rowsTo(fates.length), async (batch) => {
           for (const [at, look] of (['first', 'later'] as const).entries()) {
-            await batch.publish(fates.flatMap((one, n) => recordOf(n + 1, one, look)));
+            await batch.publish(
+              COLUMNS,
+              fates.flatMap((one, n) => recordOf(n + 1, one, look)),
+            );
             const { counts, open } = await batch.look();
             const expected = fates.map((one) => EXPECTED[one][at]!);
             const { found } = await batch.found();
@@ -144,8 +64,8 @@ describe('the confirmations of a batch', () => {
   });
 
   it('say what was sent and found, and are joined to the receipts', async () => {
-    await withBatch(3, async (batch) => {
-      await batch.publish([...recordOf(1, 'fine', 'first'), ...recordOf(2, 'rounded', 'first')]);
+    await withBatch(rowsTo(3), async (batch) => {
+      await batch.publish(COLUMNS, [...recordOf(1, 'fine', 'first'), ...recordOf(2, 'rounded', 'first')]);
       const { since } = await batch.look();
       expect(Date.parse(since)).toBeLessThanOrEqual(Date.now() - 3_600_000);
       const { found } = await batch.found();
@@ -162,10 +82,13 @@ describe('the confirmations of a batch', () => {
   });
 
   it('stay confirmed when somebody changes or deletes the record later', async () => {
-    await withBatch(2, async (batch) => {
-      await batch.publish([1, 2].flatMap((row) => recordOf(row, 'fine', 'first')));
+    await withBatch(rowsTo(2), async (batch) => {
+      await batch.publish(
+        COLUMNS,
+        [1, 2].flatMap((row) => recordOf(row, 'fine', 'first')),
+      );
       await batch.look();
-      await batch.publish(recordOf(1, 'rounded', 'first'));
+      await batch.publish(COLUMNS, recordOf(1, 'rounded', 'first'));
       expect(await batch.look()).toMatchObject({ counts: { confirmed: 2 }, open: 0 });
     });
   });

@@ -31,13 +31,24 @@ export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<Con
       await sleep(next - Date.now());
     }
     if (!isLast) await increment(found.since, `${increments}`);
-    found = await look({ connection, resource, batchId });
+    found = await lookAgain(found);
     if (isLast || once === true) break;
   }
   const { counts } = found;
   log.info('confirmation ended', { connection, resource, batchId, ...counts });
   if (alerts) await reportAlerts({ connection, runs: [], confirmation: { resource, batchId, ...counts } });
   return { batchId, counts, warnings };
+
+  /** Looks again. A failure is a warning, and leaves what was found before to another look. */
+  async function lookAgain(before: ConfirmedRows): Promise<ConfirmedRows> {
+    try {
+      return await look({ connection, resource, batchId });
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      warnings.push(`a look for the rows failed: ${toRunError(error).message}`);
+      return { ...before, open: Math.max(before.open, 1) };
+    }
+  }
 
   /** Lets the mirror read what changed since before the batch; `null`: since its checkpoint. A failure is a warning. */
   async function increment(since: ConfirmedRows['since'] | null, number: string): Promise<void> {

@@ -13,7 +13,10 @@ import {
 } from './stored-batch.js';
 
 /** The result of a row in earlier plans of its batch. */
-type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said'>;
+type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said'> & {
+  /** What the comparison with the published snapshot has decided. */
+  readonly unchanged?: Pick<ChunkRow, 'verdict' | 'unchanged'>;
+};
 
 /** Number of cached chunks. A few are enough, because the rows of two inputs are mostly in the same order. */
 const CACHED_CHUNKS = 8;
@@ -57,10 +60,10 @@ export class EarlierRows {
     return earlierRow(rows[at]!, states.get(at));
   }
 
-  /** The newest plan wins, but a row that it does not send must not hide the row of an earlier plan that was sent. */
+  /** The newest plan wins, but a row that it does not send must not hide the row of an earlier plan that may have been sent. */
   #index(row: ChunkRow, chunk: number, at: number): void {
     const hash = textHash(row.key);
-    if (row.verdict !== null && this.#positions.find(hash) !== -1) return;
+    if (row.verdict !== null && row.unchanged !== true && this.#positions.find(hash) !== -1) return;
     const entry = this.#positions.entry(hash);
     this.#positions.set(entry, 0, chunk);
     this.#positions.set(entry, 1, at);
@@ -78,9 +81,11 @@ export class EarlierRows {
 }
 
 function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
-  const { receipt, sentAt } = knownOf(row, state);
-  const { content, keyNumber, stands } = row;
+  const { content, keyNumber, stands, verdict, unchanged } = row;
   const key = keyNumber === undefined ? {} : { keyNumber };
+  if (unchanged === true)
+    return { content, receipt: null, sentAt: null, ...key, unchanged: { verdict, unchanged } };
+  const { receipt, sentAt } = knownOf(row, state);
   if (sentAt === null) return { content, receipt: receipt ?? stands ?? null, sentAt, ...key };
   const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
   const isComplete = (state?.unclearIn ?? null) !== null || row.said?.isComplete === true;
@@ -90,32 +95,39 @@ function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
 /**
  * Adds the result of earlier plans to a row of a new plan. A row with a known outcome is not sent again.
  *
- * @param isCorrected whether a user has given the row another content
+ * @param asked whether a user has given the row another content, and whether the plan sends only rows that a user asks for: those
+ *   that were unchanged stay so, because they are not compared again
  */
 export async function withEarlierOutcome(
   row: PlannedRow,
   known: EarlierRows,
-  isCorrected: boolean,
+  { isCorrected, isResent }: { readonly isCorrected: boolean; readonly isResent: boolean },
 ): Promise<ChunkRow> {
   const fresh: ChunkRow = { ...row, receipt: null, sentAt: null };
   // Duplicates within the input get the outcome `skipped`.
   if (row.verdict !== null && row.verdict.outcome !== 'superseded') return fresh;
   const before = await known.find(row.key);
   if (before === null) return fresh;
-  const { content, receipt, sentAt, ...more } = before;
-  if (receipt === null && sentAt === null) return { ...fresh, ...more };
+  const { content, receipt, sentAt, unchanged, ...more } = before;
+  if (receipt === null && sentAt === null) {
+    const isKept = isResent && row.verdict === null && content === row.content;
+    return { ...fresh, ...more, ...(isKept ? unchanged : {}) };
+  }
   if (content !== row.content) {
     if (isCorrected) return corrected(fresh, before);
     const message = 'not sent: this batch has already sent a row with the same key and different content';
     return { ...fresh, verdict: { outcome: 'rejected', message } };
   }
-  // A written row keeps its receipt, even if a later row of the new input supersedes it.
-  if (receipt !== null) return { ...fresh, ...more, verdict: null, receipt };
+  // A written row keeps its receipt, even if a later row of the new input supersedes it. Then its record has the later row's values.
+  if (receipt !== null) {
+    const body = row.verdict === null ? row.body : '{}';
+    return { ...fresh, ...more, body, verdict: null, receipt };
+  }
   return { ...fresh, ...more, sentAt };
 }
 
 /** Only a rejected row takes another content. The service may know its key with the rejected one, so it gets the next key. */
 function corrected(row: ChunkRow, { content, receipt, sentAt, keyNumber = 0, said }: EarlierRow): ChunkRow {
   if (receipt?.outcome === 'rejected') return { ...row, receipt, keyNumber: keyNumber + 1 };
-  return { ...row, content, receipt, sentAt, keyNumber, ...(said && { said }), left: true };
+  return { ...row, body: '{}', content, receipt, sentAt, keyNumber, ...(said && { said }), left: true };
 }

@@ -184,7 +184,8 @@ async function makePlan(
       return (comparer ?? writer).add(one);
     };
     if (known === null) return add({ ...planned, receipt: null, sentAt: null });
-    return withEarlierOutcome(planned, known, correction !== undefined).then(add);
+    const asked = { isCorrected: correction !== undefined, isResent: resend !== undefined };
+    return withEarlierOutcome(planned, known, asked).then(add);
   });
   await comparer?.finish();
   const { chunks, pending } = await writer.finish();
@@ -218,7 +219,7 @@ function compared(
 ): ChunkRow {
   if (!skip || verdict !== 'unchanged' || !isPending(row) || row.sentAt !== null) return row;
   const message = `unchanged: the published snapshot has the same values (run ${runId})`;
-  return { ...row, verdict: { outcome: 'skipped', message } };
+  return { ...row, verdict: { outcome: 'skipped', message }, unchanged: true };
 }
 
 interface Corrections {

@@ -123,6 +123,8 @@ interface RowDecision {
   readonly asked?: true;
   /** The plan does not send it, because a user has asked for other rows. */
   readonly left?: true;
+  /** Its verdict is from the comparison with the published snapshot, so no earlier plan has sent it. */
+  readonly unchanged?: true;
   /** The rejection that stands until the row is sent again. */
   readonly stands?: RowReceipt;
   /** Of a row in doubt: what the last response said. @member isComplete whether a complete response to its current key leaves the outcome unknown */
@@ -137,9 +139,10 @@ export interface ChunkRow extends PlannedRow, RowDecision {
   readonly sentAt: number | null;
 }
 
-/** Encodes a row as a line of a chunk. The body of a row that is not sent is left out. */
+/** Encodes a row as a line of a chunk. The body of a row that is neither sent nor written, and so never confirmed, is left out. */
 export function encodeChunkRow(row: ChunkRow): Buffer {
-  return Buffer.from(`${JSON.stringify(isPending(row) ? row : { ...row, body: '{}' })}\n`);
+  const hasBody = isPending(row) || isWritten(row.receipt);
+  return Buffer.from(`${JSON.stringify(hasBody ? row : { ...row, body: '{}' })}\n`);
 }
 
 /** Ends the lines of a chunk. */

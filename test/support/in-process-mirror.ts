@@ -79,6 +79,8 @@ interface MirrorOptions {
 export class ActivityMirror extends MirrorDriver {
   /** Whether the worker is stopping. */
   draining = false;
+  /** The workflow of its activities. A test sets another run id for each run of a batch. */
+  execution = { workflowId: 'test', runId: '00000000-0000-0000-0000-000000000000' };
   #onStart: NonNullable<RunOptions['onStart']> = () => {};
   readonly #options: MirrorOptions;
   #connections: Connections;
@@ -204,8 +206,7 @@ export class ActivityMirror extends MirrorDriver {
   ): Promise<Output<N>> {
     const environment = new MockActivityEnvironment(
       {
-        activityType: name,
-        attempt,
+        ...{ activityType: name, workflowExecution: this.execution, attempt },
         scheduledTimestampMs: this.#now - elapsed,
         currentAttemptScheduledTimestampMs: this.#now,
       },

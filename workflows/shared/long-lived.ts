@@ -67,7 +67,11 @@ export async function signalOrStart<W extends Workflow, Argument>(
   }
 }
 
-async function ensureStarted<W extends Workflow>({ workflow, ...options }: LongLived<W>): Promise<void> {
+/** Starts a workflow, unless it is running. @returns whether it was started */
+export async function ensureStarted<W extends Workflow>({
+  workflow,
+  ...options
+}: LongLived<W>): Promise<boolean> {
   try {
     await startChild(workflow as Workflow, {
       ...options,
@@ -75,7 +79,9 @@ async function ensureStarted<W extends Workflow>({ workflow, ...options }: LongL
       // Otherwise the cancellation of the starter would cancel this workflow too.
       cancellationType: ChildWorkflowCancellationType.ABANDON,
     });
+    return true;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return false;
   }
 }

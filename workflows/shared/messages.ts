@@ -40,6 +40,9 @@ export const releaseLock = defineSignal<[token: string]>('releaseLock');
 /** To a batch: it holds the lock. Repeated periodically to check that the batch still runs. */
 export const lockGranted = defineSignal<[token: string]>('lockGranted');
 
+/** To the workflow that looks for the written rows of a batch: a later run of the batch has written rows. */
+export const rowsWritten = defineSignal<[batchId: string]>('rowsWritten');
+
 /** To a mirror: start a run. Returns the id of the request immediately; the query `answer` returns its report. */
 export const sync = defineUpdate<SyncAccepted, [SyncInput]>('sync');
 

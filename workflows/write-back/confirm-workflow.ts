@@ -1,10 +1,11 @@
-import { isCancellation, log, sleep } from '@temporalio/workflow';
+import { condition, isCancellation, log, setHandler } from '@temporalio/workflow';
 import type { ConfirmedRows, ConfirmInput, ConfirmResult } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
+import { rowsWritten } from '../shared/messages.js';
 import { toRunError } from '../shared/run-errors.js';
 
 /** The increments that ask from before the batch. The read-back of the batch is the first of four. */
@@ -13,31 +14,46 @@ const MAX_INCREMENTS = 3;
 /**
  * Looks for the written rows of a batch until each is confirmed (docs/how-to/write-back.md#confirmations): immediately, then an hour after
  * each look and after an increment from before the batch, and once more at the end of its time. A batch starts it when its rows are
- * written; `write-back confirm` starts it to look once, after an increment.
+ * written, and its time begins again when a later run of the batch writes rows; `write-back confirm` starts it to look once, after an
+ * increment.
  */
 export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<ConfirmResult> {
   const { connection, resource, batchId, forMs, giveUpAfterMs, alerts, once, readFirst } = input;
   const look = activity('worktrack.confirmRows', connection, once === true ? 'manual' : 'background');
   const requester = new MirrorRequester(connection);
-  const until = Date.now() + forMs;
+  let until = Date.now() + forMs;
+  /** Since the rows were written last. */
+  let increments = 0;
+  let requests = 0;
+  /** Whether rows were written that no look can have found. */
+  let isNew = false;
+  setHandler(rowsWritten, () => {
+    until = Date.now() + forMs;
+    increments = 0;
+    isNew = true;
+  });
   const warnings: string[] = [];
   if (readFirst === true) await increment(null, 'first');
   let found: ConfirmedRows = await look({ connection, resource, batchId });
-  for (let increments = 0; found.open > 0; increments++) {
-    const isLast = increments === MAX_INCREMENTS;
-    const next = isLast ? until : Math.min(Date.now() + HOUR_MS, until);
-    if (once !== true) {
-      if (next <= Date.now()) break;
-      await sleep(next - Date.now());
+  do {
+    while (found.open > 0 || isNew) {
+      const next = increments === MAX_INCREMENTS ? until : Math.min(Date.now() + HOUR_MS, until);
+      if (once !== true && !isNew) {
+        if (next <= Date.now()) break;
+        await condition(() => isNew, next - Date.now());
+      }
+      isNew = false;
+      const isLast = increments++ === MAX_INCREMENTS;
+      if (!isLast) await increment(found.since, `${requests++}`);
+      found = await lookAgain(found);
+      if ((isLast || once === true) && !isNew) break;
     }
-    if (!isLast) await increment(found.since, `${increments}`);
-    found = await lookAgain(found);
-    if (isLast || once === true) break;
-  }
-  const { counts } = found;
-  log.info('confirmation ended', { connection, resource, batchId, ...counts });
-  if (alerts) await reportAlerts({ connection, runs: [], confirmation: { resource, batchId, ...counts } });
-  return { batchId, counts, warnings };
+    const { counts } = found;
+    log.info('confirmation ended', { connection, resource, batchId, ...counts });
+    if (alerts) await reportAlerts({ connection, runs: [], confirmation: { resource, batchId, ...counts } });
+    // Rows can be written during the report, too.
+  } while (isNew);
+  return { batchId, counts: found.counts, warnings };
 
   /** Looks again. A failure is a warning, and leaves what was found before to another look. */
   async function lookAgain(before: ConfirmedRows): Promise<ConfirmedRows> {

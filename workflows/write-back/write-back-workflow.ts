@@ -1,4 +1,3 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   ActivityCancellationType,
   ApplicationFailure,
@@ -8,13 +7,13 @@ import {
   isCancellation,
   log,
   setHandler,
-  startChild,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
 import type { RunError, RunReport } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
+  type ConfirmInput,
   confirmWorkflowId,
   noRows,
   type ReadFirst,
@@ -30,8 +29,8 @@ import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
-import { shouldContinueAsNew } from '../shared/long-lived.js';
-import { writeBackProgress } from '../shared/messages.js';
+import { ensureStarted, shouldContinueAsNew, signalOrStart } from '../shared/long-lived.js';
+import { rowsWritten, writeBackProgress } from '../shared/messages.js';
 import { toOutcome, toRunError } from '../shared/run-errors.js';
 import { confirmWriteBackWorkflow } from './confirm-workflow.js';
 import { WriteBackLock } from './lock.js';
@@ -90,8 +89,8 @@ class WriteBackBatch {
   #done = 0;
   #result: WriteBackResult | null = null;
   /** The increments that were read for the batch. */
-  readonly #increments: RunReport[] = [];
-  readonly #warnings: string[] = [];
+  readonly #increments: RunReport[];
+  readonly #warnings: string[];
 
   constructor(input: WriteBackInput) {
     const { connection, resource, batchId } = input;
@@ -102,6 +101,8 @@ class WriteBackBatch {
     this.#planned = input.resume?.planned ?? null;
     this.#turn = input.resume?.turn ?? null;
     this.#limitedSince = input.resume?.limitedSince ?? null;
+    this.#increments = [...(input.resume?.increments ?? [])];
+    this.#warnings = [...(input.resume?.warnings ?? [])];
   }
 
   progress() {
@@ -169,9 +170,10 @@ class WriteBackBatch {
         if (isSent || !shouldContinueAsNew()) continue;
         // The batch keeps the lock: its next history has the same token.
         keepsLock = true;
+        const read = { increments: this.#increments, warnings: this.#warnings };
         await continueAsNew<typeof writeBackWorkflow>({
           ...this.#input,
-          resume: { planned: this.#planned!, turn, limitedSince: this.#limitedSince },
+          resume: { planned: this.#planned!, turn, limitedSince: this.#limitedSince, ...read },
         });
       }
       return await this.#writeResults(plan);
@@ -218,17 +220,16 @@ class WriteBackBatch {
   async #startConfirming({ confirm }: WriteBackPlanned, isRead: boolean): Promise<void> {
     if (confirm === undefined) return;
     const { connection, resource, batchId } = this.#ref;
+    const args: [ConfirmInput] = [{ ...this.#ref, ...confirm, ...(isRead ? {} : { readFirst: true }) }];
+    const confirming = {
+      ...{ workflow: confirmWriteBackWorkflow, workflowId: confirmWorkflowId(this.#ref), args },
+      staticSummary: `Confirmation of ${resource} (${connection}), batch ${shownBatchId(batchId)}`,
+      memo: { connection, resource, batchId },
+    };
     try {
-      await startChild(confirmWriteBackWorkflow, {
-        workflowId: confirmWorkflowId(this.#ref),
-        args: [{ ...this.#ref, ...confirm, ...(isRead ? {} : { readFirst: true }) }],
-        parentClosePolicy: 'ABANDON',
-        memo: { connection, resource, batchId },
-        staticSummary: `Confirmation of ${resource} (${connection}), batch ${shownBatchId(batchId)}`,
-      });
-    } catch (error) {
       // One that an earlier run of the batch has started looks for the rows of this run, too.
-      if (error instanceof WorkflowExecutionAlreadyStartedError) return;
+      if (!(await ensureStarted(confirming))) await signalOrStart(confirming, rowsWritten, batchId);
+    } catch (error) {
       const why = isCancellation(error) ? 'the batch was cancelled' : toRunError(error).message;
       this.#warnings.push(`the written rows are not looked for, because ${why}`);
     }

@@ -3,7 +3,7 @@
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
 import type { ObjectKey, UtcSeconds } from '../brands.js';
-import type { ExportPlan, RunError } from './run-reports.js';
+import type { ExportPlan, RunError, RunReport } from './run-reports.js';
 
 /** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
 export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;
@@ -123,6 +123,9 @@ export interface WriteBackInput extends BatchRef {
 
 interface WriteBackResume extends Pick<SendRowsInput, 'turn' | 'limitedSince'> {
   readonly planned: WriteBackPlanned;
+  /** The warnings so far, and the increments that were read before the rows. Absent: none. */
+  readonly warnings?: readonly string[];
+  readonly increments?: readonly RunReport[];
 }
 
 /** A field, and the number of rows that it concerns. */

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import {
+  type Activities,
+  mirrorWorkflowId,
+  type ReportAlertsInput,
+} from '../../../src/core/contract/index.js';
+import {
   noRows,
-  type WriteBackActivities,
   type WriteBackInput,
   writeBackLockId,
   writeBackWorkflowId,
@@ -27,16 +32,21 @@ describe('the histories of batches', () => {
   let callsNeeded = 1;
   const calls = new Map<string, number>();
   const order: string[] = [];
+  const reported: ReportAlertsInput[] = [];
 
-  const activities: WriteBackActivities = {
-    'worktrack.planWriteBack': async () => ({
-      plan: 'plan' as ObjectKey,
-      rows: 1,
-      results: null,
-      mirrored: false,
-      alerts: false,
-      giveUpAfterMs: 60_000,
-    }),
+  const activities: Partial<Activities> = {
+    'worktrack.planWriteBack': async ({ skipUnchanged, increment }) => {
+      const giveUpAfterMs = 60_000;
+      if (skipUnchanged === true && increment === undefined) return { readFirst: true, giveUpAfterMs };
+      return {
+        plan: 'plan' as ObjectKey,
+        rows: 1,
+        results: null,
+        mirrored: false,
+        alerts: skipUnchanged === true,
+        giveUpAfterMs,
+      };
+    },
     'worktrack.claimRows': async () => 'turn' as ObjectKey,
     'worktrack.sendRows': async ({ batchId }) => {
       order.push(batchId);
@@ -50,9 +60,11 @@ describe('the histories of batches', () => {
       refusals: null,
       sameId: 0,
     }),
-    'worktrack.confirmRows': async () => {
-      throw new Error('this batch is not confirmed');
+    'worktrack.run': async () => {
+      throw ApplicationFailure.nonRetryable('the service is away', 'Transient');
     },
+    'worktrack.sweepFailedRun': async () => {},
+    'worktrack.reportAlerts': async (report) => void reported.push(report),
   };
   const input = (batchId: string): WriteBackInput => ({
     connection,
@@ -63,6 +75,7 @@ describe('the histories of batches', () => {
     keyColumn: null,
   });
   const lock = writeBackLockId(connection, 'time-entries');
+  const mirror = mirrorWorkflowId(connection, 'time-entries');
 
   beforeEach(async () => {
     const address = inject('servers').temporalAddress;
@@ -78,10 +91,11 @@ describe('the histories of batches', () => {
     order.length = 0;
   });
   afterEach(async () => {
-    await temporal.client.workflow
-      .getHandle(lock)
-      .terminate('end of the test')
-      .catch(() => {});
+    for (const workflowId of [lock, mirror])
+      await temporal.client.workflow
+        .getHandle(workflowId)
+        .terminate('end of the test')
+        .catch(() => {});
     worker.shutdown();
     await running;
     await temporal.close();
@@ -106,6 +120,18 @@ describe('the histories of batches', () => {
     const lengths = await events(writeBackWorkflowId(input('long')));
     expect(lengths.length).toBeGreaterThan(1);
     expect(Math.max(...lengths)).toBeLessThan(2000);
+  });
+
+  it('keep what was read before the rows', async () => {
+    callsNeeded = 200;
+    const skipping = { ...input('skipping'), skipUnchanged: true };
+    const { workflowId } = await startWriteBack(temporal, skipping, { taskQueue });
+    const { warnings } = await followWriteBack(temporal, workflowId, { everyMs: 50 });
+    expect((await events(workflowId)).length).toBeGreaterThan(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(/no row was left out as unchanged.*the service is away/),
+    ]);
+    expect(reported.map(({ runs }) => runs.map(({ outcome }) => outcome))).toEqual([['failed']]);
   });
 
   it('stay under 2,000 events with any number of batches', async () => {

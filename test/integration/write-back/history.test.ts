@@ -2,23 +2,29 @@ import { randomBytes } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import type { ObjectKey } from '../../../src/core/brands.js';
+import type { ObjectKey, UtcSeconds } from '../../../src/core/brands.js';
 import {
   type Activities,
   mirrorWorkflowId,
   type ReportAlertsInput,
 } from '../../../src/core/contract/index.js';
 import {
+  confirmWorkflowId,
   noRows,
   type WriteBackInput,
   writeBackLockId,
   writeBackWorkflowId,
 } from '../../../src/core/contract/write-back.js';
+import { DAY_MS } from '../../../src/core/duration.js';
 import { connectTemporal, type TemporalClient } from '../../../src/temporal/client/connect.js';
 import { startWriteBack } from '../../../src/temporal/client/start.js';
 import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
 import { historiesOf } from '../../support/histories.js';
+import { until } from '../../support/stack.js';
+
+/** Runs of a batch whose rows are looked for: more than a confirmation has increments. */
+const RUNS = 6;
 
 /** The workflows alone, with activities that do nothing, so that a batch of days takes seconds. */
 describe('the histories of batches', () => {
@@ -33,9 +39,10 @@ describe('the histories of batches', () => {
   const calls = new Map<string, number>();
   const order: string[] = [];
   const reported: ReportAlertsInput[] = [];
+  let looks = 0;
 
   const activities: Partial<Activities> = {
-    'worktrack.planWriteBack': async ({ skipUnchanged, increment }) => {
+    'worktrack.planWriteBack': async ({ batchId, skipUnchanged, increment }) => {
       const giveUpAfterMs = 60_000;
       if (skipUnchanged === true && increment === undefined) return { readFirst: true, giveUpAfterMs };
       return {
@@ -45,6 +52,7 @@ describe('the histories of batches', () => {
         mirrored: false,
         alerts: skipUnchanged === true,
         giveUpAfterMs,
+        ...(batchId === 'confirmed' && { confirm: { forMs: DAY_MS, giveUpAfterMs, alerts: false } }),
       };
     },
     'worktrack.claimRows': async () => 'turn' as ObjectKey,
@@ -59,6 +67,11 @@ describe('the histories of batches', () => {
       unsent: 0,
       refusals: null,
       sameId: 0,
+    }),
+    'worktrack.confirmRows': async () => ({
+      counts: { confirmed: 0, differs: ++looks < RUNS ? 1 : 0, notSeen: 0, notListed: 0 },
+      open: looks < RUNS ? 1 : 0,
+      since: '2026-11-20T08:00:00Z' as UtcSeconds,
     }),
     'worktrack.run': async () => {
       throw ApplicationFailure.nonRetryable('the service is away', 'Transient');
@@ -85,6 +98,7 @@ describe('the histories of batches', () => {
       taskQueue,
       workflowBundle: shippedBundle(),
       activities: { ...activities },
+      sinks: { worktrackMetrics: { record: { fn: () => {} } } },
     });
     running = worker.run();
     calls.clear();
@@ -132,6 +146,20 @@ describe('the histories of batches', () => {
       expect.stringMatching(/no row was left out as unchanged.*the service is away/),
     ]);
     expect(reported.map(({ runs }) => runs.map(({ outcome }) => outcome))).toEqual([['failed']]);
+  });
+
+  it('have one confirmation, which looks immediately for the rows of each later run', async () => {
+    const batch = input('confirmed');
+    const confirming = temporal.client.workflow.getHandle(confirmWorkflowId(batch));
+    let first: string | undefined;
+    for (let run = 1; run <= RUNS; run++) {
+      const { workflowId } = await startWriteBack(temporal, batch, { taskQueue });
+      expect((await followWriteBack(temporal, workflowId, { everyMs: 50 })).warnings).toEqual([]);
+      await until(() => looks === run, `look ${run}`);
+      first ??= (await confirming.describe()).runId;
+    }
+    expect(await confirming.result()).toMatchObject({ batchId: 'confirmed', counts: { differs: 0 } });
+    expect((await confirming.describe()).runId).toBe(first);
   });
 
   it('stay under 2,000 events with any number of batches', async () => {

@@ -79,7 +79,12 @@ async function sendFile(
   const file = join(world.folder, `given-${options.client}.csv`);
   await writeFile(file, csv);
   const staged = await retryWhileDown(
-    () => stageWriteBack(settings.connections[0]!, { resource, file }),
+    // A batch may have a calendar entry more than once.
+    () =>
+      stageWriteBack(settings.connections[0]!, {
+        ...{ resource, file },
+        ...(resource === 'calendar-entries' && { lastWins: true }),
+      }),
     (error) => error instanceof StoreError && error.kind === 'unreachable',
   );
   const input: WriteBackInput = { ...staged, readBack: options.readBack };

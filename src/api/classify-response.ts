@@ -96,27 +96,11 @@ export function refusalScope(status: number, message: string | null): RefusalSco
 
 /** What no other key repairs: the client's address, single sign-on, a suspended account, terms to accept. */
 const OTHER_CAUSES =
-  /\b(?:ip|ips|cidr|vpn)\b|\b(?:network |remote )?address(?:es)?\b|\b(?:allow|white|block|deny)[- ]?list|\bsingle[- ]sign[- ]?on\b|\b(?:sso|saml|mfa|2fa)\b|\btwo[- ]factor\b|\bsuspen(?:ded|sion)\b|\bdeactivated\b|\bterms\b|\b(?:licen[sc]e|user) agreement\b|\bcountry\b|\bregion\b/i;
+  /\b(?:ip|ips|cidr|vpn)\b|\b(?:network |remote )?address(?:es)?\b|\b(?:allow|white|block|deny)[- ]?list|\bsingle[- ]sign[- ]?on\b|\b(?:sso|saml|mfa|2fa)\b|\btwo[- ]factor\b|\bsuspen(?:ded|sion)\b|\bdeactivated\b|\b(?:account|organi[sz]ation|workspace|tenant|user)\b[^.]{0,40}\b(?:disabled|locked|blocked|closed|frozen|inactive)\b|\bterms\b|\b(?:licen[sc]e|user) agreement\b|\bcountry\b|\bregion\b/i;
 
 /** Whether the words of a 403 name another cause than the key, its grants or the plan. They then stand alone. */
 export function isOtherCause(message: string): boolean {
-  const words = message.replace(LINKS, ' ');
-  return OTHER_CAUSES.test(words) || isShutOut(words);
-}
-
-const CLIENTS = /\b(?:account|organi[sz]ation|workspace|tenant|user)\b/gi;
-const SHUT_OUT = /\b(?:disabled|locked|blocked|closed|frozen|inactive)\b/i;
-/** Characters behind the client in the same sentence, so that the work per client is bounded. */
-const NEAR = 50;
-
-/** Whether a sentence says that an account, or the like, is shut out. */
-function isShutOut(words: string): boolean {
-  for (const { 0: client, index } of words.matchAll(CLIENTS)) {
-    const from = index + client.length;
-    const [rest = ''] = words.slice(from, from + NEAR).split('.', 1);
-    if (SHUT_OUT.test(rest)) return true;
-  }
-  return false;
+  return OTHER_CAUSES.test(message.replace(LINKS, ' '));
 }
 
 /** A response, as far as its classification needs it. */

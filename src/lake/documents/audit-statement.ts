@@ -49,10 +49,15 @@ export function auditKey(at: number, extension: 'json' | 'html' = 'json'): Objec
   return `${FOLDER}${toTimeStamp(at)}.${extension}` as ObjectKey;
 }
 
+/** The keys of all statements, oldest first. @throws StoreError */
+export async function auditKeys(store: ObjectStore): Promise<ObjectKey[]> {
+  const keys = (await collected(store.list(FOLDER))).map(({ key }) => key);
+  return keys.filter((key) => key.endsWith('.json'));
+}
+
 /** The last statement in the lake; `null`: there is none. @throws StoreError; SyntaxError if it is no statement */
 export async function lastAudit(store: ObjectStore): Promise<AuditStatement | null> {
-  const keys = (await collected(store.list(FOLDER))).map(({ key }) => key);
-  const last = keys.filter((key) => key.endsWith('.json')).at(-1);
+  const last = (await auditKeys(store)).at(-1);
   const found = last === undefined ? null : await store.readIfExists(last);
   return found === null ? null : (parseStored(found.body) as AuditStatement);
 }

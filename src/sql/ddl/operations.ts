@@ -1,7 +1,9 @@
+import type { ObjectKey } from '../../core/brands.js';
 import type { LakeSettings } from '../../core/settings.js';
+import { auditKeys } from '../../lake/documents/audit-statement.js';
 import { MANIFEST } from '../../lake/documents/lake-layout.js';
 import { META_COLUMNS } from '../../lake/rows/data-columns.js';
-import type { ObjectStore } from '../../lake/store/index.js';
+import { type ObjectStore, toObjectKey } from '../../lake/store/index.js';
 import { pathIn } from './duckdb-views.js';
 import { type Statement, statement } from './engine-views.js';
 import { sqlName, sqlString } from './names-and-quotes.js';
@@ -41,9 +43,25 @@ const GLOBS: Readonly<Record<OperationFiles, readonly string[]>> = {
 const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 const json = (files: string, columns: Readonly<Record<string, string>>): string => {
-  const list = Object.entries(columns).map(([name, type]) => `${name}: ${sqlString(type)}`);
-  return `read_json(${files}, maximum_object_size = ${MAX_DOCUMENT_BYTES}, columns = {${list.join(', ')}})`;
+  return `read_json(${files}, maximum_object_size = ${MAX_DOCUMENT_BYTES}, columns = ${structOf(columns)})`;
 };
+
+/** Columns and their types, as DuckDB's readers take them. */
+function structOf(columns: Readonly<Record<string, string>>): string {
+  const list = Object.entries(columns).map(([name, type]) => `${sqlName(name)}: ${sqlString(type)}`);
+  return `{${list.join(', ')}}`;
+}
+
+/** The columns of `results.csv`, in their order. */
+export const RECEIPT_TYPES = {
+  row: 'BIGINT',
+  key: 'VARCHAR',
+  idempotency_key: 'VARCHAR',
+  outcome: 'VARCHAR',
+  http_status: 'INTEGER',
+  id: 'VARCHAR',
+  message: 'VARCHAR',
+} as const;
 
 /** Times are in UTC, as in the other views. */
 const time = (text: string): string => `make_timestamp(epoch_us(CAST(${text} AS TIMESTAMPTZ)))`;
@@ -113,8 +131,7 @@ const QUERIES: Readonly<Record<Operation, (files: string, pointers: string | nul
   worktrack_receipts: (files) =>
     `SELECT regexp_extract(filename, '_write-back/([^/]+)/results.csv', 1) AS batch_id, * EXCLUDE (filename)\nFROM read_csv(${files}, ` +
     `header = true, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, filename = true,\n` +
-    `  auto_detect = false, hive_partitioning = false, columns = {row: 'BIGINT', "key": 'VARCHAR', idempotency_key: 'VARCHAR', outcome: 'VARCHAR',\n` +
-    `  http_status: 'INTEGER', id: 'VARCHAR', message: 'VARCHAR'})`,
+    `  auto_detect = false, hive_partitioning = false, columns = ${structOf(RECEIPT_TYPES)})`,
   worktrack_audits: (files) =>
     `WITH audits AS (\n  SELECT * EXCLUDE (resources), unnest(resources) AS r\n  FROM ${json(files, {
       auditedAt: 'VARCHAR',
@@ -144,17 +161,20 @@ export function operationQuery(operation: Operation, files: string, pointers: st
 /** What a lake has for these views. @throws StoreError */
 export async function operationsIn(store: ObjectStore): Promise<ReadonlySet<OperationFiles>> {
   const found = new Set<OperationFiles>(['manifests']);
-  for (const [kind, prefix, end] of [
-    ['receipts', '_write-back/', '/results.csv'],
-    ['audits', '_audits/', '.json'],
-  ] as const) {
-    for await (const { key } of store.list(prefix))
-      if (key.endsWith(end)) {
-        found.add(kind);
-        break;
-      }
-  }
+  if ((await auditKeys(store)).length > 0) found.add('audits');
+  for (const key of await receiptKeys(store))
+    if ((await store.head(key)) !== null) {
+      found.add('receipts');
+      break;
+    }
   return found;
+}
+
+/** Where each batch has its receipts, if it has any. */
+export async function receiptKeys(store: ObjectStore): Promise<ObjectKey[]> {
+  const folders = await store.listFolders('_write-back/');
+  const batches = folders.filter((name) => name !== '_ledger');
+  return batches.map((batch) => toObjectKey(`_write-back/${batch}/results.csv`));
 }
 
 /** A query for the rows of a view that reads the lake itself. */

@@ -3,12 +3,21 @@ import { dirname, join } from 'node:path';
 import type { ObjectKey, RunId } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { auditKeys } from '../../lake/documents/audit-statement.js';
 import type { ManifestJson } from '../../lake/documents/document-schemas.js';
 import { readPublishedIds } from '../../lake/published/chain.js';
 import { readPublished, SnapshotNotFoundError } from '../../lake/published/read-published.js';
 import { listRuns } from '../../lake/published/run-folders.js';
-import { type ObjectStore, toObjectKey } from '../../lake/store/index.js';
-import { FILES_OF, listOf, type Operation, type OperationFiles, operationQuery } from '../ddl/operations.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import {
+  FILES_OF,
+  listOf,
+  type Operation,
+  type OperationFiles,
+  operationQuery,
+  RECEIPT_TYPES,
+  receiptKeys,
+} from '../ddl/operations.js';
 
 /** Requests at a time. */
 const WIDTH = 16;
@@ -41,14 +50,15 @@ export async function fetchOperations(
     if (!read.has(name) || files.has(kind)) continue;
     files.set(kind, await FETCH[kind](connection, store, join(session, kind)));
   }
-  const none = async (kind: OperationFiles): Promise<readonly string[]> => [
-    await local(session, `no-${kind}`, kind === 'receipts' ? NO_RECEIPTS : Buffer.alloc(0)),
-  ];
-  return inParallel(wanted, 1, async (name) => {
-    const found = files.get(FILES_OF[name]) ?? [];
-    const list = listOf(found.length > 0 ? found : await none(FILES_OF[name]));
-    return { name, query: operationQuery(name, list, null) };
-  });
+  const views: OperationView[] = [];
+  for (const name of wanted) {
+    const kind = FILES_OF[name];
+    const found = files.get(kind) ?? [];
+    const empty = kind === 'receipts' ? NO_RECEIPTS : Buffer.alloc(0);
+    const list = listOf(found.length > 0 ? found : [await local(session, `no-${kind}`, empty)]);
+    views.push({ name, query: operationQuery(name, list, null) });
+  }
+  return views;
 }
 
 type Fetch = (connection: ConnectionSettings, store: ObjectStore, folder: string) => Promise<string[]>;
@@ -63,19 +73,14 @@ const FETCH: Readonly<Record<OperationFiles, Fetch>> = {
     return [await local(folder, 'manifests.json', lines)];
   },
   async receipts(_, store, folder) {
-    const folders = await store.listFolders('_write-back/');
-    const batches = folders.filter((name) => name !== '_ledger');
-    const found = await inParallel(batches, 2, async (batch) => {
-      const key = `_write-back/${batch}/results.csv`;
-      const read = await store.readIfExists(toObjectKey(key));
+    const found = await inParallel(await receiptKeys(store), 2, async (key) => {
+      const read = await store.readIfExists(key);
       return read === null ? [] : [await local(folder, key, read.body)];
     });
     return found.flat();
   },
   async audits(_, store, folder) {
-    const keys: ObjectKey[] = [];
-    for await (const { key } of store.list('_audits/')) if (key.endsWith('.json')) keys.push(key);
-    const bodies = await inParallel(keys, WIDTH, (key) => store.read(key));
+    const bodies = await inParallel(await auditKeys(store), WIDTH, (key) => store.read(key));
     const lines = bodies.map((body) => JSON.stringify(JSON.parse(body.toString('utf8'))));
     return [await local(folder, 'audits.json', lines)];
   },
@@ -91,7 +96,7 @@ function shownOf(all: ManifestJson['worktrack'], resources: ManifestJson['resour
   return { worktrack: shown, resources: [{ schema: { fields } }] };
 }
 
-const NO_RECEIPTS = Buffer.from('row,key,idempotency_key,outcome,http_status,id,message\n');
+const NO_RECEIPTS = Buffer.from(`${Object.keys(RECEIPT_TYPES).join(',')}\n`);
 
 /** The manifests of all published runs of a resource: of the snapshot, or of the change log if only that is left. */
 async function manifestsOf(store: ObjectStore, resource: string): Promise<ObjectKey[]> {

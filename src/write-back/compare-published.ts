@@ -125,9 +125,7 @@ export class PublishedRows {
       const field = fieldOfColumn(name);
       const column = this.#columns.get(name);
       if (this.#isHidden(field) || (cell === null && !canBeNull(column))) continue;
-      const isText = cell !== null && kindOfCell(cell, column) === 'text';
-      const value = cell === null ? null : isText ? null : parsedCell(cell);
-      members.set(field, value ?? (cell === null ? { kind: 'null' } : { kind: 'string', text: cell }));
+      members.set(field, valueInCell(cell, column));
     }
     return { kind: 'object', members };
   }
@@ -328,6 +326,13 @@ function isSameNumber(literal: string, cell: string): boolean {
 function isSameJson(sent: JsonValue, cell: string): boolean {
   const shown = parsedCell(cell);
   return shown !== null && jsonText(shown) === jsonText(sent);
+}
+
+/** The value of a cell; a text if nothing shows that it is JSON. */
+function valueInCell(cell: string | null, column: Column | undefined): JsonValue {
+  if (cell === null) return { kind: 'null' };
+  const parsed = kindOfCell(cell, column) === 'text' ? null : parsedCell(cell);
+  return parsed ?? { kind: 'string', text: cell };
 }
 
 function parsedCell(cell: string): JsonValue | null {

@@ -1,19 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { temporaryLake } from '../lake/data-plane.js';
-import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
+import { type Answer, type Asked, numberedList, type ReadOptions, readList, startOf } from './reading.js';
 
 const lake = temporaryLake();
 const ROWS = 4000;
 const read = (options: Omit<ReadOptions, 'store'>) => readList({ store: lake.store, ...options });
-const start = ({ cursor }: Asked): number => Number(cursor ?? 0);
-
-/** A list whose cursor is the number of the next record. */
-function page(asked: Asked): Answer {
-  const from = start(asked);
-  const to = Math.min(ROWS, from + asked.limit);
-  const ids = Array.from({ length: to - from }, (_, at) => `record-${String(from + at).padStart(6, '0')}`);
-  return { ids, next: to < ROWS ? String(to) : null };
-}
+const page = numberedList(ROWS);
 
 const limits = (requests: readonly Asked[]): number[] => requests.map(({ limit }) => limit);
 /** Removes repetitions. */
@@ -53,7 +45,7 @@ describe('Pages that are too heavy', () => {
   it.each(FAILURES)(
     'Pages that are too heavy in the middle of a list start it again with a smaller page, if they end with %s',
     async (_, failure) => {
-      const isHeavy = (asked: Asked): boolean => start(asked) >= 2000 && asked.limit > 300;
+      const isHeavy = (asked: Asked): boolean => startOf(asked) >= 2000 && asked.limit > 300;
       const { result, error, requests } = await read({
         answer: (asked) => (isHeavy(asked) ? failure : page(asked)),
       });
@@ -88,7 +80,7 @@ describe('Pages that are too heavy', () => {
         const { result, error, requests } = await read({
           // The outage ends at any point: within a page, or while smaller ones are tried.
           answer: (asked) => {
-            if (start(asked) >= down && until === 0) until = asked.count + 40;
+            if (startOf(asked) >= down && until === 0) until = asked.count + 40;
             return asked.count < until ? failure : page(asked);
           },
           attempts: 9,
@@ -118,7 +110,7 @@ describe('Pages that are too heavy', () => {
 
   it('are given up after five new starts of a list with a page that fails at every size', async () => {
     const { error, requests } = await read({
-      answer: (asked) => (start(asked) >= 1000 ? { status: 500 } : page(asked)),
+      answer: (asked) => (startOf(asked) >= 1000 ? { status: 500 } : page(asked)),
     });
     expect(error).toContain('What is behind it cannot be reached');
     expect(Math.min(...limits(requests))).toBe(31);
@@ -142,7 +134,7 @@ describe('A list that is read again from its beginning', () => {
       const { result, error } = await read({
         run: increment,
         answer: (asked) => {
-          isOut ||= start(asked) >= 2000;
+          isOut ||= startOf(asked) >= 2000;
           if (!isOut) return page(asked);
           return asked.cursor === null ? empty : fails;
         },
@@ -157,7 +149,7 @@ describe('A list that is read again from its beginning', () => {
     const { result, error } = await read({
       attempts: 4,
       answer: (asked) => {
-        if (start(asked) < 2000 && (out === 0 || out > 8)) return page(asked);
+        if (startOf(asked) < 2000 && (out === 0 || out > 8)) return page(asked);
         return ++out > 8 ? page(asked) : asked.cursor === null ? 'no content' : { status: 504 };
       },
     });

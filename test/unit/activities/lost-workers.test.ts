@@ -1,21 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS } from '../../../src/core/duration.js';
 import { temporaryLake } from '../lake/data-plane.js';
-import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
+import { type Asked, numberedList, type ReadOptions, readList, startOf } from './reading.js';
 
 const lake = temporaryLake();
 const ROWS = 4000;
 const read = (options: Omit<ReadOptions, 'store'>) =>
   readList({ store: lake.store, attempts: 40, ...options });
-const start = ({ cursor }: Asked): number => Number(cursor ?? 0);
-
-/** A list whose cursor is the number of the next record. */
-function page(asked: Asked): Answer {
-  const from = start(asked);
-  const to = Math.min(ROWS, from + asked.limit);
-  const ids = Array.from({ length: to - from }, (_, at) => `record-${String(from + at).padStart(6, '0')}`);
-  return { ids, next: to < ROWS ? String(to) : null };
-}
+const page = numberedList(ROWS);
 
 const steps = (requests: readonly Asked[]): number[] =>
   requests.map(({ limit }) => limit).filter((one, at, all) => one !== all[at - 1]);
@@ -34,7 +26,7 @@ describe('A page that no worker survives', () => {
   it('is read with half the size in the middle of a list, which begins again', async () => {
     const { result, error, requests } = await read({
       pagesPerCall: 2,
-      answer: (asked) => (start(asked) >= 2000 && asked.limit > 500 ? 'lost' : page(asked)),
+      answer: (asked) => (startOf(asked) >= 2000 && asked.limit > 500 ? 'lost' : page(asked)),
     });
     expect(error).toBeNull();
     expect(result).toMatchObject({ done: true, rows: 2000 + ROWS, pageSize: 500 });

@@ -67,6 +67,19 @@ export interface ReadOptions {
   readonly onCall?: (stagedBytes: number) => void;
 }
 
+/** The number of the first record of a page of `numberedList`. */
+export const startOf = ({ cursor }: Asked): number => Number(cursor ?? 0);
+
+/** A list whose cursor is the number of the next record. */
+export function numberedList(rows: number): (asked: Asked) => Answer {
+  return (asked) => {
+    const from = startOf(asked);
+    const to = Math.min(rows, from + asked.limit);
+    const ids = Array.from({ length: to - from }, (_, at) => `record-${String(from + at).padStart(6, '0')}`);
+    return { ids, next: to < rows ? String(to) : null };
+  };
+}
+
 let runs = 0;
 
 /** Reads a list with `extractPages`, calls in turn as the mirror makes them, until it ends or fails. */

@@ -265,7 +265,7 @@ function spilled(mirror: Mirror, prepared: PreparedRun, run: RunInput): Decided 
 
 /**
  * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
- * current run is based. This is in the state before the run is published, so that the run gets its workflow even if its
+ * current run is based on. This is in the state before the run is published, so that the run gets its workflow even if its
  * result is lost.
  */
 export function hookedToOf(

@@ -96,7 +96,7 @@ export abstract class MirrorDriver {
     return this.step('worktrack.sweep', { ...fence, replaced: [], before: null, ...options });
   }
 
-  /** Each request has a second of its own. */
+  /** Each request has another second. */
   protected tick(): void {
     this.clock += 1000;
   }

@@ -7,7 +7,7 @@ import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-wor
 import type { ManualMirror } from '../../support/manual-mirror.js';
 import { nextSecond } from '../../support/stack.js';
 
-/** The tests run side by side, because they wait for seconds, each in a lake of its own. */
+/** The tests run side by side, because they wait for seconds, each in another lake. */
 async function startWorld({ onTestFinished }: TestContext): Promise<LateWorld> {
   const world = await startLateWorld();
   onTestFinished(() => world.stop());

@@ -1,5 +1,6 @@
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify, YAMLMap } from 'yaml';
 import { InvalidArgumentError } from '../core/errors.js';
+import { SECRET_ALLOWED } from '../core/schema/secret-ref.js';
 import { itemName } from '../core/schema/values.js';
 import { parseSettings } from './load.js';
 
@@ -25,7 +26,7 @@ export function getInConfig({ text }: Pick<ConfigText, 'text'>, path: string): s
  * The text of a configuration file with another value at a path. Comments and the order of keys stay; blanks may change.
  *
  * @param value as YAML, such as `10m`, `[projects, tasks]` or `{ file: /run/secrets/worktrack }`
- * @throws SettingsError if the result is no valid configuration; InvalidArgumentError for a path that leads nowhere
+ * @throws SettingsError if the result is no valid configuration; InvalidArgumentError for a path that leads nowhere, and for a secret
  */
 export function setInConfig(config: ConfigText, path: string, value: string): string {
   const doc = parse(config.text);
@@ -39,8 +40,33 @@ export function setInConfig(config: ConfigText, path: string, value: string): st
       'path',
       `leads into ${JSON.stringify(rest[0] ?? '')}, which is no map or list`,
     );
+  const before = plainSecrets(doc);
   doc.setIn([...place, ...rest], added);
+  const secret = plainSecrets(doc).find((one) => !before.includes(one));
+  if (secret !== undefined)
+    throw new InvalidArgumentError(
+      'value',
+      `would put a secret into the file (not repeated here); put it into an environment variable or a file and write ${SECRET_ALLOWED}`,
+    );
   return checked(config, doc);
+}
+
+/** Headers whose value is usually a secret. */
+const SECRET_HEADER = /auth|key|token|secret|passw|cookie|signature|credential/i;
+
+/** Texts where a text and a reference to a secret are both valid, and the text is probably a secret, each with its place. */
+function plainSecrets(doc: Document): string[] {
+  const { connections, defaults } = asMap(doc.toJS());
+  return [defaults, ...Object.values(asMap(connections))].map(asMap).flatMap(({ notify, http }, at) => {
+    const urls = [notify].flat().map((target) => asMap(target).url);
+    const headers = Object.entries(asMap(asMap(http).headers)).filter(([name]) => SECRET_HEADER.test(name));
+    const texts = [...urls, ...headers.map(([, text]) => text)].filter((text) => typeof text === 'string');
+    return texts.map((text) => `${at} ${text}`);
+  });
+}
+
+function asMap(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
 /** The settings of a connection that the command line gives. */

@@ -20,7 +20,15 @@ _worktrack() {
   compadd -a found || _files
 }
 compdef _worktrack worktrack`,
-  fish: `complete -c worktrack -a '(worktrack completion fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+  fish: `function __worktrack_complete
+  set -l found (worktrack completion fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c worktrack -f -a '(__worktrack_complete)'`,
 };
 
 /** `worktrack completion`: prints a script for a shell; with words, the candidates for the last one, for that script. */
@@ -38,9 +46,10 @@ export interface ConfiguredNames {
 
 function namesOf(words: readonly string[]): ConfiguredNames {
   try {
-    const file = valueAfter(words, '--config');
+    const given = separated(words).slice(0, -1);
+    const file = valueAfter(given, '--config');
     const { connections } = loadSettings({ file, env: process.env, cwd: process.cwd() });
-    const wanted = valueAfter(words, '--connection');
+    const wanted = valueAfter(given, '--connection');
     const of = connections.filter(({ name }) => wanted === undefined || name === wanted);
     const resources = of.flatMap((connection) => connection.resources.map(({ name }) => name));
     return { connections: connections.map(({ name }) => name), resources: [...new Set(resources)] };
@@ -51,18 +60,29 @@ function namesOf(words: readonly string[]): ConfiguredNames {
 
 function valueAfter(words: readonly string[], option: string): string | undefined {
   const at = words.lastIndexOf(option);
-  return at === -1 || at >= words.length - 1 ? undefined : words[at + 1];
+  return at === -1 ? undefined : words[at + 1];
+}
+
+/** Words with each option and its value apart: `--config=FILE` is one word in zsh and fish, and three in bash, which splits at `=`. */
+function separated(words: readonly string[]): string[] {
+  return words.flatMap((word, at) => {
+    if (word === '=') return at === words.length - 1 ? [''] : [];
+    const equals = word.startsWith('--') ? word.indexOf('=') : -1;
+    return equals === -1 ? [word] : [word.slice(0, equals), word.slice(equals + 1)];
+  });
 }
 
 /**
- * What may stand in the place of the last word: commands, options, and the values of options and arguments.
+ * What may stand in the place of the last word: commands, options, and the values of options and arguments. None where a file stands,
+ * so that the shell offers its own.
  *
- * @param words of the command line after the program's name; the last one is incomplete or empty
+ * @param typed words of the command line after the program's name; the last one is incomplete or empty
  */
-export function completions(program: Command, words: readonly string[], names: ConfiguredNames): string[] {
+export function completions(program: Command, typed: readonly string[], names: ConfiguredNames): string[] {
+  const words = separated(typed);
   const last = words.at(-1) ?? '';
   const before = words.slice(0, -1);
-  const command = commandAt(program, before);
+  const { command, operands } = placeOf(program, before);
   const options = optionsOf(command);
   const open = options.find((option) => option.required && flagsOf(option).includes(before.at(-1) ?? ''));
   const all =
@@ -70,15 +90,39 @@ export function completions(program: Command, words: readonly string[], names: C
       ? valuesOf(open, names)
       : last.startsWith('-')
         ? options.flatMap(flagsOf)
-        : [...visible(command), ...command.registeredArguments.flatMap((one) => valuesOf(one, names))];
-  return [...new Set(all)].filter((one) => one.startsWith(last)).sort();
+        : [...(operands === 0 ? visible(command) : []), ...argumentValues(command, operands, names)];
+  const whole = typed.at(-1) ?? '';
+  const prefix =
+    open !== undefined && whole.startsWith('--') ? whole.slice(0, whole.length - last.length) : '';
+  return [...new Set(all)]
+    .filter((one) => one.startsWith(last))
+    .sort()
+    .map((one) => prefix + one);
 }
 
-function commandAt(program: Command, words: readonly string[]): Command {
-  return words.reduce(
-    (command, word) => command.commands.find((one) => one.name() === word) ?? command,
-    program,
-  );
+/** The command that complete words lead to, and how many of its arguments they have. */
+function placeOf(program: Command, words: readonly string[]): { command: Command; operands: number } {
+  let command = program;
+  let operands = 0;
+  let isValue = false;
+  for (const word of words) {
+    const option = optionsOf(command).find((one) => flagsOf(one).includes(word));
+    const below = isValue || operands > 0 ? undefined : command.commands.find((one) => one.name() === word);
+    if (below !== undefined) command = below;
+    else if (!isValue && !word.startsWith('-')) operands++;
+    isValue = option?.required ?? false;
+  }
+  return { command, operands };
+}
+
+function argumentValues(
+  { registeredArguments }: Command,
+  at: number,
+  names: ConfiguredNames,
+): readonly string[] {
+  const last = registeredArguments.at(-1);
+  const argument = registeredArguments[at] ?? (last?.variadic === true ? last : undefined);
+  return argument === undefined ? [] : valuesOf(argument, names);
 }
 
 function visible({ commands }: Command): string[] {

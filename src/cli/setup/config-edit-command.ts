@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { addToConfig, findConfig, getInConfig, setInConfig } from '../../config/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
@@ -54,12 +54,14 @@ function fileOf({ config }: GlobalOptions) {
   return findConfig({ file: config, env: process.env, cwd: process.cwd() });
 }
 
-/** A reader sees the old file or the new one. */
+/** A reader sees the old file or the new one. A link stays a link, and the mode is the same. */
 async function replace(path: string, text: string): Promise<void> {
-  const temporary = join(dirname(path), `.${randomUUID()}.tmp`);
+  const file = await realpath(path);
+  const temporary = join(dirname(file), `.${randomUUID()}.tmp`);
   try {
-    await writeFile(temporary, text, { mode: (await stat(path)).mode & 0o777 });
-    await rename(temporary, path);
+    await writeFile(temporary, text, { mode: 0o600, flush: true });
+    await chmod(temporary, (await stat(file)).mode & 0o7777);
+    await rename(temporary, file);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

@@ -1,7 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { createProgram } from '../../../src/cli/program.js';
-import { type ConfiguredNames, completions, SCRIPTS } from '../../../src/cli/setup/completion-command.js';
+import {
+  type ConfiguredNames,
+  completions,
+  SCRIPTS,
+  SHELLS,
+  type Shell,
+} from '../../../src/cli/setup/completion-command.js';
 
 const NAMES: ConfiguredNames = { connections: ['acme', 'beta'], resources: ['tasks', 'time-entries'] };
 const complete = (...words: string[]): string[] =>
@@ -39,6 +45,19 @@ it.each<[string[], string[]]>([
   [['write-back', 'receipts', '--re'], ['--rejected']],
   [['write-back', 'receipts', '--dry'], []],
   [['nothing', '--unknown', 'x'], []],
+  [['status', '--connection=b'], ['--connection=beta']],
+  [['status', '--connection', '=', 'b'], ['beta']],
+  [
+    ['status', '--connection', '='],
+    ['acme', 'beta'],
+  ],
+  [['--config=x.yaml', 'export', 'tasks', 'ti'], ['time-entries']],
+  [
+    ['write-back', 're'],
+    ['receipts', 'resend'],
+  ],
+  [['write-back', 'time-entries', ''], []],
+  [['write-back', '--format', 'csv', 'ti'], ['time-entries']],
 ])('completes %j', (words, expected) => {
   expect(complete(...words)).toEqual(expected);
 });
@@ -48,14 +67,28 @@ it('offers every command', () => {
   expect(complete('')).toEqual(commands.sort());
 });
 
-it('runs in bash, which is on every machine of the tests', () => {
-  const candidates = ['export', 'exit'];
-  const script = `worktrack() { printf '%s\\n' ${candidates.join(' ')}; }
-eval "$SCRIPT"
-COMP_WORDS=(worktrack ex) COMP_CWORD=1
+/** How each shell calls its function, with the words `worktrack ex`. */
+const CALLS: Readonly<Record<Shell, string>> = {
+  bash: `COMP_WORDS=(worktrack ex) COMP_CWORD=1
 _worktrack
-printf '%s ' "\${COMPREPLY[@]}"`;
-  expect(
-    execFileSync('bash', ['-c', script], { encoding: 'utf8', env: { ...process.env, SCRIPT: SCRIPTS.bash } }),
-  ).toBe('export exit ');
+printf '%s ' "\${COMPREPLY[@]}"`,
+  zsh: `words=(worktrack ex) CURRENT=2
+_worktrack`,
+  fish: `complete -C 'worktrack ex' | string join ' '`,
+};
+
+const installed = SHELLS.filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0);
+
+it('finds bash, which is on every machine of the tests', () => expect(installed).toContain('bash'));
+
+it.each(installed)('runs in %s', (shell) => {
+  const before = shell === 'zsh' ? 'compdef() { :; }; compadd() { shift 2; print -- $found; }; ' : '';
+  const program =
+    shell === 'fish'
+      ? `function worktrack; printf '%s\\n' export exit; end; source (echo $SCRIPT | psub)`
+      : `worktrack() { printf '%s\\n' export exit; }; eval "$SCRIPT"`;
+  const script = [before + program, CALLS[shell]].join('\n');
+  const env = { ...process.env, SCRIPT: SCRIPTS[shell] };
+  const printed = execFileSync(shell, ['-c', script], { encoding: 'utf8', env });
+  expect(printed.trim().split(/\s+/).sort()).toEqual(['exit', 'export']);
 });

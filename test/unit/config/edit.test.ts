@@ -60,8 +60,29 @@ describe('the configuration file', () => {
     ['connections.acme.baseUrl.more', '1', /no map or list/],
     ['connections..acme', '1', /keys with dots/],
     ['', '1', /keys with dots/],
+    ['connections.acme.apiKey', 'sk-1', /environment variable or a file/],
+    ['connections.acme.http.headers.X-Api-Key', 'sk-1', /environment variable or a file/],
+    ['connections.acme.http.headers', '{ Cookie: sk-1 }', /environment variable or a file/],
+    ['connections.acme.http', '{ headers: { X-Auth: sk-1 } }', /environment variable or a file/],
+    ['connections.acme.notify', '{ url: https://hooks.example.com/sk-1 }', /environment variable or a file/],
+    [
+      'connections.acme.notify',
+      '[{ url: https://hooks.example.com/sk-1 }]',
+      /environment variable or a file/,
+    ],
+    ['defaults.notify.url', 'https://hooks.example.com/sk-1', /environment variable or a file/],
+    ['connections.acme.webhook.signature.secret', 'sk-1', /secret|listen/],
   ])('stays as it is if %s would become %s', (path, value, problem) => {
-    expect(() => setInConfig(config, path, value)).toThrow(problem);
+    const set = (): string => setInConfig(config, path, value);
+    expect(set).toThrow(problem);
+    expect(set).not.toThrow(/sk-1/);
+  });
+
+  it('gets a reference to a secret, and other headers', () => {
+    const headers = '{ X-Api-Key: { env: GATEWAY_KEY }, X-Gateway-Id: main }';
+    expect(setInConfig(config, 'connections.acme.http.headers', headers)).toContain('X-Gateway-Id: main');
+    const notify = setInConfig(config, 'connections.acme.notify', '{ url: { env: SLACK_WEBHOOK } }');
+    expect(notify).toContain('env: SLACK_WEBHOOK');
   });
 
   it('gets another connection, and none of the same name', () => {

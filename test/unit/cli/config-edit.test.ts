@@ -1,0 +1,34 @@
+import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runConfigSet } from '../../../src/cli/setup/config-edit-command.js';
+
+const TEXT = `connections:
+  acme:
+    baseUrl: https://tracker.example.com # the trial system
+    apiKey: { env: WORKTRACK_API_KEY }
+    lake: { url: "file:///srv/lake" }
+`;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+it('replaces the file behind a link, with its mode, and leaves no other file', async () => {
+  const [file, link] = [join(folder, 'real.yaml'), join(folder, 'worktrack.yaml')];
+  await writeFile(file, TEXT);
+  await chmod(file, 0o664);
+  await symlink(file, link);
+  const options = { config: link };
+  await runConfigSet('connections.acme.deletes', 'drop', options);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect((await stat(file)).mode & 0o777).toBe(0o664);
+  expect(await readFile(file, 'utf8')).toBe(`${TEXT}    deletes: drop\n`);
+
+  await expect(runConfigSet('connections.acme.deletes', 'never', options)).rejects.toThrow('deletes');
+  expect(await readFile(file, 'utf8')).toBe(`${TEXT}    deletes: drop\n`);
+  expect((await readdir(folder)).sort()).toEqual(['real.yaml', 'worktrack.yaml']);
+});

@@ -1,7 +1,7 @@
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
-import { type ChunkRow, knownOf, type RowState } from '../../src/write-back/plan-file.js';
+import { type ChunkRow, isWritten, knownOf, type RowState } from '../../src/write-back/plan-file.js';
 import type { PlannedRow } from '../../src/write-back/planner.js';
 import {
   type LoadedChunk,
@@ -13,7 +13,7 @@ import {
 } from './stored-batch.js';
 
 /** The result of a row in earlier plans of its batch. */
-type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said'> & {
+type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said' | 'before'> & {
   /** What the comparison with the published snapshot has decided. */
   readonly unchanged?: Pick<ChunkRow, 'verdict' | 'unchanged'>;
 };
@@ -86,10 +86,13 @@ function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
   if (unchanged === true)
     return { content, receipt: null, sentAt: null, ...key, unchanged: { verdict, unchanged } };
   const { receipt, sentAt } = knownOf(row, state);
-  if (sentAt === null) return { content, receipt: receipt ?? stands ?? null, sentAt, ...key };
+  // Of a row that was not written, the record is read again before it is sent.
+  const before = isWritten(receipt) || sentAt !== null ? row.before : undefined;
+  const kept = before === undefined ? key : { ...key, before };
+  if (sentAt === null) return { content, receipt: receipt ?? stands ?? null, sentAt, ...kept };
   const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
   const isComplete = (state?.unclearIn ?? null) !== null || row.said?.isComplete === true;
-  return { content, receipt, sentAt, ...key, said: { status, message, isComplete } };
+  return { content, receipt, sentAt, ...kept, said: { status, message, isComplete } };
 }
 
 /**

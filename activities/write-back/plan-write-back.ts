@@ -1,25 +1,23 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { ObjectKey, RunId } from '../../src/core/brands.js';
+import type { ByteString, ObjectKey } from '../../src/core/brands.js';
 import type {
   CorrectedInput,
   PlanWriteBackInput,
   ReadFirst,
   WriteBackPlanned,
 } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { allDone } from '../../src/core/in-parallel.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
+import type { SortKey } from '../../src/lake/rows/row.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { attemptToken } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
 import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
-import {
-  type PublishedComparison,
-  PublishedRows,
-  RowComparer,
-} from '../../src/write-back/compare-published.js';
+import { PublishedRows, RowComparer } from '../../src/write-back/compare-published.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
 import { readInputRows } from '../../src/write-back/input-rows.js';
@@ -49,6 +47,9 @@ import {
   writePlan,
 } from './stored-batch.js';
 
+/** How long a batch waits for an increment that only an undo needs. */
+const MAX_WAIT_MS = 10 * MINUTE_MS;
+
 /**
  * Reads the input of a batch and decides which rows are sent, and their idempotency keys and bodies. Nothing is sent here,
  * and any error in the input ends the batch. If the last plan has the same input, it is reused.
@@ -74,7 +75,11 @@ export async function planWriteBack(
   const isContinued =
     continuesPlan(last?.file, input, settings) && (ended !== null || !isOutdated(last!.file));
   if (!isContinued && ended === null && input.increment === undefined && isCompared(input, settings))
-    return { readFirst: true, giveUpAfterMs };
+    return {
+      readFirst: true,
+      giveUpAfterMs,
+      ...(input.skipUnchanged === true ? {} : { waitMs: MAX_WAIT_MS }),
+    };
   const plan = isContinued ? last! : await makePlan(store, named, plans, await comparedWith(deps, input));
   return {
     plan: plan.key,
@@ -102,9 +107,21 @@ function isMirrored({ resource }: PlanWriteBackInput, { resources }: ConnectionS
   return resources.some(({ name }) => name === resource);
 }
 
-/** Whether rows are compared with the published snapshot. Creates change no record. */
+/**
+ * Whether rows are compared with the published snapshot: to leave some out, and to keep the records as they were for an undo.
+ * Creates change no record.
+ */
 function isCompared(input: PlanWriteBackInput, settings: ConnectionSettings): boolean {
-  return input.skipUnchanged === true && input.resource === 'calendar-entries' && isMirrored(input, settings);
+  if (input.resource !== 'calendar-entries' || !isMirrored(input, settings)) return false;
+  return input.skipUnchanged === true || isKept(input, settings);
+}
+
+/** Whether the records are kept as they were. */
+function isKept(
+  { resource, readBack, resend }: PlanWriteBackInput,
+  { writeBack }: ConnectionSettings,
+): boolean {
+  return writeBack[resource].confirmForMs !== null && readBack !== false && resend?.action !== 'reject';
 }
 
 /** The rows to compare with, after the increment that was read for them; `null`: no row is compared. */
@@ -168,7 +185,7 @@ async function makePlan(
   const comparer =
     published &&
     new RowComparer<ChunkRow>(published, signal, (row, found) =>
-      writer.add(compared(row, found, { runId: published.runId, skip: input.skipUnchanged === true })),
+      writer.add(compared(row, published, found, input.skipUnchanged === true)),
     );
   const decide =
     resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend, corrections.last);
@@ -214,11 +231,14 @@ async function makePlan(
 /** The row with what its comparison has shown. One that may have been sent is sent again. */
 function compared(
   row: ChunkRow,
-  { verdict }: PublishedComparison,
-  { runId, skip }: { readonly runId: RunId | null; readonly skip: boolean },
+  published: PublishedRows,
+  found: ReadonlyMap<SortKey, ByteString>,
+  isSkipped: boolean,
 ): ChunkRow {
-  if (!skip || verdict !== 'unchanged' || !isPending(row) || row.sentAt !== null) return row;
-  const message = `unchanged: the published snapshot has the same values (run ${runId})`;
+  if (!isPending(row) || row.sentAt !== null) return row;
+  if (!isSkipped || published.compare(row, found).verdict !== 'unchanged')
+    return { ...row, before: published.before(row, found) };
+  const message = `unchanged: the published snapshot has the same values (run ${published.runId})`;
   return { ...row, verdict: { outcome: 'skipped', message }, unchanged: true };
 }
 

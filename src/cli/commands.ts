@@ -541,4 +541,18 @@ function declareWriteBack(program: WorktrackCommand): void {
     .json()
     .examples('3b860e3713d2')
     .runs(async () => (await import('./write-back/confirm-command.js')).runConfirm);
+
+  const undo = writeBack.command('undo');
+  undo
+    .configureHelp({ ...undo.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+    .description('give the records that a batch has updated their values from before')
+    .argument('<batch>', 'batch id, or its first digits')
+    .option('--with-null', 'also set fields to null that were empty before')
+    .option('--limit <n>', 'show at most this many cells (default: 20)')
+    .option('--same-organization', SAME_ORGANIZATION)
+    .option('--no-read-back', 'do not read the resource afterwards')
+    .option('--yes', 'do not ask for confirmation on a terminal')
+    .json()
+    .examples('3b860e3713d2', '3b860e3713d2 --with-null --yes')
+    .runs(async () => (await import('./write-back/undo-command.js')).runUndo);
 }

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { type ByteString, fromByteString, type RunId, toByteString } from '../core/brands.js';
+import type { WritableResource } from '../core/contract/write-back.js';
 import { dateSpan } from '../core/date-span.js';
 import { sameDecimal } from '../core/decimal.js';
 import { DAY_MS } from '../core/duration.js';
@@ -44,6 +46,21 @@ export interface PublishedComparison {
   readonly changes: readonly FieldChange[];
 }
 
+/** What a record is before its row is written, as far as the snapshot shows (docs/how-to/write-back.md#undo-a-batch). */
+export interface RecordBefore {
+  /**
+   * A JSON object with the values of the row's fields; an empty cell is null. Left out are fields that the snapshot does not show as
+   * they are, and those that `writeBack.<resource>.ignore` names.
+   */
+  readonly fields: string;
+  /** A hash of the other cells, without the fields that the service changes on its own. */
+  readonly others: string;
+}
+
+/** The record, or why the snapshot does not show it. */
+export type BeforeRow = RecordBefore | NotShown;
+export type NotShown = 'new' | Exclude<WhyUnknown, 'not-comparable'>;
+
 /**
  * Whether a snapshot has a written record as it is now. `never`: no later snapshot will show it, because it is before the window, or the
  * snapshot does not have its key.
@@ -68,18 +85,23 @@ export class PublishedRows {
   /** Positions of the pair among the key fields; `null`: the snapshot does not have that key as it is. */
   readonly #key: readonly number[] | null;
   readonly #now: number;
+  /** Fields that the service changes on its own. */
+  readonly #ignore: readonly string[];
 
   /** @param published `null`: the resource is not mirrored, or nothing is published @param now milliseconds since 1970 */
   constructor(
     store: ObjectStore,
-    connection: Pick<ConnectionSettings, 'resources'>,
-    { resource, published, now }: { resource: string; published: Manifest | null; now: number },
+    connection: Pick<ConnectionSettings, 'resources' | 'writeBack'>,
+    { resource, published, now }: { resource: WritableResource; published: Manifest | null; now: number },
   ) {
     this.#store = store;
     this.#now = now;
     const settings = connection.resources.find(({ name }) => name === resource);
     this.#published = settings === undefined ? null : published;
     this.#window = settings ?? { windowMs: null, windowField: null };
+    const updatedAt = settings?.updatedAtField ?? null;
+    const { ignore } = connection.writeBack[resource];
+    this.#ignore = [...KEPT_BY_SERVICE, ...ignore, ...(updatedAt === null ? [] : [updatedAt])];
     this.#columns = new Map((published?.columns ?? []).map((column) => [column.name, column]));
     this.#isHidden =
       published === null ? () => true : hiddenIn(published, hiddenFields(connection, resource));
@@ -100,20 +122,62 @@ export class PublishedRows {
 
   /** Compares a row. @param found what `find` returned for this row and others */
   compare(row: Row, found: ReadonlyMap<SortKey, ByteString>): PublishedComparison {
+    const shown = this.#shownCells(row, found);
+    if (typeof shown !== 'string') return this.#compareCells(row, shown);
+    return shown === 'new' ? this.#isNew(row) : unknown(shown);
+  }
+
+  /** What the record of an upsert is now. @param found as for `compare` */
+  before(row: Row, found: ReadonlyMap<SortKey, ByteString>): BeforeRow {
+    const shown = this.#shownCells(row, found);
+    return typeof shown === 'string' ? shown : this.#recordBefore(row, shown);
+  }
+
+  /** The cells of a record that the service still lists, or why there are none. */
+  #shownCells(row: Row, found: ReadonlyMap<SortKey, ByteString>): Cells | NotShown {
     // A row without a pair creates a record.
-    if (row.pair === null) return this.#isNew(row);
-    if (this.#published === null) return unknown('not-mirrored');
+    if (row.pair === null) return 'new';
+    if (this.#published === null) return 'not-mirrored';
     const key = this.#keyOf(row);
-    if (key === null) return unknown('key');
+    if (key === null) return 'key';
     const text = found.get(key);
-    if (text === undefined) {
-      const isInside = this.#isInside(this.#sentDates(row), 'sent');
-      return isInside ? this.#isNew(row) : unknown('before-window');
-    }
-    if (isTombstone(text)) return unknown('deleted');
+    if (text === undefined) return this.#isInside(this.#sentDates(row), 'sent') ? 'new' : 'before-window';
+    if (isTombstone(text)) return 'deleted';
     const cells = this.#cellsOf(text);
-    if (!this.#isInside(this.#publishedDates(cells), 'published')) return unknown('before-window');
-    return this.#compareCells(row, cells);
+    return this.#isInside(this.#publishedDates(cells), 'published') ? cells : 'before-window';
+  }
+
+  #recordBefore({ body }: Row, cells: Cells): RecordBefore {
+    const own = [...fieldsOf(body, null).keys()];
+    const members = own.flatMap((field) => {
+      const value = this.#ignore.includes(field) ? null : this.#exactValue(field, cells);
+      return value === null ? [] : [`${JSON.stringify(field)}:${jsonText(value)}`];
+    });
+    const others = createHash('sha256');
+    for (const [name, cell] of [...cells].sort(([a], [b]) => (a < b ? -1 : 1)))
+      if (cell !== null && !this.#isPartOf(name, own) && !this.#isPartOf(name, this.#ignore))
+        others.update(JSON.stringify([name, cell]));
+    return { fields: `{${members.join(',')}}`, others: others.digest('hex').slice(0, 32) };
+  }
+
+  /** The value of a cell as the service has it, or JSON null for an empty cell; `null` if the cell does not tell. */
+  #exactValue(field: string, cells: Cells): JsonValue | null {
+    const column = this.#columns.get(columnName(field));
+    const cell = cells.get(columnName(field)) ?? null;
+    if (column === undefined || this.#isHidden(field)) return null;
+    if (cell === null) return { kind: 'null' };
+    // U+FFFD can stand for a lone surrogate.
+    if (kindOfCell(cell, column) === null || cell.includes('\ufffd')) return null;
+    return valueInCell(cell, column);
+  }
+
+  /** Whether a column has one of these fields, or a part of one that is flattened. */
+  #isPartOf(column: string, fields: readonly string[]): boolean {
+    const { separator } = this.#published!.csv;
+    return fields.some((field) => {
+      const name = columnName(field);
+      return column === name || column.startsWith(`${name}${separator}`);
+    });
   }
 
   /** The published record of a row, with the values of its cells as texts; `null`: none that is live. */
@@ -275,7 +339,7 @@ function hiddenIn(
 }
 
 /** A value as its cell in the lake. */
-function cellTextOf(sent: JsonValue): string | null {
+export function cellTextOf(sent: JsonValue): string | null {
   if (sent.kind === 'null') return null;
   return sent.kind === 'string' ? sent.text : jsonText(sent);
 }
@@ -319,6 +383,18 @@ function isSameTime(sent: string, cell: string): boolean {
   return compareValues(a, b) === 'same';
 }
 
+/**
+ * Whether two values of a record are the same. Only numbers, times, and the order of an object's members may differ, and a value of
+ * one type may be shown as another.
+ */
+export function isSameValue(one: JsonValue, other: JsonValue): boolean {
+  if (one.kind !== other.kind || one.kind === 'object' || one.kind === 'array')
+    return compareValues(one, other) === 'same' && compareValues(other, one) === 'same';
+  if (one.kind === 'string' && other.kind === 'string')
+    return one.text === other.text || isSameTime(one.text, other.text);
+  return one.kind !== 'number' || other.kind !== 'number' || isSameNumber(one.literal, other.literal);
+}
+
 function isSameNumber(literal: string, cell: string): boolean {
   return literal === cell || sameDecimal(literal, cell);
 }
@@ -347,7 +423,7 @@ function parsedCell(cell: string): JsonValue | null {
 const BLOCK_ROWS = 50_000;
 const BLOCK_BYTES = 16 * 1024 * 1024;
 
-/** Compares a stream of rows, block by block, in their order. */
+/** Looks a stream of rows up in the snapshot, block by block, and visits them in their order. */
 export class RowComparer<R extends Row> {
   #block: R[] = [];
   #bytes = 0;
@@ -355,7 +431,7 @@ export class RowComparer<R extends Row> {
   constructor(
     private readonly published: PublishedRows,
     private readonly signal: AbortSignal,
-    private readonly visit: (row: R, found: PublishedComparison) => Promise<void> | undefined,
+    private readonly visit: (row: R, found: ReadonlyMap<SortKey, ByteString>) => Promise<void> | undefined,
   ) {}
 
   /** Adds a row. Returns a promise only if the next row must wait for it. */
@@ -370,6 +446,6 @@ export class RowComparer<R extends Row> {
     const block = this.#block;
     [this.#block, this.#bytes] = [[], 0];
     const found = await this.published.find(block, this.signal);
-    for (const row of block) await this.visit(row, this.published.compare(row, found));
+    for (const row of block) await this.visit(row, found);
   }
 }

@@ -10,7 +10,7 @@ import type { FieldDifference } from './record-differences.js';
 import { decodeSealed, encodeSealed } from './sealed.js';
 
 /** Row numbers in ascending order, as ranges that include both ends. */
-type Ranges = readonly (readonly [from: number, to: number])[];
+export type Ranges = readonly (readonly [from: number, to: number])[];
 
 /** `confirmations.json`: what was found of the written rows of a batch (docs/how-to/write-back.md#confirmations). */
 interface ConfirmationsFile {
@@ -87,7 +87,8 @@ export class Confirmations {
   }
 }
 
-function rangesOf(rows: readonly number[]): Ranges {
+/** @param rows in ascending order */
+export function rangesOf(rows: readonly number[]): Ranges {
   const ranges: [number, number][] = [];
   for (const row of rows) {
     const last = ranges.at(-1);

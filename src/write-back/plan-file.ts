@@ -10,6 +10,7 @@ import type {
 import type { KeyForm, WriteBackSettings } from '../core/settings.js';
 import type { RunClocks } from '../lake/documents/run-file.js';
 import { earliestOf } from './clocks.js';
+import type { BeforeRow } from './compare-published.js';
 import type { CellTypes } from './input-columns.js';
 import type { PlannedRow } from './planner.js';
 import type { RecordDifferences } from './record-differences.js';
@@ -137,6 +138,8 @@ export interface ChunkRow extends PlannedRow, RowDecision {
   readonly receipt: RowReceipt | null;
   /** Set if an earlier plan may have sent it without a known outcome, at this time or later: milliseconds since 1970. */
   readonly sentAt: number | null;
+  /** Of an upsert that is sent or was: its record before that. Absent: no snapshot was read for it. */
+  readonly before?: BeforeRow;
 }
 
 /** Encodes a row as a line of a chunk. The body of a row that is neither sent nor written, and so never confirmed, is left out. */

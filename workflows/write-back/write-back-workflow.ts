@@ -25,6 +25,7 @@ import {
   type WriteBackStage,
   type WrittenResults,
 } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { activity } from '../shared/activity.js';
@@ -196,8 +197,10 @@ class WriteBackBatch {
     try {
       await this.#lock.acquire();
       this.#stage = 'read-before';
-      const problem = await this.#increment('read-before', found.giveUpAfterMs);
-      if (problem !== null) this.#warnings.push(`no row was left out as unchanged, because ${problem}`);
+      const problem = await this.#increment('read-before', found.giveUpAfterMs, found.waitMs);
+      const lost =
+        found.waitMs === undefined ? 'no row was left out as unchanged' : 'the batch cannot be undone';
+      if (problem !== null) this.#warnings.push(`${lost}, because ${problem}`);
       this.#stage = 'plan';
       const planned = await plan({ ...this.#input, increment: problem === null ? 'published' : 'failed' });
       if (!isReadFirst(planned)) return planned;
@@ -235,21 +238,32 @@ class WriteBackBatch {
     }
   }
 
-  /** Lets the mirror read an increment. @returns why it failed; `null`: it did not */
-  async #increment(name: 'read-before' | 'read-back', giveUpAfterMs: number): Promise<string | null> {
+  /** Lets the mirror read an increment. @param waitMs default: no limit @returns why it failed; `null`: it did not */
+  async #increment(
+    name: 'read-before' | 'read-back',
+    giveUpAfterMs: number,
+    waitMs?: number,
+  ): Promise<string | null> {
     const what = name === 'read-back' ? 'the read-back' : 'the increment before it';
-    try {
+    const request = () => {
       const spec = runSpec(Date.now(), { alertedBy: 'sender' });
-      const report = await this.#requester.request(this.#ref.resource, spec, name, giveUpAfterMs);
+      return this.#requester.request(this.#ref.resource, spec, name, giveUpAfterMs);
+    };
+    try {
+      const report = await (waitMs === undefined
+        ? request()
+        : CancellationScope.withTimeout(waitMs, request));
       this.#increments.push(report);
       if (report.outcome === 'published') return null;
       const why = report.error === null ? '' : `: ${report.error.message}`;
       return `${what} was ${report.outcome}${why}`;
     } catch (error) {
       await this.#requester.withdrawAll();
+      const isLate = waitMs !== undefined && !CancellationScope.current().consideredCancelled;
       // A batch that is cancelled before it writes sends nothing.
-      if (isCancellation(error) && name === 'read-before') throw error;
-      const why = isCancellation(error) ? 'was cancelled' : `failed: ${toRunError(error).message}`;
+      if (isCancellation(error) && name === 'read-before' && !isLate) throw error;
+      const ended = isLate ? `took longer than ${waitMs / MINUTE_MS} minutes` : 'was cancelled';
+      const why = isCancellation(error) ? ended : `failed: ${toRunError(error).message}`;
       return `${what} ${why}`;
     }
   }

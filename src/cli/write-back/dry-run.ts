@@ -4,7 +4,6 @@ import type { DiffCell } from '../../core/contract/index.js';
 import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { startExport } from '../../temporal/client/start.js';
 import type { CheckedInput } from '../../write-back/check-write-back.js';
 import {
   PublishedRows,
@@ -17,11 +16,10 @@ import { BatchPlanner, type PlannedRow } from '../../write-back/planner.js';
 import { toRequest } from '../../write-back/write-request.js';
 import { CellPrinter } from '../runs/cell-printer.js';
 import { readLimit } from '../runs/diff-options.js';
-import { printResult } from '../runs/result-lines.js';
-import { startAndFollow } from '../runs/start-and-follow.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { counted, output, printJson, printJsonLine } from '../shared/output.js';
+import { readIncrement } from './read-increment.js';
 
 interface DryRunOptions extends GlobalOptions {
   readonly diff?: boolean;
@@ -86,26 +84,6 @@ export async function dryRun(
   return EXIT.done;
 }
 
-/**
- * Lets the mirror of a resource read an increment, and follows it to its end, so that the published snapshot shows the service as it
- * is now.
- *
- * @returns the exit code if nothing was published, after the failure is printed; otherwise `null`
- */
-async function readIncrement(
-  connection: ConnectionSettings,
-  resource: string,
-  options: GlobalOptions,
-): Promise<ExitCode | null> {
-  const run = { what: 'export', options, resources: [resource] } as const;
-  const input = { connection: connection.name, resources: [resource] };
-  const result = await startAndFollow(
-    { ...run, start: (temporal, _, startOptions) => startExport(temporal, input, startOptions) },
-    connection,
-  );
-  return result.outcome === 'published' ? null : printResult(result, run, connection);
-}
-
 /** @param published `null`: rows are not compared */
 async function tallyOf(
   connection: ConnectionSettings,
@@ -122,7 +100,8 @@ async function tallyOf(
   const { signal } = new AbortController();
   const comparer =
     published &&
-    new RowComparer<PlannedRow>(published, signal, (row, { verdict, why, changes }) => {
+    new RowComparer<PlannedRow>(published, signal, (row, found) => {
+      const { verdict, why, changes } = published.compare(row, found);
       tally.verdicts[verdict]++;
       if (why !== null) tally.why[why] = (tally.why[why] ?? 0) + 1;
       const key = row.pair ?? [keyColumn === null ? `row ${row.row}` : row.key];

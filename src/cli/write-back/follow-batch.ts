@@ -52,16 +52,21 @@ export async function startAndFollowBatch(
   }
 }
 
-/** Prints the result of a batch. */
+/** The JSON of a batch. */
+function batchJson({ batchId, outcome, unsent, counts, results, differs }: WriteBackResult): object {
+  return { batchId, outcome, counts: { ...counts, notSent: unsent }, results, differs };
+}
+
+/** Prints the result of a batch. @param toJson what `--json` prints; default: the batch alone */
 export async function finishBatch(
   result: WriteBackResult,
   store: ObjectStore,
   { json }: Pick<GlobalOptions, 'json'>,
   command: 'file' | 'resend' = 'file',
+  toJson: (batch: object) => object = (batch) => batch,
 ): Promise<ExitCode> {
-  const { batchId, outcome, unsent, results, differs, differences } = result;
-  const counts = { ...result.counts, notSent: unsent };
-  if (json === true) printJson({ batchId, outcome, counts, results, differs });
+  const { batchId, results, counts, differences } = result;
+  if (json === true) printJson(toJson(batchJson(result)));
   else output.out(resultLine(result));
   if (results !== null && counts.rejected + counts.unknown > 0) {
     if (process.stderr.isTTY) for (const line of await firstNotWritten(store, batchId)) output.note(line);

@@ -41,7 +41,7 @@ export async function runResend(batch: string, options: ResendOptions): Promise<
         return EXIT.done;
       }
       for (const line of orderLines(prepared, order)) output.note(line);
-      await confirm(options);
+      await confirmSending(options);
       const input = { ...prepared.input, ...runInput(options) };
       const result = await withTemporal(options, (temporal) =>
         startAndFollowBatch(temporal, connection, input, options),
@@ -110,7 +110,7 @@ function unsendableLine(batchId: string, rows: number): string {
 }
 
 /** Asks on a terminal. @throws UsageError elsewhere without `--yes`; DetachedError after Ctrl-C */
-async function confirm({ yes, json }: ResendOptions): Promise<void> {
+export async function confirmSending({ yes, json }: Pick<ResendOptions, 'yes' | 'json'>): Promise<void> {
   if (yes === true) return;
   if (json === true || !canPrompt()) throw new UsageError('Nothing was sent. To do this, add --yes.');
   await withPrompter('\nNothing was sent.', (prompter) =>

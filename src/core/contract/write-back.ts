@@ -174,8 +174,7 @@ export interface BatchRef {
   readonly batchId: string;
 }
 
-export interface PlanWriteBackInput
-  extends Omit<WriteBackInput, 'unknown' | 'readBack' | 'resume' | 'sameOrganization'> {
+export interface PlanWriteBackInput extends Omit<WriteBackInput, 'unknown' | 'resume' | 'sameOrganization'> {
   /** The end of the increment that was read for this plan. Absent: none was. */
   readonly increment?: 'published' | 'failed';
 }
@@ -183,6 +182,8 @@ export interface PlanWriteBackInput
 /** Before the rows can be planned, the resource's mirror has to read an increment, while no other batch writes. */
 export interface ReadFirst extends Pick<WriteBackPlanned, 'giveUpAfterMs'> {
   readonly readFirst: true;
+  /** Set if the increment is only for an undo: how long the batch waits for it, ms. */
+  readonly waitMs?: number;
 }
 
 export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAfterMs'> {
@@ -326,7 +327,7 @@ export function shownBatchId(batchId: string): string {
 
 /** A command about a batch, for messages: `worktrack write-back resend 3b860e3713d2 --rejected`. */
 export function batchCommand(
-  name: 'resend' | 'receipts' | 'confirm',
+  name: 'resend' | 'receipts' | 'confirm' | 'undo',
   batchId: string,
   options?: string,
 ): string {

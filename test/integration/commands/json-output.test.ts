@@ -35,6 +35,7 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['write-back --dry-run', 'worktrack write-back time-entries hours.csv --dry-run --json'],
   ['write-back', 'worktrack write-back time-entries hours.csv --json'],
   ['write-back confirm', 'worktrack write-back confirm BATCH --json'],
+  ['write-back undo', 'worktrack write-back undo BATCH --yes --json'],
   ['write-back receipts', 'worktrack write-back receipts BATCH --json'],
   ['rollback', 'worktrack rollback --resource tasks --to RUN --json'],
   ['purge --dry-run', 'worktrack purge --resource tasks --key KEY --dry-run --json'],

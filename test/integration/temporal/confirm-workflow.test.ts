@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { UtcSeconds } from '../../../src/core/brands.js';
+import type { ObjectKey, UtcSeconds } from '../../../src/core/brands.js';
 import {
   type Activities,
   type MirrorRequest,
@@ -16,6 +16,11 @@ import {
   type ConfirmedRows,
   type ConfirmInput,
   type ConfirmResult,
+  noRows,
+  type PlanWriteBackInput,
+  WRITE_BACK_WORKFLOW,
+  type WriteBackInput,
+  writeBackWorkflowId,
 } from '../../../src/core/contract/write-back.js';
 import { shippedBundle } from '../../../src/temporal/worker/bundle.js';
 import { until } from '../../support/stack.js';
@@ -35,8 +40,18 @@ describe('the looks for the written rows of a batch, in the time-skipping server
   let finds: readonly Look[];
   let looks: number[];
   let reported: ReportAlertsInput[];
+  let plans: PlanWriteBackInput[];
 
-  const activities: Pick<Activities, 'worktrack.confirmRows' | 'worktrack.reportAlerts'> = {
+  const activities: Pick<
+    Activities,
+    'worktrack.confirmRows' | 'worktrack.planWriteBack' | 'worktrack.reportAlerts'
+  > = {
+    'worktrack.planWriteBack': async (input) => {
+      plans.push(input);
+      if (input.increment === undefined) return { readFirst: true, giveUpAfterMs: HOUR, waitMs: HOUR / 6 };
+      const results = { results: 'r' as ObjectKey, counts: noRows(), unsent: 0, refusals: null, sameId: 0 };
+      return { plan: 'p' as ObjectKey, rows: 0, results, mirrored: true, alerts: false, giveUpAfterMs: HOUR };
+    },
     'worktrack.confirmRows': async () => {
       const found = finds[looks.push(await env.currentTimeMs()) - 1]!;
       if (found === 'lake') throw ApplicationFailure.nonRetryable('the lake is away', 'Lake');
@@ -56,8 +71,10 @@ describe('the looks for the written rows of a batch, in the time-skipping server
   beforeAll(async () => {
     env = await startTimeSkipping(inject('servers').testServer);
     await startWorker('confirm', { workflowBundle: shippedBundle(), activities });
-    const mirror = fileURLToPath(new URL('../../support/answering-mirror.mjs', import.meta.url));
-    await startWorker('mirror', { workflowsPath: mirror });
+    for (const file of ['answering-mirror', 'waiting-workflow']) {
+      const workflowsPath = fileURLToPath(new URL(`../../support/${file}.mjs`, import.meta.url));
+      await startWorker(file, { workflowsPath });
+    }
   });
   afterAll(async () => {
     for (const { worker } of workers) worker.shutdown();
@@ -71,7 +88,7 @@ describe('the looks for the written rows of a batch, in the time-skipping server
     // Not `env.client`: its result() lets time run.
     const { workflow } = new Client({ connection: env.connection });
     const mirror = await workflow.start('answering', {
-      ...{ workflowId: mirrorWorkflowId(connection, RESOURCE), taskQueue: 'mirror', args: [] },
+      ...{ workflowId: mirrorWorkflowId(connection, RESOURCE), taskQueue: 'answering-mirror', args: [] },
     });
     const input: ConfirmInput = {
       ...{ connection, resource: RESOURCE, batchId: 'b', forMs: 24 * HOUR, giveUpAfterMs: HOUR },
@@ -127,5 +144,42 @@ describe('the looks for the written rows of a batch, in the time-skipping server
     const warning = 'a look for the rows failed: the lake is away';
     expect(result).toMatchObject({ counts: { confirmed: 3, differs: 2 }, warnings: [warning, warning] });
     expect(reported).toMatchObject([{ confirmation: { confirmed: 3, differs: 2 } }]);
+  });
+
+  it('follow a batch that did not wait longer than 10 minutes for the increment before it', async () => {
+    const { workflow } = new Client({ connection: env.connection });
+    const resource = 'calendar-entries';
+    const mirror = await workflow.start('waiting', {
+      ...{
+        workflowId: mirrorWorkflowId('silent', resource),
+        taskQueue: 'waiting-workflow',
+        args: [[24 * HOUR]],
+      },
+    });
+    const input: WriteBackInput = {
+      ...{
+        connection: 'silent',
+        resource,
+        batchId: 'b',
+        input: 'i' as ObjectKey,
+        format: 'csv',
+        keyColumn: null,
+      },
+    };
+    plans = [];
+    const batch = await workflow.start(WRITE_BACK_WORKFLOW, {
+      ...{ workflowId: writeBackWorkflowId(input), taskQueue: 'confirm', args: [input] },
+    });
+    await until(
+      async () => (await workflow.getHandle(mirror.workflowId).fetchHistory()).events!.length > 4,
+      'a request',
+    );
+    await env.sleep('11 minutes');
+    expect(await batch.result()).toMatchObject({
+      outcome: 'written',
+      warnings: ['the batch cannot be undone, because the increment before it took longer than 10 minutes'],
+    });
+    expect(plans.map(({ increment }) => increment)).toEqual([undefined, 'failed']);
+    await mirror.terminate();
   });
 });

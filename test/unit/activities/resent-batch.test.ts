@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteBackInput, WrittenResults } from '../../../src/core/contract/write-back.js';
 import { prepareResend } from '../../../src/write-back/prepare-resend.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
+import { BatchUndo, snapshotForUndo } from '../../../src/write-back/undo-batch.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 
 const RESOURCE = 'calendar-entries';
@@ -113,5 +114,53 @@ describe('a later plan of a batch of upserts', () => {
     update('1', 'by a person');
     const more = await staged([...ROWS.slice(0, 3), ['5', 'new 5']], { skipUnchanged: true });
     expect((await write(more)).counts).toMatchObject({ skipped: 2, updated: 1, created: 1 });
+  });
+
+  describe('a batch with several plans, undone', () => {
+    /** The titles that an undo would send, by `sourceKey`, and what it leaves out. */
+    async function undo() {
+      await mirror.run();
+      const found = new BatchUndo(mirror.store, BATCH.batchId, { withNull: false, maxCells: 20 });
+      const snapshot = await snapshotForUndo(mirror.store, mirror.settings, 'upserts');
+      const sent: Record<string, unknown> = {};
+      for await (const line of found.lines(snapshot)) {
+        const { sourceKey, title } = JSON.parse(line) as Record<string, string>;
+        sent[sourceKey!] = title;
+      }
+      return { sent, left: found.summary().left.map(({ why, rows }) => `${why} ${rows}`) };
+    }
+    const NEW: readonly Row[] = ROWS.map(([key]) => [key, `new ${key}`]);
+
+    it('keeps the values from before the plan that has written a row', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      reject('/4');
+      expect((await write(await staged(NEW))).counts).toMatchObject({ updated: 3, rejected: 1 });
+      // A person changes a record before its row is written.
+      update('4', 'by a person');
+      acceptAll();
+      expect((await resend()).counts).toMatchObject({ updated: 4, rejected: 0 });
+      const sent = { '1': 'title 1', '2': 'title 2', '3': 'title 3', '4': 'by a person' };
+      expect(await undo()).toEqual({ sent, left: [] });
+    });
+
+    it('keeps the values from before the first request of a row without an answer', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      const { faults } = mirror.simulator.admin;
+      faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
+      const input = await staged(NEW);
+      await write(input).catch(() => {});
+      acceptAll();
+      await write(input);
+      expect((await undo()).sent).toEqual({ '1': 'title 1', '2': 'title 2', '3': 'title 3', '4': 'title 4' });
+    });
+
+    it('keeps nothing if its increment has failed, or if no row is looked for', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      const input = await staged(NEW);
+      const planned = await mirror.step('worktrack.planWriteBack', { ...input, increment: 'failed' });
+      expect('readFirst' in planned).toBe(false);
+      expect((await write({ ...input, readBack: false })).counts).toMatchObject({ updated: 4 });
+      expect(await undo()).toEqual({ sent: {}, left: ['not-kept 1-4'] });
+    });
   });
 });

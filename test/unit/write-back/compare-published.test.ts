@@ -11,6 +11,7 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { sortKey } from '../../../src/lake/rows/row.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
+  type BeforeRow,
   type PublishedComparison,
   PublishedRows,
   RowComparer,
@@ -30,6 +31,21 @@ function columns(types: Readonly<Record<string, readonly Type[]>>) {
   return Object.entries(all).map(([name, of]) => ({ name, types: typeBits([...of]), values: noFacts() }));
 }
 
+const BEFORE_TYPES = {
+  startsAt: ['string'],
+  title: ['string'],
+  minutes: ['integer', 'number'],
+  busy: ['boolean'],
+  people: ['object', 'array'],
+  room: ['string', 'integer'],
+  note: ['string', 'null'],
+  broken: ['string'],
+  'a.b': ['integer'],
+} as const;
+const BEFORE_ROW = ['cal', '1', INSIDE, 'Plan', '12.50', 'true', '{"a":[1,2]}', '7', null, 'a\ufffd', '1'];
+const CLEAR = '{"title":"Plan","minutes":12.50,"busy":true,"people":{"a":[1,2]}}';
+const FLAT = { nested: 'flatten' } as const;
+
 /** A lake with published calendar entries, and rows that are compared with it. */
 class Lake {
   readonly #folder = mkdtempSync(join(tmpdir(), 'worktrack-compare-'));
@@ -39,10 +55,10 @@ class Lake {
     this.store = openStore(this.connection().lake);
   }
 
-  connection(resource = '{ name: calendar-entries, windowField: startsAt }'): ConnectionSettings {
+  connection(resource = '{ name: calendar-entries, windowField: startsAt }', more = ''): ConnectionSettings {
     const lake = `file://${join(this.#folder, 'lake')}`;
     return parseSettings(
-      `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "${lake}" }, resources: [${resource}] } }`,
+      `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "${lake}" }, resources: [${resource}], ${more} } }`,
       'test',
     ).connections[0]!;
   }
@@ -70,15 +86,25 @@ class Lake {
     const published = await publishedSnapshotOf(this.store, RESOURCE);
     const found: PublishedComparison[] = [];
     const { signal } = new AbortController();
+    const snapshot = new PublishedRows(this.store, connection, { resource: RESOURCE, published, now: NOW });
     const comparer = new RowComparer(
-      new PublishedRows(this.store, connection, { resource: RESOURCE, published, now: NOW }),
+      snapshot,
       signal,
-      (_, one) => void found.push(one),
+      (row, rows) => void found.push(snapshot.compare(row, rows)),
     );
     for (const { pair, body } of rows)
       await comparer.add({ pair, body: typeof body === 'string' ? body : JSON.stringify(body) });
     await comparer.finish();
     return found;
+  }
+
+  /** The published record of a row as it is before the row is written. */
+  async before(body: object | string, connection = this.connection()): Promise<BeforeRow> {
+    const published = await publishedSnapshotOf(this.store, RESOURCE);
+    const snapshot = new PublishedRows(this.store, connection, { resource: RESOURCE, published, now: NOW });
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const row = { pair: ['cal', '1'], body: text } as const;
+    return snapshot.before(row, await snapshot.find([row], new AbortController().signal));
   }
 
   remove(): void {
@@ -203,6 +229,52 @@ describe('rows to be written, compared with the published snapshot', () => {
     expect(await lake.compare([row], lake.connection('calendar-entries'))).toMatchObject([
       { verdict: 'unchanged' },
     ]);
+  });
+
+  it.each([
+    ['values of all types', '{"title":1,"minutes":1,"busy":1,"people":1}', {}, CLEAR],
+    [
+      'the other values, of a field that can have several types',
+      { room: 1, title: 1 },
+      {},
+      '{"title":"Plan"}',
+    ],
+    ['null for an empty cell', { note: 1 }, {}, '{"note":null}'],
+    ['no field that is not published', { other: 1, title: 1 }, {}, '{"title":"Plan"}'],
+    ['no time of the service', { updatedAt: 1, title: 1 }, {}, '{"title":"Plan"}'],
+    ['no text that may have been another one', { broken: 1, title: 1 }, {}, '{"title":"Plan"}'],
+    ['no field that is flattened', { a: 1, title: 1 }, { csv: FLAT }, '{"title":"Plan"}'],
+    [
+      'no masked or excluded field',
+      { title: 1, busy: 1, minutes: 1 },
+      { selection: { include: null, exclude: ['busy'], mask: { title: 'redact' } } },
+      '{"minutes":12.50}',
+    ],
+  ] as const)('keeps of a record before it is written: %s', async (_, body, more, fields) => {
+    await lake.publish(BEFORE_TYPES, [BEFORE_ROW], more);
+    expect(await lake.before(body)).toMatchObject({ fields });
+  });
+
+  it('sees whether other cells of a record have changed', async () => {
+    const config = (more: string) =>
+      lake.connection(`{ name: calendar-entries, windowField: startsAt, updatedAt: touched }`, more);
+    const ignoring = config('writeBack: { calendar-entries: { ignore: [seen] } }');
+    const types = { ...BEFORE_TYPES, seen: ['integer'], touched: ['string'], updatedAt: ['string'] } as const;
+    const names = Object.keys(types);
+    const othersOf = async (changed: Readonly<Record<string, string | null>>) => {
+      const cells = [...BEFORE_ROW, '1', 'x', 'y'].map((cell, at) => {
+        const name = names[at - 2] ?? '';
+        return name in changed ? changed[name]! : cell;
+      });
+      await lake.publish(types, [cells], { csv: FLAT });
+      const found = await lake.before({ title: 'x', a: 1 }, ignoring);
+      return typeof found === 'string' ? found : found.others;
+    };
+    const same = await othersOf({});
+    for (const own of ['title', 'a.b', 'seen', 'touched', 'updatedAt'])
+      expect([own, await othersOf({ [own]: 'z' })]).toEqual([own, same]);
+    for (const other of ['minutes', 'note', 'room'])
+      expect([other, await othersOf({ [other]: '8' })]).not.toEqual([other, same]);
   });
 
   it('cannot tell for a deleted row, or with another key', async () => {

@@ -43,7 +43,8 @@ export default defineConfig({
           // After the unit tests, whose time limits would not hold beside workers and servers.
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
-          setupFiles: ['test/support/note-failure.ts'],
+          isolate: false,
+          setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
           testTimeout: isLong ? 3_600_000 : 300_000,
           hookTimeout: 300_000,
         },

@@ -1,24 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
-import {
-  DefaultLogger,
-  type InjectedSinks,
-  Runtime,
-  Worker,
-  type WorkflowBundleOption,
-} from '@temporalio/worker';
+import { type InjectedSinks, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import type { Sinks } from '@temporalio/workflow';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { bundleWorkflows, fileOf, shippedBundle } from '../../src/temporal/worker/bundle.js';
 import * as workflows from '../../workflows/index.js';
+import '../support/runtime.js';
 
 const FOLDER = join(import.meta.dirname, 'histories');
 
 describe('recorded histories', () => {
   let files: string[];
   beforeAll(async () => {
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
     files = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
   });
 

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type WorkflowExecutionInfo, WorkflowFailedError } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { inject } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import {
@@ -31,7 +30,7 @@ import {
 import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
 import { historiesOf } from './histories.js';
-import { logOf } from './last-logs.js';
+import './runtime.js';
 import { sharedS3 } from './shared-s3.js';
 
 export interface StackOptions {
@@ -91,17 +90,6 @@ export interface Stack {
   beforeStop(end: () => Promise<void>): void;
   stop(): Promise<void>;
 }
-
-// Many tests cause failures on purpose, and the SDK's warnings about them would hide the results: only a failure shows them.
-const errors = new DefaultLogger('ERROR');
-const noted = logOf('workers in the process of the test');
-Runtime.install({
-  logger: new DefaultLogger('INFO', (entry) => {
-    const { level, message, meta } = entry;
-    noted(`${level} ${message} ${JSON.stringify(meta ?? {})}`.slice(0, 500));
-    if (level === 'ERROR') errors.log(level, message, meta);
-  }),
-});
 
 const RESOURCES =
   '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';

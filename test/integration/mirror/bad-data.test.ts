@@ -136,7 +136,7 @@ describe('an unreliable service', () => {
       stack = await startStack({
         simulator: { awkward: false, counts: { tasks: 3 } },
         resources: '[tasks]',
-        yaml: '    retries: { giveUpAfter: 20s }\n',
+        yaml: '    retries: { giveUpAfter: 8s }\n',
       });
       const record = `{"id":"T1",${fields.slice(1)}`;
       const body = `{"data":[${record}],"page":{"limit":1,"nextCursor":null}}`;

@@ -164,13 +164,13 @@ describe('the histories of batches', () => {
 
   it('stay under 2,000 events with any number of batches', async () => {
     callsNeeded = 2;
-    const batches = Array.from({ length: 150 }, (_, n) => `batch-${n}`);
+    const batches = Array.from({ length: 120 }, (_, n) => `batch-${n}`);
     for (const batchId of batches) await startWriteBack(temporal, input(batchId), { taskQueue });
     for (const batchId of batches) {
       const handle = temporal.client.workflow.getHandle(writeBackWorkflowId(input(batchId)));
       expect(await handle.result()).toMatchObject({ outcome: 'written' });
     }
-    expect(order.length).toBe(300);
+    expect(order.length).toBe(240);
     for (let at = 0; at < order.length; at += 2) expect(order[at]).toBe(order[at + 1]);
     const lengths = await events(lock);
     expect(lengths.length).toBeGreaterThan(1);

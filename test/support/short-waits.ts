@@ -1,3 +1,4 @@
+import type { Duration } from '@temporalio/common';
 import { vi } from 'vitest';
 import type { WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 
@@ -12,7 +13,10 @@ export function shortenBackOffs(): void {
 
 const RETRY_DELAY_MS = 20;
 
-/** Options of a worker whose failed activities begin again immediately, and not after a second, two, four, and so on. */
+/**
+ * Options of a worker whose failed activities begin again immediately, and not after a second, two, four, and so on, unless the
+ * service or the store has named a wait.
+ */
 export const quickRetries: Partial<WorktrackWorkerOptions> = {
   worker: {
     interceptors: {
@@ -20,8 +24,9 @@ export const quickRetries: Partial<WorktrackWorkerOptions> = {
         () => ({
           inbound: {
             execute: (input, next) =>
-              next(input).catch((error: unknown) => {
-                throw Object.assign(error as Error, { nextRetryDelay: RETRY_DELAY_MS });
+              next(input).catch((error: Error & { nextRetryDelay?: Duration | undefined | null }) => {
+                error.nextRetryDelay ??= RETRY_DELAY_MS;
+                throw error;
               }),
           },
         }),

@@ -8,7 +8,7 @@ import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
-import { shortenBackOffs } from '../../support/short-waits.js';
+import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer } from '../../support/snapshot.js';
 import { nextSecond, resultOf } from '../../support/stack.js';
 
@@ -38,7 +38,7 @@ describe('the files of unpublished runs', () => {
   it('are removed after a swap failed permanently with the manifests written', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(stack.settings, quickRetries);
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     stack.simulator.admin.touch('tasks', { count: 5, pick: 'spread' });
     const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
@@ -58,7 +58,7 @@ describe('the files of unpublished runs', () => {
   it('are removed even if no run was ever published', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(stack.settings, quickRetries);
     const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
     s3.add({ method: 'PUT', path: /latest\.json/, fault });
     const [failed] = (await stack.export({ resources: ['tasks'] })).runs;
@@ -124,7 +124,7 @@ describe('the files of runs of another day', () => {
   it('are removed if the run failed', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(stack.settings, quickRetries);
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     const fault = { kind: 'status', status: 500, code: 'InternalError' } as const;
     s3.add({ method: 'PUT', path: /latest\.json/, fault });

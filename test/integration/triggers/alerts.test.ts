@@ -12,6 +12,7 @@ import { mirrorOf, mirrorStatus, requestRun } from '../../support/mirror-request
 import { idOf } from '../../support/mirrored.js';
 import { RowService } from '../../support/row-service.js';
 import { runRequest } from '../../support/run-request.js';
+import { quickRetries } from '../../support/short-waits.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTimeSkipping } from '../../support/time-skipping-server.js';
 import { fileIn, startWriteBackStack, timeEntriesCsv, writeBack } from '../../support/write-back.js';
@@ -53,7 +54,7 @@ async function started(yaml: string, resources = '[projects]'): Promise<void> {
     resources,
     yaml,
   });
-  await stack.startWorker();
+  await stack.startWorker(stack.settings, quickRetries);
 }
 
 const refuse = (resource = 'projects') =>

@@ -70,17 +70,19 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('a secret in a variable', () => {
-  it.each(casesOf(process.env.WORKTRACK_LONG ? 60 : 10))(
+  // Side by side: most commands wait until they give up.
+  it.concurrent.each(casesOf(process.env.WORKTRACK_LONG ? 60 : 10))(
     '%s shows nothing of %s with %s',
     async (command, variable, damage) => {
       const value = VARIABLES[variable](DAMAGES[damage]);
-      const profile = join(folder, 'temporal.toml');
+      const own = await mkdtemp(join(folder, 'case-'));
+      const profile = join(own, 'temporal.toml');
       await writeFile(
         profile,
         `[profile.default]\napi_key = ${JSON.stringify(variable === 'profile' ? value : 'x'.repeat(9))}\n`,
       );
       const env = {
-        ...{ HOME: folder, TEMPORAL_ADDRESS: '127.0.0.1:1', WORKTRACK_REACH_TIMEOUT: '2s' },
+        ...{ HOME: own, TEMPORAL_ADDRESS: '127.0.0.1:1', WORKTRACK_REACH_TIMEOUT: '2s' },
         ...{ KEY: 'ordinary-key-1', WORKTRACK_WEBHOOK_SECRET: 'ordinary-secret-1' },
         ...{
           AWS_ACCESS_KEY_ID: 'a',
@@ -90,9 +92,9 @@ describe('a secret in a variable', () => {
         ...(variable === 'profile' ? { TEMPORAL_CONFIG_FILE: profile } : { [variable]: value }),
       };
       const args = [...command.split(' '), '--config', join(folder, 'worktrack.yaml')];
-      const { stdout, stderr, code } = await runCommand({ env: process.env, folder }, args, env);
+      const { stdout, stderr, code } = await runCommand({ env: process.env, folder: own }, args, env);
       const files = await Promise.all(
-        (await readdir(folder, { recursive: true, withFileTypes: true }))
+        (await readdir(own, { recursive: true, withFileTypes: true }))
           .filter((entry) => entry.isFile() && entry.name !== 'temporal.toml')
           .map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8')),
       );

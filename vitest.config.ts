@@ -14,14 +14,13 @@ const isLong = process.env.WORKTRACK_LONG !== undefined;
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Integration files start workers and servers, so more than two at a time only slow each other down.
-    maxWorkers: 2,
     reporters: ['default', 'test/support/failure-reporter.ts'],
     projects: [
       {
         extends: true,
         test: {
           name: 'unit',
+          maxWorkers: 2,
           include: ['test/unit/**/*.test.ts'],
           sequence: { groupOrder: 0 },
           // Files share the modules of their process, which would otherwise be loaded again for each of them.
@@ -44,6 +43,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
+          // One file more than the cores of a small machine, because each waits for Temporal's timers a third of its time.
+          maxWorkers: 3,
           setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
           testTimeout: isLong ? 3_600_000 : 300_000,
           hookTimeout: 300_000,

@@ -7,6 +7,7 @@ import { s3ClientConfig } from '../../../src/servers/index.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { allows, needsOf, type Policy, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
+import { IS_LONG } from '../../support/seeds.js';
 import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
@@ -161,7 +162,10 @@ describe('the policies for S3', () => {
     expect(proxy.denied).toEqual([]);
   });
 
-  it.each(Object.entries(WITHOUT))(
+  // In `npm test`, what a store that denies deletes means to a run is in store-refusals.test.ts, and what an unfinished upload
+  // needs is in the policies of a writer and of a purge above.
+  const inShort = ['s3:GetObject', 's3:PutObject', 's3:ListBucket'];
+  it.each(Object.entries(WITHOUT).filter(([gone]) => IS_LONG || inShort.includes(gone)))(
     'without %s, each command works, or its message names the permission',
     async (gone, { fail, warn }) => {
       const policy = policyFor(stack.bucket, 'writer');

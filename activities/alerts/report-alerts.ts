@@ -1,6 +1,5 @@
 import { activityInfo, getClient } from '@temporalio/activity';
 import { ScheduleNotFoundError } from '@temporalio/client';
-import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
 import {
   HAS_STARTED,
   longestGap,
@@ -31,6 +30,7 @@ import { readPointer } from '../../src/lake/documents/pointer.js';
 import { isSchemaChange } from '../../src/lake/rows/data-columns.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
+import { lastDue, scheduleTimes } from './schedule-times.js';
 
 /**
  * Looks whether the data of a connection have become stale, and whether its Schedule is behind, and reports it to the
@@ -153,7 +153,7 @@ type ScheduleFacts =
       readonly longestGapMs: number | null;
     };
 
-/** Periods that are searched for due times, until there are enough. The server lists 1,000 of them at most. */
+/** Periods that are searched for the next due times, until there are enough. */
 const PERIODS_MS = [35 * DAY_MS, 400 * DAY_MS, 1500 * DAY_MS];
 
 /** Describes the Schedule of a connection. Never throws: without an answer, nothing is known. */
@@ -166,12 +166,11 @@ async function scheduleFacts(connection: ConnectionSettings, now: number): Promi
     const { createdAt, lastUpdatedAt } = described.info;
     const changedAt = (lastUpdatedAt ?? createdAt).getTime();
     const until = now - SCHEDULE_GRACE_MS - connection.schedule.jitterMs;
-    const due =
-      until <= changedAt ? [] : await matchingTimes(id, Math.max(changedAt, until - 35 * DAY_MS), until);
+    const times = (from: number, to: number) => scheduleTimes(getClient(), id, from, to);
     return {
       state: 'active',
       createdAt: createdAt.getTime(),
-      dueAt: due.at(-1) ?? null,
+      dueAt: await lastDue(times, changedAt, until),
       starts: described.info.recentActions.map(({ scheduledAt }) => scheduledAt.getTime()),
       longestGapMs: await longestGapFrom(id, now),
     };
@@ -186,22 +185,10 @@ function needsNoSchedule({ on, maxAgeMs }: ConnectionSettings['notify'][number])
 
 async function longestGapFrom(id: string, now: number): Promise<number | null> {
   for (const period of PERIODS_MS) {
-    const times = await matchingTimes(id, now, now + period);
+    const times = await scheduleTimes(getClient(), id, now, now + period);
     if (times.length >= 3) return longestGap(times);
   }
   return null;
-}
-
-/** The server's own times, which know time zones, daylight saving time and calendars. */
-async function matchingTimes(id: string, from: number, to: number): Promise<number[]> {
-  const client = getClient();
-  const { startTime } = await client.workflowService.listScheduleMatchingTimes({
-    namespace: client.options.namespace,
-    scheduleId: id,
-    startTime: msToTs(from),
-    endTime: msToTs(to),
-  });
-  return startTime.map((time) => tsToMs(time));
 }
 
 /** How old the data may be for each target with `stale`, in ms, by the target's id. Left out: any age. */

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { History } from '@temporalio/common/lib/proto-utils.js';
+import type { WorkflowHandle } from '@temporalio/client';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import * as workflows from '../../workflows/index.js';
 import { ConfigurationError, errorMessage } from '../core/errors.js';
@@ -68,6 +68,9 @@ function shortened(message: string): string {
   const [, inner] = /Failure \{ message: "((?:[^"\\]|\\.)*)"/s.exec(message) ?? [];
   return inner === undefined ? message : inner.replace(/\\(["'\\])/g, '$1').replaceAll('\\n', ' ');
 }
+
+/** The events of a workflow's run, as the SDK's client fetches them. */
+export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
 /** A history to replay and its name. */
 export interface RecordedHistory {

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { History } from '@temporalio/common/lib/proto-utils.js';
+import type { History } from '../../src/temporal/replay.js';
 
 /** The signals of a name in a history. */
 export function signalsNamed(name: string, { events }: History): NonNullable<History['events']> {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type WorkflowExecutionInfo, WorkflowFailedError } from '@temporalio/client';
-import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { inject } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import {
@@ -27,6 +26,7 @@ import {
   type DataConverter,
   type TemporalClient,
 } from '../../src/temporal/client/connect.js';
+import type { History } from '../../src/temporal/replay.js';
 import { createWorker, type WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
 import type { SharedServers } from './global-setup.js';
 import { historiesOf } from './histories.js';

@@ -7,7 +7,7 @@ import {
   type WorkflowHandle,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { msToTs, tsToMs } from '@temporalio/common/lib/time.js';
+import { scheduleTimes } from '../../../activities/alerts/schedule-times.js';
 import {
   DEFAULT_TASK_QUEUE,
   EXPORT_WORKFLOW,
@@ -229,16 +229,12 @@ const MAX_DUE = 1000;
 
 /** When a Schedule was due in the last week; times before it had its present form are not known. */
 async function dueSince(temporal: TemporalClient, connection: string, changed: Date): Promise<Date[] | null> {
-  const { client, namespace } = temporal;
   const now = Date.now();
-  const { startTime } = await withDeadline(temporal, () =>
-    client.workflowService.listScheduleMatchingTimes({
-      ...{ namespace, scheduleId: scheduleId(connection) },
-      startTime: msToTs(Math.max(now - 7 * DAY_MS, changed.getTime())),
-      endTime: msToTs(now - SCHEDULE_GRACE_MS),
-    }),
+  const from = Math.max(now - 7 * DAY_MS, changed.getTime());
+  const times = await withDeadline(temporal, () =>
+    scheduleTimes(temporal.client, scheduleId(connection), from, now - SCHEDULE_GRACE_MS),
   );
-  return startTime.length >= MAX_DUE ? null : startTime.map((time) => new Date(tsToMs(time)));
+  return times.length >= MAX_DUE ? null : times.map((time) => new Date(time));
 }
 
 /**

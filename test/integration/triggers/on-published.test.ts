@@ -1,10 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { History } from '@temporalio/common/lib/proto-utils.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OnPublishedTarget, RunReport } from '../../../src/core/contract/index.js';
 import { onPublishedWorkflowId } from '../../../src/core/contract/index.js';
 import type { Settings } from '../../../src/core/settings.js';
+import type { History } from '../../../src/temporal/replay.js';
 import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';

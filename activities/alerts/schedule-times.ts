@@ -1,0 +1,52 @@
+import type { Client } from '@temporalio/client';
+import { DAY_MS, MINUTE_MS } from '../../src/core/duration.js';
+
+type Request = Parameters<Client['workflowService']['listScheduleMatchingTimes']>[0];
+type Timestamp = NonNullable<Request['startTime']>;
+
+/**
+ * The times at which a Schedule is due, by the server, which knows time zones, daylight saving time and calendars; oldest
+ * first, at most 1,000.
+ *
+ * @param from milliseconds since 1970, like `to` and the result
+ * @throws ServiceError if Temporal does not answer, or has no such Schedule
+ */
+export async function scheduleTimes(
+  { workflowService, options: { namespace } }: Client,
+  scheduleId: string,
+  from: number,
+  to: number,
+): Promise<number[]> {
+  const { startTime } = await workflowService.listScheduleMatchingTimes({
+    ...{ namespace, scheduleId },
+    ...{ startTime: timestamp(from), endTime: timestamp(to) },
+  });
+  return startTime.map(({ seconds, nanos }) => Number(seconds ?? 0) * 1000 + Math.floor((nanos ?? 0) / 1e6));
+}
+
+/** The types ask for a `Long`, but protobufjs encodes numbers, too (google.protobuf.Timestamp). */
+function timestamp(ms: number): Timestamp {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds, nanos: Math.floor(ms - seconds * 1000) * 1e6 } as unknown as Timestamp;
+}
+
+/** Short ones first, because the server lists the first 1,000 times of a period, and the last one is wanted. */
+const PERIODS_MS = [10 * MINUTE_MS, DAY_MS, 35 * DAY_MS];
+
+/**
+ * When a Schedule was due last, in milliseconds since 1970; `null`: not between `since` and `until`.
+ *
+ * @param times those of a period, oldest first, at most 1,000 (`scheduleTimes`)
+ */
+export async function lastDue(
+  times: (from: number, to: number) => Promise<readonly number[]>,
+  since: number,
+  until: number,
+): Promise<number | null> {
+  for (const period of PERIODS_MS) {
+    const from = Math.max(since, until - period);
+    const last = from < until ? (await times(from, until)).at(-1) : undefined;
+    if (last !== undefined) return last;
+  }
+  return null;
+}

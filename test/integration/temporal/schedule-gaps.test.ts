@@ -15,9 +15,9 @@ import { readStatus } from '../../../src/temporal/status/status.js';
 import { freePort } from '../../support/ports.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
-/** A night takes three seconds here. */
-const NIGHT_MS = 3_000;
-const CRON = '*/3 * * * * * *';
+/** A night takes five seconds here. */
+const NIGHT_MS = 5_000;
+const CRON = '*/5 * * * * * *';
 
 describe('a Schedule whose nights are missed', () => {
   let temporal: TemporalDevServer;

@@ -5,7 +5,7 @@ type Request = Parameters<Client['workflowService']['listScheduleMatchingTimes']
 type Timestamp = NonNullable<Request['startTime']>;
 
 /**
- * The times at which a Schedule is due, by the server, which knows time zones, daylight saving time and calendars; oldest
+ * When a Schedule is due, according to the server, which knows time zones, daylight saving time and calendars; oldest
  * first, at most 1,000.
  *
  * @param from milliseconds since 1970, like `to` and the result

@@ -14,7 +14,7 @@ function every(period: number) {
   };
 }
 
-describe('the last time at which a Schedule was due', () => {
+describe('the newest due time of a Schedule', () => {
   it.each([
     ['second', SECOND_MS],
     ['five minutes', 5 * MINUTE_MS],

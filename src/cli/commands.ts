@@ -449,7 +449,10 @@ function declareWriteBack(program: WorktrackCommand): void {
     .description('write the rows of a file to the service, each exactly once, with receipts')
     .usage('[options] <resource> <file>')
     .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
-    .argument('<file>', 'CSV, JSON or NDJSON: a path, a file:// or s3:// URL, or - for stdin')
+    .argument(
+      '<file>',
+      'CSV, JSON, NDJSON or a workbook (.xlsx): a path, a file:// or s3:// URL, or - for stdin',
+    )
     .option('--dry-run', 'show the requests without sending them')
     .option('--diff', 'with --dry-run, read the resource and show the cells that would change')
     .option('--limit <n>', 'with --diff, show at most this many cells (default: 20)')
@@ -459,7 +462,10 @@ function declareWriteBack(program: WorktrackCommand): void {
       '--batch-id <id>',
       'batch id (default: a hash of resource and content, so that the same file is the same batch)',
     )
-    .choice('--format <format>', 'input format (default: the file extension)', ['csv', 'json', 'ndjson'])
+    .choice('--format <format>', 'input format (default: the file extension)', [
+      ...['csv', 'json', 'ndjson', 'xlsx'],
+    ])
+    .option('--sheet <name>', 'name or number of the sheet of a workbook (default: the only one with cells)')
     .option(
       '--delimiter <character>',
       'delimiter of a CSV: "," ";" "|" or tab (default: found in the header)',
@@ -474,9 +480,22 @@ function declareWriteBack(program: WorktrackCommand): void {
       "format of the dates in a CSV, such as 'dd.MM.yyyy HH:mm' (repeatable)",
       collect,
     )
-    .option('--timezone <zone>', 'time zone of these dates, such as Europe/Berlin')
+    .option('--timezone <zone>', 'time zone of these dates, and of those of a sheet, such as Europe/Berlin')
+    .option(
+      '--map <header=field>',
+      'another name for a column, such as Beschreibung=description (repeatable)',
+      collect,
+    )
+    .option('--true <word>', 'word for true, such as WAHR (repeatable)', collect)
+    .option('--false <word>', 'word for false, such as FALSCH (repeatable)', collect)
+    .option(
+      '--unit <field=unit>',
+      'unit of the cells: durationSeconds=h sends hours as seconds (ms, s, min, h, d; repeatable)',
+      collect,
+    )
     .option('--drop-column <name>', 'column that is not sent (repeatable)', collect)
     .option('--text-column <name>', 'column that is always text (repeatable)', collect)
+    .option('--save-input', 'keep these options in the configuration, for the next file')
     .choice('--unknown <what>', 'rows that may have been sent more than writeBack.unknownAfter ago', [
       'resend',
       'skip',

@@ -45,7 +45,9 @@ export function configDigest(connection: ConnectionSettings): ConfigDigest {
   const add = (path: string, value: unknown): void => {
     const isSection = typeof value === 'object' && value !== null && !Array.isArray(value);
     if (!isSection) digest[path] = hash(JSON.stringify(value) ?? '', 8);
-    else for (const [name, child] of Object.entries(value)) add(`${path}.${inFile(name)}`, child);
+    else
+      for (const [name, child] of Object.entries(value))
+        if (!isInputProfile(path, name)) add(`${path}.${inFile(name)}`, child);
   };
   for (const [name, value] of Object.entries(connection)) {
     if (NOT_USED_BY_WORKERS.includes(name as keyof ConnectionSettings)) continue;
@@ -53,6 +55,11 @@ export function configDigest(connection: ConnectionSettings): ConfigDigest {
   }
   for (const { name, ...resource } of connection.resources) add(`resources.${name}`, resource);
   return digest;
+}
+
+/** Only commands use `writeBack.<resource>.input`. */
+function isInputProfile(path: string, name: string): boolean {
+  return name === 'input' && /^writeBack\.[^.]+$/.test(path);
 }
 
 /** Compares two configurations of a connection; `null`: they are equal. */

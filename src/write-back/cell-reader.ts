@@ -1,19 +1,13 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import type { InputReading } from '../core/contract/write-back.js';
+import type { InputReading, InputUnit, InputWords } from '../core/contract/write-back.js';
 import { JsonScanner } from '../json/scanner.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { DateReader } from './dates.js';
 import { pathOf } from './fields.js';
-import {
-  type CellType,
-  FORM_NAMES,
-  type InputColumn,
-  type IsoForm,
-  isIso,
-  isIsoForm,
-} from './input-columns.js';
+import { type CellType, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
 import { InputError } from './input-error.js';
-import type { InputFacts } from './reading.js';
+import { type InputFacts, ownValue } from './reading.js';
+import { inUnit } from './units.js';
 
 export interface CellReader {
   readonly column: InputColumn;
@@ -57,7 +51,11 @@ function conversionsOf(column: InputColumn, options: CellReaderOptions): Convers
   const decode = isEscaped ? cellDecoder(reading.escaped) : null;
   if (decode !== null) conversions.push(decode);
   const isNumber = column.type === 'integer' || column.type === 'number';
-  if (reading.decimalComma && isNumber) conversions.push(decimalComma(column, options));
+  const unit = ownValue(reading.units, name);
+  if (unit !== undefined) conversions.push(toUnit(column, unit, options));
+  else if (reading.decimalComma && isNumber) conversions.push(decimalComma(column, options));
+  if (reading.words !== undefined && column.type === 'boolean')
+    conversions.push(fromWords(reading.words, options));
   if (dates !== null) {
     if (column.from !== 'header' && reading.dates?.columns.includes(name))
       conversions.push(isoDates(name, dates, options));
@@ -84,6 +82,32 @@ function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conver
   };
 }
 
+/** A cell that is neither a number nor a duration is an error of its type. */
+function toUnit(column: InputColumn, unit: InputUnit, { reading, facts }: CellReaderOptions): Conversion {
+  return (cell, line) => {
+    const text = fromByteString(cell).trim();
+    const number = inUnit(reading.decimalComma ? (fromDecimalComma(text) ?? text) : text, unit);
+    if (number === null)
+      throw mistyped(cell, column, line, `a number in ${unit.from}, or a duration such as 7:30`, cell);
+    facts.inUnits.add(fromByteString(column.name));
+    return number as ByteString;
+  };
+}
+
+function fromWords(words: InputWords, { facts }: CellReaderOptions): Conversion {
+  const values = new Map(
+    (['true', 'false'] as const).flatMap((value) =>
+      words[value].map((word) => [word.toLowerCase(), value] as const),
+    ),
+  );
+  return (cell) => {
+    const value = values.get(fromByteString(cell).trim().toLowerCase());
+    if (value === undefined) return cell;
+    facts.words++;
+    return value as ByteString;
+  };
+}
+
 function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions): Conversion {
   return (cell, line) => {
     if (isIso(cell, 'date or time')) {
@@ -100,7 +124,13 @@ function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions)
     const remedy =
       found?.remedy ??
       `Correct the cell or --date-format, or name the column \`${name}:string\` to send it as text.`;
-    throw new InputError(`the cell of ${name} ${problem}`, { line, remedy, value: text });
+    const about = found === null ? { kind: 'time' as const, column: name } : undefined;
+    throw new InputError(`the cell of ${name} ${problem}`, {
+      line,
+      remedy,
+      value: text,
+      ...(about && { about }),
+    });
   };
 }
 
@@ -117,8 +147,7 @@ function noteDates(name: string, dates: DateReader, { facts }: CellReaderOptions
 function likePublished(name: ByteString, wanted: IsoForm, { facts }: CellReaderOptions): Conversion {
   const column = fromByteString(name);
   return (cell, line) => {
-    if (!isIso(cell, wanted) && !facts.unlike.has(column))
-      facts.unlike.set(column, { line, value: fromByteString(cell), wanted: FORM_NAMES[wanted] });
+    if (!isIso(cell, wanted)) facts.addUnlike(column, { line, value: fromByteString(cell), form: wanted });
     return cell;
   };
 }
@@ -160,6 +189,7 @@ const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
   header: 'the type in the header',
   batch: 'the type when the batch started',
   published: 'the type in the published snapshot',
+  unit: 'the type of a column with a unit',
   pair: '',
   nothing: '',
 };
@@ -183,6 +213,7 @@ function mistyped(
     line,
     remedy: `${remedy} An empty unquoted cell omits the field.`,
     value: fromByteString(given),
+    ...(type === 'string' || type === 'json' ? {} : { about: { kind: type, column: text } }),
   });
 }
 

@@ -3,6 +3,7 @@ import {
   batchCommand,
   type CorrectedInput,
   type InputFormat,
+  type InputReading,
   type ResendOrder,
   type WritableResource,
 } from '../core/contract/write-back.js';
@@ -15,15 +16,16 @@ import { CsvParser } from './csv-parser.js';
 import { CORRECTION_COLUMNS, type Correction, correctionOf, textOf } from './fields.js';
 import { publishedSnapshotOf } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { decodeInput, formatOf } from './input-format.js';
+import { decodeInput } from './input-format.js';
 import { readInputRows } from './input-rows.js';
-import { type InputSource, openSource } from './input-source.js';
+import type { InputSource } from './input-source.js';
 import { JsonArrayParser, NdjsonParser } from './json-parser.js';
+import { openInput } from './open-input.js';
 import { type BatchFile, batchKind } from './plan-file.js';
 import { inputRowKey } from './planner.js';
 import { checkForms } from './published-checks.js';
 import { InputFacts, PLAIN_READING } from './reading.js';
-import { textReading } from './resolve-reading.js';
+import { type ReadingOptions, textReading } from './resolve-reading.js';
 import { summarizedPlan } from './results.js';
 import { copySource } from './stage-input.js';
 
@@ -48,31 +50,45 @@ const MAX_CORRECTED = 20_000;
  * @throws InputError for a file that does not match its format or its batch, with the line; StoreError
  */
 export async function checkCorrections(
-  connection: Pick<ConnectionSettings, 'lake'>,
+  connection: Pick<ConnectionSettings, 'lake' | 'writeBack'>,
   store: ObjectStore,
   request: WriteBackSource,
 ): Promise<CheckedCorrections | null> {
   const resource = writableResource(request.resource);
-  const source = await openSource(request.file, connection.lake);
+  const { source, format, given, sheet } = await openInput(request, connection, resource);
   try {
-    const format = request.format ?? formatOf(source.name);
-    const { delimiter, encoding } = await textReading(source, request, format, ',');
-    const first = await firstCorrection(source, { format, delimiter, encoding });
-    if (first === null) return null;
+    const found = await findCorrection(source, given, format);
+    if (found === null) return null;
+    const { first, delimiter, encoding } = found;
     const batchId = await findBatch(store, first.batch);
     const batch = await batchOf(store, batchId, { resource, format, request });
-    const reading = { ...batch.reading, delimiter, encoding };
+    const [problem] = sheet?.problems.kinds ?? [];
+    if (problem !== undefined) throw problem.first;
+    const { lines: _, ...asBatch } = batch.reading;
+    const reading: InputReading = { ...asBatch, delimiter, encoding, ...(sheet && { lines: 'records' }) };
     const rows = await readRows(store, source, { ...batch, first, format, reading });
     const { sha256 } = await readBytes(source, resource);
     const input = inputKey(batchId, { sha256, format, settings: JSON.stringify(reading) });
     const corrections: CorrectedInput = { input, format, reading };
     const copy = async (): Promise<void> => {
-      const again = await openSource(request.file, connection.lake);
-      await copySource(store, input, { source: again, sha256 }).finally(() => again.close());
+      const again = await openInput(request, connection, resource);
+      await copySource(store, input, { source: again.source, sha256 }).finally(() => again.source.close());
     };
     return { batchId, rows, copy, order: { rows: 'corrected', action: 'send', corrections } };
   } finally {
     source.close();
+  }
+}
+
+/** How the text of a file of corrections is read; `null` for any other file, and for one with an error, which its check reports. */
+async function findCorrection(source: InputSource, given: ReadingOptions, format: InputFormat) {
+  try {
+    const { delimiter, encoding } = await textReading(source, given, format, ',');
+    const first = await firstCorrection(source, { format, delimiter, encoding });
+    return first && { first, delimiter, encoding };
+  } catch (error) {
+    if (error instanceof InputError) return null;
+    throw error;
   }
 }
 

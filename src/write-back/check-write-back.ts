@@ -4,7 +4,6 @@ import { toByteString } from '../core/brands.js';
 import {
   type InputFormat,
   type InputReading,
-  type SystemPolicy,
   WRITABLE_RESOURCES,
   type WritableResource,
 } from '../core/contract/write-back.js';
@@ -21,34 +20,27 @@ import {
   unpublishedColumns,
 } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { formatOf, HEAD_BYTES, markOf } from './input-format.js';
+import { HEAD_BYTES, markOf } from './input-format.js';
+import type { InputProblems } from './input-problems.js';
 import { readInputRows } from './input-rows.js';
-import { type InputSource, openSource } from './input-source.js';
+import type { InputSource } from './input-source.js';
 import { FileRows } from './ledger/row-hashes.js';
+import { type OpenedInput, openInput, type WriteBackSource } from './open-input.js';
 import { batchKind, type SendingRules, sendingOf } from './plan-file.js';
 import { BatchPlanner, inputRowKey } from './planner.js';
-import { type BeforeWindow, checkForms, checkMasks, PublishedIds, WindowCheck } from './published-checks.js';
+import {
+  type BeforeWindow,
+  checkForms,
+  checkMasks,
+  collectForms,
+  PublishedIds,
+  WindowCheck,
+} from './published-checks.js';
 import { InputFacts } from './reading.js';
-import { type InputBytes, type LakeCsv, type ReadingOptions, resolveReading } from './resolve-reading.js';
+import { type InputBytes, type LakeCsv, resolveReading } from './resolve-reading.js';
 import { readTargetSystem, type TargetSystem } from './system.js';
 
-export interface WriteBackSource extends ReadingOptions {
-  readonly resource: string;
-  /** A path, a `file://` or an `s3://` URL. */
-  readonly file: string;
-  /** Default: by the file's extension. */
-  readonly format?: InputFormat | undefined;
-  /** The column with the row's key. Default: the key is a hash of the content. */
-  readonly keyColumn?: string | undefined;
-  /** Of calendar entries with the same key and other content, send the last one. Default: they are an error. */
-  readonly lastWins?: boolean | undefined;
-  /** Leave out upserts that would change nothing. Default: they are sent. */
-  readonly skipUnchanged?: boolean | undefined;
-  /** Default: the SHA-256 of resource and content. */
-  readonly batchId?: string | undefined;
-  /** What an unknown address is that rows of the file were written to. Default: an error. */
-  readonly system?: SystemPolicy | undefined;
-}
+export type { WriteBackSource };
 
 /** An input that was read completely and is valid. */
 export interface CheckedInput {
@@ -97,6 +89,7 @@ export function writableResource(name: string): WritableResource {
 /**
  * Reads an input completely and checks it, with a few rows in memory. Sends and writes nothing.
  *
+ * @param problems collects errors of cells, rows and settings. Default: the first one is thrown
  * @throws InputError for an input that does not match its format, with line and column; StoreError if the lake, which
  *   has the types of columns, cannot be read
  */
@@ -104,15 +97,16 @@ export async function checkWriteBack(
   connection: ConnectionSettings,
   store: ObjectStore,
   request: WriteBackSource,
+  problems: InputProblems | null = null,
 ): Promise<CheckedInput> {
   const resource = writableResource(request.resource);
   const given =
     request.batchId === undefined ? null : await continuedBatch(store, checkBatchId(request.batchId));
-  const source = await openSource(request.file, connection.lake);
+  const opened = await openInput(request, connection, resource);
   try {
-    return await checkSource(connection, store, request, { resource, given, source });
+    return await checkSource(connection, store, request, { ...opened, resource, batch: given, problems });
   } catch (error) {
-    source.close();
+    opened.source.close();
     throw error;
   }
 }
@@ -121,35 +115,40 @@ async function checkSource(
   connection: ConnectionSettings,
   store: ObjectStore,
   request: WriteBackSource,
-  opened: Pick<CheckedInput, 'resource' | 'source'> & { readonly given: string | null },
+  opened: OpenedInput & {
+    readonly resource: WritableResource;
+    /** The batch that a user names. */
+    readonly batch: string | null;
+    readonly problems: InputProblems | null;
+  },
 ): Promise<CheckedInput> {
-  const { resource, source, given } = opened;
-  const { keyColumn = null, lastWins = false, skipUnchanged = false } = request;
+  const { resource, source, format, keyColumn, batch, given, sheet, problems } = opened;
+  const { lastWins = false, skipUnchanged = false } = request;
   if (skipUnchanged) checkSkipping(connection, resource);
-  const format = request.format ?? formatOf(source.name);
+  const facts = new InputFacts(problems);
+  if (sheet !== null) takeProblems(sheet.problems, problems);
   const published = await publishedSnapshotOf(store, resource);
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
   const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
   const { sha256, batchIdOf, ...bytes } = await readBytes(source, resource);
   const more = skipUnchanged ? { skipUnchanged } : {};
-  const resolve = { format, types: known, csv, keyColumn, bytes, more };
-  const { reading, settings } = await resolveReading(source, request, resolve);
-  const batchId = given ?? batchIdOf(settings);
+  const resolve = { format, types: known, csv, keyColumn, bytes, more, isSheet: sheet !== null, problems };
+  const { reading, settings } = await resolveReading(source, given, resolve);
+  const batchId = batch ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);
   const target = await readTargetSystem(store, connection, request.system);
   const identity = { connection: connection.name, resource, kind: batchKind(format), keyColumn };
   if (existing !== null) checkBatch(batchId, existing.file, identity, target);
   const system = target.alsoAt(existing?.file.sameAs ?? []);
   const types = { ...known, fixed: existing?.file.types ?? {} };
-  const facts = new InputFacts();
   /** Columns with too few published values to judge a cell. */
   const waived = new Set<string>();
   const ids = published === null || resource !== 'time-entries' ? null : new PublishedIds(store, published);
   let columns: readonly InputColumn[] = [];
   const onColumns = (found: readonly InputColumn[]): void => {
     columns = found;
-    checkColumns(found, resource, keyColumn, reading.drop);
-    if (published !== null) checkMasks(published, found);
+    facts.attempt(() => checkColumns(found, resource, keyColumn, reading.drop));
+    if (published !== null) facts.attempt(() => checkMasks(published, found));
   };
   const options = { format, types, reading, keyColumn, onColumns, facts };
   let rows = 0;
@@ -163,18 +162,16 @@ async function checkSource(
     rows += some.length;
     const correction = some.find((row) => row.correction !== undefined);
     if (correction !== undefined) throw replacesRow(correction);
-    for (const row of some) fileRows?.add(row.fields, keyField === null ? null : inputRowKey(row, keyField));
+    for (const row of some)
+      facts.attempt(() => fileRows?.add(row.fields, keyField === null ? null : inputRowKey(row, keyField)));
     ids?.add(some);
     window.add(some);
-    if (resource === 'calendar-entries') for (const row of some) planner.survey(row);
-    if (published !== null) await checkForms(store, published, facts, waived);
+    if (resource === 'calendar-entries') for (const row of some) facts.attempt(() => planner.survey(row));
+    if (published !== null && problems === null) await checkForms(store, published, facts, waived);
   }
-  const notFound = reading.drop.find((name) => rows > 0 && !facts.dropped.has(name));
-  if (notFound !== undefined)
-    throw new InputError(`there is no column ${JSON.stringify(notFound)} to leave out`, {
-      remedy: 'Correct --drop-column, or leave it out.',
-    });
-  await ids?.check(resource);
+  if (published !== null && problems !== null) await collectForms(store, published, facts, problems);
+  if (rows > 0) facts.attempt(() => checkUsed(request, facts, columns));
+  await ids?.check(resource).catch((error: unknown) => facts.report(error));
   return {
     resource,
     batchId,
@@ -197,6 +194,37 @@ async function checkSource(
     source,
     eachRow: () => readInputRows(source.open(), { format, types, reading, keyColumn }),
   };
+}
+
+/** @throws InputError with the first problem, if there is nothing that collects them */
+function takeProblems(found: InputProblems, problems: InputProblems | null): void {
+  const [kind] = found.kinds;
+  if (problems !== null) problems.addAll(found);
+  else if (kind !== undefined) throw kind.first;
+}
+
+/** @throws InputError for an option of the command about a column that the file does not have */
+function checkUsed(
+  { dropColumns = [], map = {}, units = {} }: WriteBackSource,
+  { dropped, mapped }: InputFacts,
+  columns: readonly InputColumn[],
+): void {
+  const names = sentNames(columns);
+  const check = (
+    option: string,
+    wanted: readonly string[],
+    has: (name: string) => boolean,
+    what: string,
+  ): void => {
+    const missing = wanted.find((name) => !has(name));
+    if (missing !== undefined)
+      throw new InputError(`there is no column ${JSON.stringify(missing)} ${what}`, {
+        remedy: `Correct --${option}, or leave it out.`,
+      });
+  };
+  check('drop-column', dropColumns, (name) => dropped.has(name), 'to leave out');
+  check('map', Object.keys(map), (name) => mapped.has(name), 'that has another name');
+  check('unit', Object.keys(units), (name) => names.includes(name), 'with a unit');
 }
 
 /** @throws InputError if rows that change nothing cannot be found */

@@ -2,12 +2,20 @@ import { type ByteString, fromByteString } from '../core/brands.js';
 import { withoutEnd } from '../core/without-end.js';
 import { InputError } from './input-error.js';
 import { isUtf8Text, sepLine, shownDelimiter } from './input-format.js';
+import type { InputProblems } from './input-problems.js';
 
 export interface CsvRecord {
   /** Its first line, from 1. */
   readonly line: number;
   /** `null` for an empty unquoted cell, `''` for `""`. */
   readonly cells: readonly (ByteString | null)[];
+}
+
+interface CsvParserOptions {
+  /** `records`: each record is one line, whatever its cells have (`InputReading.lines`). */
+  readonly lines?: 'records' | undefined;
+  /** Collects records that are not UTF-8. Default: they are thrown. */
+  readonly problems?: InputProblems | null | undefined;
 }
 
 const QUOTE = 0x22;
@@ -44,9 +52,11 @@ export class CsvParser {
   /** Whether lines end with CR, so that CR also separates lines inside quotes. */
   #crLines = false;
   readonly #delimiter: number;
+  readonly #options: CsvParserOptions;
 
-  constructor(delimiter = ',') {
+  constructor(delimiter = ',', options: CsvParserOptions = {}) {
     this.#delimiter = delimiter.charCodeAt(0);
+    this.#options = options;
   }
 
   /** Adds a chunk of text and returns the records that it completes. @param state `end`: no more text follows */
@@ -64,13 +74,12 @@ export class CsvParser {
       const cells: (ByteString | null)[] = [];
       const end = this.#record(text, at, state === 'end', cells);
       if (end === INCOMPLETE) break;
-      if (!isUtf8Text(text.slice(at, end)))
-        throw new InputError('the text is not UTF-8', { line: this.#line, remedy: NOT_UTF8_REMEDY });
+      if (!isUtf8Text(text.slice(at, end))) this.#reportEncoding();
       if (cells.length > 1 || cells[0] !== null) {
         if (this.#part === 'rows' || this.#isHeader(text.slice(at, end), cells))
           records.push({ line: this.#line, cells });
       }
-      this.#line += this.#lines + 1;
+      this.#line += this.#options.lines === 'records' ? 1 : this.#lines + 1;
       at = end;
     }
     this.#pending = text.slice(at);
@@ -82,6 +91,14 @@ export class CsvParser {
       });
     }
     return records;
+  }
+
+  #reportEncoding(): void {
+    const error = new InputError('the text is not UTF-8', {
+      ...{ line: this.#line, remedy: NOT_UTF8_REMEDY, about: { kind: 'encoding' } },
+    });
+    if (this.#options.problems == null) throw error;
+    this.#options.problems.add(error);
   }
 
   /** Whether a record is the header, and not a line without any value or a `sep=` line before it. */

@@ -21,7 +21,8 @@ export class CsvRows {
   #header: readonly ReadonlySet<string>[] = [];
 
   constructor(context: RowContext) {
-    this.#parser = new CsvParser(context.reading.delimiter);
+    const { reading, facts } = context;
+    this.#parser = new CsvParser(reading.delimiter, { lines: reading.lines, problems: facts.problems });
     this.#context = context;
   }
 
@@ -37,8 +38,10 @@ export class CsvRows {
       } else if (this.#repeatsHeader(cells)) {
         facts.headerLines++;
       } else {
-        const row = this.#cells.row(cells, line);
-        if (row !== null) rows.push(row);
+        const reader = this.#cells;
+        const row =
+          facts.problems === null ? reader.row(cells, line) : facts.attempt(() => reader.row(cells, line));
+        if (row != null) rows.push(row);
       }
     }
     return rows;
@@ -79,8 +82,10 @@ export class CellsReader {
     this.#context = context;
     this.#isNested = this.#readers.some(({ path, column }) => column.role === 'field' && path.length > 1);
     this.#deletedAt = columns.findIndex(({ name, role }) => role === 'metadata' && name === '_deleted_at');
-    for (const { name, role } of columns)
+    for (const { name, role, header } of columns) {
       if (role === 'dropped') context.facts.dropped.add(fromByteString(name));
+      if (header !== undefined) context.facts.mapped.add(header);
+    }
   }
 
   /** The row of some cells; `null` for a line without any value, and for a row that is deleted in the service. @throws InputError */
@@ -103,13 +108,20 @@ export class CellsReader {
     const fields: Field[] = [];
     let key: Field | undefined;
     let named: Map<string, string> | undefined;
+    /** Its errors are collected, so it is no row. */
+    let hasProblem = false;
     for (let at = 0; at < readers.length; at++) {
       const cell = cells[at]!;
       if (cell === null) continue;
       const reader = readers[at]!;
       const { role, name } = reader.column;
       if (role === 'field') {
-        const json = reader.read(cell, line);
+        const json =
+          facts.problems === null ? reader.read(cell, line) : facts.attempt(() => reader.read(cell, line));
+        if (json === undefined) {
+          hasProblem = true;
+          continue;
+        }
         const field = this.#isNested ? { name, json, path: reader.path } : { name, json };
         fields.push(field);
         if (name === keyColumn && reader.path.length > 1) key = field;
@@ -125,6 +137,7 @@ export class CellsReader {
         });
       }
     }
+    if (hasProblem) return null;
     const sent = this.#isNested ? nestedFields(fields as FlatField[], line) : fields;
     return inputRow({ line, fields: sent, key, named }, facts);
   }

@@ -9,7 +9,7 @@ import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { isCorrectionColumn } from './fields.js';
 import { InputError } from './input-error.js';
-import { PLAIN_READING } from './reading.js';
+import { type IsoForm, ownValue, PLAIN_READING, type PublishedForm } from './reading.js';
 
 /** The JSON type of a CSV column's cells in requests. */
 const CELL_TYPES = ['string', 'integer', 'number', 'boolean', 'json'] as const;
@@ -22,7 +22,9 @@ export interface InputColumn {
   readonly name: ByteString;
   readonly type: CellType;
   /** Where the type comes from, for messages. */
-  readonly from: 'header' | 'batch' | 'published' | 'pair' | 'nothing';
+  readonly from: 'header' | 'batch' | 'published' | 'unit' | 'pair' | 'nothing';
+  /** The text in the header that stands for the field (`InputReading.map`); absent: the header has its name. */
+  readonly header?: string;
   /**
    * `field`: sent. `metadata`: a column that the lake has added. `correction`: one of `CORRECTION_COLUMNS`. `dropped`: left out
    * on request. `unnamed`: a last column without a name, which must be empty.
@@ -41,7 +43,7 @@ export interface TypeSources {
   readonly text: readonly string[];
 }
 
-type ColumnReading = Pick<InputReading, 'drop' | 'text' | 'escaped'>;
+type ColumnReading = Pick<InputReading, 'drop' | 'text' | 'escaped' | 'map' | 'units'>;
 
 /**
  * The columns of a CSV. Names lose the spaces around them. A type comes from a suffix in the header
@@ -73,13 +75,20 @@ export function inputColumns(
         role: reading.drop.includes(text) ? 'dropped' : 'metadata',
       };
     if (isCorrectionColumn(text)) return { ...UNNAMED, name: toByteString(text), role: 'correction' };
-    const isName = published.has(text) || Object.hasOwn(sources.fixed, text);
-    const { column, suffix } = headerCell(text, at, line, isName);
+    const mapped = ownValue(reading.map, text);
+    const shown = mapped ?? text;
+    const isName = published.has(shown) || Object.hasOwn(sources.fixed, shown);
+    const { column, suffix } = headerCell(shown, at, line, isName);
     const field = fieldOfColumn(column);
     const name = toByteString(field);
-    const role = reading.drop.includes(field) || reading.drop.includes(column) ? 'dropped' : 'field';
+    const isDropped = [field, column, text].some((one) => reading.drop.includes(one));
     const known = published.get(columnName(field));
-    return { name, role, ...typeOf(field, suffix, known, sources, reading, line) };
+    return {
+      name,
+      role: isDropped ? 'dropped' : 'field',
+      ...typeOf(field, suffix, known, sources, reading, line),
+      ...(mapped === undefined ? {} : { header: text }),
+    };
   });
   checkNames(columns, line);
   return columns;
@@ -118,9 +127,10 @@ function typeOf(
   const form = known === undefined ? null : publishedForm(known);
   if (fixed !== undefined) return { type: fixed, from: 'batch', form };
   const seen = publishedType(known?.types ?? 0);
-  return seen === null
-    ? { type: 'string', from: 'nothing', form: null }
-    : { type: seen, from: 'published', form };
+  if (seen !== null) return { type: seen, from: 'published', form };
+  return Object.hasOwn(reading.units ?? {}, field)
+    ? { type: 'number', from: 'unit', form: null }
+    : { type: 'string', from: 'nothing', form: null };
 }
 
 function headerCell(
@@ -210,11 +220,7 @@ export async function publishedSnapshotOf(store: ObjectStore, resource: string):
   return pointer && readManifest(store, pointer.snapshot);
 }
 
-/** What all published values of a column are, as far as a cell must be the same. */
-export type PublishedForm = IsoForm | 'number' | 'boolean';
-
-/** Forms of ISO 8601. */
-export type IsoForm = 'date' | 'time' | 'date or time';
+export type { IsoForm, PublishedForm };
 
 export function isIsoForm(form: PublishedForm | null): form is IsoForm {
   return form === 'date' || form === 'time' || form === 'date or time';

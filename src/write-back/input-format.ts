@@ -3,7 +3,12 @@ import { type ByteString, toByteString } from '../core/brands.js';
 import { INPUT_FORMATS, type InputFormat } from '../core/contract/write-back.js';
 import { InputError } from './input-error.js';
 
-const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
+/** The format of a file: a sheet of a workbook becomes a CSV (`sheetToCsv`). */
+export type FileFormat = InputFormat | 'xlsx';
+
+const FILE_FORMATS: readonly FileFormat[] = [...INPUT_FORMATS, 'xlsx'];
+
+const BY_EXTENSION: Readonly<Record<string, FileFormat>> = {
   csv: 'csv',
   tsv: 'csv',
   tab: 'csv',
@@ -11,26 +16,27 @@ const BY_EXTENSION: Readonly<Record<string, InputFormat>> = {
   json: 'json',
   ndjson: 'ndjson',
   jsonl: 'ndjson',
+  xlsx: 'xlsx',
+  xlsm: 'xlsx',
 };
 
 const SPREADSHEETS: Readonly<Record<string, string>> = {
   xlsx: 'an Excel workbook (.xlsx)',
-  xlsm: 'an Excel workbook (.xlsm)',
   xlsb: 'an Excel workbook (.xlsb)',
-  xls: 'an Excel workbook (.xls)',
+  xls: 'an Excel workbook of the old format (.xls), or one with a password',
   ods: 'an OpenDocument spreadsheet (.ods)',
   numbers: 'a Numbers spreadsheet (.numbers)',
 };
 
 /** The format by a file's extension. @throws InputError for a spreadsheet and for an unknown extension */
-export function formatOf(name: string): InputFormat {
+export function formatOf(name: string): FileFormat {
   const extension = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
   const format = BY_EXTENSION[extension];
   if (format !== undefined) return format;
   const spreadsheet = SPREADSHEETS[extension];
   if (spreadsheet !== undefined) throw spreadsheetError(spreadsheet);
   throw new InputError(`the format of the input cannot be determined from its name ${JSON.stringify(name)}`, {
-    remedy: `Set it with --format: ${INPUT_FORMATS.join(', ')}.`,
+    remedy: `Set it with --format: ${FILE_FORMATS.join(', ')}.`,
   });
 }
 
@@ -46,16 +52,17 @@ function checkIsText(head: string): void {
   if (!head.startsWith('PK\x03\x04') && !head.startsWith('PK\x05\x06')) return;
   if (head.includes('opendocument.spreadsheet')) throw spreadsheetError(SPREADSHEETS.ods!);
   if (head.includes('[Content_Types].xml') || head.includes('xl/'))
-    throw spreadsheetError(SPREADSHEETS.xlsx!);
+    throw spreadsheetError(SPREADSHEETS.xlsx!, 'Set --format xlsx.');
   if (head.includes('Index/') || head.includes('.iwa')) throw spreadsheetError(SPREADSHEETS.numbers!);
   throw spreadsheetError('a zip archive or a spreadsheet');
 }
 
-function spreadsheetError(what: string): InputError {
+function spreadsheetError(what: string, remedy?: string): InputError {
   return new InputError(`the input is ${what}, not text`, {
     remedy:
-      'Save the sheet as CSV UTF-8. Excel: File > Save As > CSV UTF-8 (Comma delimited). LibreOffice: File > Save As > Text CSV, ' +
-      'character set UTF-8. Google Sheets: File > Download > Comma Separated Values. Numbers: File > Export To > CSV.',
+      remedy ??
+      'Save it as .xlsx, or the sheet as CSV UTF-8. Excel: File > Save As > CSV UTF-8 (Comma delimited). LibreOffice: File > Save As > Text CSV, ' +
+        'character set UTF-8. Google Sheets: File > Download > Comma Separated Values. Numbers: File > Export To > CSV.',
   });
 }
 

@@ -2,14 +2,7 @@ import { type ByteString, fromByteString, toByteString } from '../core/brands.js
 import { fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { CellsReader, inputRow, type RowContext } from './csv-rows.js';
 import { type Field, type InputRow, isCorrectionColumn, textOf } from './fields.js';
-import {
-  FORM_NAMES,
-  type InputColumn,
-  inputColumns,
-  isIso,
-  type PublishedForm,
-  publishedForm,
-} from './input-columns.js';
+import { type InputColumn, inputColumns, isIso, type PublishedForm, publishedForm } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
 
@@ -42,7 +35,9 @@ export class JsonRows {
   read(text: string, state: 'open' | 'end'): InputRow[] {
     const records = this.#parser.parse(text, state);
     const { isExport } = this.#parser;
-    const rows = records.map((record) => (isExport ? this.#exportedRow(record) : this.#row(record)));
+    const { facts } = this.#context;
+    const rowOf = (record: JsonRecord) => (isExport ? this.#exportedRow(record) : this.#row(record));
+    const rows = records.map((record) => facts.attempt(() => rowOf(record)) ?? null);
     if (state === 'end' && this.#cells !== null) this.#context.onColumns([...this.#columns.values()]);
     return rows.filter((row) => row !== null);
   }
@@ -108,10 +103,8 @@ export class JsonRows {
   #check({ name, json }: Field, line: number): void {
     const form = this.#forms.get(name);
     if (form === undefined || json === 'null' || hasForm(json, form)) return;
-    const { unlike } = this.#context.facts;
-    const column = fromByteString(name);
-    if (unlike.has(column)) return;
-    unlike.set(column, { line, value: textOf({ json }) ?? fromByteString(json), wanted: FORM_NAMES[form] });
+    const value = textOf({ json }) ?? fromByteString(json);
+    this.#context.facts.addUnlike(fromByteString(name), { line, value, form });
   }
 }
 

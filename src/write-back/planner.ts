@@ -98,6 +98,8 @@ export class BatchPlanner {
         `the rows on lines ${line} and ${row.line} have the same source and sourceKey, and other content`,
         {
           line: row.line,
+          about: { kind: 'pairs' },
+          kind: 'two rows have the same source and sourceKey, and other content',
           remedy:
             'Each of them would overwrite the one before. Give each entry its own sourceKey, or set --last-wins to send only the last one.',
         },

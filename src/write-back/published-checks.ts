@@ -9,12 +9,26 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { keyPartsHash } from './idempotency-key.js';
-import { type InputColumn, isExport, sentNames } from './input-columns.js';
+import { FORM_NAMES, type InputColumn, isExport, isIsoForm, sentNames } from './input-columns.js';
 import { InputError } from './input-error.js';
-import type { InputFacts } from './reading.js';
+import type { InputProblems } from './input-problems.js';
+import type { InputFacts, UnlikePublished } from './reading.js';
 
 /** With so many published values, their form is not a coincidence. */
 const ENOUGH_VALUES = 20;
+
+/** A cell that has another form than all published values of its column. */
+function unlikePublished(column: string, { line, value, form }: UnlikePublished): InputError {
+  const wanted = FORM_NAMES[form];
+  const isTime = isIsoForm(form);
+  const other = isTime ? ' For another date format, set --date-format.' : '';
+  return new InputError(`the cell of ${column} is not ${wanted}, as all published values of the column are`, {
+    line,
+    remedy: `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
+    value,
+    ...(isTime ? { about: { kind: 'time', column } } : {}),
+  });
+}
 
 /**
  * Compares cells with the published values of their columns. Rows of the snapshot are only read if a cell differs from the
@@ -29,21 +43,23 @@ export async function checkForms(
   { unlike }: InputFacts,
   waived: Set<string>,
 ): Promise<void> {
-  for (const [column, { line, value, wanted }] of unlike) {
+  for (const [column, cell] of unlike) {
     if (waived.has(column)) continue;
-    if (await hasEnoughValues(store, published, column)) {
-      const other = wanted.includes('ISO') ? ' For another date format, set --date-format.' : '';
-      throw new InputError(
-        `the cell of ${column} is not ${wanted}, as all published values of the column are`,
-        {
-          line,
-          remedy: `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
-          value,
-        },
-      );
-    }
+    if (await hasEnoughValues(store, published, column)) throw unlikePublished(column, cell);
     waived.add(column);
   }
+}
+
+/** As `checkForms`, but collects the cells of all columns. Called once, when all rows were read. */
+export async function collectForms(
+  store: ObjectStore,
+  published: Manifest,
+  { unlike }: InputFacts,
+  problems: InputProblems,
+): Promise<void> {
+  for (const [column, cell] of unlike)
+    if (await hasEnoughValues(store, published, column))
+      problems.addKind({ ...cell, first: unlikePublished(column, cell) });
 }
 
 async function hasEnoughValues(store: ObjectStore, published: Manifest, column: string): Promise<boolean> {
@@ -63,7 +79,10 @@ export function checkMasks({ key, csv, selection }: Manifest, columns: readonly 
   if (masked === undefined) return;
   throw new InputError(
     `the column ${JSON.stringify(masked)} of this export is masked, so its cells are not the values of the service`,
-    { line: 1, remedy: `Leave it out: --drop-column ${masked}` },
+    {
+      ...{ line: 1, remedy: `Leave it out: --drop-column ${masked}` },
+      about: { kind: 'drop', columns: [masked] },
+    },
   );
 }
 
@@ -116,6 +135,7 @@ export class PublishedIds {
         `${resource} can only be created, not changed: these rows would become further records`,
       {
         line: first,
+        about: { kind: 'drop', columns: key },
         remedy: `To create them as further records, leave the ids out: ${key.map((name) => `--drop-column ${name}`).join(' ')}`,
       },
     );

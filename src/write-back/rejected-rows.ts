@@ -88,7 +88,7 @@ async function* asCsv({ store, batchId, main, corrections, receipts }: Rejected)
 
 /** The records of a CSV after its header. @member header the trimmed names @member names as they are in the file */
 async function* records(store: ObjectStore, { input, reading }: BatchInput) {
-  const parser = new CsvParser(reading.delimiter);
+  const parser = new CsvParser(reading.delimiter, { lines: reading.lines });
   let names: CsvRecord['cells'] | null = null;
   let header: readonly string[] = [];
   const read = function* (found: readonly CsvRecord[]) {

@@ -5,12 +5,16 @@ import { META_COLUMNS } from '../lake/rows/data-columns.js';
 import { type InputColumn, isIsoForm, publishedForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { decodeInput, delimiterOf, encodingOf, findDelimiter } from './input-format.js';
+import { InputProblems } from './input-problems.js';
 import { readInputRows } from './input-rows.js';
 import type { InputSource } from './input-source.js';
 import { InputFacts, PLAIN_READING } from './reading.js';
+import { unitOf } from './units.js';
 
 /** What a user says about the text of an input. */
 export interface ReadingOptions {
+  /** Name or number of the sheet of a workbook. Default: the only one with cells. */
+  readonly sheet?: string | undefined;
   /** `,` `;` `tab` or `|`. Default: found in the header. */
   readonly delimiter?: string | undefined;
   /** Name in the WHATWG Encoding Standard, such as `windows-1252`. Default: a byte order mark decides, otherwise UTF-8. */
@@ -21,6 +25,13 @@ export interface ReadingOptions {
   readonly dateFormats?: readonly string[] | undefined;
   /** Zone of the times, such as `Europe/Berlin`. */
   readonly timezone?: string | undefined;
+  /** Columns with another name: from the text in the header to a field, which may have a type (`durationSeconds:integer`). */
+  readonly map?: Readonly<Record<string, string>> | undefined;
+  /** Words for `true` and for `false` in columns of this type. `true` and `false` always count. */
+  readonly trueWords?: readonly string[] | undefined;
+  readonly falseWords?: readonly string[] | undefined;
+  /** By field: the unit of its cells, such as `h` (`unitOf`). */
+  readonly units?: Readonly<Record<string, string>> | undefined;
   /** Columns that are left out. */
   readonly dropColumns?: readonly string[] | undefined;
   /** Columns that are text, whatever is published. */
@@ -46,6 +57,10 @@ interface ResolveOptions {
   readonly csv: LakeCsv;
   readonly keyColumn: string | null;
   readonly bytes: InputBytes;
+  /** Whether the CSV was made of a sheet. */
+  readonly isSheet: boolean;
+  /** Collects errors of settings that do not fit; `null`: the first one is thrown. */
+  readonly problems: InputProblems | null;
   /** Other settings that change what is sent. */
   readonly more?: Readonly<Record<string, boolean>>;
 }
@@ -60,9 +75,8 @@ interface ResolveOptions {
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
-  { format, types, csv, keyColumn, bytes, more = {} }: ResolveOptions,
+  { format, types, csv, keyColumn, bytes, isSheet, problems, more = {} }: ResolveOptions,
 ): Promise<{ readonly reading: InputReading; readonly settings: string }> {
-  checkOptions(given, format);
   const { encoding: declared, delimiter, clear } = await textReading(source, given, format, csv.delimiter);
   const base: InputReading = {
     ...PLAIN_READING,
@@ -72,17 +86,22 @@ export async function resolveReading(
     dates: datesOf(given, types),
     drop: given.dropColumns ?? [],
     text: given.textColumns ?? [],
+    ...conversionsOf(given),
+    ...(isSheet ? { lines: 'records' } : {}),
     flattened: csv.nested === 'flatten' ? csv.separator : null,
     escaped: { lineBreaks: csv.lineBreaks, escapeFormulas: csv.escapeFormulas },
   };
-  const seen = await survey(source, base, { format, types, keyColumn });
-  const { facts } = seen;
-  const reading = { ...base, dates: usedDates(base, facts, seen.rows) };
+  // Errors of cells are found when the rows are checked.
+  const facts = new InputFacts(problems && new InputProblems());
+  const seen = await survey(source, base, { format, types, keyColumn, facts });
+  const dates = new InputFacts(problems).attempt(() => usedDates(base, facts, seen.rows)) ?? null;
+  const reading = { ...base, dates };
   const isDecoded =
     declared !== null && declared !== 'utf-8' && !bytes.hasMark && !(bytes.isAscii && hasAscii(declared));
   const settings = {
     ...(delimiter === clear ? {} : { delimiter }),
     ...(facts.decimalCommas > 0 ? { decimalComma: true } : {}),
+    ...usedConversions(reading, facts),
     ...(reading.dates === null ? {} : { formats: reading.dates.formats, timezone: reading.dates.timezone }),
     ...listOf('drop', sentColumns(facts.dropped)),
     ...listOf(
@@ -116,6 +135,36 @@ export async function textReading(
   return { encoding, delimiter: wanted ?? clear!, clear };
 }
 
+/** The settings that change names and values. */
+function conversionsOf({ map = {}, trueWords = [], falseWords = [], units = {} }: ReadingOptions) {
+  const read = Object.entries(units).map(([field, unit]) => [field, unitOf(field, unit)] as const);
+  const hasWords = trueWords.length + falseWords.length > 0;
+  return {
+    ...(Object.keys(map).length === 0 ? {} : { map }),
+    ...(hasWords ? { words: { true: trueWords, false: falseWords } } : {}),
+    ...(read.length === 0 ? {} : { units: Object.fromEntries(read) }),
+  };
+}
+
+/** Those that have changed something. */
+function usedConversions(
+  { map = {}, words, units = {} }: InputReading,
+  { mapped, inUnits, words: read }: InputFacts,
+) {
+  return {
+    ...someOf('map', map, mapped),
+    ...(read === 0 ? {} : { words }),
+    ...someOf('units', units, inUnits),
+  };
+}
+
+function someOf(name: string, all: Readonly<Record<string, unknown>>, used: ReadonlySet<string>): object {
+  const found = Object.keys(all)
+    .filter((key) => used.has(key))
+    .sort();
+  return found.length === 0 ? {} : { [name]: Object.fromEntries(found.map((key) => [key, all[key]])) };
+}
+
 function listOf(name: string, values: readonly string[]): Record<string, readonly string[]> {
   return values.length === 0 ? {} : { [name]: [...values].sort() };
 }
@@ -130,15 +179,6 @@ function sentColumns(dropped: ReadonlySet<string>): string[] {
 /** Whether ASCII bytes are the same characters as in UTF-8. */
 function hasAscii(encoding: string): boolean {
   return !encoding.startsWith('utf-16') && encoding !== 'iso-2022-jp';
-}
-
-function checkOptions(given: ReadingOptions, format: InputFormat): void {
-  if (given.timezone !== undefined && (given.dateFormats ?? []).length === 0)
-    throw new InputError('--timezone is only used with --date-format', { remedy: 'Set --date-format too.' });
-  if (format !== 'csv' && given.delimiter !== undefined)
-    throw new InputError(`a delimiter is a setting of a CSV, and the format is ${format}`, {
-      remedy: 'Leave --delimiter out.',
-    });
 }
 
 /** The delimiter that the header of a CSV shows. @throws InputError if it is not clear */
@@ -172,20 +212,26 @@ function datesOf({ dateFormats = [], timezone }: ReadingOptions, types: TypeSour
 async function survey(
   source: InputSource,
   reading: InputReading,
-  { format, types, keyColumn }: Pick<ResolveOptions, 'format' | 'types' | 'keyColumn'>,
+  {
+    format,
+    types,
+    keyColumn,
+    facts,
+  }: Pick<ResolveOptions, 'format' | 'types' | 'keyColumn'> & { readonly facts: InputFacts },
 ) {
-  const facts = new InputFacts();
   let columns: readonly InputColumn[] = [];
   let rows = 0;
-  const { decimalComma, dates, drop, text } = reading;
-  if (decimalComma || dates !== null || drop.length > 0 || (text.length > 0 && format === 'csv')) {
+  const { decimalComma, dates, drop, text, map, words, units } = reading;
+  const converts =
+    decimalComma || dates !== null || map !== undefined || words !== undefined || units !== undefined;
+  if (converts || drop.length > 0 || (text.length > 0 && format === 'csv')) {
     const onColumns = (found: readonly InputColumn[]): void => {
       columns = found;
     };
     const options = { format, types, reading, keyColumn, facts, onColumns };
     for await (const some of readInputRows(source.open(), options)) rows += some.length;
   }
-  return { facts, rows, columns: new Set(columns.map(({ name }) => fromByteString(name))) };
+  return { rows, columns: new Set(columns.map(({ name }) => fromByteString(name))) };
 }
 
 /** The date formats with all of their columns; `null` if there is nothing to convert. */

@@ -11,6 +11,7 @@ const UNREACHED = [
   /^@opentelemetry\//,
   /^hyparquet/,
   /^@duckdb\//,
+  /^(?:fflate|saxes)$/,
 ];
 /** Modules of the commands that load the SDK from its packages. */
 const HOSTS =

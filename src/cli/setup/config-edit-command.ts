@@ -18,7 +18,7 @@ export function runConfigGet(path: string | undefined, options: GlobalOptions): 
 /** `worktrack config set`: changes one value of the file, which keeps its comments. */
 export async function runConfigSet(path: string, value: string, options: GlobalOptions): Promise<ExitCode> {
   const config = fileOf(options);
-  await replace(config.path, setInConfig(config, path, value));
+  await replaceConfig(config.path, setInConfig(config, path, value));
   output.out(`${config.source}: ${path} is set. A running worker reads it on SIGHUP.`);
   return EXIT.done;
 }
@@ -43,7 +43,7 @@ export async function runConfigAdd(name: string, options: AddOptions): Promise<E
   };
   const names = resources?.split(',').map((one) => one.trim());
   const added = { baseUrl, apiKey: { env: apiKeyEnv }, lake, resources: names };
-  await replace(config.path, addToConfig(config, name, added));
+  await replaceConfig(config.path, addToConfig(config, name, added));
   output.out(
     `${config.source}: the connection ${name} is added. Next: \`worktrack doctor --connection ${name}\`.`,
   );
@@ -55,7 +55,7 @@ function fileOf({ config }: GlobalOptions) {
 }
 
 /** A reader sees the old file or the new one. A link stays a link, and the mode is the same. */
-async function replace(path: string, text: string): Promise<void> {
+export async function replaceConfig(path: string, text: string): Promise<void> {
   const file = await realpath(path);
   const temporary = join(dirname(file), `.${randomUUID()}.tmp`);
   try {

@@ -182,6 +182,7 @@ const FROM: Readonly<Record<InputColumn['from'], string>> = {
   header: 'from the header',
   batch: 'from the first run of this batch',
   published: 'from the published snapshot',
+  unit: 'because it has a unit',
   pair: 'always',
   nothing: 'type not known; set it with a suffix in the header',
 };

@@ -1,7 +1,8 @@
 import { selectConnection } from '../../config/index.js';
-import { type InputFormat, shownBatchId, type WriteBackInput } from '../../core/contract/write-back.js';
+import { shownBatchId, type WriteBackInput } from '../../core/contract/write-back.js';
 import { formatDuration } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -13,6 +14,7 @@ import {
   type WriteBackSource,
   writableResource,
 } from '../../write-back/check-write-back.js';
+import type { FileFormat } from '../../write-back/input-format.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
 import { prepareResend } from '../../write-back/prepare-resend.js';
 import { type WrittenBatch, writtenBatch } from '../../write-back/results.js';
@@ -26,6 +28,8 @@ import { withLake } from '../shared/open-lake.js';
 import { age, counted, output } from '../shared/output.js';
 import { dryRun } from './dry-run.js';
 import { finishBatch, orOutOfReach, type RunOptions, runInput, startAndFollowBatch } from './follow-batch.js';
+import { type InputOptions, readingOptions, saveInput } from './input-options.js';
+import { checkForDryRun } from './list-problems.js';
 import {
   askedPolicy,
   askedSystem,
@@ -39,13 +43,12 @@ import {
 interface WriteBackOptions
   extends GlobalOptions,
     RunOptions,
-    Omit<WriteBackSource, 'resource' | 'file' | 'system' | 'dateFormats' | 'dropColumns' | 'textColumns'> {
+    InputOptions,
+    Pick<WriteBackSource, 'format' | 'lastWins' | 'skipUnchanged' | 'batchId'> {
   readonly dryRun?: boolean;
   readonly diff?: boolean;
   readonly limit?: string;
-  readonly dateFormat?: readonly string[];
-  readonly dropColumn?: readonly string[];
-  readonly textColumn?: readonly string[];
+  readonly saveInput?: boolean;
   readonly unknown?: 'resend' | 'skip';
   readonly again?: boolean;
   readonly skipWritten?: boolean;
@@ -69,14 +72,19 @@ export async function runWriteBack(
       const published = pointerKey(writableResource(resource));
       await retry(() => store.head(published));
       return orOutOfReach(async () => {
+        const { format, keyColumn, lastWins, skipUnchanged, batchId } = options;
         const request: WriteBackSource = {
-          ...options,
-          ...{ resource, file: path, system, dateFormats: options.dateFormat },
-          ...{ dropColumns: options.dropColumn, textColumns: options.textColumn },
+          ...{ format, keyColumn, lastWins, skipUnchanged, batchId },
+          ...{ resource, file: path, system, ...readingOptions(options) },
         };
         const corrections = await checkCorrections(connection, store, request);
         if (corrections !== null) return sendCorrections(connection, store, corrections, options);
-        const input = await checkWriteBack(connection, store, request);
+        const input =
+          options.dryRun === true
+            ? await checkForDryRun(connection, store, request, options)
+            : await checkWriteBack(connection, store, request);
+        if (typeof input === 'number') return input;
+        if (options.saveInput === true) await saveOptions(connection, request, options);
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
         const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), {
           ...{ policy: asked, system: input.system },
@@ -105,6 +113,16 @@ export async function runWriteBack(
       });
     }),
   );
+}
+
+async function saveOptions(
+  { name }: ConnectionSettings,
+  request: WriteBackSource,
+  options: WriteBackOptions,
+): Promise<void> {
+  const { keyColumn } = options;
+  const path = await saveInput(name, request.resource, { keyColumn, ...readingOptions(options) }, options);
+  output.note(`The options are saved at ${path}. The next file needs none of them.`);
 }
 
 /** @throws UsageError for options that exclude each other */
@@ -165,7 +183,7 @@ function inputNotes({ unpublished, mixed, resource, facts, beforeWindow }: Check
   const notes = unpublished.map(
     (name) =>
       `warning: no published row of ${resource} has the column ${JSON.stringify(name)}. ` +
-      'It is sent as it is; correct the header if the name is wrong.',
+      `It is sent as it is. Correct the header if the name is wrong, or set --map ${shellWord(`${name}=FIELD`)}.`,
   );
   for (const name of mixed)
     notes.push(
@@ -191,7 +209,7 @@ function inputNotes({ unpublished, mixed, resource, facts, beforeWindow }: Check
 /** Calls `work` with a path of the input. Standard input is `-`. */
 async function withInputFile<T>(
   file: string,
-  format: InputFormat | undefined,
+  format: FileFormat | undefined,
   work: (path: string) => Promise<T>,
 ): Promise<T> {
   if (file !== '-') return work(file);

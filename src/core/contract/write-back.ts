@@ -59,8 +59,28 @@ export interface InputReading {
   readonly text: readonly string[];
   /** Separator in the names of flattened columns, which become objects again; `null`: columns are not flattened. */
   readonly flattened: string | null;
+  /** Other names of columns: from the text in the header to a field, which may have a type (`durationSeconds:integer`). */
+  readonly map?: Readonly<Record<string, string>>;
+  /** Words for `true` and `false`. */
+  readonly words?: InputWords;
+  /** By field: the unit of its cells, and that of its values. */
+  readonly units?: Readonly<Record<string, InputUnit>>;
+  /** A CSV that was made of a sheet: its records count as lines, so that messages have the sheet's rows. */
+  readonly lines?: 'records';
   /** How an export of the lake has changed its cells; they are restored. */
   readonly escaped: { readonly lineBreaks: 'keep' | 'escape'; readonly escapeFormulas: boolean };
+}
+
+export interface InputWords {
+  readonly true: readonly string[];
+  readonly false: readonly string[];
+}
+
+export type TimeUnit = 'ms' | 's' | 'min' | 'h' | 'd';
+
+export interface InputUnit {
+  readonly from: TimeUnit;
+  readonly to: TimeUnit;
 }
 
 export interface InputDates {

@@ -1,13 +1,17 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { MINUTE_MS } from '../duration.js';
 import {
   anyFieldNames,
   choice,
   duration,
   durationOr,
+  fieldName,
+  flag,
   parsedString,
   renamed,
   section,
+  singleLine,
+  withoutPrototype,
 } from './building-blocks.js';
 import { readIdField } from './readers.js';
 import type { CsvKeys } from './schema-output.js';
@@ -29,6 +33,48 @@ const keyHeader = parsedString('the name of an HTTP header', (text) => {
 
 /** The forms of an idempotency key. */
 const KEY_FORMS = ['uuid-v5', 'uuid-v4', 'hex'] as const;
+
+const words = z.array(singleLine('a word'), {
+  error: ({ input }) => invalidValue(input, 'a list of words'),
+});
+
+/** A map from names to texts. */
+function texts(what: string, allowed: string) {
+  return z
+    .record(z.string(), singleLine(what), { error: ({ input }) => invalidValue(input, allowed) })
+    .transform((found) => withoutPrototype(found));
+}
+
+/** `writeBack.<resource>.input`. */
+const input = renamed(
+  section({
+    keyColumn: fieldName.exactOptional().describe('As `--key-column`.'),
+    sheet: singleLine('the name of a sheet').exactOptional().describe('As `--sheet`.'),
+    delimiter: choice([',', ';', '\t', '|', 'comma', 'semicolon', 'tab', 'pipe'])
+      .exactOptional()
+      .describe('As `--delimiter`.'),
+    encoding: singleLine('the name of an encoding').exactOptional().describe('As `--encoding`.'),
+    decimalComma: flag().exactOptional().describe('As `--decimal-comma`.'),
+    dateFormats: z
+      .array(singleLine('a date format'), {
+        error: ({ input: found }) => invalidValue(found, 'a list of date formats'),
+      })
+      .exactOptional()
+      .describe('As `--date-format`, a list.'),
+    timezone: singleLine('a time zone').exactOptional().describe('As `--timezone`.'),
+    map: texts('the name of a field', 'a map from names in the header to fields')
+      .exactOptional()
+      .describe('As `--map`, a map from names in the header to fields.'),
+    true: words.exactOptional().describe('As `--true`, a list.'),
+    false: words.exactOptional().describe('As `--false`, a list.'),
+    units: texts('a unit such as h', 'a map from fields to units such as h')
+      .exactOptional()
+      .describe('As `--unit`, a map from fields to units.'),
+    dropColumns: anyFieldNames.exactOptional().describe('As `--drop-column`, a list.'),
+    textColumns: anyFieldNames.exactOptional().describe('As `--text-column`, a list.'),
+  }),
+  { true: 'trueWords', false: 'falseWords' },
+);
 
 /** Keys of every resource that rows are written to. */
 const write = {
@@ -60,6 +106,11 @@ const write = {
     .prefault('always')
     .describe(
       'Whether a row that may have been written is sent again with its idempotency key. Set `never` for a service that [ignores the key](../how-to/write-back.md#whether-a-service-honours-keys).',
+    ),
+  input: input
+    .exactOptional()
+    .describe(
+      'How [files from a spreadsheet](../how-to/write-back.md#files-from-a-spreadsheet) are read. An option of the command replaces a key; `--save-input` writes these keys.',
     ),
   ignore: anyFieldNames
     .prefault([])

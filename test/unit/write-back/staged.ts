@@ -25,10 +25,11 @@ export class StagedFiles {
   readonly store;
   #files = 0;
 
-  constructor() {
+  /** @param more further keys of the connection, as flow YAML */
+  constructor(more = '') {
     const lake = `file://${join(this.#folder, 'lake')}`;
     this.connection = parseSettings(
-      `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "${lake}" } } }`,
+      `connections: { acme: { baseUrl: "http://127.0.0.1:1", apiKey: { env: K }, lake: { url: "${lake}" }, ${more} } }`,
       'test',
     ).connections[0]!;
     this.store = openStore(this.connection.lake);

@@ -1,0 +1,115 @@
+import type { ConnectionSettings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import {
+  type CheckedInput,
+  checkWriteBack,
+  type WriteBackSource,
+} from '../../write-back/check-write-back.js';
+import { InputError } from '../../write-back/input-error.js';
+import { InputProblems, type ProblemKind } from '../../write-back/input-problems.js';
+import { proposeOptions } from '../../write-back/propose-options.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import type { GlobalOptions } from '../shared/command-options.js';
+import { counted, output, printJson } from '../shared/output.js';
+import { optionWords } from './input-options.js';
+
+/** A dry run reads the whole file and lists all of its errors. Every other run stops at the first. */
+export async function checkForDryRun(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  request: WriteBackSource,
+  options: GlobalOptions,
+): Promise<CheckedInput | ExitCode> {
+  const { input, problems } = await checkAll(connection, store, request);
+  if (input !== null && problems.kinds.length === 0) return input;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const proposed = proposeOptions(problems.kinds, zone);
+  const words = optionWords(proposed);
+  // One error is printed as in every other run.
+  const [only, ...more] = problems.kinds;
+  if (only !== undefined && more.length === 0 && only.count === 1 && words.length === 0) throw only.first;
+  const rest = words.length === 0 ? null : await checkAll(connection, store, withOptions(request, proposed));
+  const left = rest === null ? null : rest.problems.kinds;
+  if (options.json === true) {
+    const listed = problems.kinds.map(described);
+    printJson({
+      problems: listed,
+      others: problems.others,
+      options: words,
+      remaining: left?.map(described) ?? null,
+    });
+  } else printProblems(request, problems, words, left);
+  return EXIT.usage;
+}
+
+interface AllProblems {
+  /** `null` if the file could not be read to its end. */
+  readonly input: CheckedInput | null;
+  readonly problems: InputProblems;
+}
+
+async function checkAll(
+  connection: ConnectionSettings,
+  store: ObjectStore,
+  request: WriteBackSource,
+): Promise<AllProblems> {
+  const problems = new InputProblems();
+  try {
+    const input = await checkWriteBack(connection, store, request, problems);
+    return { input, problems };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    problems.add(error);
+    return { input: null, problems };
+  }
+}
+
+/** A request with more options; lists and maps get further members. */
+function withOptions(request: WriteBackSource, more: Partial<WriteBackSource>): WriteBackSource {
+  const { dateFormats = [], trueWords = [], falseWords = [], dropColumns = [], units, ...rest } = more;
+  const list = (before: readonly string[] | undefined, added: readonly string[]) =>
+    before === undefined && added.length === 0 ? undefined : [...(before ?? []), ...added];
+  return {
+    ...{ ...request, ...rest },
+    dateFormats: list(request.dateFormats, dateFormats),
+    trueWords: list(request.trueWords, trueWords),
+    falseWords: list(request.falseWords, falseWords),
+    dropColumns: list(request.dropColumns, dropColumns),
+    units: units === undefined ? request.units : { ...request.units, ...units },
+  };
+}
+
+function described({ first, count }: ProblemKind) {
+  return { problem: first.kind, rows: count, firstLine: first.line, remedy: first.remedy };
+}
+
+function printProblems(
+  { resource, file }: WriteBackSource,
+  problems: InputProblems,
+  words: readonly string[],
+  left: readonly ProblemKind[] | null,
+): void {
+  const { kinds, others } = problems;
+  output.note(`The file has ${counted(kinds.length, 'kind')} of errors. Nothing was sent.`, 'error');
+  for (const kind of kinds) printKind(kind);
+  if (others > 0) output.note(`and ${counted(others, 'error')} of further kinds`);
+  if (left === null) return;
+  const command = ['worktrack write-back', resource, ...[file, ...words].map(shellWord), '--dry-run'].join(
+    ' ',
+  );
+  output.note(
+    left.length === 0 ? 'With these options, it has none:' : 'These options could correct some of them:',
+  );
+  output.note(`  ${command}`);
+  if (left.length > 0) output.note(`With them, ${counted(left.length, 'kind')} would be left:`);
+  for (const kind of left) printKind(kind);
+}
+
+function printKind({ first, count, values }: ProblemKind): void {
+  const [value] = values;
+  const found = value === undefined ? '' : `: ${JSON.stringify(value)}`;
+  const where = first.line === null ? '' : `, first in line ${first.line}`;
+  output.note(`  ${first.kind} (${counted(count, 'time')}${where}${found})`);
+  if (first.remedy !== null) output.note(`    ${first.remedy}`);
+}

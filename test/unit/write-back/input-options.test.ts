@@ -1,0 +1,214 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { optionWords, readingOptions, saveInput } from '../../../src/cli/write-back/input-options.js';
+import { loadSettings } from '../../../src/config/index.js';
+import { sameDecimal } from '../../../src/core/decimal.js';
+import { checkWriteBack, type WriteBackSource } from '../../../src/write-back/check-write-back.js';
+import { InputProblems } from '../../../src/write-back/input-problems.js';
+import { proposeOptions } from '../../../src/write-back/propose-options.js';
+import { inUnit, unitOf } from '../../../src/write-back/units.js';
+import { ENTRY_COLUMNS, entryRows, StagedFiles } from './staged.js';
+
+describe('a cell in another unit', () => {
+  it.each<[string, string, string | null]>([
+    ['7.5', 'h:s', '27000'],
+    ['0.1', 'h:s', '360'],
+    ['1', 's:h', null],
+    ['90', 'min:h', '1.5'],
+    ['-1.5', 'h:min', '-90'],
+    ['0', 'h:s', '0'],
+    ['7:30', 'h:s', '27000'],
+    ['30:15:30', 'h:min', '1815.5'],
+    ['0:00:00.5', 'h:ms', '500'],
+    ['7:60', 'h:s', null],
+    ['7,5', 'h:s', null],
+    ['1e3', 'h:s', null],
+    ['', 'h:s', null],
+  ])('%s is %s: %s', (text, unit, expected) => expect(inUnit(text, unitOf('x', unit))).toBe(expected));
+
+  it('comes back', () => {
+    const units = fc.constantFrom('ms', 's', 'min', 'h', 'd');
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 999_999 }), units, (count, from) => {
+        const ms = inUnit(String(count), unitOf('x', `${from}:ms`))!;
+        expect(sameDecimal(inUnit(ms, unitOf('x', `ms:${from}`))!, String(count))).toBe(true);
+      }),
+    );
+  });
+
+  it.each([
+    ['durationSeconds', 'h', { from: 'h', to: 's' }],
+    ['durationMinutes', 'h', { from: 'h', to: 'min' }],
+    ['hours', 'min', { from: 'min', to: 'h' }],
+    ['durationMs', 's', { from: 's', to: 'ms' }],
+    ['duration', 'h:s', { from: 'h', to: 's' }],
+  ])('has the unit of the name %s', (field, text, unit) => expect(unitOf(field, text)).toEqual(unit));
+
+  it.each([
+    ['duration', 'h'],
+    ['durationSeconds', 'weeks'],
+    ['durationSeconds', 'h:s:s'],
+    ['durationSeconds', ''],
+  ])('needs a unit that is known: %s=%s', (field, text) => expect(() => unitOf(field, text)).toThrow());
+});
+
+let files: StagedFiles;
+beforeAll(async () => {
+  files = new StagedFiles();
+  await files.publish('time-entries', ENTRY_COLUMNS, entryRows(25));
+});
+afterAll(() => files.remove());
+
+const CSV = 'Beschreibung;Dauer (h);Abrechenbar\nKick-off;7,5;WAHR\nEnde;0:45;falsch\n';
+const OPTIONS: Partial<WriteBackSource> = {
+  ...{ decimalComma: true, trueWords: ['WAHR'], falseWords: ['FALSCH'], units: { durationSeconds: 'h' } },
+  map: { Beschreibung: 'description', 'Dauer (h)': 'durationSeconds', Abrechenbar: 'billable' },
+};
+
+describe('the options of a file', () => {
+  it('give columns other names, words and units', async () => {
+    expect(await files.bodies('a.csv', CSV, OPTIONS)).toEqual([
+      { description: 'Kick-off', durationSeconds: 27000, billable: true },
+      { description: 'Ende', durationSeconds: 2700, billable: false },
+    ]);
+  });
+
+  it('are part of the batch if they change what is sent, and only then', async () => {
+    const same = 'description\na\n';
+    const id = async (text: string, options = {}) => (await files.check('a.csv', text, options)).batchId;
+    expect(await id(CSV, OPTIONS)).not.toBe(await id(CSV, { ...OPTIONS, units: { durationSeconds: 'min' } }));
+    const profile = { trueWords: ['WAHR'], falseWords: ['FALSCH'] };
+    expect(await id(same, profile)).toBe(await id(same));
+  });
+
+  it('from the configuration concern each file, and those of a command replace them', async () => {
+    const { trueWords, falseWords, ...more } = OPTIONS;
+    const others = { timezone: 'Europe/Berlin', sheet: 'Zeiten', dropColumns: ['nothing'] };
+    const input = JSON.stringify({ ...more, ...others, true: trueWords, false: falseWords });
+    const profiled = new StagedFiles(`writeBack: { time-entries: { input: ${input} } }`);
+    await profiled.publish('time-entries', ENTRY_COLUMNS, entryRows(25));
+    const bodies = await profiled.bodies('a.csv', CSV);
+    expect(bodies).toEqual(await files.bodies('a.csv', CSV, OPTIONS));
+    expect(
+      await profiled.bodies('a.csv', 'durationSeconds\n2\n', { units: { durationSeconds: 'min' } }),
+    ).toEqual([{ durationSeconds: 120 }]);
+    expect(await profiled.bodies('a.ndjson', '{"billable":"WAHR"}\n', { textColumns: ['billable'] })).toEqual(
+      [{ billable: 'WAHR' }],
+    );
+    profiled.remove();
+  });
+
+  it.each<[Partial<WriteBackSource>, RegExp]>([
+    [{ map: { Nichts: 'description' } }, /no column "Nichts" that has another name\. Correct --map/],
+    [{ units: { hours: 'min' } }, /no column "hours" with a unit\. Correct --unit/],
+    [
+      { units: { description: 'h' } },
+      /does not say the unit of its values\. Add it after a colon: description=h:s/,
+    ],
+    [{ map: { description: 'day', durationSeconds: 'day' } }, /names "day" twice/],
+    [{ sheet: 'x' }, /--sheet is an option for xlsx/],
+  ])('fit the file: %j', async (options, problem) => {
+    expect(await files.error('a.csv', 'description,durationSeconds\na,1\n', options)).toMatch(problem);
+  });
+
+  it.each([{ map: { a: 'b' } }, { trueWords: ['x'] }, { units: { hours: 'h' } }])(
+    'are none of JSON: %j',
+    async (options) => {
+      expect(await files.error('a.json', '[{"description":"a"}]', options)).toMatch(
+        /is an option for csv and xlsx/,
+      );
+    },
+  );
+
+  it('are kept in the configuration with its comments', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+    const config = join(folder, 'worktrack.yaml');
+    const yaml = `connections:
+  acme:
+    baseUrl: https://tracker.example.com # ours
+    apiKey: { env: K }
+    lake: { url: "file:///srv/lake" }
+`;
+    await writeFile(config, yaml);
+    const given = readingOptions({
+      ...{ map: ['Dauer (h)=durationSeconds', 'a=b=c'], true: ['WAHR'], false: ['FALSCH'] },
+      ...{ unit: ['durationSeconds=h'], dateFormat: ['dd.MM.yyyy'], decimalComma: true, sheet: 'Zeiten' },
+    });
+    await saveInput('acme', 'time-entries', given, { config });
+    await saveInput('acme', 'time-entries', { map: { Neu: 'day' } }, { config });
+    expect(await readFile(config, 'utf8')).toContain('.com # ours');
+    const { connections } = loadSettings({ file: config, env: {}, cwd: folder });
+    expect(connections[0]!.writeBack['time-entries'].input).toEqual({
+      ...{ sheet: 'Zeiten', decimalComma: true, dateFormats: ['dd.MM.yyyy'] },
+      ...{ trueWords: ['WAHR'], falseWords: ['FALSCH'], units: { durationSeconds: 'h' } },
+      map: { 'Dauer (h)': 'durationSeconds', 'a=b': 'c', Neu: 'day' },
+    });
+    await rm(folder, { recursive: true });
+  });
+});
+
+async function problemsOf(
+  text: string | Buffer,
+  options: Partial<WriteBackSource> = {},
+): Promise<InputProblems> {
+  const problems = new InputProblems();
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+  const file = join(folder, 'a.csv');
+  await writeFile(file, text);
+  const request = { resource: 'time-entries', file, ...options };
+  await checkWriteBack(files.connection, files.store, request, problems);
+  await rm(folder, { recursive: true });
+  return problems;
+}
+
+const GERMAN = Buffer.from(
+  [
+    'description;durationSeconds;rate;startedAt;billable',
+    'Pr\xfcfung;7:30;1,5;02.11.2026 08:00;WAHR',
+    'b;0:45;1.234,50;13.11.2026 08:00;FALSCH',
+    'c;60;1,5;14.11.2026 08:00;FALSCH',
+  ].join('\r\n'),
+  'latin1',
+);
+
+describe('all errors of a file', () => {
+  it('are counted by kind, each with its first line', async () => {
+    const { kinds } = await problemsOf(GERMAN);
+    expect(kinds.map(({ first, count }) => [first.line, count, first.kind.slice(0, 40)])).toEqual([
+      [2, 1, 'the text is not UTF-8'],
+      [2, 2, 'the cell of durationSeconds is not an in'],
+      [2, 3, 'the cell of rate is not a JSON number, t'],
+      [2, 3, 'the cell of billable is not true or fals'],
+      [2, 3, 'the cell of startedAt is not a time in I'],
+    ]);
+  });
+
+  it('give the options that correct them', async () => {
+    const proposed = proposeOptions((await problemsOf(GERMAN)).kinds, 'Europe/Berlin');
+    expect(optionWords(proposed).join(' ')).toBe(
+      '--encoding windows-1252 --decimal-comma --date-format dd.MM.yyyy HH:mm --timezone Europe/Berlin --true WAHR --false FALSCH --unit durationSeconds=h',
+    );
+    expect((await problemsOf(GERMAN, proposed)).kinds).toEqual([]);
+  });
+
+  it('are listed up to 50 kinds', async () => {
+    const names = Array.from({ length: 60 }, (_, at) => `c${at}:integer`);
+    const problems = await problemsOf(`${names.join()}\n${names.map(() => 'x').join()}\n`);
+    expect([problems.kinds.length, problems.others]).toEqual([50, 10]);
+  });
+
+  it.each<[string, string, object]>([
+    ['days that have two meanings', 'startedAt\n01/02/2026\n', {}],
+    ['days that have one', 'startedAt\n01/02/2026\n13/02/2026\n', { dateFormats: ['dd/MM/yyyy'] }],
+    ['ids of published records', 'id,description\nE0001,a\n', { dropColumns: ['id'] }],
+    ['a word that is none', 'billable\nmaybe\n', {}],
+    ['words in another language', 'billable\noui\nnon\n', { trueWords: ['oui'], falseWords: ['non'] }],
+  ])('propose nothing that is not clear: %s', async (_, text, expected) => {
+    const { kinds } = await problemsOf(text);
+    expect(kinds.length).toBeGreaterThan(0);
+    expect(proposeOptions(kinds, 'UTC')).toEqual(expected);
+  });
+});

@@ -117,7 +117,7 @@ async function checkSource(
   request: WriteBackSource,
   opened: OpenedInput & {
     readonly resource: WritableResource;
-    /** The batch that a user names. */
+    /** The batch id of the request. */
     readonly batch: string | null;
     readonly problems: InputProblems | null;
   },

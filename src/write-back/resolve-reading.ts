@@ -135,7 +135,7 @@ export async function textReading(
   return { encoding, delimiter: wanted ?? clear!, clear };
 }
 
-/** The settings that change names and values. */
+/** Other names, words and units of an input. */
 function conversionsOf({ map = {}, trueWords = [], falseWords = [], units = {} }: ReadingOptions) {
   const read = Object.entries(units).map(([field, unit]) => [field, unitOf(field, unit)] as const);
   const hasWords = trueWords.length + falseWords.length > 0;

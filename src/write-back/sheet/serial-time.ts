@@ -68,7 +68,7 @@ const NO_DAY = 60;
  * The local time of a number, as the milliseconds since 1970 that a clock in UTC with the same digits would show; `null` if it is no
  * date.
  *
- * @param system the year in which the days of the workbook begin
+ * @param system the first year of the workbook: its days count from there
  */
 export function serialTime(serial: number, system: 1900 | 1904): number | null {
   // The system of 1904 begins 1,462 days later, and has no day that does not exist.

@@ -42,7 +42,7 @@ export class Workbook {
   readonly #strings: readonly string[];
   readonly #formats: readonly NumberFormat[];
   readonly sheets: readonly SheetInfo[];
-  /** The year in which its days begin. */
+  /** Its days count from this year. */
   readonly system: 1900 | 1904;
 
   /** @throws InputError if the file is no workbook */
@@ -316,7 +316,7 @@ interface Range {
 }
 
 /** Columns of a sheet that are looked at for merged cells. */
-const MAX_COLUMNS = 16_384;
+const SHEET_COLUMNS = 16_384;
 
 /** Cells that are merged with the one above or left of them. They follow the rows in a part, and are needed before. */
 class MergedCells {
@@ -329,7 +329,7 @@ class MergedCells {
     this.#ranges = [...all]
       .map(([, left = '', top, right = '', bottom]) => ({
         ...{ top: Number(top), bottom: Number(bottom) },
-        ...{ left: columnOf(left), right: Math.min(columnOf(right), MAX_COLUMNS) },
+        ...{ left: columnOf(left), right: Math.min(columnOf(right), SHEET_COLUMNS) },
       }))
       .sort((a, b) => a.top - b.top);
   }

@@ -221,7 +221,7 @@ describe('a sheet', () => {
     expect(second.format).toBe('csv');
   });
 
-  it('has decimal commas in texts, too', async () => {
+  it('has decimal commas in texts and in numbers', async () => {
     const rows = `${row(1, text('hours:number'))}${row(2, number('1.5'))}${row(3, text('1.234,5'))}`;
     expect(await files.bodies('a.xlsx', workbook({ one: rows }), { decimalComma: true })).toEqual([
       { hours: 1.5 },

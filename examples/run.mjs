@@ -48,9 +48,11 @@ const CONFIG = (url) => `connections:
     onPublished: { workflow: loadWarehouse, taskQueue: ${taskQueue} }
 `;
 
+/** A list may show only records of the last months. */
+const TODAY = new Date().toISOString().slice(0, 10);
 const FILE = `description,durationSeconds:integer,startedAt
-Planning,3600,2026-11-20T08:00:00Z
-Review,1800,2026-11-20T10:00:00Z
+Planning,3600,${TODAY}T08:00:00Z
+Review,1800,${TODAY}T10:00:00Z
 `;
 
 linkPackage();

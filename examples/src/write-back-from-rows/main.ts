@@ -21,11 +21,13 @@ interface TimeEntry {
   readonly durationSeconds: number;
 }
 
+const DAY_MS = 86_400_000;
+
 /** Stands for a query of the application's database, which delivers rows one at a time. */
 async function* bookedHours(count: number): AsyncGenerator<TimeEntry> {
   for (let day = 1; day <= count; day++) {
-    const startedAt = `2026-11-${String(day).padStart(2, '0')}T09:00:00Z`;
-    yield { description: `Support, day ${day}`, startedAt, durationSeconds: 1800 };
+    const date = new Date(Date.now() - day * DAY_MS).toISOString().slice(0, 10);
+    yield { description: `Support on ${date}`, startedAt: `${date}T09:00:00Z`, durationSeconds: 1800 };
   }
 }
 

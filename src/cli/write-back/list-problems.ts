@@ -39,7 +39,7 @@ export async function checkForDryRun(
       options: words,
       remaining: left?.map(described) ?? null,
     });
-  } else printProblems(request, problems, words, left);
+  } else printProblems(problems, words, left);
   return EXIT.usage;
 }
 
@@ -85,24 +85,18 @@ function described({ first, count }: ProblemKind) {
 }
 
 function printProblems(
-  { resource, file }: WriteBackSource,
-  problems: InputProblems,
+  { kinds, others }: InputProblems,
   words: readonly string[],
   left: readonly ProblemKind[] | null,
 ): void {
-  const { kinds, others } = problems;
-  output.note(`The file has ${counted(kinds.length, 'kind')} of errors. Nothing was sent.`, 'error');
+  output.note(`The file has errors of ${counted(kinds.length, 'kind')}. Nothing was sent.`, 'error');
   for (const kind of kinds) printKind(kind);
   if (others > 0) output.note(`and ${counted(others, 'error')} of further kinds`);
   if (left === null) return;
-  const command = ['worktrack write-back', resource, ...[file, ...words].map(shellWord), '--dry-run'].join(
-    ' ',
-  );
-  output.note(
-    left.length === 0 ? 'With these options, it has none:' : 'These options could correct some of them:',
-  );
-  output.note(`  ${command}`);
-  if (left.length > 0) output.note(`With them, ${counted(left.length, 'kind')} would be left:`);
+  const isAll = left.length === 0;
+  output.note(isAll ? 'With these options added, it has none:' : 'These options could correct some of them:');
+  output.note(`  ${words.map(shellWord).join(' ')}`);
+  if (!isAll) output.note(`With them, errors of ${counted(left.length, 'kind')} would be left:`);
   for (const kind of left) printKind(kind);
 }
 

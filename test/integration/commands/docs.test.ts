@@ -43,7 +43,9 @@ describe('every command of the documentation, page by page', () => {
     const [file] = codeBlocks([pageAt('docs/how-to/write-back.md')]).filter(
       ({ language }) => language === 'csv',
     );
-    await writeFile(join(world.folder, 'november.csv'), `${file!.text}\n`);
+    const today = new Date().toISOString().slice(0, 10);
+    const text = file!.text.replaceAll(/2026-11-\d\d/g, today);
+    await writeFile(join(world.folder, 'november.csv'), `${text}\n`);
   });
   afterAll(async () => {
     await ended(worker);

@@ -14,6 +14,7 @@ import {
   type WriteBackSource,
 } from '../../../src/write-back/check-write-back.js';
 import { InputError } from '../../../src/write-back/input-error.js';
+import type { InputProblems } from '../../../src/write-back/input-problems.js';
 import { BatchPlanner, type PlannedRow } from '../../../src/write-back/planner.js';
 import { typeBits } from '../../support/column-types.js';
 import { publishRun } from '../lake/published.js';
@@ -46,10 +47,21 @@ export class StagedFiles {
     return publishRun(this.store, { resource, runId, date: '2026-11-21', columns, parts: [rows], csv });
   }
 
-  check(name: string, bytes: string | Buffer, options: Partial<WriteBackSource> = {}): Promise<CheckedInput> {
+  /** @param problems collects errors; `null`: the first one is thrown */
+  check(
+    name: string,
+    bytes: string | Buffer,
+    options: Partial<WriteBackSource> = {},
+    problems: InputProblems | null = null,
+  ): Promise<CheckedInput> {
     const file = join(this.#folder, `${this.#files++}-${name}`);
     writeFileSync(file, bytes);
-    return checkWriteBack(this.connection, this.store, { resource: 'time-entries', file, ...options });
+    return checkWriteBack(
+      this.connection,
+      this.store,
+      { resource: 'time-entries', file, ...options },
+      problems,
+    );
   }
 
   /** The bodies of the requests for a file. */

@@ -1,6 +1,7 @@
 import { strToU8, zipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WriteBackSource } from '../../../src/write-back/check-write-back.js';
+import { InputProblems } from '../../../src/write-back/input-problems.js';
 import {
   clockText,
   numberFormat,
@@ -219,6 +220,29 @@ describe('a sheet', () => {
     const second = await files.check('b.xlsx', workbook({ renamed: sheet, leer: '' }));
     expect(second.batchId).toBe(first.batchId);
     expect(second.format).toBe('csv');
+  });
+
+  it('has all of its errors listed, with the rows that a time zone corrects', async () => {
+    const bad = '<c t="e"><v>#N/A</v></c>';
+    const rows = [
+      row(3, text('a'), bad, number('46328.25', 2)),
+      row(4, text('a'), text('x'), number('46328.5', 2)),
+      row(9, bad, number('1'), number('46328.5', 2)),
+    ];
+    const bytes = workbook({ one: header + rows.join('') });
+    const kindsOf = async (timezone?: string) => {
+      const problems = new InputProblems();
+      await files.check('a.xlsx', bytes, { timezone }, problems);
+      return problems.kinds.map(({ first, count }) => [first.line, count, first.kind.split(',')[0]]);
+    };
+    const others = [
+      [3, 1, 'the cell of durationSeconds:integer has the error #N/A'],
+      [4, 1, 'the cell of durationSeconds is not an integer'],
+      [9, 1, 'the cell of description has the error #N/A'],
+    ];
+    expect(await kindsOf('UTC')).toEqual(others);
+    const zone = [3, 3, 'the cell of startedAt is a time without a zone'];
+    expect((await kindsOf()).sort()).toEqual([...others, zone].sort());
   });
 
   it('has decimal commas in texts and in numbers', async () => {

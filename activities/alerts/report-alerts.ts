@@ -27,7 +27,6 @@ import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
 import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
-import { isSchemaChange } from '../../src/lake/rows/data-columns.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { lastDue, scheduleTimes } from './schedule-times.js';
@@ -84,7 +83,7 @@ export async function reportAlerts(
   const { settings } = deps.connection(connection);
   if (settings.notify.every(({ on }) => on.length === 0)) return;
   const observations = [
-    ...runs.flatMap((run) => observeRun(run, isSchemaChange)),
+    ...runs.flatMap(observeRun),
     ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
     ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
     ...(confirmation === undefined ? [] : [observeConfirmation(confirmation)]),

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { RunRef, TableFollowed } from '../../src/core/contract/index.js';
-import { limitWarnings } from '../../src/core/text-budget.js';
+import { limitWarnings } from '../../src/core/run-records.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { readRunIfThere } from '../../src/run/lake-staging.js';

@@ -20,10 +20,12 @@ import {
   type StartOnPublishedInput,
 } from '../../src/core/contract/index.js';
 import { errorMessage } from '../../src/core/errors.js';
-import { limitWarnings } from '../../src/core/text-budget.js';
+import { warningTexts } from '../../src/core/run-records.js';
+import type { Warning } from '../../src/core/warnings.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { summaryOf } from '../../src/lake/documents/check-record.js';
 import { dateOfRun, manifestKey } from '../../src/lake/documents/lake-layout.js';
+import { warningFields } from '../../src/lake/documents/manifest.js';
 import { findRun, runsAfter } from '../../src/lake/published/chain.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { DocumentTooLargeError } from '../../src/lake/too-large-error.js';
@@ -48,7 +50,7 @@ export async function startOnPublished(
   const { store, settings } = deps.connection(connection);
   const targets = settings.notify.filter(({ published }) => published !== null).map(({ id }) => id);
   const client = getClient();
-  const warnings: string[] = [];
+  const warnings: Warning[] = [];
   let hookedTo: RunId | null = null;
   // A mirror without a start so far begins with its current run.
   const runs =
@@ -63,11 +65,8 @@ export async function startOnPublished(
         const details = hookedTo === null ? [] : [{ hookedTo } satisfies Partial<StartedOnPublished>];
         throw ApplicationFailure.create({ message: errorMessage(error), details });
       }
-      const of = hook === 'announce' ? ANNOUNCE_WORKFLOW : `${hook.workflow} on task queue ${hook.taskQueue}`;
-      const what = `${of}. ${errorMessage(error)}`;
-      warnings.push(
-        `onPublished: the workflow for run ${run} can never be started, so it is skipped: ${what}`,
-      );
+      const target = hook === 'announce' ? null : hook;
+      warnings.push({ kind: 'hook-skipped', runId: run, target, message: errorMessage(error) });
     }
     hookedTo = run;
   }
@@ -78,11 +77,11 @@ export async function startOnPublished(
 async function reportOf(store: ObjectStore, resource: string, runId: RunId): Promise<PublishedReport> {
   const run = await findRun(store, resource, runId);
   if (run === null) throw new DamagedError(`the change log of run ${runId} is missing`);
-  const { mode, counts, warnings, deletes, checks, rolledBack } = run.manifest;
+  const { mode, counts, deletes, checks, rolledBack } = run.manifest;
   const snapshot = manifestKey(resource, 'snapshots', dateOfRun(run.changes), runId);
   return {
     ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
-    ...{ warnings: limitWarnings(warnings), deletes },
+    ...{ warnings: warningTexts(warningFields(run.manifest)), deletes },
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
     ...(mode === 'rollback' && rolledBack !== null ? { rolledBackTo: rolledBack.to } : {}),
   };

@@ -87,7 +87,8 @@ export async function claimRows(
     const findings = found.result(hashes.isKeyed, hashes.rows);
     const problem = problemOf(findings, { policy, baseUrl }, (at) => new Date(at).toISOString());
     if (problem !== null) {
-      throw finalFailure('Configuration', `${resource}: ${problem.problem}. ${problem.remedy}`);
+      const text = `${problem.problem}. Nothing was sent. ${problem.remedy}`;
+      throw finalFailure('Configuration', `${resource}: ${text}`);
     }
     const claim = records.rows === 0 ? null : listing.next;
     const turn = planKeys(planKey).turn(`${attemptToken()}-${tries}`, claim);

@@ -1,5 +1,5 @@
 import type { RunId } from './brands.js';
-import type { MirrorRequest, MirrorState, RunError, RunReport, RunRequest } from './contract/index.js';
+import type { MirrorRequest, MirrorState, RunError, RunRecord, RunRequest } from './contract/index.js';
 import { DAY_MS } from './duration.js';
 
 /** A request without its id and the workflow to answer. */
@@ -48,7 +48,7 @@ export function failedReport(
   resource: string,
   runId: RunId | null,
   { outcome, error }: Pick<RunFailure, 'outcome' | 'error'>,
-): RunReport {
+): RunRecord {
   const nothing = { rows: null, counts: null, snapshot: null, warnings: [] };
   return { resource, outcome, runId, ...nothing, error };
 }
@@ -79,11 +79,6 @@ export function newMirror(connection: string, resource: string): MirrorState {
     waiting: [],
     answered: [],
   };
-}
-
-/** The warning of a run that is published, and whose sweep failed. @param message why */
-export function sweepWarning(message: string): string {
-  return `sweep: what earlier runs left could not be removed; a later run does it. ${message}`;
 }
 
 /** Maximum rereads of a shifting list within one run (docs/explanation/guarantees.md#full-reads). */

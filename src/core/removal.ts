@@ -15,13 +15,3 @@ export function addRemovals(...removals: readonly Removal[]): Removal {
     ALL_REMOVED,
   );
 }
-
-/** The warning about objects that the store refused to remove; none if there are none. */
-export function removalWarnings({ refused, said }: Removal): readonly string[] {
-  if (refused === 0) return [];
-  const objects = refused === 1 ? '1 object that is' : `${refused} objects that are`;
-  return [
-    `clean-up: the store refused to remove ${objects} no longer needed (${said}), so the lake grows. The published data is ` +
-      'complete. Allow s3:DeleteObject, or end the lock or retention of the bucket; the next clean-up tries again.',
-  ];
-}

@@ -23,12 +23,13 @@ import type {
   PurgeRequest,
   RollbackRequest,
   RunCounts,
-  RunReport,
+  RunRecord,
   RunRequest,
   SyncInput,
   Together,
 } from './contract/index.js';
 import { isRunId } from './run-id.js';
+import type { SchemaChange, SchemaChanges } from './schema-changes.js';
 import { utf8Bytes } from './text-budget.js';
 import { isUtcSeconds, parseSince } from './utc-time.js';
 
@@ -100,7 +101,13 @@ const REQUESTS = {
 } satisfies Record<MirrorRequest['kind'], Check>;
 const ofKnownKind = object({ kind: oneOf(...Object.keys(REQUESTS)) });
 
-const report = object<RunReport>({
+/** Of any build: its facts are only shown. */
+const warning: Check = is(
+  'a string, or an object with a kind',
+  (value) => typeof value === 'string' || object({ kind: text })(value) === null,
+);
+
+const report = object<RunRecord>({
   resource: text,
   outcome: oneOf('published', 'would-publish', 'equal', 'different', 'failed', 'refused', 'cancelled'),
   runId: orNull(runId),
@@ -121,7 +128,13 @@ const report = object<RunReport>({
     }),
   ),
   snapshot: orNull(text),
-  warnings: listOf(text),
+  warnings: listOf(warning),
+  schemaChanges: optional(
+    object<SchemaChanges>({
+      first: listOf(object<SchemaChange>({ name: text, had: orNull(listOf(text)), added: listOf(text) })),
+      count,
+    }),
+  ),
   deletes: optional(
     object<DeleteDetection>({
       basis: oneOf('by-id', 'two-readings', 'none'),

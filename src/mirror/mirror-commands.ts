@@ -10,8 +10,8 @@ import type {
   RunAnswer,
   RunInput,
   RunPublished,
+  RunRecord,
   RunRef,
-  RunReport,
   Writer,
 } from '../core/contract/index.js';
 import { type RunFailure, type Work, workOf } from '../core/mirror-requests.js';
@@ -49,7 +49,7 @@ export interface Turn {
   /** Since the swap. */
   readonly published: RunPublished | null;
   /** The report so far, since it is certain how the run ends. */
-  readonly report: RunReport | null;
+  readonly report: RunRecord | null;
 }
 
 /** A run that can be published. */
@@ -103,8 +103,8 @@ export type Command =
   | { readonly do: 'cancel' }
   | { readonly do: 'reply'; readonly to: string; readonly answer: RunAnswer }
   /** Counts a run that has ended, whatever its outcome. */
-  | { readonly do: 'count'; readonly report: RunReport; readonly ms: number }
-  | { readonly do: 'alert'; readonly report: RunReport }
+  | { readonly do: 'count'; readonly report: RunRecord; readonly ms: number }
+  | { readonly do: 'alert'; readonly report: RunRecord }
   /** Removes what a dry run has left for a person to see. */
   | { readonly do: 'discard-later'; readonly input: DiscardRunInput; readonly afterMs: number };
 

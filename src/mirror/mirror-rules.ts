@@ -11,22 +11,21 @@ import type {
   MirrorState,
   PreparedRun,
   Previewed,
-  PublishedHook,
   RollbackRequest,
   RunAnswer,
   RunError,
   RunInput,
   RunPublished,
-  RunReport,
+  RunRecord,
   RunRequest,
 } from '../core/contract/index.js';
 import { isSameDetection } from '../core/delete-detection.js';
 import { HOUR_MS } from '../core/duration.js';
-import { failedReport, type RunFailure, runSpec, sweepWarning } from '../core/mirror-requests.js';
+import { failedReport, type RunFailure, runSpec } from '../core/mirror-requests.js';
 import { nextPageSize } from '../core/page-size.js';
-import { ALL_REMOVED, removalWarnings } from '../core/removal.js';
 import { newestId, newRunId, untilOwnSecond } from '../core/run-id.js';
-import { limitReport, limitWarnings } from '../core/text-budget.js';
+import { limitRecord, limitWarnings } from '../core/run-records.js';
+import { removalWarnings, type StoredWarning, toWarning, type Warning } from '../core/warnings.js';
 import {
   type Call,
   type CallEnd,
@@ -164,21 +163,26 @@ const AFTER: { readonly [N in CallName]: After<N> } = {
   'worktrack.followTable': {
     returned: (mirror, { warnings }, now) => followed(mirror, null, warnings, now),
     failed(mirror, { error: { message } }, { now }) {
-      const warning = `table: it does not show the published run yet; the next run catches up. ${message}`;
+      const warning = { kind: 'table-behind', message } as const;
       return followed(mirror, warning, [warning], now);
     },
   },
   'worktrack.followOnPublished': {
     returned: (mirror, { hookedTo, warnings }, now) => hooked(changed(mirror, { hookedTo }), warnings, now),
     failed(mirror, { error: { message }, hookedTo }, { now }, { hook }) {
-      const warning = `onPublished: ${hookText(hook)} could not be started; the next published run starts it. ${message}`;
+      const target = hook === 'announce' ? null : hook;
+      const warning = { kind: 'hook-not-started', target, message } as const;
       return hooked(changed(mirror, hookedTo === undefined ? {} : { hookedTo }), [warning], now);
     },
   },
   'worktrack.sweep': {
     returned: (mirror, swept, now, { before }) => sweptBy(mirror, { before, ...swept }, now),
     failed: (mirror, { error: { message } }, { now }, { before }) =>
-      sweptOnce(changed(mirror, afterFailedSweep(mirror.state, before, now)), [sweepWarning(message)], now),
+      sweptOnce(
+        changed(mirror, afterFailedSweep(mirror.state, before, now)),
+        [{ kind: 'sweep-failed', message }],
+        now,
+      ),
   },
   'worktrack.sweepFailedRun': {
     returned: (mirror, _, now) => ended(mirror, turnOf(mirror).report!, now),
@@ -293,7 +297,7 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
   const { resource, published: before, pageSize: known } = mirror.state;
   const { runId, run, pageSize: sizes, table } = result;
   const { snapshot, counts, publishedAt, deletes, checks, checkpoint, missed, rolledBackFrom } = run;
-  const { warnings } = run;
+  const { schemaChanges } = run;
   const { active, batch } = turnOf(mirror);
   const request = batch.first;
   const shown = { runId, snapshot, rows: counts.rows, publishedAt, deletes };
@@ -304,8 +308,9 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
     // The table shows neither run yet.
     published: { ...shown, ...more, tableWarning: before?.tableWarning ?? null },
   };
-  const report: RunReport = {
-    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot, warnings },
+  const report: RunRecord = {
+    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
+    ...{ warnings: run.warnings.map(toWarning), ...(schemaChanges && { schemaChanges }) },
     ...{ deletes, ...asBefore(before, deletes), ...(checks && { checks }), error: null },
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
     ...(rolledBackFrom && { rolledBackFrom }),
@@ -319,8 +324,8 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
 /** Whether a run knows the same about deletes as the published one before it: its note need not be printed again. */
 function asBefore(
   before: MirrorState['published'],
-  deletes: RunReport['deletes'],
-): Pick<RunReport, 'deletesAsBefore'> {
+  deletes: RunRecord['deletes'],
+): Pick<RunRecord, 'deletesAsBefore'> {
   return deletes !== undefined && isSameDetection(before?.deletes, deletes) ? { deletesAsBefore: true } : {};
 }
 
@@ -332,8 +337,8 @@ function asBefore(
  */
 function followed(
   before: Mirror,
-  tableWarning: string | null,
-  found: readonly string[],
+  tableWarning: Warning | null,
+  found: readonly StoredWarning[],
   now: number,
 ): Decided {
   const { connection, resource, hookedTo: after, published } = before.state;
@@ -344,20 +349,13 @@ function followed(
   return call(mirror, 'worktrack.followOnPublished', input, 'start the workflow of onPublished');
 }
 
-function hookText(hook: PublishedHook): string {
-  return hook === 'announce'
-    ? 'the announcement'
-    : `workflow ${hook.workflow} on task queue ${hook.taskQueue}`;
-}
-
 /** Last, the mirror sweeps, unless the activity of the run has done it or no sweep is due. */
-function hooked(before: Mirror, found: readonly string[], now: number): Decided {
+function hooked(before: Mirror, found: readonly StoredWarning[], now: number): Decided {
   const { state } = before;
   const { published, runId: requested } = turnOf(before);
   const { swept, runId } = published!;
   // A sweep tries again what an earlier one could not remove.
-  const known = swept === null ? [] : removalWarnings(state.sweepAt?.refused ?? ALL_REMOVED);
-  const mirror = warned(before, found, known);
+  const mirror = warned(swept === null ? before : withoutRefusals(before), found);
   if (swept === null) return sweptOnce(mirror, [], now);
   if (swept !== 'to do') return sweptBy(mirror, swept, now);
   const replaced = [requested, ...endedRuns(state)].filter((id) => id !== runId);
@@ -378,17 +376,27 @@ function sweptBy(mirror: Mirror, sweep: Parameters<typeof afterSweep>[1], now: n
 }
 
 /** @param found warnings of the sweep */
-function sweptOnce(mirror: Mirror, found: readonly string[], now: number): Decided {
+function sweptOnce(mirror: Mirror, found: readonly Warning[], now: number): Decided {
   if (mirror.turn === null) return { mirror, commands: [] };
   const { turn } = warned(mirror, found);
   return ended(mirror, turn!.report!, now);
 }
 
-/** Adds warnings to the report. @param known warnings that no longer hold */
-function warned(mirror: Mirror, found: readonly string[], known: readonly string[] = []): Mirror {
+/** Adds warnings to the report. */
+function warned(mirror: Mirror, found: readonly StoredWarning[]): Mirror {
   const report = turnOf(mirror).report!;
-  const left = report.warnings.filter((one) => !known.includes(one));
-  return changed(mirror, {}, { report: { ...report, warnings: limitWarnings([...left, ...found]) } });
+  return changed(
+    mirror,
+    {},
+    { report: { ...report, warnings: limitWarnings([...report.warnings, ...found]) } },
+  );
+}
+
+/** The turn without the warning that an earlier sweep left objects in the lake. */
+function withoutRefusals(mirror: Mirror): Mirror {
+  const report = turnOf(mirror).report!;
+  const left = report.warnings.filter((one) => one.kind !== 'not-removed' || one.from !== 'lake');
+  return changed(mirror, {}, { report: { ...report, warnings: left } });
 }
 
 function previewed(mirror: Mirror, run: Previewed | Audited, now: number): Decided {
@@ -451,14 +459,14 @@ function mayResume({ outcome, error: { type } }: RunFailure, { resumed }: Active
 }
 
 /** The turn ends: its requests are answered, and its run is counted and reported. */
-function ended(mirror: Mirror, result: RunReport, now: number): Decided {
+function ended(mirror: Mirror, result: RunRecord, now: number): Decided {
   const { state } = mirror;
   const turn = turnOf(mirror);
   const { batch, wanted, beganAt } = turn;
   const { first, all } = batch;
   const isDry = isDryRun(first);
   const isRun = first.kind === 'run' && !isDry;
-  const report = limitReport(isDry ? dryReport(mirror, turn, result) : result);
+  const report = limitRecord(isDry ? dryReport(mirror, turn, result) : result);
   const answers = all.map((request) => ({ request, answer: { requestId: request.requestId, report } }));
   // A rollback that was refused says nothing about the resource.
   const isLast = isRun || (first.kind === 'rollback' && report.outcome === 'published');
@@ -476,13 +484,13 @@ function ended(mirror: Mirror, result: RunReport, now: number): Decided {
 }
 
 /** A run that does everything but publish. Whatever its end, nothing of it stays, apart from its diff for an hour. */
-function dryReport({ state: { resource } }: Mirror, { givesWay }: Turn, report: RunReport): RunReport {
+function dryReport({ state: { resource } }: Mirror, { givesWay }: Turn, report: RunRecord): RunRecord {
   if (givesWay && report.outcome === 'cancelled')
     return failedBecause(resource, { type: 'GaveWay', message: GAVE_WAY });
   return { ...report, runId: null };
 }
 
-function discardDiff({ state }: Mirror, { active }: Turn, { dryRun, audit }: RunReport): Command[] {
+function discardDiff({ state }: Mirror, { active }: Turn, { dryRun, audit }: RunRecord): Command[] {
   if (!(dryRun?.diff ?? audit?.diff)) return [];
   const { connection, resource } = state;
   const { runId, startedAt: nominalStart } = active;
@@ -490,11 +498,11 @@ function discardDiff({ state }: Mirror, { active }: Turn, { dryRun, audit }: Run
   return [{ do: 'discard-later', input, afterMs: DIFF_LIFE_MS }];
 }
 
-function tooMany(state: MirrorState): RunReport {
+function tooMany(state: MirrorState): RunRecord {
   return failedBecause(state.resource, { type: 'Failed', message: fullQueue(state) });
 }
 
-function failedBecause(resource: string, error: RunError): RunReport {
+function failedBecause(resource: string, error: RunError): RunRecord {
   return failedReport(resource, null, { outcome: 'failed', error });
 }
 

@@ -2,10 +2,11 @@ import type { RunId, UtcSeconds } from '../core/brands.js';
 import type { CheckOutcome, RunOutcome } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
+import { schemaChangeTexts } from '../core/schema-changes.js';
 import { count } from '../core/short-text.js';
+import { warningText } from '../core/warnings.js';
 import type { AuditStatement } from '../lake/documents/audit-statement.js';
-import type { Manifest } from '../lake/documents/manifest.js';
-import { type Column, isSchemaChange, schemaChanges, warningText } from '../lake/rows/data-columns.js';
+import { type Manifest, warningsIn } from '../lake/documents/manifest.js';
 
 /** Maximum number of runs per resource in a report. */
 export const REPORTED_RUNS = 30;
@@ -104,7 +105,7 @@ export function resourceReport(
     seen.add(runId);
     return !known;
   };
-  const reported = runs.map((run, i) => toReportedRun(run, runs[i + 1]));
+  const reported = runs.map(toReportedRun);
   const others = unpublished
     .filter((run) => run.resource === resource && isNew(run))
     .sort((a, b) => b.startedAt - a.startedAt);
@@ -115,16 +116,8 @@ export function resourceReport(
   return { resource, at, verdict: options.verdict ?? judged, runs: reported, unpublished: others };
 }
 
-/** @param before the run before it; `undefined` if it is not known */
-function toReportedRun(
-  run: Manifest,
-  before: { readonly columns: readonly Column[] } | undefined,
-): ReportedRun {
-  // Warnings of schema changes appear under the schema changes only.
-  const changes =
-    before === undefined ? run.warnings.filter(isSchemaChange) : schemaChanges(before.columns, run.columns);
-  const shown = new Set(changes);
-  const { runId, mode, updatedSince, counts, pages, gap, deletes, checks } = run;
+function toReportedRun(run: Manifest): ReportedRun {
+  const { runId, mode, updatedSince, counts, pages, gap, deletes, checks, schemaChanges: first = [] } = run;
   return {
     ...{ runId, mode, updatedSince, counts, pages, gap, deletes },
     startedAt: Date.parse(run.startedAt),
@@ -133,10 +126,10 @@ function toReportedRun(
     columns: run.columns.length,
     isFirst: run.previousRunId === null,
     // A gap is shown separately.
-    warnings: run.warnings.filter(
-      (warning) => !shown.has(warning) && !(gap !== null && warning.startsWith('gap: ')),
-    ),
-    schemaChanges: changes,
+    warnings: warningsIn(run)
+      .filter(({ kind }) => kind !== 'gap' || gap === null)
+      .map(warningText),
+    schemaChanges: schemaChangeTexts({ first, count: first.length }),
     ...(checks === undefined
       ? {}
       : { checks: Object.fromEntries(checks.map(({ name, outcome }) => [name, outcome])) }),
@@ -158,7 +151,7 @@ export function shownWarnings({ gap, warnings, schemaChanges: schema }: Reported
   return [
     ...(gap === null ? [] : [`gap: ${gap.from} to ${gap.to}`]),
     ...warnings,
-    ...schema.map(warningText),
+    ...schema.map((text) => `schema change: ${text}`),
   ];
 }
 

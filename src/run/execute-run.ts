@@ -12,7 +12,6 @@ import type {
 } from '../core/contract/index.js';
 import { errorMessage } from '../core/errors.js';
 import { allDone } from '../core/in-parallel.js';
-import { sweepWarning } from '../core/mirror-requests.js';
 import { attemptRunId } from '../core/run-id.js';
 import { damagedObject } from '../lake/damaged-error.js';
 import { indexKey } from '../lake/documents/block-index.js';
@@ -243,7 +242,8 @@ async function follow(
     } catch (error) {
       const message = errorMessage(error);
       log.warn('the sweep failed; the next one repeats it', { error: message });
-      return { run: { ...published, warnings: [...published.warnings, sweepWarning(message)] }, swept: null };
+      const warnings = [...published.warnings, { kind: 'sweep-failed', message } as const];
+      return { run: { ...published, warnings }, swept: null };
     }
   });
 }

@@ -5,7 +5,7 @@ import { readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { writeIfUnchanged } from '../lake/published/swap.js';
 import { type FilesInput, type NewFile, writeFile } from './data-file.js';
-import { TableError, type Unfit, unfitMessage, unfitWarning } from './errors.js';
+import { TableError, type Unfit, unfitMessage } from './errors.js';
 import {
   type Action,
   type AddFile,
@@ -56,7 +56,7 @@ export interface Base {
 
 type Committed =
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'committed'; readonly base: Base; readonly warnings: readonly string[] };
+  | { readonly kind: 'committed'; readonly base: Base; readonly unfit: readonly Unfit[] };
 
 /**
  * Commits one published state as the next version. `conflict`: another writer has committed this version already.
@@ -112,7 +112,7 @@ export async function commitState(
     state: state.after(state.version + 1, actions),
     sizes: new Map([...sizes, ...files.map(({ path, size }) => [path, size] as const)]),
   };
-  return { kind: 'committed', base, warnings: unfit.map(unfitWarning) };
+  return { kind: 'committed', base, unfit };
 }
 
 /** @returns `null` if the metadata does not change */

@@ -12,11 +12,6 @@ export function unfitMessage(resource: string, unfit: readonly Unfit[]): string 
   );
 }
 
-/** The warning for values that a table has as NULL. */
-export function unfitWarning({ name, type, count }: Unfit): string {
-  return `table: ${count} values of "${name}" are NULL, because they do not fit ${type}`;
-}
-
 /** Values of one column that do not fit its type. */
 export interface Unfit {
   readonly name: string;

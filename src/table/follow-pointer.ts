@@ -1,11 +1,12 @@
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
-import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
+import { removalWarnings, type Warning } from '../core/warnings.js';
+import { DamagedError } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import { ObjectNotFoundError, type Removal, removalWarnings } from '../lake/store/index.js';
+import { ObjectNotFoundError, type Removal } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
-import { TableError, type Unfit, unfitWarning } from './errors.js';
+import { TableError, type Unfit } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
 import { tableKeys } from './log/paths.js';
@@ -17,7 +18,7 @@ export interface Followed {
   readonly version: number;
   /** Number of versions that were committed. */
   readonly commits: number;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
 }
 
 /** The most times that another writer may commit first. */
@@ -35,11 +36,10 @@ export async function followPointer(task: TableTask): Promise<Followed> {
   if (table.state.version < 0) return followed;
   try {
     const refused = await maintainTable({ ...task, now: task.now() }, table);
-    const left = removalWarnings(refused).map((warning) => `table: ${warning}`);
-    return { ...followed, warnings: [...followed.warnings, ...left] };
+    return { ...followed, warnings: [...followed.warnings, ...removalWarnings(refused, 'table')] };
   } catch (error) {
     task.signal.throwIfAborted();
-    const warning = `table: it shows the published run, but its clean-up failed: ${errorMessage(error)}. The next run repeats it`;
+    const warning = { kind: 'table-clean-up-failed', message: errorMessage(error) } as const;
     return { ...followed, warnings: [...followed.warnings, warning] };
   }
 }
@@ -59,7 +59,9 @@ export async function followPointerAndForget(
 
 async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
   const { store, resource } = task;
-  const warnings = new Set<string>();
+  // Versions that are committed again may find the same.
+  const found = new Map<string, Warning>();
+  const add = (warning: Warning): void => void found.set(JSON.stringify(warning), warning);
   const skipped = new Set<RunId>();
   let commits = 0;
   for (let conflicts = 0; ; ) {
@@ -69,8 +71,8 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
     const wanted = pending.filter(({ runId }) => !skipped.has(runId));
     if (pointer === null || wanted.length === 0) {
-      for (const unfit of unreported(task, table)) warnings.add(unfitWarning(unfit));
-      return { version: table.state.version, commits, warnings: [...warnings], table };
+      for (const unfit of unreported(task, table)) add({ kind: 'table-nulls', ...unfit });
+      return { version: table.state.version, commits, warnings: [...found.values()], table };
     }
     let base: Base = { state: table.state, sizes: await listSizes(store, resource) };
     for (const target of wanted) {
@@ -80,7 +82,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
       });
       if (outcome.kind === 'skipped') {
         skipped.add(target.runId);
-        warnings.add(`table: the earlier run ${target.runId} gets no version: ${outcome.reason}`);
+        add({ kind: 'table-run-skipped', runId: target.runId, reason: outcome.reason });
         continue;
       }
       if (outcome.kind === 'conflict') {
@@ -94,16 +96,11 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
       if (commits++ === 0 && table.damage !== null) {
         // With it, no reader needs the damaged part of the log.
         await writeCheckpoint(task, base.state, Number.POSITIVE_INFINITY);
-        warnings.add(rewrittenWarning(table.damage, base.state.version));
+        add({ kind: 'table-rewritten', damage: table.damage, version: base.state.version });
       }
-      for (const warning of outcome.warnings) warnings.add(warning);
+      for (const unfit of outcome.unfit) add({ kind: 'table-nulls', ...unfit });
     }
   }
-}
-
-function rewrittenWarning(damage: string, version: number): string {
-  const what = damage.replace(`. ${NEXT_EXPORT}`, '');
-  return `table: ${what}. The table was written again as version ${version}, and its earlier versions cannot be read any more`;
 }
 
 function checkProtocol({ store, resource }: TableTask, { state: { protocol } }: Table): void {

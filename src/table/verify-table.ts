@@ -1,5 +1,5 @@
 import type { ConnectionSettings } from '../core/settings.js';
-import { DamagedError, NEXT_EXPORT } from '../lake/damaged-error.js';
+import { DamagedError } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -36,8 +36,7 @@ export async function checkTable(store: ObjectStore, resource: string): Promise<
     // With another program's protocol, the next run does not write the table, whatever else is damaged.
     if (error instanceof DamagedError) {
       const { state } = await readDamagedTable(store, resource);
-      const text = error.message.replace(`. ${NEXT_EXPORT}`, '');
-      return [byExport(text), ...upgradeProblems(state, resource)];
+      return [byExport(error.damage), ...upgradeProblems(state, resource)];
     }
     if (error instanceof SyntaxError) return [];
     if (error instanceof DocumentTooLargeError) return tooLarge(error, resource);

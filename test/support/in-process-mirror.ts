@@ -14,7 +14,6 @@ import type {
   AuditReport,
   AuditRequest,
   DryRunRequest,
-  Previewed,
   PublishedRun,
   PublishInput,
   RunRef,
@@ -31,7 +30,15 @@ import {
   startSimulator,
 } from '../../src/simulator/index.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
-import { type Ended, IN_LAKE, type Input, MirrorDriver, type Output, type Serving } from './mirror-driver.js';
+import {
+  type Ended,
+  IN_LAKE,
+  type Input,
+  MirrorDriver,
+  type Output,
+  type Serving,
+  type ShownPreview,
+} from './mirror-driver.js';
 
 interface Options {
   readonly simulator: SimulatorOptions;
@@ -128,7 +135,7 @@ export class ActivityMirror extends MirrorDriver {
   }
 
   /** A run that does everything but publish. It changes nothing of the mirror. @throws the failure that ended it */
-  async dryRun({ cells, settings, ...request }: RunOptions & DryRunRequest = {}): Promise<Previewed> {
+  async dryRun({ cells, settings, ...request }: RunOptions & DryRunRequest = {}): Promise<ShownPreview> {
     const dryRun = { ...(cells && { cells }), ...(settings && { settings }) };
     const run = await this.#preview({ ...wanted(request), dryRun }, request);
     if ('audit' in run) throw new Error('the dry run is no audit');
@@ -148,7 +155,7 @@ export class ActivityMirror extends MirrorDriver {
     return run.audit;
   }
 
-  async #preview(request: Partial<RunRequest>, options: RunOptions): Promise<Previewed | Audited> {
+  async #preview(request: Partial<RunRequest>, options: RunOptions): Promise<ShownPreview | Audited> {
     const { clock, newestId } = this;
     try {
       const { previewed } = await this.serve(this.runSpec(request), { attempt: this.#attempt(options) });

@@ -9,6 +9,8 @@ import type {
   Writer,
 } from '../../src/core/contract/index.js';
 import { newMirror, type RequestSpec, runSpec } from '../../src/core/mirror-requests.js';
+import { warningTexts } from '../../src/core/run-records.js';
+import { warningText } from '../../src/core/warnings.js';
 import {
   type Call,
   type CallEnd,
@@ -24,7 +26,15 @@ import { newWriter } from './writer.js';
 
 export type Input<N extends keyof Activities> = Parameters<Activities[N]>[0];
 export type Output<N extends keyof Activities> = Awaited<ReturnType<Activities[N]>>;
-export type Ended = PublishedRun & { readonly runId: RunId; readonly inMemory: boolean };
+/** A preview with its warnings in English. */
+export type ShownPreview = Omit<Previewed, 'warnings'> & { readonly warnings: readonly string[] };
+
+export type Ended = Omit<PublishedRun, 'warnings'> & {
+  readonly runId: RunId;
+  readonly inMemory: boolean;
+  /** In English, schema changes included. */
+  readonly warnings: readonly string[];
+};
 
 /** After so many attempts of its activity, a run begins in the lake. */
 export const IN_LAKE = 4;
@@ -41,7 +51,7 @@ export interface Serving {
 /** How a request ended. */
 interface Served {
   readonly ended: Ended | null;
-  readonly previewed: Previewed | Audited | null;
+  readonly previewed: ShownPreview | Audited | null;
   readonly tableWarnings: readonly string[];
   /** The next call, if it was not awaited. */
   readonly next: Call | null;
@@ -177,14 +187,22 @@ export abstract class MirrorDriver {
 /** What a test wants to know of a call. */
 function noted({ name, input }: Call, result: unknown): Partial<Served> {
   if (name === 'worktrack.followTable')
-    return { tableWarnings: (result as Output<'worktrack.followTable'>).warnings };
-  if (name === 'worktrack.preview') return { previewed: result as Previewed | Audited };
+    return { tableWarnings: (result as Output<'worktrack.followTable'>).warnings.map(warningText) };
+  if (name === 'worktrack.preview') return { previewed: shown(result as Previewed | Audited) };
   if (name === 'worktrack.publish') {
     const run = result as PublishedRun;
-    return { ended: { ...run, runId: run.runId ?? (input as Input<typeof name>).runId, inMemory: false } };
+    const runId = run.runId ?? (input as Input<typeof name>).runId;
+    return { ended: { ...run, runId, inMemory: false, warnings: warningTexts(run) } };
   }
   if (name !== 'worktrack.run') return {};
   const done = result as Output<typeof name>;
-  if (done.kind === 'published') return { ended: { ...done.run, runId: done.runId, inMemory: true } };
-  return done.kind === 'previewed' ? { previewed: done.run } : {};
+  if (done.kind === 'published') {
+    const { run, runId } = done;
+    return { ended: { ...run, runId, inMemory: true, warnings: warningTexts(run) } };
+  }
+  return done.kind === 'previewed' ? { previewed: shown(done.run) } : {};
+}
+
+function shown(run: Previewed | Audited): ShownPreview | Audited {
+  return 'audit' in run ? run : { ...run, warnings: warningTexts(run) };
 }

@@ -10,7 +10,7 @@ import type {
   PurgeInput,
   RollbackInput,
   RunOutcome,
-  RunReport,
+  RunRecord,
 } from '../../src/core/contract/index.js';
 import {
   failedReport,
@@ -19,7 +19,8 @@ import {
   runSpec,
   workOf,
 } from '../../src/core/mirror-requests.js';
-import { cutText, limitReports } from '../../src/core/text-budget.js';
+import { limitRecords, toReport } from '../../src/core/run-records.js';
+import { cutText } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
@@ -120,6 +121,12 @@ function scheduledTime(): number | null {
   return scheduled === undefined ? null : new Date(scheduled).getTime();
 }
 
+/** What is known of the runs of an export; `null`: not yet. */
+interface Progress {
+  readonly connection: string;
+  readonly runs: readonly { readonly resource: string; readonly record: RunRecord | null }[];
+}
+
 type Requested = Pick<ExportInput, 'connection' | 'resources' | 'together' | 'dryRun'>;
 
 /** How often an audit gives way to other requests. */
@@ -139,13 +146,13 @@ async function requestRuns(
   spec: RequestSpec,
 ): Promise<ExportResult> {
   const requester = new MirrorRequester(connection);
-  const unanswered = new Map<string, RunReport>();
+  const unanswered = new Map<string, RunRecord>();
   let resources: readonly string[] = wanted ?? [];
-  const reportOf = (resource: string): RunReport | null =>
+  const recordOf = (resource: string): RunRecord | null =>
     unanswered.get(resource) ?? requester.report(resource);
-  const progress = () => ({
+  const progress = (): Progress => ({
     connection,
-    runs: resources.map((resource) => ({ resource, report: reportOf(resource) })),
+    runs: resources.map((resource) => ({ resource, record: recordOf(resource) })),
   });
   setHandler(exportProgress, () => limitProgress(progress()));
 
@@ -156,7 +163,7 @@ async function requestRuns(
     ...(dryRun === undefined ? {} : { dryRun }),
   });
   resources = plan.resources;
-  showDetails(exportDetails(progress()));
+  showDetails(exportDetails(limitProgress(progress())));
   try {
     await Promise.all(resources.map((resource) => requestOrFail(resource)));
   } catch (error) {
@@ -165,18 +172,18 @@ async function requestRuns(
     throw error;
   }
   await reportRuns();
-  const reports = limitReports(resources.map((resource) => reportOf(resource)!));
+  const records = limitRecords(resources.map((resource) => recordOf(resource)!));
   if (dryRun?.audit === undefined)
-    return toResult(reports, dryRun === undefined ? 'published' : 'would-publish');
+    return toResult(records, dryRun === undefined ? 'published' : 'would-publish');
   const write = activity('worktrack.writeAudit', connection, work, { summary: 'write the statement' });
-  const { statement } = await write({ connection, at: Date.now(), request: dryRun.audit, runs: reports });
-  return toResult(reports, 'equal', statement);
+  const { statement } = await write({ connection, at: Date.now(), request: dryRun.audit, runs: records });
+  return toResult(records, 'equal', statement);
 
   /** One report for all resources, so that an outage of the service does not lead to a message for each. */
   async function reportRuns(): Promise<void> {
     const isAudit = dryRun?.audit !== undefined;
     if (!plan.alerts || spec.kind !== 'run' || (dryRun !== undefined && !isAudit)) return;
-    const all = limitReports(resources.flatMap((resource) => reportOf(resource) ?? []));
+    const all = limitRecords(resources.flatMap((resource) => recordOf(resource) ?? []));
     // An audit that failed is no failed run.
     const runs = isAudit ? all.filter(({ audit }) => audit !== undefined) : all;
     await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
@@ -201,22 +208,21 @@ async function requestRuns(
       await requester.request(resource, request, resource, plan.giveUpAfterMs);
       // An audit that has given way begins again when no other request waits.
       for (let again = 1; dryRun?.audit !== undefined && again <= MAX_GIVING_WAY; again++) {
-        if (reportOf(resource)?.error?.type !== 'GaveWay') break;
+        if (recordOf(resource)?.error?.type !== 'GaveWay') break;
         await requester.request(resource, request, `${resource}/${again}`, plan.giveUpAfterMs);
       }
     } catch (error) {
       if (isCancellation(error)) throw error;
       unanswered.set(resource, failedReport(resource, null, failureOf(error)));
     }
-    showDetails(exportDetails(progress()));
+    showDetails(exportDetails(limitProgress(progress())));
   }
 }
 
 /** The answer to a query has the same limit as a result. */
-function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
-  const reports = new Map(
-    limitReports(runs.flatMap(({ report }) => report ?? [])).map((report) => [report.resource, report]),
-  );
+function limitProgress({ connection, runs }: Progress): ExportProgress {
+  const records = limitRecords(runs.flatMap(({ record }) => record ?? []));
+  const reports = new Map(records.map((record) => [record.resource, toReport(record)]));
   return {
     connection,
     runs: runs.map(({ resource }) => ({ resource, report: reports.get(resource) ?? null })),
@@ -225,10 +231,11 @@ function limitProgress({ connection, runs }: ExportProgress): ExportProgress {
 
 /** @param done the outcome if no run has another one */
 function toResult(
-  runs: readonly RunReport[],
+  records: readonly RunRecord[],
   done: 'published' | 'would-publish' | 'equal',
   statement?: ObjectKey,
 ): ExportResult {
+  const runs = records.map(toReport);
   const has = (outcome: RunOutcome): boolean => runs.some((run) => run.outcome === outcome);
   const worst = (['refused', 'failed', 'cancelled'] as const).find(has);
   const outcome = worst ?? (has('different') ? 'different' : done);

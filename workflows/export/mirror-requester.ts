@@ -9,7 +9,7 @@ import {
   type MirrorRequest,
   type MirrorState,
   mirrorWorkflowId,
-  type RunReport,
+  type RunRecord,
   type Sent,
 } from '../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
@@ -32,7 +32,7 @@ const FIRST_RESEND_MS = HOUR_MS;
 export class MirrorRequester {
   readonly #connection: string;
   /** By request id. After a continue-as-new, a report may arrive before the request is repeated. */
-  readonly #reports = new Map<string, RunReport>();
+  readonly #reports = new Map<string, RunRecord>();
   /** The current request of each resource; `sent` is `null` while it is being sent, and once it is answered. */
   readonly #current = new Map<string, { readonly requestId: string; readonly sent: Sent | null }>();
   readonly #timer = new SharedTimer();
@@ -50,7 +50,7 @@ export class MirrorRequester {
   }
 
   /** The report of the current request of a resource; `null` until it arrives. */
-  report(resource: string): RunReport | null {
+  report(resource: string): RunRecord | null {
     return this.#reports.get(this.#current.get(resource)?.requestId ?? '') ?? null;
   }
 
@@ -70,7 +70,7 @@ export class MirrorRequester {
     name: string,
     giveUpAfterMs: number,
     sent: Sent | null = null,
-  ): Promise<RunReport> {
+  ): Promise<RunRecord> {
     const { firstExecutionRunId, workflowId: replyTo } = workflowInfo();
     const requestId = `${firstExecutionRunId}/${name}`;
     const request: MirrorRequest = { ...spec, requestId, replyTo };

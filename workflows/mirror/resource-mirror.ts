@@ -19,12 +19,14 @@ import type {
   MirrorState,
   MirrorStatus,
   RunAnswer,
-  RunReport,
+  RunRecord,
   SyncInput,
 } from '../../src/core/contract/index.js';
 import type { MetricSinks } from '../../src/core/metrics.js';
 import { newMirror, type Work } from '../../src/core/mirror-requests.js';
+import { toReport } from '../../src/core/run-records.js';
 import { idProblem, mirrorRequestProblem } from '../../src/core/signal-checks.js';
+import { warningText } from '../../src/core/warnings.js';
 import type {
   Call,
   CallEnd,
@@ -125,7 +127,10 @@ class ResourceMirror {
 
   handleMessages(): void {
     setHandler(mirrorStatus, () => this.#status());
-    setHandler(requestAnswer, (requestId) => answerOf(this.state.answered, requestId)?.report ?? null);
+    setHandler(requestAnswer, (requestId) => {
+      const answer = answerOf(this.state.answered, requestId);
+      return answer === undefined ? null : toReport(answer.report);
+    });
     handleChecked(requestRun, mirrorRequestProblem, (request) =>
       this.#decide(requested(this.#mirror, request)),
     );
@@ -175,7 +180,8 @@ class ResourceMirror {
   }
 
   #status(): MirrorStatus {
-    const { connection, resource, checkpoint, lastRun, waiting } = this.state;
+    const { connection, resource, checkpoint, waiting } = this.state;
+    const lastRun = this.state.lastRun && toReport(this.state.lastRun);
     const { configured, learned } = this.state.pageSize ?? {};
     const pageSize = configured === undefined || learned === undefined ? null : { configured, learned };
     const { writer, turn } = this.#mirror;
@@ -302,7 +308,7 @@ function moment(): Moment {
 function shownRun(state: MirrorState['published']): Pick<MirrorStatus, 'published' | 'tableWarning'> {
   if (state === null) return { published: null };
   const { tableWarning, ...published } = state;
-  return { published, ...(tableWarning === null ? {} : { tableWarning }) };
+  return { published, ...(tableWarning === null ? {} : { tableWarning: warningText(tableWarning) }) };
 }
 
 /**
@@ -321,7 +327,7 @@ function checkSync(input: SyncInput | undefined, state: MirrorState): void {
  *
  * @param ms its duration
  */
-function countRun(connection: string, { resource, outcome }: RunReport, ms: number): void {
+function countRun(connection: string, { resource, outcome }: RunRecord, ms: number): void {
   // A worker that only replays has no such sink.
   if (workflowInfo().unsafe.isReplaying) return;
   const { worktrackMetrics } = proxySinks<MetricSinks>();

@@ -1,6 +1,6 @@
 import { condition, continueAsNew, isCancellation, log } from '@temporalio/workflow';
 import { ACTIVITIES } from '../../src/core/contract/activity-table.js';
-import type { NoticesState, RunReport } from '../../src/core/contract/index.js';
+import type { NoticesState, RunRecord } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import {
   NOTICE_EVENTS,
@@ -62,7 +62,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   }
 
   /** Sends the request unless it is already sent, and waits for its report. @returns `null` if the request failed */
-  async function awaitReport(): Promise<RunReport | null> {
+  async function awaitReport(): Promise<RunRecord | null> {
     const { number, at, plan, sent } = state.requested!;
     const spec = runSpec(at, { alertedBy: 'sender', background: true });
     try {
@@ -117,7 +117,7 @@ function mustContinue(): boolean {
  *
  * @param requestedAt milliseconds since 1970
  */
-function startedAfter(report: RunReport | null, requestedAt: number): number | null {
+function startedAfter(report: RunRecord | null, requestedAt: number): number | null {
   if (report?.outcome !== 'published' || report.runId === null) return null;
   const began = parseRunDate(report.runId) - MAX_RUN_ID_DELAY_MS;
   // After a clock was ahead, ids are ahead until the time has caught up.

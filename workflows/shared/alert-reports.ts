@@ -9,8 +9,8 @@ export async function reportAlerts({ runs, ...input }: ReportAlertsInput): Promi
   const report = activity('worktrack.reportAlerts', connection, 'background', {
     summary: 'report to the alerts',
   });
-  const reports = runs.map(({ resource, outcome, runId, warnings, error, audit }) => ({
-    ...{ resource, outcome, runId, warnings, error },
+  const reports = runs.map(({ resource, outcome, runId, warnings, schemaChanges, error, audit }) => ({
+    ...{ resource, outcome, runId, warnings, error, ...(schemaChanges && { schemaChanges }) },
     ...(audit && { audit }),
   }));
   try {

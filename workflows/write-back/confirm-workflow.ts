@@ -2,6 +2,7 @@ import { condition, isCancellation, log, setHandler } from '@temporalio/workflow
 import type { ConfirmedRows, ConfirmInput, ConfirmResult } from '../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
+import { type Warning, warningText } from '../../src/core/warnings.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
@@ -32,7 +33,7 @@ export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<Con
     increments = 0;
     isNew = true;
   });
-  const warnings: string[] = [];
+  const warnings: Warning[] = [];
   if (readFirst === true) await increment(null, 'first');
   let found: ConfirmedRows = await look({ connection, resource, batchId });
   do {
@@ -53,7 +54,7 @@ export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<Con
     if (alerts) await reportAlerts({ connection, runs: [], confirmation: { resource, batchId, ...counts } });
     // Rows can be written during the report, too.
   } while (isNew);
-  return { batchId, counts: found.counts, warnings };
+  return { batchId, counts: found.counts, warnings: warnings.map(warningText) };
 
   /** Looks again. A failure is a warning, and leaves what was found before to another look. */
   async function lookAgain(before: ConfirmedRows): Promise<ConfirmedRows> {
@@ -61,7 +62,7 @@ export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<Con
       return await look({ connection, resource, batchId });
     } catch (error) {
       if (isCancellation(error)) throw error;
-      warnings.push(`a look for the rows failed: ${toRunError(error).message}`);
+      warnings.push({ kind: 'look-failed', message: toRunError(error).message });
       return { ...before, open: Math.max(before.open, 1) };
     }
   }
@@ -71,12 +72,14 @@ export async function confirmWriteBackWorkflow(input: ConfirmInput): Promise<Con
     try {
       const spec = runSpec(Date.now(), { since });
       const report = await requester.request(resource, spec, `confirm-${number}`, giveUpAfterMs);
-      const why = report.error === null ? '' : `: ${report.error.message}`;
-      if (report.outcome !== 'published') warnings.push(`the increment was ${report.outcome}${why}`);
+      const { outcome } = report;
+      const message = report.error?.message ?? null;
+      if (outcome !== 'published') warnings.push({ kind: 'increment-not-published', outcome, message });
     } catch (error) {
       await requester.withdrawAll();
       if (isCancellation(error)) throw error;
-      warnings.push(`the increment failed: ${toRunError(error).message}`);
+      const { message } = toRunError(error);
+      warnings.push({ kind: 'increment-not-published', outcome: 'unanswered', message });
     }
   }
 }

@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ObjectKey } from '../../src/core/brands.js';
-import type { RunError, RunReport } from '../../src/core/contract/index.js';
+import type { RunError, RunRecord } from '../../src/core/contract/index.js';
 import {
   type BatchRef,
   type ConfirmInput,
@@ -25,8 +25,8 @@ import {
   type WriteBackStage,
   type WrittenResults,
 } from '../../src/core/contract/write-back.js';
-import { MINUTE_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
+import { type IncrementProblem, type StoredWarning, warningText } from '../../src/core/warnings.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
@@ -90,8 +90,8 @@ class WriteBackBatch {
   #done = 0;
   #result: WriteBackResult | null = null;
   /** The increments that were read for the batch. */
-  readonly #increments: RunReport[];
-  readonly #warnings: string[];
+  readonly #increments: RunRecord[];
+  readonly #warnings: StoredWarning[];
 
   constructor(input: WriteBackInput) {
     const { connection, resource, batchId } = input;
@@ -198,9 +198,8 @@ class WriteBackBatch {
       await this.#lock.acquire();
       this.#stage = 'read-before';
       const problem = await this.#increment('read-before', found.giveUpAfterMs, found.waitMs);
-      const lost =
-        found.waitMs === undefined ? 'no row was left out as unchanged' : 'the batch cannot be undone';
-      if (problem !== null) this.#warnings.push(`${lost}, because ${problem}`);
+      const kind = found.waitMs === undefined ? 'rows-not-compared' : 'batch-not-undoable';
+      if (problem !== null) this.#warnings.push({ kind, ...problem });
       this.#stage = 'plan';
       const planned = await plan({ ...this.#input, increment: problem === null ? 'published' : 'failed' });
       if (!isReadFirst(planned)) return planned;
@@ -215,7 +214,8 @@ class WriteBackBatch {
   async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<boolean> {
     this.#stage = 'read-back';
     const problem = await this.#increment('read-back', giveUpAfterMs);
-    if (problem !== null) this.#warnings.push(notInLake(this.#ref.resource, problem));
+    if (problem !== null)
+      this.#warnings.push({ kind: 'rows-not-in-lake', resource: this.#ref.resource, ...problem });
     return problem === null;
   }
 
@@ -233,8 +233,8 @@ class WriteBackBatch {
       // One that an earlier run of the batch has started looks for the rows of this run, too.
       if (!(await ensureStarted(confirming))) await signalOrStart(confirming, rowsWritten, batchId);
     } catch (error) {
-      const why = isCancellation(error) ? 'the batch was cancelled' : toRunError(error).message;
-      this.#warnings.push(`the written rows are not looked for, because ${why}`);
+      const message = isCancellation(error) ? null : toRunError(error).message;
+      this.#warnings.push({ kind: 'rows-not-looked-for', message });
     }
   }
 
@@ -243,8 +243,7 @@ class WriteBackBatch {
     name: 'read-before' | 'read-back',
     giveUpAfterMs: number,
     waitMs?: number,
-  ): Promise<string | null> {
-    const what = name === 'read-back' ? 'the read-back' : 'the increment before it';
+  ): Promise<IncrementProblem | null> {
     const request = () => {
       const spec = runSpec(Date.now(), { alertedBy: 'sender' });
       return this.#requester.request(this.#ref.resource, spec, name, giveUpAfterMs);
@@ -255,16 +254,14 @@ class WriteBackBatch {
         : CancellationScope.withTimeout(waitMs, request));
       this.#increments.push(report);
       if (report.outcome === 'published') return null;
-      const why = report.error === null ? '' : `: ${report.error.message}`;
-      return `${what} was ${report.outcome}${why}`;
+      return { outcome: report.outcome, message: report.error?.message ?? null };
     } catch (error) {
       await this.#requester.withdrawAll();
       const isLate = waitMs !== undefined && !CancellationScope.current().consideredCancelled;
       // A batch that is cancelled before it writes sends nothing.
       if (isCancellation(error) && name === 'read-before' && !isLate) throw error;
-      const ended = isLate ? `took longer than ${waitMs / MINUTE_MS} minutes` : 'was cancelled';
-      const why = isCancellation(error) ? ended : `failed: ${toRunError(error).message}`;
-      return `${what} ${why}`;
+      if (!isCancellation(error)) return { outcome: 'unanswered', message: toRunError(error).message };
+      return isLate ? { outcome: 'late', message: null, waitMs } : { outcome: 'cancelled', message: null };
     }
   }
 
@@ -287,10 +284,12 @@ class WriteBackBatch {
     const { differs = [], absent = [], differences = null }: Partial<WrittenResults> = compared;
     this.#done = rows - unsent;
     const { batchId, resource } = this.#ref;
-    const all = [...this.#warnings, ...sameIdWarnings(resource, written?.sameId ?? 0)];
+    const { sameId = 0 } = written ?? {};
+    const shared = sameId === 0 ? [] : [{ kind: 'same-id', resource, rows: sameId } as const];
+    const warnings = [...this.#warnings, ...shared].map(warningText);
     this.#result = {
       ...{ batchId, outcome, counts, results, rows, unsent, refusals },
-      ...{ differs, absent, differences, warnings: all, error },
+      ...{ differs, absent, differences, warnings, error },
     };
     const ended = { ...this.#ref, outcome, rows, ...counts, unsent };
     if (error === null) log.info('write-back ended', ended);
@@ -299,20 +298,8 @@ class WriteBackBatch {
   }
 }
 
-function sameIdWarnings(resource: string, rows: number): string[] {
-  if (rows === 0) return [];
-  return [
-    `the service gave ${rows} ${rows === 1 ? 'row' : 'rows'} the id of another row of the batch, so it may have merged them into one ` +
-      `record. Look for these ids in results.csv and in the service, or correct writeBack.${resource}.idField`,
-  ];
-}
-
 function isReadFirst(found: WriteBackPlanned | ReadFirst): found is ReadFirst {
   return 'readFirst' in found;
-}
-
-function notInLake(resource: string, why: string): string {
-  return `the written rows are not in the lake yet, because ${why}. Run \`worktrack export --resource ${resource}\``;
 }
 
 function outcomeOf({ counts, unsent }: WrittenResults): WriteBackOutcome {

@@ -8,7 +8,6 @@ import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { type AuditStatement, auditText, sumOfAudits } from '../../lake/documents/audit-statement.js';
 import { summaryText } from '../../lake/documents/check-record.js';
-import { warningText } from '../../lake/rows/data-columns.js';
 import type { OpenConfirmation } from '../../temporal/follow/batch-confirmation.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
 import { queueOption, silenceSentences } from '../../temporal/status/silence.js';
@@ -135,7 +134,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: numbe
     const lines = table([HEADER, ...resources.map((resource) => cells(resource, now))], [1]);
     const notes = resources.flatMap((resource) => [
       ...resourceNotes(resource, now),
-      ...resource.warnings.map((text) => `  warning: ${resource.name}: ${warningText(text)}`),
+      ...resource.warnings.map((text) => `  warning: ${resource.name}: ${text}`),
     ]);
     return [
       ...before,

@@ -3,7 +3,6 @@ import type { DryRunReport, ExportResult, RunCounts, RunReport } from '../../cor
 import { deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { warningText } from '../../lake/rows/data-columns.js';
 import { viewName } from '../../sql/ddl/names-and-quotes.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
@@ -71,8 +70,7 @@ export function resultSummary(result: ExportResult, lakeUrl: string): Omit<Conne
     countsText({ counts: { inserted, updated, deleted, unchanged: 0, restated: changed('restated') } }),
     ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
   ];
-  const failures = diagnostics.filter((line) => !line.startsWith('warning: '));
-  const detail = code === EXIT.done ? figures.join(', ') : (failures[0] ?? '').replace(/^\w+: /, '');
+  const detail = code === EXIT.done ? figures.join(', ') : (reasonsOf(runs)[0]?.text ?? '');
   const problem = code !== EXIT.done;
   const lines = [...detailedLines(result, lakeUrl), ...diagnostics];
   return { code, problem, state: outcome, detail, lines, notes: problem ? [] : diagnostics };
@@ -137,18 +135,33 @@ const INDENT = '  ';
 /** Warnings, notes and errors, for stderr; a text that several resources share is printed once. */
 export function diagnosticLines({ runs }: ExportResult): string[] {
   const warnings = runs.flatMap((run) =>
-    run.warnings.map((text) => `warning: ${named([run.resource], warningText(text))}`),
+    run.warnings.map((text) => `warning: ${named([run.resource], text)}`),
   );
+  return [
+    ...warnings,
+    ...noteLines(runs),
+    ...reasonsOf(runs).map(({ outcome, text }) => `${outcome}: ${text}`),
+  ];
+}
+
+function noteLines(runs: readonly RunReport[]): string[] {
   const notes = groupBy(runs, ({ deletes, deletesAsBefore }) =>
     deletesAsBefore === true ? null : deletes && deletesNote(deletes),
   );
+  return [...notes].map(([text, same]) => `note: ${named(namesOf(same), text)}`);
+}
+
+/** Why runs were not published, with their resources. */
+function reasonsOf(runs: readonly RunReport[]): { readonly outcome: string; readonly text: string }[] {
   const reasons = groupBy(runs, ({ error }) => error?.message);
-  const names = (same: readonly RunReport[]): string[] => same.map(({ resource }) => resource);
-  return [
-    ...warnings,
-    ...[...notes].map(([text, same]) => `note: ${named(names(same), text)}`),
-    ...[...reasons].map(([text, same]) => `${same[0]!.outcome}: ${named(names(same), text)}`),
-  ];
+  return [...reasons].map(([text, same]) => ({
+    outcome: same[0]!.outcome,
+    text: named(namesOf(same), text),
+  }));
+}
+
+function namesOf(runs: readonly RunReport[]): string[] {
+  return runs.map(({ resource }) => resource);
 }
 
 const SHOWN_COUNTS = ['inserted', 'updated', 'unchanged', 'deleted'] as const;

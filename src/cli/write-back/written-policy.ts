@@ -90,7 +90,7 @@ export async function choosePolicy(
   if (problem === null) return asked;
   const isAsked = json !== true && canPrompt();
   if (!isAsked || findings.changed.count + findings.elsewhere.count > 0)
-    throw new InputError(problem.problem, { remedy: problem.remedy });
+    throw new InputError(problem.problem, { remedy: `Nothing was sent. ${problem.remedy}` });
   output.note(`${problem.problem}.`);
   const answer = await withPrompter('\nNothing was sent.', (prompter) =>
     prompter.ask({
@@ -108,7 +108,7 @@ export function earlierLines(earlier: EarlierRows | null, asked: WrittenPolicy |
   const { findings, baseUrl } = earlier;
   const policy = policyOf(asked, findings.isKeyed);
   const problem = problemOf(findings, { policy, baseUrl }, ago);
-  if (problem !== null) return [`${problem.problem}. ${problem.remedy.replace('was sent', 'is sent')}`];
+  if (problem !== null) return [`${problem.problem}. Nothing is sent. ${problem.remedy}`];
   return (['written', 'doubtful'] as const).flatMap((kind) => {
     const text = foundText(findings, kind, ago);
     if (text === null) return [];

@@ -8,8 +8,10 @@ import type {
 } from '../contract/alerts.js';
 import type { AuditReport, RunError } from '../contract/run-reports.js';
 import { behindSince, isStale } from '../data-age.js';
+import { type SchemaChanges, schemaChangeTexts } from '../schema-changes.js';
 import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
+import { type StoredWarning, toWarning, warningText } from '../warnings.js';
 
 type EndedRun = ReportAlertsInput['runs'][number];
 
@@ -31,23 +33,17 @@ export function withinBudget(observations: readonly Observation[]): Observation[
   }));
 }
 
-/**
- * What an ended run says of its resource. A published run ends what failed before; a cancelled run says nothing.
- *
- * @param isSchemaChange whether a warning of a run describes a change of the schema
- */
-export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => boolean): Observation[] {
-  const { resource, outcome, error } = run;
+/** What an ended run says of its resource. A published run ends what failed before; a cancelled run says nothing. */
+export function observeRun(run: EndedRun): Observation[] {
+  const { resource, outcome, error, warnings, schemaChanges } = run;
   if (outcome === 'cancelled') return [];
   if (run.audit !== undefined) return [observeAudit(resource, run.audit)];
   if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
-  const changes = run.warnings.filter(isSchemaChange);
-  const warnings = run.warnings.filter((warning) => !isSchemaChange(warning));
   const problems: FoundProblem[] = [];
   if (warnings.length > 0)
-    problems.push({ kind: 'warning', mark: subjectsOf(warnings), text: listed(warnings) });
-  if (changes.length > 0)
-    problems.push({ kind: 'schema-change', mark: run.runId ?? '', text: listed(changes) });
+    problems.push({ kind: 'warning', mark: kindsOf(warnings), text: listed(warnings.map(warningText)) });
+  if (schemaChanges !== undefined)
+    problems.push({ kind: 'schema-change', mark: run.runId ?? '', text: changesText(schemaChanges) });
   return [{ resource, covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'], problems }];
 }
 
@@ -55,10 +51,12 @@ export function observeRun(run: EndedRun, isSchemaChange: (warning: string) => b
 function observeAudit(resource: string, { different, missing, extra }: AuditReport): Observation {
   const covers = ['audit'] as const;
   if (different + missing + extra === 0) return { resource, covers, problems: [] };
-  const named = [`${different} different`, `${missing} missing`, `${extra} extra`].filter(
-    (one) => !one.startsWith('0 '),
-  );
-  const text = `${named.join(', ')} rows in the snapshot`;
+  const counts = [
+    [different, 'different'],
+    [missing, 'missing'],
+    [extra, 'extra'],
+  ] as const;
+  const text = `${namedCounts(counts).join(', ')} rows in the snapshot`;
   const mark = [different, missing, extra].join(' ');
   return { resource, covers, problems: [{ kind: 'audit', mark, text }] };
 }
@@ -73,14 +71,24 @@ function failureOf({ resource, outcome }: EndedRun, error: RunError | null): Fou
   return { kind, mark, text: text.startsWith(`${resource}: `) ? text.slice(resource.length + 2) : text };
 }
 
-/** The first words of warnings. Counts in warnings change every night, their subjects do not. */
-function subjectsOf(warnings: readonly string[]): string {
-  const subjects = warnings.map((warning) => /^[a-z][a-z -]{0,30}(?=:)/.exec(warning)?.[0] ?? 'other');
-  return [...new Set(subjects)].sort().join(',');
+/** The kinds of warnings. Counts in warnings change every night, their kinds do not. */
+function kindsOf(warnings: readonly StoredWarning[]): string {
+  const kinds = warnings.map((warning) => toWarning(warning).kind).filter((kind) => kind !== 'more');
+  return [...new Set(kinds)].sort().join(',');
 }
 
-function listed(texts: readonly string[]): string {
-  const more = texts.length - MAX_NAMED;
+function changesText({ first, count }: SchemaChanges): string {
+  return listed(schemaChangeTexts({ first, count: first.length }), count);
+}
+
+/** The numbers of things that there are. */
+function namedCounts(counts: readonly (readonly [number, string])[]): string[] {
+  return counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`]));
+}
+
+/** The first texts. @param all the number of all of them */
+function listed(texts: readonly string[], all = texts.length): string {
+  const more = all - Math.min(texts.length, MAX_NAMED);
   return [...texts.slice(0, MAX_NAMED), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
@@ -94,7 +102,7 @@ export function observeWriteBack(ended: WriteBackAlert): Observation {
     [unsent, 'not sent'],
   ] as const;
   const named = [
-    ...counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`])),
+    ...namedCounts(counts),
     ...differs
       .slice(0, MAX_NAMED)
       .map(({ field, rows }) => `${field} differs in ${rows} ${rows === 1 ? 'row' : 'rows'}`),
@@ -114,8 +122,8 @@ export function observeConfirmation({ resource, batchId, differs, notSeen }: Con
     [notSeen, 'not seen'],
     [differs, 'with other values'],
   ] as const;
-  const named = counts.flatMap(([rows, what]) => (rows === 0 ? [] : [`${rows} ${what}`]));
-  const text = `batch ${batchId}: of the rows that the service has accepted, ${named.join(' and ')}`;
+  const named = namedCounts(counts).join(' and ');
+  const text = `batch ${batchId}: of the rows that the service has accepted, ${named}`;
   return { resource, covers: [kind], problems: [{ kind, mark: `${batchId} ${notSeen} ${differs}`, text }] };
 }
 

@@ -1,7 +1,9 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
+import type { SchemaChanges } from '../schema-changes.js';
 import type { WordsSpent } from '../unproven-limits.js';
+import type { Warning } from '../warnings.js';
 import type { WorkerDeaths } from '../worker-deaths.js';
 import type { AlertSent, ReportAlertsInput, SendAlertInput, WatchInput } from './alerts.js';
 import type { MirrorState, Published, RunRequest, Writer } from './mirror-state.js';
@@ -18,7 +20,7 @@ import type {
   PublishedMode,
   PurgeCounts,
   RunCounts,
-  RunReport,
+  RunRecord,
   StartedOnPublished,
   StartOnPublishedInput,
 } from './run-reports.js';
@@ -262,7 +264,8 @@ export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt'
   readonly runId?: RunId;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   readonly counts: RunCounts;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
+  readonly schemaChanges?: SchemaChanges;
   readonly deletes: DeleteDetection;
   /** Of a rollback: the run that was published before it. */
   readonly rolledBackFrom?: RunId;
@@ -297,7 +300,7 @@ export type RunDone =
   | RunPublished;
 
 /** What a dry run reports. */
-export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'deletes' | 'checks'> & {
+export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'schemaChanges' | 'deletes' | 'checks'> & {
   readonly dryRun: DryRunReport;
 };
 
@@ -307,7 +310,7 @@ export interface WriteAuditInput {
   /** The end of the audit, milliseconds since 1970. */
   readonly at: number;
   readonly request: AuditRequest;
-  readonly runs: readonly RunReport[];
+  readonly runs: readonly RunRecord[];
 }
 
 /** What an audit reports. */
@@ -371,7 +374,7 @@ export interface DiscardRunInput extends RunRef {
 export interface TableFollowed {
   /** The newest version of the table. */
   readonly version: number;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
 }
 
 export interface PurgeRecordInput extends Fenced {

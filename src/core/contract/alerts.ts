@@ -1,5 +1,5 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
-import type { RunReport, Together } from './run-reports.js';
+import type { RunRecord, Together } from './run-reports.js';
 import type { BatchRef, ConfirmationCounts, RowCounts, WriteBackResult } from './write-back.js';
 
 /** One problem that an observation has found. */
@@ -163,8 +163,8 @@ export interface ConfirmationAlert extends ConfirmationCounts, Pick<BatchRef, 'b
 export interface ReportAlertsInput {
   readonly connection: string;
   readonly runs: readonly Pick<
-    RunReport,
-    'resource' | 'outcome' | 'runId' | 'warnings' | 'error' | 'audit'
+    RunRecord,
+    'resource' | 'outcome' | 'runId' | 'warnings' | 'schemaChanges' | 'error' | 'audit'
   >[];
   readonly writeBack?: WriteBackAlert;
   readonly confirmation?: ConfirmationAlert;

@@ -1,6 +1,14 @@
 import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
-import type { DryRunRequest, ExportPlan, PublishedMode, RunMode, RunReport } from './run-reports.js';
+import type { StoredWarning } from '../warnings.js';
+import type {
+  DryRunRequest,
+  ExportPlan,
+  PublishedMode,
+  RunMode,
+  RunRecord,
+  RunReport,
+} from './run-reports.js';
 
 /** Common fields of the requests to a mirror. A repeated id is the same request. */
 interface Requested {
@@ -61,7 +69,7 @@ export interface SyncAccepted {
 
 export interface RunAnswer {
   readonly requestId: string;
-  readonly report: RunReport;
+  readonly report: RunRecord;
 }
 
 /** Progress of a run, for display. */
@@ -86,7 +94,7 @@ export interface Writer {
 }
 
 /** The snapshot that a mirror last published. */
-export interface Published extends Pick<RunReport, 'deletes' | 'checks'> {
+export interface Published extends Pick<RunRecord, 'deletes' | 'checks'> {
   readonly runId: RunId;
   readonly snapshot: ObjectKey;
   readonly rows: number;
@@ -95,8 +103,8 @@ export interface Published extends Pick<RunReport, 'deletes' | 'checks'> {
   readonly missed?: number;
 }
 
-export interface MirrorStatus
-  extends Pick<MirrorState, 'connection' | 'resource' | 'checkpoint' | 'lastRun'> {
+export interface MirrorStatus extends Pick<MirrorState, 'connection' | 'resource' | 'checkpoint'> {
+  readonly lastRun: RunReport | null;
   readonly writer: Writer;
   readonly published: Published | null;
   readonly active: ActiveRun | null;
@@ -129,7 +137,7 @@ export interface SweepDue {
 /** The last published run, in its mirror's state. */
 export interface PublishedState extends Published {
   /** Why the table does not show the run yet; `null`: it does, or there is no table. */
-  readonly tableWarning: string | null;
+  readonly tableWarning: StoredWarning | null;
 }
 
 /** The state that a mirror carries over a continue-as-new. */
@@ -145,7 +153,7 @@ export interface MirrorState {
   readonly displaced: boolean;
   /** `null`: the configured page size is in use. `runs`: number of runs published since a larger page was last tried. */
   readonly pageSize: (LearnedPageSize & { readonly runs: number }) | null;
-  readonly lastRun: RunReport | null;
+  readonly lastRun: RunRecord | null;
   /** A failed run whose staged pages the next run may resume from; `null`: none. */
   readonly resumable: RunId | null;
   /**

@@ -1,5 +1,9 @@
 import type { ObjectKey, RunId } from '../brands.js';
 import { EXIT, type ExitCode } from '../exit-code.js';
+import type { SchemaChanges } from '../schema-changes.js';
+import type { Warning } from '../warnings.js';
+
+export type { DeletesProblem } from '../warnings.js';
 
 /** Rows (docs/explanation/guarantees.md#verification). */
 export interface RunCounts {
@@ -83,8 +87,11 @@ export interface CheckSummary {
   readonly accepted: readonly string[];
 }
 
-/** The result of one resource's run; one element of `export --json` (docs/reference/json-output.md). */
-export interface RunReport {
+/**
+ * What is known of one resource's run that has ended, inside the program: in a mirror's state and in the messages between
+ * workflows. `toReport` makes the report that users get.
+ */
+export interface RunRecord {
   readonly resource: string;
   readonly outcome: RunOutcome;
   readonly runId: RunId | null;
@@ -93,7 +100,9 @@ export interface RunReport {
   readonly counts: RunCounts | null;
   /** Key of the snapshot's `_datapackage.json`. */
   readonly snapshot: ObjectKey | null;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
+  /** New columns, and new types of known ones; absent: none. */
+  readonly schemaChanges?: SchemaChanges;
   /** What is known about deletes of the resource; absent: the run was not published, or it was a rollback or a purge. */
   readonly deletes?: DeleteDetection;
   /** The run before it knew the same about deletes, apart from the number of rows. Absent: it did not, or there was none. */
@@ -111,6 +120,12 @@ export interface RunReport {
   readonly rolledBackTo?: RunId;
   /** Of a rollback: the run that `latest.json` named before. */
   readonly rolledBackFrom?: RunId;
+}
+
+/** The result of one resource's run; one element of `export --json` (docs/reference/json-output.md). */
+export interface RunReport extends Omit<RunRecord, 'warnings' | 'schemaChanges'> {
+  /** In English, schema changes included. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -339,19 +354,6 @@ export interface DeleteDetection {
  */
 export type DetectionReason = 'kept' | 'no-window-field' | 'no-dates' | 'not-dates' | 'endpoint' | 'no-id';
 
-/** Why a run that looked for deletes could not conclude some of them. Part of a history, so it holds no record content. */
-export type DeletesProblem =
-  /** `form`: the form of a value that is no date, as `formOf` gives it. */
-  | { readonly kind: 'not-dates'; readonly form: string }
-  | { readonly kind: 'no-dates' }
-  | { readonly kind: 'endpoint' }
-  /** The list was empty although the snapshot has this many rows that it should list. */
-  | { readonly kind: 'empty-list'; readonly rows: number }
-  /** So many records had no key (`badRecords: quarantine`): they may be those that seem to be absent. */
-  | { readonly kind: 'keyless'; readonly records: number }
-  /** So many records are not listed but exist, and GET by id shows other fields or values than the list. */
-  | { readonly kind: 'by-id-differs'; readonly records: number };
-
 /** The report of a published run. Its strings have no brand, so that a test can write one. */
 export interface PublishedReport extends Pick<RunReport, 'resource' | 'warnings' | 'deletes' | 'checks'> {
   readonly outcome: 'published';
@@ -410,7 +412,7 @@ export interface StartOnPublishedInput {
 export interface StartedOnPublished {
   /** The last run that the workflow was started for. Also the first detail of the activity's failure. */
   readonly hookedTo: RunId;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
 }
 
 /** The report of a run as that of a published one; `null` for any other outcome, and for rollbacks and purges. */

@@ -3,7 +3,8 @@
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
 import type { ObjectKey, UtcSeconds } from '../brands.js';
-import type { ExportPlan, RunError, RunReport } from './run-reports.js';
+import type { StoredWarning } from '../warnings.js';
+import type { ExportPlan, RunError, RunRecord } from './run-reports.js';
 
 /** Resources that accept rows: creates, and upserts by `source` and `sourceKey` (docs/service-api.md#requests). */
 export const WRITABLE_RESOURCES = ['time-entries', 'calendar-entries'] as const;
@@ -144,8 +145,8 @@ export interface WriteBackInput extends BatchRef {
 interface WriteBackResume extends Pick<SendRowsInput, 'turn' | 'limitedSince'> {
   readonly planned: WriteBackPlanned;
   /** The warnings so far, and the increments that were read before the rows. Absent: none. */
-  readonly warnings?: readonly string[];
-  readonly increments?: readonly RunReport[];
+  readonly warnings?: readonly StoredWarning[];
+  readonly increments?: readonly RunRecord[];
 }
 
 /** A field, and the number of rows that it concerns. */

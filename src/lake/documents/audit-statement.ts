@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { AuditReport, AuditRequest, RunReport } from '../../core/contract/index.js';
+import type { AuditReport, AuditRequest, RunRecord } from '../../core/contract/index.js';
 import { count } from '../../core/short-text.js';
 import { parseStored } from '../../core/stored-json.js';
 import { toTimeStamp } from '../../core/utc-time.js';
@@ -29,7 +29,7 @@ export type AuditedResource =
 
 /** The statement of the audits of a connection's resources. @param at the end, milliseconds since 1970 */
 export function auditStatement(
-  runs: readonly RunReport[],
+  runs: readonly RunRecord[],
   facts: Pick<AuditStatement, 'connection' | 'baseUrl' | 'version' | 'request'> & { readonly at: number },
 ): AuditStatement {
   const { at, ...of } = facts;
@@ -38,7 +38,7 @@ export function auditStatement(
     const { diff: _, ...found } = audit;
     return { name, ...found };
   });
-  const has = (outcome: RunReport['outcome']): boolean => runs.some((run) => run.outcome === outcome);
+  const has = (outcome: RunRecord['outcome']): boolean => runs.some((run) => run.outcome === outcome);
   const isWhole = runs.every(({ audit }) => audit?.limits.length === 0);
   const outcome = has('different') ? 'different' : runs.every((run) => run.audit) ? 'equal' : 'failed';
   return { auditedAt: new Date(at).toISOString(), ...of, outcome, partial: !isWhole, resources };

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeleteDetection } from '../../core/contract/index.js';
 import { isRunId } from '../../core/run-id.js';
+import type { SchemaChange } from '../../core/schema-changes.js';
 import type { ColumnSettings, CsvSettings } from '../../core/settings.js';
 import { isUtcSeconds } from '../../core/utc-time.js';
+import type { StoredWarning } from '../../core/warnings.js';
 import type { Column } from '../rows/data-columns.js';
 import type { SortKey } from '../rows/row.js';
 import type { Shape } from '../rows/shapes.js';
@@ -217,7 +219,12 @@ const worktrack = z.object({
   organization: organization.optional(),
   /** Line breaks inside the cells of all change logs up to this run. */
   changesLineBreaks: count,
+  /** All of them in English, schema changes included. */
   warnings: z.array(z.string()),
+  /** The warnings as this connector reads them; absent: an earlier build wrote the manifest. */
+  warningFacts: known<readonly StoredWarning[]>(z.array(z.looseObject({ kind: z.string() }))).optional(),
+  /** New columns, and new types of known ones; absent: none. */
+  schemaChanges: known<readonly SchemaChange[]>(z.array(z.looseObject({ name: z.string() }))).optional(),
   /** Types of table columns (`tables.types`) that all values were checked against, by column; absent: none. */
   checkedTypes: z.record(z.string(), z.string()).optional(),
   /** Results of the checks before publish; absent: there were none. */

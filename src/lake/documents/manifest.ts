@@ -1,8 +1,12 @@
 import type { ObjectKey } from '../../core/brands.js';
+import type { RunRecord } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
+import { limitWarnings } from '../../core/run-records.js';
 import { isMap } from '../../core/schema/values.js';
+import { changesField, schemaWarnings } from '../../core/schema-changes.js';
 import { parseStored } from '../../core/stored-json.js';
 import { typeNames } from '../../core/value-facts.js';
+import { type StoredWarning, toWarning, type Warning, warningText } from '../../core/warnings.js';
 import { DamagedError, damagedObject } from '../damaged-error.js';
 import { headerNames, META_COLUMNS } from '../rows/data-columns.js';
 import { encodeWithin } from '../size-limits.js';
@@ -56,10 +60,32 @@ export interface Manifest extends Omit<StoredManifest, 'layout' | 'parts' | 'che
 }
 
 /** The fields of a manifest that a run writes. */
-export type ManifestFields = Omit<Manifest, 'previousRunId' | 'purged'>;
+export interface ManifestFields
+  extends Omit<Manifest, 'previousRunId' | 'purged' | 'warnings' | 'warningFacts'> {
+  readonly warningFacts: readonly StoredWarning[];
+}
+
+/** The warnings of a published run, without its schema changes. */
+export function warningsIn({
+  warningFacts,
+  warnings,
+}: Pick<Manifest, 'warningFacts' | 'warnings'>): Warning[] {
+  return (warningFacts ?? warnings).map(toWarning);
+}
+
+/** What a record keeps of the warnings and schema changes of a published run. */
+export function warningFields(manifest: Manifest): Pick<RunRecord, 'warnings' | 'schemaChanges'> {
+  return { warnings: limitWarnings(warningsIn(manifest)), ...changesField(manifest.schemaChanges ?? []) };
+}
+
+/** All warnings of a manifest in English. */
+function textsOf({ warningFacts, schemaChanges: first = [] }: ManifestFields): string[] {
+  return [...warningFacts.map(warningText), ...schemaWarnings({ first, count: first.length })];
+}
 
 /** Encodes `_datapackage.json`: a Frictionless tabular data package with our own fields under `worktrack` (docs/reference/lake.md). */
-export function encodeManifest({ parts, columns, ...fields }: ManifestFields): Buffer {
+export function encodeManifest(input: ManifestFields): Buffer {
+  const { parts, columns, ...fields } = input;
   const { csv, previousRuns: before } = fields;
   const gzip = csv.compression === 'gzip';
   // The standard requires the names that the header has, which may be escaped.
@@ -103,6 +129,7 @@ export function encodeManifest({ parts, columns, ...fields }: ManifestFields): B
     worktrack: {
       layout: LAYOUT_VERSION,
       ...fields,
+      warnings: textsOf(input),
       previousRunId: before[0]?.runId ?? null,
       columns,
       parts: parts.map(({ key, ...part }) => ({ path: nameOf(key), ...part })),
@@ -195,7 +222,9 @@ export function decodeManifest(
 }
 
 /** Fields whose form everything relies on that reads manifests. */
-const LISTS = ['parts', 'columns', 'warnings', 'previousRuns', 'leftBehind'] as const;
+const LISTS = [
+  ...['parts', 'columns', 'warnings', 'warningFacts', 'schemaChanges', 'previousRuns', 'leftBehind'],
+] as const;
 const MAPS = ['counts', 'csv', 'checkpoint'] as const;
 
 /**

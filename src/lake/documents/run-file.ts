@@ -8,6 +8,7 @@ import type {
 } from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
+import type { StoredWarning } from '../../core/warnings.js';
 import type { Column } from '../rows/data-columns.js';
 import type { Profile, ReadyProfile } from '../rows/profile.js';
 import type { SettingsChange, Shape } from '../rows/shapes.js';
@@ -84,7 +85,7 @@ export interface RunFile
   readonly before: BaseSnapshot | null;
   /** Earlier addresses of the service, which `export --adopt` has followed; absent: none. */
   readonly formerBaseUrls?: readonly string[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly StoredWarning[];
   readonly giveUpAfterMs: number;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */
   readonly shapes: readonly Shape[];

@@ -1,7 +1,7 @@
 import { type ByteString, fromByteString, toByteString } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
+import type { SchemaChange } from '../../core/schema-changes.js';
 import type { CsvSettings } from '../../core/settings.js';
-import { shownName } from '../../core/text-budget.js';
 import {
   addFacts,
   Format,
@@ -148,47 +148,18 @@ export function headerCells(columns: readonly Pick<Column, 'name'>[]): ByteStrin
   return [...META_COLUMNS, ...columns.map((column) => column.name)].map(toByteString);
 }
 
-/** A new column, or new JSON types of the values of a known one. Types are bit masks of `JsonType`. */
-interface ColumnChange {
-  readonly name: string;
-  /** The types of earlier values; `null`: the column is new. */
-  readonly had: number | null;
-  readonly added: number;
-}
-
 /** The schema changes of a run: new columns, and new types of existing columns. */
-export function columnChanges(before: readonly Column[], after: readonly Column[]): ColumnChange[] {
-  return after.flatMap(({ name, types }, at): ColumnChange[] => {
+export function schemaChanges(before: readonly Column[], after: readonly Column[]): SchemaChange[] {
+  return after.flatMap(({ name, types }, at): SchemaChange[] => {
     const known = before[at];
-    if (known === undefined) return [{ name, had: null, added: types }];
+    if (known === undefined) return [{ name, had: null, added: typeNames(types) }];
     // The first value after only nulls sets the type of a column. It does not change it.
     const had = known.types & ~JsonType.null;
     // A whole number among decimals is one of them, so it is no new type.
     const same = JsonType.null | ((had & JsonType.number) === 0 ? 0 : JsonType.integer);
     const added = types & ~known.types & ~same;
-    return had !== 0 && added !== 0 ? [{ name, had, added }] : [];
+    return had !== 0 && added !== 0 ? [{ name, had: typeNames(had), added: typeNames(added) }] : [];
   });
-}
-
-/** Describes the schema changes of a run. */
-export function schemaChanges(before: readonly Column[], after: readonly Column[]): string[] {
-  return columnChanges(before, after).map(({ name, had, added }) =>
-    had === null
-      ? `new column "${shownName(name)}" (${typeNames(added).join(', ') || 'no values'})`
-      : `"${shownName(name)}" was ${typeNames(had).join(', ')} and is now also ${typeNames(added).join(', ')}`,
-  );
-}
-
-/** Whether a run's warning is one of `schemaChanges`. */
-export function isSchemaChange(warning: string): boolean {
-  if (warning.startsWith('new column "')) return true;
-  const was = warning.startsWith('"') ? warning.indexOf('" was ') : -1;
-  return was !== -1 && warning.includes(' and is now also ', was);
-}
-
-/** A warning as people read it: it names its subject first, as the others do (docs/how-to/monitor.md#warnings). */
-export function warningText(warning: string): string {
-  return isSchemaChange(warning) ? `schema change: ${warning}` : warning;
 }
 
 type HeaderFormat = Pick<CsvSettings, 'delimiter' | 'lineBreaks'>;

@@ -1,4 +1,4 @@
-export { ALL_REMOVED, addRemovals, type Removal, removalWarnings } from '../../core/removal.js';
+export { ALL_REMOVED, addRemovals, type Removal } from '../../core/removal.js';
 export {
   isUnread,
   nullIfNotFound,

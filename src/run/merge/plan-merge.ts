@@ -1,5 +1,6 @@
 import type { MergePlanned, PlanMergeInput } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
+import { schemaChangeTexts } from '../../core/schema-changes.js';
 import type { Block } from '../../lake/documents/block-index.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import { mustSeeRows, type RollbackTarget, type RunFile } from '../../lake/documents/run-file.js';
@@ -125,7 +126,9 @@ function guard(
   if (resource.contract === 'freeze' && changes.length > 0) {
     // The failure is stored in the history, so its size must not depend on the number of columns.
     const more = changes.length - CHANGES_NAMED;
-    const named = [...changes.slice(0, CHANGES_NAMED), ...(more > 0 ? [`and ${more} more`] : [])];
+    const first = changes.slice(0, CHANGES_NAMED);
+    const texts = schemaChangeTexts({ first, count: first.length });
+    const named = [...texts, ...(more > 0 ? [`and ${more} more`] : [])];
     throw finalFailure(
       'BrokenPromise',
       `${resource.name}: the schema is frozen (\`contract: freeze\`) but has changed: ${named.join('; ')}. Nothing was ` +

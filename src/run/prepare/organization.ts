@@ -4,6 +4,7 @@ import { readListPage } from '../../api/json/page.js';
 import { fromByteString } from '../../core/brands.js';
 import type { RunInput } from '../../core/contract/index.js';
 import type { ResourceSettings } from '../../core/settings.js';
+import type { Warning } from '../../core/warnings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { Manifest, PublishedPart } from '../../lake/documents/manifest.js';
 import type { BaseSnapshot } from '../../lake/documents/run-file.js';
@@ -41,7 +42,7 @@ const MAX_ATTEMPTS = 3;
 export async function checkOrganization(
   connection: OpenConnection,
   { movedFrom, renamedFrom }: Pick<PassedFence, 'movedFrom' | 'renamedFrom'>,
-): Promise<string[]> {
+): Promise<Warning[]> {
   const { settings, client } = connection;
   const { info, cancellationSignal: signal } = Context.current();
   const projects = settings.resources.find((resource) => resource.fetchById && keyIsId(resource));
@@ -70,19 +71,13 @@ export async function checkOrganization(
     const was = renamedFrom === null ? null : `belongs to connection "${renamedFrom}"`;
     const former = movedFrom === null ? was : `was at ${movedFrom}`;
     if (former === null && (await knowsNoListedRecord(client, projects, signal)))
-      return [
-        `organization check: skipped, because GET ${projects.name}/<id> does not find a record that the list shows; ` +
-          'set `fetchById: false` for this resource if the service has no such endpoint',
-      ];
+      return [{ kind: 'organization-no-endpoint', resource: projects.name }];
     throw belongsToAnother(connection, projects.name, unknown, former);
   }
   const [failure] = failures;
   if (failure === undefined || unknown + unclear > 0) return [];
   if (info.attempt < MAX_ATTEMPTS) throw failure;
-  return [
-    `organization check: skipped, because the service answered none of ${failures.length} requests for known ` +
-      `${projects.name}; if you have changed the API key, run \`worktrack doctor\``,
-  ];
+  return [{ kind: 'organization-no-answer', resource: projects.name, requests: failures.length }];
 }
 
 /**

@@ -9,8 +9,10 @@ import type {
 } from '../../core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../core/duration.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
+import { ALL_REMOVED } from '../../core/removal.js';
 import { withRowSettings } from '../../core/row-settings.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { removalWarnings, type Warning } from '../../core/warnings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { FoundPointer } from '../../lake/documents/pointer.js';
 import {
@@ -24,7 +26,7 @@ import type { Stage } from '../../lake/documents/stage-file.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
 import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
-import { ALL_REMOVED, type ObjectStore, removalWarnings } from '../../lake/store/index.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import type { AttemptProgress } from '../activity-context.js';
 import { canDetectDeletes } from '../delete-rules.js';
 import type { OpenConnection } from '../deps.js';
@@ -112,7 +114,7 @@ export async function prepareRun(
     input.rollbackTo === null
       ? null
       : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
-  const warnings: string[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
+  const warnings: Warning[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
   const { isNew, ...organization } =
     rollback === null ? await checkKey(connection, resource, before, input) : keptKeys(before);
   if (before !== null) {
@@ -153,7 +155,8 @@ export async function prepareRun(
   // An audit takes absence for a delete only if the service confirms it by id.
   const mayAsk = audit?.sample !== undefined || canDetectDeletes(resource);
   const reconcile = audit === null ? mayReconcile : mayAsk && isAskedById(resource);
-  if (input.reconcile && isAfterRollback) warnings.push(noDeletesYet(resource.name));
+  if (input.reconcile && isAfterRollback)
+    warnings.push({ kind: 'no-deletes-after-rollback', resource: resource.name });
   // A service at a new address may be a restored backup, whose `updatedAt` values do not show what changed.
   const mustReadAll =
     checkpoint === null || before === null || isNewList || isNewMark || change?.mustRead === true;
@@ -288,7 +291,7 @@ async function readHead(
   found: FoundPointer | null,
   { rollbackTo }: RunInput,
   progress: AttemptProgress,
-): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly string[] }> {
+): Promise<{ readonly before: BaseSnapshot | null; readonly warnings: readonly Warning[] }> {
   if (found === null) return { before: null, warnings: [] };
   if (rollbackTo === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
   return readIntactHead(store, found, progress);
@@ -299,22 +302,11 @@ function adoptedWarnings(
   { baseUrl, name }: ConnectionSettings,
   movedFrom: string | null,
   renamedFrom: string | null,
-): string[] {
-  const moved =
-    `moved: the service was at ${movedFrom} and is now at ${baseUrl}; the lake was adopted with --adopt, and this run read ` +
-    'everything';
-  const renamed =
-    `renamed: the lake belonged to connection "${renamedFrom}" and now belongs to "${name}"; it was adopted with --adopt, and ` +
-    `write-back batches keep the name that they began with. The Schedule of "${renamedFrom}", if there is one, still starts ` +
-    `runs of that name: temporal schedule delete --schedule-id worktrack/${renamedFrom}/nightly`;
-  return [...(movedFrom === null ? [] : [moved]), ...(renamedFrom === null ? [] : [renamed])];
-}
-
-function noDeletesYet(resource: string): string {
-  return (
-    `rollback: this run reads everything after the rollback and marks no deletes; to detect deletes, run ` +
-    `\`worktrack backfill --resource ${resource} --reconcile\` after it`
-  );
+): Warning[] {
+  return [
+    ...(movedFrom === null ? [] : [{ kind: 'moved', from: movedFrom, to: baseUrl } as const]),
+    ...(renamedFrom === null ? [] : [{ kind: 'renamed', from: renamedFrom, to: name } as const]),
+  ];
 }
 
 /** Rows are identified by their key. With a different key, the snapshot would hold the same record twice. */
@@ -378,7 +370,7 @@ async function findResumable(
   request: ReadRequest & { readonly organization: Organization },
   failed: RunId,
   now: number,
-): Promise<{ readonly pages: Resumable | null; readonly warning?: string } | null> {
+): Promise<{ readonly pages: Resumable | null; readonly warning?: Warning } | null> {
   const { store } = connection;
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
@@ -394,9 +386,7 @@ async function findResumable(
   if (!(await isOfSameKeys(connection, request, staging, { found, keys })))
     return {
       pages: null,
-      warning:
-        `organization: the pages of failed run ${failed} were read with another API key, and it is not shown that both keys belong ` +
-        'to the same organization, so this run read everything itself',
+      warning: { kind: 'pages-of-other-key', runId: failed },
     };
   const { readSince, clocks } = run;
   const resumed = { runId: failed, extracted: toReadResult(found) };

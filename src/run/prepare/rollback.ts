@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunId } from '../../core/brands.js';
 import type { ReadResult, RunRef } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
+import type { Warning, WarningOf } from '../../core/warnings.js';
 import { DamagedError } from '../../lake/damaged-error.js';
 import { nameOf } from '../../lake/documents/lake-layout.js';
 import { type Manifest, type PublishedPart, readManifest, rowsOf } from '../../lake/documents/manifest.js';
@@ -115,7 +116,7 @@ export async function readIntactHead(
   store: ObjectStore,
   found: FoundPointer,
   progress: Pick<AttemptProgress, 'checkedHead'>,
-): Promise<{ readonly before: BaseSnapshot; readonly warnings: readonly string[] }> {
+): Promise<{ readonly before: BaseSnapshot; readonly warnings: readonly Warning[] }> {
   const { snapshot, changes, manifests } = found.pointer;
   const manifest = await orNull(() => readManifest(store, snapshot, manifests?.snapshot));
   if (manifest === null) {
@@ -123,15 +124,17 @@ export async function readIntactHead(
     // Without its fields, it is not known which columns and settings the next snapshot continues.
     if (log === null) return { before: await readBaseSnapshot(store, found), warnings: [] };
     const before = baseSnapshot(found, log);
-    return { before: withParts(before, []), warnings: [leftOut(found.pointer, 'the snapshot')] };
+    return { before: withParts(before, []), warnings: [leftOut(found.pointer, null)] };
   }
   const before = baseSnapshot(found, manifest);
   const isIntact = await checkHead(store, before, progress);
   const parts = before.parts.filter((_, at) => isIntact[at]);
   const damaged = before.parts.length - parts.length;
   if (damaged === 0) return { before, warnings: [] };
-  const what = `${damaged} of ${before.parts.length} parts of the snapshot`;
-  return { before: withParts(before, parts), warnings: [leftOut(found.pointer, what)] };
+  return {
+    before: withParts(before, parts),
+    warnings: [leftOut(found.pointer, { damaged, of: before.parts.length })],
+  };
 }
 
 /** Which parts of the head are intact. */
@@ -174,9 +177,6 @@ async function orNull<T>(reading: () => Promise<T>): Promise<T | null> {
   }
 }
 
-function leftOut({ resource, runId }: Pointer, what: string): string {
-  return (
-    `rollback: ${what} of run ${runId} could not be read and was left out; records that were added there are missing until a ` +
-    `run lists them, and ${resource}_newest still shows them`
-  );
+function leftOut({ resource, runId }: Pointer, parts: WarningOf<'left-out'>['parts']): Warning {
+  return { kind: 'left-out', resource, runId, parts };
 }

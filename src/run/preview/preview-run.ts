@@ -1,16 +1,17 @@
 import type { DryRunReport, Previewed, PublishInput } from '../../core/contract/index.js';
 import { NO_METER } from '../../core/metrics.js';
-import { limitWarnings, shownName } from '../../core/text-budget.js';
-import { typeNames } from '../../core/value-facts.js';
+import { limitWarnings } from '../../core/run-records.js';
+import { changesField } from '../../core/schema-changes.js';
+import { shownName } from '../../core/text-budget.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
-import { columnChanges } from '../../lake/rows/data-columns.js';
+import { schemaChanges } from '../../lake/rows/data-columns.js';
 import { type FilesToWrite, filesToWrite } from '../../table/index.js';
 import { finalFailure } from '../failures.js';
 import { fixedTypes } from '../publish/delta-table.js';
 import { manifestFields } from '../publish/manifest-fields.js';
 import { notListedSince, verifyRun } from '../publish/publish-run.js';
-import type { RunFindings } from '../publish/warnings.js';
+import type { RunFindings } from '../publish/run-warnings.js';
 import type { RunAt } from '../staging.js';
 import { removeStaged, useOfRun } from './dry-staging.js';
 import { writeDiff } from './write-diff.js';
@@ -33,7 +34,8 @@ export async function previewRun(at: RunAt, input: PublishInput): Promise<Previe
   const { run, found } = verified;
   const { parts, changes } = found.sum;
   const notListed = await notListedSince(staging.store, run, found, parts);
-  const { counts, warnings, deletes, checks } = manifestFields(run, found, { changes, notListed });
+  const fields = manifestFields(run, found, { changes, notListed });
+  const { counts, warningFacts, schemaChanges: changed = [], deletes, checks } = fields;
   const dryRun: DryRunReport = {
     columns: columnsOf(run, found),
     tableFiles: await tableFilesOf(at, run, found),
@@ -42,14 +44,13 @@ export async function previewRun(at: RunAt, input: PublishInput): Promise<Previe
   };
   await removeStaged(staging);
   const summary = checks === undefined ? {} : { checks: summaryOf(checks) };
-  return { counts, warnings: limitWarnings(warnings), deletes, ...summary, dryRun };
+  const warnings = limitWarnings(warningFacts);
+  return { counts, warnings, ...changesField(changed), deletes, ...summary, dryRun };
 }
 
 function columnsOf(run: RunFile, { plan }: RunFindings): DryRunReport['columns'] {
-  const changes = columnChanges(run.before === null ? [] : run.columns, plan.columns);
-  return changes
-    .slice(0, MOST_COLUMNS)
-    .map(({ name, added }) => ({ name: shownName(name), types: typeNames(added) }));
+  const changes = schemaChanges(run.before === null ? [] : run.columns, plan.columns);
+  return changes.slice(0, MOST_COLUMNS).map(({ name, added }) => ({ name: shownName(name), types: added }));
 }
 
 async function tableFilesOf(

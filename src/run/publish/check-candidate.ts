@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import type { Meter } from '../../core/metrics.js';
 import { cutText } from '../../core/text-budget.js';
+import type { Warning } from '../../core/warnings.js';
 import { addFigures, LIVE, measureId, planChecks, type UniqueMeasure } from '../../lake/checks/check-plan.js';
 import type { HashRun } from '../../lake/checks/hash-merge.js';
 import { judgeChecks } from '../../lake/checks/judge.js';
@@ -35,7 +36,7 @@ export interface CheckedCandidate {
   readonly record: CheckRecord;
   /** Objects that the checks wrote to the snapshot's folder. */
   readonly objects: readonly ObjectKey[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Warning[];
 }
 
 /**
@@ -141,8 +142,7 @@ function resultText({ name, allowed, found }: CheckResult): string {
   return `${name}: allowed ${allowed}; found ${found}`;
 }
 
-function warningOf(result: CheckResult): string[] {
-  if (result.outcome === 'warned') return [`check: ${resultText(result)}`];
-  if (result.outcome !== 'accepted') return [];
-  return [`check: ${resultText(result)}; accepted by ${result.acceptedBy}`];
+function warningOf({ outcome, name, allowed, found, acceptedBy }: CheckResult): Warning[] {
+  if (outcome !== 'warned' && outcome !== 'accepted') return [];
+  return [{ kind: 'check', name, allowed, found, acceptedBy: acceptedBy ?? null }];
 }

@@ -1,10 +1,9 @@
 import type { RunId } from '../../core/brands.js';
 import type { PublishedRun } from '../../core/contract/index.js';
 import { haveSameRequest } from '../../core/run-id.js';
-import { limitWarnings } from '../../core/text-budget.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
-import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
+import { type Manifest, readManifest, warningFields } from '../../lake/documents/manifest.js';
 import { decodePointer, type Pointer } from '../../lake/documents/pointer.js';
 import { folderIn, type RunFile, type RunPlace } from '../../lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../lake/published/chain.js';
@@ -90,13 +89,13 @@ async function toPublishedRun(store: ObjectStore, run: Place, pointer: Pointer):
 
 /** What a published run reports. @param manifest of its snapshot or of its change log */
 export function publishedRun(run: RunPlace, manifest: Manifest): PublishedRun {
-  const { checkpoint, counts, publishedAt, warnings, deletes, checks, mode, previousRunId } = manifest;
+  const { checkpoint, counts, publishedAt, deletes, checks, mode, previousRunId } = manifest;
   const missed = manifest.fullRead?.missed;
   return {
     snapshot: inFolder(folderIn(run, 'snapshots'), MANIFEST),
     ...{ checkpoint, counts, deletes },
     publishedAt: Date.parse(publishedAt),
-    warnings: limitWarnings(warnings),
+    ...warningFields(manifest),
     ...(checks === undefined ? {} : { checks: summaryOf(checks) }),
     ...(missed === undefined ? {} : { missed }),
     ...(mode !== 'rollback' || previousRunId === null ? {} : { rolledBackFrom: previousRunId }),

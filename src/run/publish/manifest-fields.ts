@@ -22,7 +22,7 @@ import { detectionOf } from '../delete-rules.js';
 import { nextFullRead } from '../full-read.js';
 import type { MergeCounts } from '../merge/merge-result.js';
 import { nextCheckpoint, nextReadUpTo, startClocks, windowGap } from '../read/watermark.js';
-import { type RunFindings, warningsOf } from './warnings.js';
+import { type RunFindings, warningsOf } from './run-warnings.js';
 
 /** Snapshots that rollbacks keep at most. */
 const MAX_KEPT = 20;
@@ -82,12 +82,8 @@ export function manifestFields(
     ...(checkedTypes === null ? {} : { checkedTypes }),
     ...(checked === null ? {} : { checks: checked.record.results }),
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
-    warnings: [
-      ...run.warnings,
-      ...warningsOf(run, found, gap, notListed),
-      ...(checked?.warnings ?? []),
-      ...schema,
-    ],
+    warningFacts: [...run.warnings, ...warningsOf(run, found, gap, notListed), ...(checked?.warnings ?? [])],
+    ...(schema.length === 0 ? {} : { schemaChanges: schema }),
   };
 }
 

@@ -38,8 +38,8 @@ import { checkCandidate } from './check-candidate.js';
 import { checkTableTypes } from './delta-table.js';
 import { findPublished, publishedRun } from './find-published.js';
 import { isIncompleteRead, manifestFields } from './manifest-fields.js';
+import type { RunFindings } from './run-warnings.js';
 import { countStillDropped } from './still-dropped.js';
-import type { RunFindings } from './warnings.js';
 
 const CHECKS_AT_ONCE = 16;
 

@@ -2,6 +2,7 @@ import type { UtcSeconds } from '../../core/brands.js';
 import { DAY_MS, HOUR_MS } from '../../core/duration.js';
 import type { SyncSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
+import type { ClockName } from '../../core/warnings.js';
 import type { Gap } from '../../lake/documents/document-schemas.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunClocks, RunFile } from '../../lake/documents/run-file.js';
@@ -63,27 +64,25 @@ function namedTimes({
   temporal,
   worker,
   store,
-}: RunClocks): { readonly whose: string; readonly at: number }[] {
+}: RunClocks): { readonly name: ClockName; readonly at: number }[] {
   return [
-    { whose: "Temporal's clock", at: temporal },
-    { whose: "the worker's clock", at: worker },
-    ...(store === null ? [] : [{ whose: "the store's clock", at: store }]),
+    { name: 'temporal', at: temporal },
+    { name: 'worker', at: worker },
+    ...(store === null ? [] : [{ name: 'store', at: store } as const]),
   ];
 }
 
 /** Clocks this far apart are a mistake of somebody. An hour less than a day: they are not read at exactly the same moment. */
 const DAY_OFF_MS = DAY_MS - HOUR_MS;
 
-/** What is wrong with the clocks of a run that depends on all of them, without a period at the end; `null`: they agree. */
-export function clockProblem(clocks: RunClocks): string | null {
+/** How far apart the clocks of a run are that depends on all of them; `null`: they agree. */
+export function clockDifference(
+  clocks: RunClocks,
+): { readonly hours: number; readonly ahead: ClockName; readonly behind: ClockName } | null {
   const times = namedTimes(clocks).sort((a, b) => a.at - b.at);
   const [first, last] = [times[0]!, times.at(-1)!];
   if (last.at - first.at < DAY_OFF_MS) return null;
-  const hours = Math.round((last.at - first.at) / HOUR_MS);
-  return (
-    `the service sends no Date, and ${last.whose} is ${hours} h ahead of ${first.whose}; the next run reads the changes ` +
-    'since the earliest of all clocks. Synchronize the clocks (NTP)'
-  );
+  return { hours: Math.round((last.at - first.at) / HOUR_MS), ahead: last.name, behind: first.name };
 }
 
 /**

@@ -95,7 +95,7 @@ export async function readDamagedTable(store: ObjectStore, resource: string): Pr
     const version = Math.max(...log.map((object) => object.version), await hintedVersion(at));
     const protocol = await highestProtocol(at, log);
     const state = new TableState({ version, protocol });
-    return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.message };
+    return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.damage };
   }
 }
 

@@ -2,6 +2,7 @@ import type { RunId } from '../../core/brands.js';
 import type { CheckSummary, DeleteDetection, MirrorStatus } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import type { ConnectionSettings } from '../../core/settings.js';
+import { warningText } from '../../core/warnings.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import { LakeLayoutError } from '../../lake/documents/lake-layout.js';
@@ -86,7 +87,7 @@ export async function publishedFacts(store: ObjectStore, pointer: Pointer | null
   const { snapshot } = pointer;
   const manifest = await readManifest(store, snapshot);
   if (manifest === null)
-    return { ...nothing, warnings: [`${snapshot} is missing, although latest.json names it`] };
+    return { ...nothing, warnings: [warningText({ kind: 'snapshot-missing', key: snapshot })] };
   const checks = manifest.checks === undefined ? null : summaryOf(manifest.checks);
   const { warnings, deletes, organization = null } = manifest;
   const missedByIncrements = manifest.fullRead?.missed ?? null;

@@ -60,7 +60,7 @@ export function policyOf(policy: WrittenPolicy | undefined, isKeyed: boolean): W
   return policy ?? (isKeyed ? 'skip' : 'stop');
 }
 
-/** Why a batch must stop before a row is sent, and what to do; `null` if it may continue. Names counts, row numbers and batches, and no values. */
+/** Why a batch must stop before a row is sent, and what to do, since nothing was sent; `null` if it may continue. Names counts, row numbers and batches, and no values. */
 export function problemOf(
   findings: LedgerFindings,
   { policy, baseUrl }: { readonly policy: WrittenPolicy; readonly baseUrl: string },
@@ -71,21 +71,21 @@ export function problemOf(
   if (elsewhere.count > 0) {
     return {
       problem: `${shareOf(elsewhere.count, findings, isKeyed ? 'key' : 'row')} ${elsewhere.count === 1 ? 'was' : 'were'} sent to ${elsewhere.by!.baseUrl} by ${writerOf(elsewhere, when)}, and baseUrl is now ${baseUrl} (the first is row ${elsewhere.first})`,
-      remedy: `Nothing was sent. ${SYSTEM_REMEDY}`,
+      remedy: SYSTEM_REMEDY,
     };
   }
   if (changed.count > 0) {
     return {
       problem: `${shareOf(changed.count, findings, 'row')} ${changed.count === 1 ? 'has a key' : 'have keys'} that ${writerOf(changed, when)} wrote with other cells (the first is row ${changed.first})`,
       remedy:
-        'Nothing was sent. Take these rows out of the file, and change their records in the service; or write the whole file as new records with --again.',
+        'Take these rows out of the file, and change their records in the service; or write the whole file as new records with --again.',
     };
   }
   if (policy === 'skip' || written.count + doubtful.count === 0) return null;
   const problem = (['written', 'doubtful'] as const).map((kind) => foundText(findings, kind, when));
   return {
     problem: problem.filter((text) => text !== null).join('; '),
-    remedy: `Nothing was sent. Use --skip-written to send only the other rows, or --again to write ${isKeyed ? 'these keys' : 'equal rows'} again.`,
+    remedy: `Use --skip-written to send only the other rows, or --again to write ${isKeyed ? 'these keys' : 'equal rows'} again.`,
   };
 }
 

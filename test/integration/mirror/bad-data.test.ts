@@ -81,8 +81,8 @@ describe('invalid records', () => {
     stack.simulator.admin.addField('tasks', 'size', '"large"', { count: 1, pick: 'newest' });
     stack.simulator.admin.addField('tasks', 'colour', 'true', { count: 1, pick: 'newest' });
     const { warnings } = (await stack.export()).runs[0]!;
-    expect(warnings).toContain('"size" was integer and is now also string');
-    expect(warnings).toContain('new column "colour" (boolean)');
+    expect(warnings).toContain('schema change: "size" was integer and is now also string');
+    expect(warnings).toContain('schema change: new column "colour" (boolean)');
   });
 });
 

@@ -282,7 +282,7 @@ describe('A change of settings', () => {
     expect(moved.warnings).toEqual([
       'list: things was read from tasks before and is now read from members; 24 rows of the earlier list are not in it and ' +
         'stay in the lake. If they are gone, run `worktrack export --resource things --allow-deletes`',
-      'new column "name" (string)',
+      'schema change: new column "name" (string)',
     ]);
     // Later full reads conclude no deletes either.
     expect(await mirror.run()).toMatchObject({ warnings: [], counts: { deleted: 0 } });

@@ -39,8 +39,10 @@ describe('a service with names of 20,000 characters and messages of megabytes', 
     admin.update('tasks', id!, Object.fromEntries(fields));
     const wide = run(await stack.export());
     expect(wide).toMatchObject({ outcome: 'published', counts: { updated: 1 } });
-    expect(wide.warnings[0]).toMatch(/^new column "0-x+… \(cut: 20002 characters\)" \(integer\)$/);
-    expect(wide.warnings.at(-1)).toMatch(/^and \d+ more, in the manifest$/);
+    expect(wide.warnings[0]).toMatch(
+      /^schema change: new column "0-x+… \(cut: 20002 characters\)" \(integer\)$/,
+    );
+    expect(wide.warnings.at(-1)).toMatch(/^schema change: \d+ more, in the manifest$/);
     await expectMirrored(stack, 'tasks');
     const { warnings } = await readSnapshot(stack.store, 'tasks');
     expect(warnings).toHaveLength(COLUMNS);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { observeRun } from '../../../src/core/alerts/index.js';
 import type { RunId } from '../../../src/core/brands.js';
-import type { AuditReport, RunReport } from '../../../src/core/contract/index.js';
+import type { AuditReport, RunRecord } from '../../../src/core/contract/index.js';
 
 const NOTHING = {
   equal: 9,
@@ -13,7 +13,7 @@ const NOTHING = {
   notComparable: 3,
 };
 
-function audited(found: Partial<AuditReport>): RunReport {
+function audited(found: Partial<AuditReport>): RunRecord {
   const audit: AuditReport = {
     ...{ ...NOTHING, rows: 15, cells: 90, runId: '20261121T020000Z-1a2b3c4d' as RunId, checkpoint: null },
     ...{ snapshot: { key: 'k' as AuditReport['snapshot']['key'], sha256: '' }, keptNewer: 0, limits: [] },
@@ -24,7 +24,7 @@ function audited(found: Partial<AuditReport>): RunReport {
   return { resource: 'tasks', outcome, audit, ...nothing };
 }
 
-const observed = (run: RunReport) => observeRun(run, () => false);
+const observed = (run: RunRecord) => observeRun(run);
 
 it('an audit without differences ends the problem, and says nothing of runs', () => {
   expect(observed(audited({}))).toEqual([{ resource: 'tasks', covers: ['audit'], problems: [] }]);

@@ -1,14 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import type { RunReport } from '../../../src/core/contract/index.js';
-import {
-  cutText,
-  jsonTextBytes,
-  limitReport,
-  limitReports,
-  limitWarnings,
-} from '../../../src/core/text-budget.js';
+import type { RunRecord } from '../../../src/core/contract/index.js';
+import { limitRecord, limitRecords, limitWarnings, toReport } from '../../../src/core/run-records.js';
+import { changesField, schemaChangeTexts } from '../../../src/core/schema-changes.js';
+import { cutText, jsonTextBytes } from '../../../src/core/text-budget.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { schemaChanges } from '../../../src/lake/rows/data-columns.js';
 import { toFailure, transientFailure } from '../../../src/run/failures.js';
@@ -21,7 +17,7 @@ const HOSTILE = ['x', 'é', '日', '😀', '"', '\\', '\n', '\u0001', '\ud800'].
 );
 const hostile = (at: number): string => `${HOSTILE[at % HOSTILE.length]}${at}`;
 
-function report(at: number, warnings: readonly string[], message: string | null): RunReport {
+function report(at: number, texts: readonly string[], message: string | null): RunRecord {
   const counts = {
     fetched: 1,
     duplicates: 0,
@@ -42,7 +38,7 @@ function report(at: number, warnings: readonly string[], message: string | null)
     counts,
     snapshot:
       `${resource}/snapshots/dt=2026-11-21/run=20261121T020000Z-00000001/_datapackage.json` as ObjectKey,
-    warnings,
+    warnings: texts.map((text) => ({ kind: 'text', text })),
     error: message === null ? null : { type: 'Transient', message },
   };
 }
@@ -85,9 +81,13 @@ describe('A text budget', () => {
     const many = Array.from({ length: 100 }, (_, at) => `warning ${at}`);
     const once = limitWarnings(many);
     expect(once).toHaveLength(21);
-    expect(once.at(-1)).toBe('and 80 more, in the manifest');
-    expect(limitWarnings([...once, 'table: late', 'hook: late']).at(-1)).toBe('and 82 more, in the manifest');
-    expect(limitWarnings(['one', 'two'])).toEqual(['one', 'two']);
+    expect(once.at(-1)).toEqual({ kind: 'more', count: 80 });
+    expect(limitWarnings([...once, 'late', 'later']).at(-1)).toEqual({ kind: 'more', count: 82 });
+    const few = ['one', 'two'].map((text) => ({ kind: 'text', text }));
+    expect(limitWarnings(few)).toEqual(few);
+    expect(toReport({ ...report(0, [], null), warnings: once }).warnings.at(-1)).toBe(
+      'and 80 more, in the manifest',
+    );
   });
 
   it('holds for the schema changes of thousands of columns with names of 20,000 characters', () => {
@@ -97,9 +97,12 @@ describe('A text budget', () => {
       values: noFacts(),
     }));
     const changes = schemaChanges([], columns);
-    expect(Math.max(...changes.map(bytesOf))).toBeLessThan(400);
-    expect(changes[0]).toMatch(/^new column "x+… \(cut: 20001 characters\)" \(string\)$/);
-    expect(bytesOf(limitWarnings(changes))).toBeLessThan(6200);
+    const { schemaChanges: kept } = changesField(changes);
+    const texts = schemaChangeTexts(kept!);
+    expect(Math.max(...texts.map(bytesOf))).toBeLessThan(400);
+    expect(texts[0]).toMatch(/^new column "x+… \(cut: 20001 characters\)" \(string\)$/);
+    expect(texts.at(-1)).toBe(`${3000 - kept!.first.length} more, in the manifest`);
+    expect(bytesOf(kept)).toBeLessThan(4000);
   });
 
   it('holds for failures with messages of megabytes', () => {
@@ -113,9 +116,9 @@ describe('A text budget', () => {
 
   it('holds for a report, and changes none that fits', () => {
     const warnings = Array.from({ length: 300 }, (_, at) => hostile(at));
-    for (const text of HOSTILE) expect(bytesOf(limitReport(report(0, warnings, text)))).toBeLessThan(10_000);
+    for (const text of HOSTILE) expect(bytesOf(limitRecord(report(0, warnings, text)))).toBeLessThan(10_000);
     const small = report(0, ['a'], 'b');
-    expect(limitReport(small)).toEqual(small);
+    expect(limitRecord(small)).toEqual(small);
   });
 
   it.each([1, 20, 300, 1000, 2500])(
@@ -123,9 +126,9 @@ describe('A text budget', () => {
     (count) => {
       const warnings = Array.from({ length: 30 }, (_, at) => hostile(at));
       const reports = Array.from({ length: count }, (_, at) =>
-        limitReport(report(at, warnings, hostile(at))),
+        limitRecord(report(at, warnings, hostile(at))),
       );
-      const limited = limitReports(reports);
+      const limited = limitRecords(reports);
       expect(bytesOf(limited)).toBeLessThan(1.2 * MIB);
       expect(limited.map(({ resource, outcome }) => [resource, outcome])).toEqual(
         reports.map(({ resource, outcome }) => [resource, outcome]),

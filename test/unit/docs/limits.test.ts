@@ -88,9 +88,10 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'size of the configuration file': ['MAX_CHARACTERS', 'src/config'],
   'an error message': ['MAX_MESSAGE_BYTES', 'text-budget'],
   'a name in a warning': ['MAX_NAME_BYTES', 'text-budget'],
-  'warnings of a report |': ['MAX_WARNINGS', 'text-budget'],
-  'warnings of a report, together': ['MAX_WARNINGS_BYTES', 'text-budget'],
-  'reports of one export': ['MAX_REPORTS_BYTES'],
+  'warnings of a report |': ['MAX_WARNINGS', 'run-records'],
+  'schema changes of a report': ['MAX_CHANGES', 'schema-changes'],
+  'warnings of a report, together': ['MAX_WARNINGS_BYTES', 'run-records'],
+  'reports of one export': ['MAX_RECORDS_BYTES'],
   'requests that wait for one mirror': ['MAX_WAITING_BYTES'],
 };
 

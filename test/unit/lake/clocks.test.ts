@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UtcSeconds } from '../../../src/core/brands.js';
 import { toUtcSeconds } from '../../../src/core/utc-time.js';
+import { warningText } from '../../../src/core/warnings.js';
 import type { ClockTimes } from '../../../src/lake/documents/manifest.js';
 import {
-  clockProblem,
+  clockDifference,
   nextCheckpoint,
   nextReadUpTo,
   updatedSinceAfterSetback,
@@ -234,8 +235,8 @@ describe('The increments of a mirror whose service sends no Date', () => {
     [{ temporal: at, worker: at, store: at - 30 * DAY }, "is 720 h ahead of the store's clock"],
     [{ temporal: at, worker: at + HOUR, store: at - 20 * HOUR }, null],
   ])('say which clock is a day off: %j', (clocks, words) => {
-    const problem = clockProblem(clocks);
-    if (words === null) expect(problem).toBeNull();
-    else expect(problem).toContain(words);
+    const found = clockDifference(clocks);
+    if (words === null) expect(found).toBeNull();
+    else expect(warningText({ kind: 'clocks-differ', ...found! })).toContain(words);
   });
 });

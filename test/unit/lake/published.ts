@@ -102,7 +102,7 @@ export async function publishRun(store: ObjectStore, options: PublishOptions): P
     gap: null,
     deletes: { basis: 'two-readings', windowField: null, reason: null, notListed: null },
     changesLineBreaks: 0,
-    warnings: [],
+    warningFacts: [],
   };
   const snapshotParts = await writeTree(store, options, csv, 'snapshots');
   const changeParts = await writeTree(store, options, csv, 'changes');

@@ -19,15 +19,15 @@ import { runnableHere } from '../../../src/cli/shared/runnable.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { decimalLimit, isDecimal } from '../../../src/core/decimal.js';
 import { parseRetryAfter, resetDelayMs } from '../../../src/core/retry-after.js';
+import { limitWarnings } from '../../../src/core/run-records.js';
 import { quoted } from '../../../src/core/short-text.js';
-import { cutText, limitWarnings } from '../../../src/core/text-budget.js';
+import { cutText } from '../../../src/core/text-budget.js';
 import { parseIsoTime } from '../../../src/core/utc-time.js';
 import { noFacts, noteNumber, stringFormat } from '../../../src/core/value-facts.js';
 import { repairJson } from '../../../src/json/repair.js';
 import { compact, JsonScanner } from '../../../src/json/scanner.js';
 import { readValue } from '../../../src/json/value.js';
 import { readRow } from '../../../src/lake/rows/csv.js';
-import { isSchemaChange } from '../../../src/lake/rows/data-columns.js';
 import { saysDeleted } from '../../../src/lake/rows/deletion-mark.js';
 import { escapeFormula, escapeLineBreaks } from '../../../src/lake/rows/escaping.js';
 import { escapeHtml } from '../../../src/report/markup.js';
@@ -97,7 +97,6 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a timestamp of a webhook': parseTimestamp,
   'the resources of a notice': (text) =>
     namedResourcesOf(Buffer.from(text), { resource: '/events/*/type', kinds: {}, resources: ['tasks'] }),
-  'a warning about the schema': isSchemaChange,
   'a text with a budget': (text) => cutText(text, 2000),
   'warnings with a budget': (text) => limitWarnings([text, text]),
   'a quoted name': quoted,

@@ -10,7 +10,7 @@ import type {
   RecordPurged,
   RunError,
   RunPublished,
-  RunReport,
+  RunRecord,
   Swept,
 } from '../../../src/core/contract/index.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
@@ -202,7 +202,7 @@ describe('a turn of a mirror', () => {
   it.each([false, true])(
     'sweeps what other attempts and the run before it have left, with a table: %s',
     (table) => {
-      const lastRun = { outcome: 'failed', runId: FIRST } as RunReport;
+      const lastRun = { outcome: 'failed', runId: FIRST } as RunRecord;
       let decided = nextTurn(requested(idle({ lastRun }), runRequest()).mirror, AT)!;
       const { runId } = callOf(decided)!.input as { runId: RunId };
       const ends = [
@@ -223,12 +223,12 @@ describe('a turn of a mirror', () => {
     const { report, state } = serve(idle(), runRequest(), [
       ...[{ result: found }, failed('Lake'), failed('Failed', { hookedTo: SECOND }), failed('Lake')],
     ]);
-    expect(report.warnings.map((one) => one.slice(0, one.indexOf(':')))).toEqual([
-      'table',
-      'onPublished',
-      'sweep',
+    expect(report.warnings.map(({ kind }) => kind)).toEqual([
+      'table-behind',
+      'hook-not-started',
+      'sweep-failed',
     ]);
-    expect(state.published?.tableWarning).toMatch(/^table: /);
+    expect(state.published?.tableWarning).toMatchObject({ kind: 'table-behind' });
     expect(state).toMatchObject({ hookedTo: SECOND, sweepAt: null });
     const next = serve(idle(state), runRequest(), [published]);
     expect(next.state).toMatchObject({ hookedTo: null, published: { tableWarning: null } });
@@ -324,7 +324,7 @@ describe('a turn of a mirror', () => {
   it('has the warning of an earlier sweep only until another one has tried again', () => {
     const refused = { refused: 2, said: '403 AccessDenied' };
     const mirror = serve(idle(), runRequest(), [toSweep, { result: { ...SWEPT, refused } }]);
-    expect(mirror.report.warnings).toEqual([expect.stringContaining('clean-up: ')]);
+    expect(mirror.report.warnings).toEqual([{ kind: 'not-removed', ...refused, from: 'lake' }]);
     const again = {
       result: inMemory(SECOND, { swept: 'to do', run: run(NOW, { warnings: mirror.report.warnings }) }),
     };
@@ -389,7 +389,7 @@ class World {
   /** Requests, and the answers that each sending of them has got. */
   readonly sent = new Map<
     string,
-    { request: MirrorRequest; answers: RunReport[]; sendings: number; withdrawn: boolean }
+    { request: MirrorRequest; answers: RunRecord[]; sendings: number; withdrawn: boolean }
   >();
   runs = 0;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunId, UtcSeconds } from '../../../src/core/brands.js';
-import type { MirrorRequest, RunAnswer, RunReport, RunRequest } from '../../../src/core/contract/index.js';
+import type { MirrorRequest, RunAnswer, RunRecord, RunRequest } from '../../../src/core/contract/index.js';
 import {
   alertedBy,
   answerOf,
@@ -17,7 +17,7 @@ const request = (requestId: string, more: Partial<RunRequest> = {}): RunRequest 
   runRequest({ requestId, nominalStart: 0, ...more });
 const answer = (requestId: string, rows = 1): RunAnswer => ({
   requestId,
-  report: { resource: 'tasks', outcome: 'published', rows } as RunReport,
+  report: { resource: 'tasks', outcome: 'published', rows } as RunRecord,
 });
 
 const asker = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/brands.js';
-import type { MirrorState, RunReport, SweepDue } from '../../../src/core/contract/index.js';
+import type { MirrorState, RunRecord, SweepDue } from '../../../src/core/contract/index.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror-requests.js';
 import { ALL_REMOVED } from '../../../src/core/removal.js';
@@ -14,8 +14,8 @@ const ENDED = [LATER];
 const DONE = { isDone: true, refused: ALL_REMOVED } as const;
 const REFUSED = { refused: 2, said: '403 AccessDenied' };
 
-function state(sweepAt: SweepDue | null, outcome: RunReport['outcome'] | null = 'published'): MirrorState {
-  const lastRun = outcome === null ? null : ({ outcome, runId: LATER } as RunReport);
+function state(sweepAt: SweepDue | null, outcome: RunRecord['outcome'] | null = 'published'): MirrorState {
+  const lastRun = outcome === null ? null : ({ outcome, runId: LATER } as RunRecord);
   return { ...newMirror('acme', 'tasks'), sweepAt, lastRun };
 }
 

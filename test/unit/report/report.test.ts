@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { UtcSeconds } from '../../../src/core/brands.js';
 import { age } from '../../../src/core/short-text.js';
-import { noFacts } from '../../../src/core/value-facts.js';
 import { barChart } from '../../../src/report/charts.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { escapeHtml, html } from '../../../src/report/markup.js';
@@ -71,22 +71,31 @@ describe('a report', () => {
   });
 
   it('lists a schema change once, under the schema changes', () => {
-    const before = pastRun(1, { columns: [{ name: 'id', types: 16, values: noFacts() }] });
+    const texts = ['schema change: new column "tag" (string)', 'something else'];
     const now = pastRun(0, {
-      columns: [...before.columns, { name: 'tag', types: 16, values: noFacts() }],
-      warnings: ['new column "tag" (string)', 'something else'],
+      warnings: texts,
+      warningFacts: [{ kind: 'text', text: 'something else' }],
+      schemaChanges: [{ name: 'tag', had: null, added: ['string'] }],
     });
-    const [last, first] = resourceReport('tasks', [now, before], { at }).runs;
+    const [last, first] = resourceReport('tasks', [now, pastRun(1)], { at }).runs;
     expect(last).toMatchObject({
       schemaChanges: ['new column "tag" (string)'],
       warnings: ['something else'],
     });
     expect(first!.schemaChanges).toEqual([]);
-    // Without the run before, the warnings themselves tell which they are.
-    expect(resourceReport('tasks', [now], { at }).runs[0]).toMatchObject({
-      schemaChanges: ['new column "tag" (string)'],
-      warnings: ['something else'],
-    });
+    // An earlier build has written only texts.
+    const { warningFacts: _, schemaChanges: __, ...earlier } = now;
+    expect(resourceReport('tasks', [earlier], { at }).runs[0]!.warnings).toEqual(texts);
+  });
+
+  it('shows a gap once, apart from the other warnings', () => {
+    const gap = { from: '2026-08-01T00:00:00Z' as UtcSeconds, to: '2026-08-23T02:00:00Z' as UtcSeconds };
+    const warningFacts = [
+      { kind: 'gap', resource: 'tasks', ...gap, target: null },
+      { kind: 'text', text: 'gap: of words only' },
+    ];
+    const [run] = resourceReport('tasks', [pastRun(0, { gap, warningFacts })], { at }).runs;
+    expect(run!.warnings).toEqual(['gap: of words only']);
   });
 
   it('leaves the first load out of the chart of changes', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import { parseRunDate } from '../../../src/core/run-id.js';
+import { warningText } from '../../../src/core/warnings.js';
 import { encodeReplacement, encodeWithChecksum, sha256Of } from '../../../src/lake/documents/checksums.js';
 import {
   dateOf,
@@ -162,7 +163,7 @@ describe('a table that follows the pointer', () => {
       else await lake.store.write(key, Buffer.from('{'));
       const followed = await followPointer(task);
       expect(followed).toMatchObject({ version: 1, commits: 1 });
-      expect(followed.warnings).toEqual([
+      expect(followed.warnings.map(warningText)).toEqual([
         expect.stringMatching(new RegExp(`^table: the earlier run ${SECOND} gets no version: .*${damage}`)),
       ]);
       expect((await actions(1))[0]!.commitInfo).toMatchObject({ userMetadata: THIRD });
@@ -186,9 +187,7 @@ describe('a table that follows the pointer', () => {
     });
     expect(await followPointer({ ...task, store })).toEqual({
       ...{ version: 0, commits: 1 },
-      warnings: [
-        'table: it shows the published run, but its clean-up failed: the store is down. The next run repeats it',
-      ],
+      warnings: [{ kind: 'table-clean-up-failed', message: 'the store is down' }],
     });
     expect(await version()).toBe(0);
   });
@@ -202,7 +201,7 @@ describe('a table that follows the pointer', () => {
     const operationParameters = { ...commitInfo!.operationParameters, unfit: JSON.stringify(unfit) };
     await commit(0, [{ commitInfo: { ...commitInfo, operationParameters } }, ...rest]);
     const { warnings } = await followPointer(task);
-    expect(warnings).toEqual(['table: 3 values of "n" are NULL, because they do not fit long']);
+    expect(warnings).toEqual([{ kind: 'table-nulls', ...unfit[0] }]);
   });
 
   it('repeats the warnings of all versions that this step committed', async () => {
@@ -217,7 +216,8 @@ describe('a table that follows the pointer', () => {
     const commitInfo = { ...first.commitInfo, operationParameters: { ...operationParameters, unfit } };
     await commit(0, [{ commitInfo }, ...rest]);
     expect((await followPointer(task)).warnings).toEqual([]);
-    expect((await followPointer({ ...task, since: first.commitInfo!.timestamp! })).warnings).toEqual([
+    const { warnings } = await followPointer({ ...task, since: first.commitInfo!.timestamp! });
+    expect(warnings.map(warningText)).toEqual([
       'table: 3 values of "n" are NULL, because they do not fit long',
     ]);
   });

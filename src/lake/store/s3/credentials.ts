@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { LakeSettings } from '../../../core/settings.js';
+import { CREDENTIALS_LATE } from './s3-answer.js';
 
 const require = createRequire(import.meta.url);
 
@@ -57,7 +58,8 @@ function explained(find: Provider, library: Library, own: { readonly profile?: s
     } finally {
       timer.abort();
     }
-    throw failure(`no answer within ${TIMEOUT_MS / 1000} s from ${placeOf(own)}`);
+    const error = failure(`no answer within ${TIMEOUT_MS / 1000} s from ${placeOf(own)}`);
+    throw Object.assign(error, { code: CREDENTIALS_LATE });
   };
 }
 

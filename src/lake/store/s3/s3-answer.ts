@@ -18,6 +18,9 @@ export interface S3Answer {
   readonly region: string | null;
 }
 
+/** The code of the error that nothing has provided credentials in time. */
+export const CREDENTIALS_LATE = 'CREDENTIALS_LATE';
+
 /** Reads the safe fields of an error that the SDK threw. */
 export function readAnswer(error: unknown): S3Answer {
   const fields = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { StoreErrorDetails, StoreErrorKind } from '../errors.js';
-import { type S3Answer, wordsOf } from './s3-answer.js';
+import { CREDENTIALS_LATE, type S3Answer, wordsOf } from './s3-answer.js';
 
 /** What was asked of the store. */
 export interface S3Context {
@@ -76,8 +76,7 @@ const CAUSES: readonly Cause[] = [
   // What the SDK says before it sends a request.
   {
     kind: 'expired-credentials',
-    when: ({ name, message }) =>
-      name === 'CredentialsProviderError' && message.startsWith('no answer within'),
+    when: ({ code }) => code === CREDENTIALS_LATE,
     problem: 'no credentials were found yet',
     remedy: 'Check the program or the service of the machine that provides them.',
   },

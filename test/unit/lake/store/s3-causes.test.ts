@@ -153,6 +153,7 @@ const ANSWERS: readonly (readonly [
     {
       name: 'CredentialsProviderError',
       message: 'no answer within 9 s from the credential_process of the profile "x"',
+      more: { code: 'CREDENTIALS_LATE' },
     },
     'expired-credentials',
     true,

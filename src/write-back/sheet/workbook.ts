@@ -51,7 +51,8 @@ export class Workbook {
     this.#library = library;
     const start = this.#relations('_rels/.rels').find(({ type }) => type.endsWith('/officeDocument'));
     const path = start?.target ?? 'xl/workbook.xml';
-    const targets = this.#relations(path.replace(/([^/]*)$/, '_rels/$1.rels'));
+    const name = path.lastIndexOf('/') + 1;
+    const targets = this.#relations(`${path.slice(0, name)}_rels/${path.slice(name)}.rels`);
     const { sheets, system } = this.#sheets(path, targets);
     this.sheets = sheets;
     this.system = system;
@@ -105,7 +106,7 @@ export class Workbook {
 
   #relations(path: string): { id: string; type: string; target: string }[] {
     const found: { id: string; type: string; target: string }[] = [];
-    const folder = path.replace(/_rels\/[^/]*$/, '');
+    const folder = path.slice(0, path.lastIndexOf('_rels/'));
     this.#read(path, {
       open: (name, { Id = '', Type = '', Target = '' }) => {
         const target = Target.startsWith('/') ? Target.slice(1) : folder + Target;
@@ -325,7 +326,7 @@ class MergedCells {
   #next = 0;
 
   constructor(text: string) {
-    const all = text.matchAll(/<(?:[a-z]+:)?mergeCell [^>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"/g);
+    const all = text.matchAll(/<(?:[a-z]+:)?mergeCell [^<>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"/g);
     this.#ranges = [...all]
       .map(([, left = '', top, right = '', bottom]) => ({
         ...{ top: Number(top), bottom: Number(bottom) },

@@ -109,7 +109,18 @@ const warning: Check = is(
 
 const report = object<RunRecord>({
   resource: text,
-  outcome: oneOf('published', 'would-publish', 'equal', 'different', 'failed', 'refused', 'cancelled'),
+  outcome: oneOf(
+    ...([
+      'published',
+      'would-publish',
+      'equal',
+      'different',
+      'not-compared',
+      'failed',
+      'refused',
+      'cancelled',
+    ] as const),
+  ),
   runId: orNull(runId),
   rows: orNull(count),
   counts: orNull(

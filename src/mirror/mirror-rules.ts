@@ -3,6 +3,8 @@
  * withdrawal, an idle moment (`nextTurn`), a sweep that is due, and the end of a call (`callEnded`). A batch of
  * requests has one turn, and a turn has one call at a time. Pure: the workflow sandbox imports this file.
  */
+
+import { auditOutcome } from '../core/audit-outcome.js';
 import type { RunId } from '../core/brands.js';
 import type {
   ActiveRun,
@@ -403,8 +405,8 @@ function previewed(mirror: Mirror, run: Previewed | Audited, now: number): Decid
   const { resource, published } = mirror.state;
   const nothing = { runId: null, snapshot: null, error: null };
   if ('audit' in run) {
-    const { different, missing, extra, rows } = run.audit;
-    const outcome = different + missing + extra === 0 ? 'equal' : 'different';
+    const { rows } = run.audit;
+    const outcome = auditOutcome(run.audit);
     return ended(mirror, { resource, outcome, rows, ...run, counts: null, warnings: [], ...nothing }, now);
   }
   const report = { resource, outcome: 'would-publish', rows: run.counts.rows, ...run, ...nothing } as const;

@@ -22,9 +22,10 @@ export function auditPage(statement: AuditStatement): string {
   const words = {
     equal: 'no difference',
     different: `${count(differences)} differences`,
+    'not-compared': 'nothing compared',
     failed: 'not complete',
   };
-  const tone = { equal: 'ok', different: 'bad', failed: 'warn' }[outcome];
+  const tone = { equal: 'ok', different: 'bad', 'not-compared': 'warn', failed: 'warn' }[outcome];
   const heads = COUNTS.map(([, head]) => html`<th scope="col">${head}</th>`);
   return htmlPage(
     html`${connection}: audit`,

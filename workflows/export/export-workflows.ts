@@ -177,7 +177,8 @@ async function requestRuns(
     return toResult(records, dryRun === undefined ? 'published' : 'would-publish');
   const write = activity('worktrack.writeAudit', connection, work, { summary: 'write the statement' });
   const { statement } = await write({ connection, at: Date.now(), request: dryRun.audit, runs: records });
-  return toResult(records, 'equal', statement);
+  const isCompared = records.some(({ outcome }) => outcome !== 'not-compared');
+  return toResult(records, isCompared ? 'equal' : 'not-compared', statement);
 
   /** One report for all resources, so that an outage of the service does not lead to a message for each. */
   async function reportRuns(): Promise<void> {
@@ -232,7 +233,7 @@ function limitProgress({ connection, runs }: Progress): ExportProgress {
 /** @param done the outcome if no run has another one */
 function toResult(
   records: readonly RunRecord[],
-  done: 'published' | 'would-publish' | 'equal',
+  done: 'published' | 'would-publish' | 'equal' | 'not-compared',
   statement?: ObjectKey,
 ): ExportResult {
   const runs = records.map(toReport);

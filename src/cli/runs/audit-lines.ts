@@ -1,5 +1,5 @@
 import type { AuditReport, ExportResult } from '../../core/contract/index.js';
-import { sumOfAudits } from '../../lake/documents/audit-statement.js';
+import { outcomeOf, sumOfAudits } from '../../lake/documents/audit-statement.js';
 import { EXIT, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { ConnectionSummary } from '../shared/each-connection.js';
 import { count, counted } from '../shared/output.js';
@@ -31,8 +31,9 @@ export function auditText(audit: AuditReport): string {
 }
 
 /** What the audits of several resources found together: `6,554 rows, 58,986 cells equal`. */
-export function auditTotal(resources: Parameters<typeof sumOfAudits>[0]): string {
-  const { rows, cells, differences } = sumOfAudits(resources);
+export function auditTotal(audits: Parameters<typeof sumOfAudits>[0]): string {
+  const { rows, cells, differences } = sumOfAudits(audits);
+  if (outcomeOf(audits.resources) === 'not-compared') return 'nothing compared';
   const compared = `${counted(rows, 'row')}, ${counted(cells, 'cell')}`;
   return differences === 0
     ? `${compared} equal`

@@ -256,7 +256,11 @@ function jsonOf(ended: readonly Ended<Several>[], summaries: readonly Connection
   );
   const order = ['refused', 'failed', 'cancelled', 'different', 'started'] as const;
   return {
-    outcome: order.find((one) => outcomes.includes(one)) ?? outcomes[0] ?? 'published',
+    outcome:
+      order.find((one) => outcomes.includes(one)) ??
+      outcomes.find((one) => one !== 'not-compared') ??
+      outcomes[0] ??
+      'published',
     runs: ended.flatMap(({ connection, result }) =>
       result?.result == null ? [] : withConnection(result.result, connection.name).runs,
     ),

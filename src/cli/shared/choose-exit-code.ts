@@ -40,7 +40,9 @@ export { EXIT, type ExitCode, worstExitCode };
  */
 export function exitCodeOf({ outcome, runs }: ExportResult): ExitCode {
   if (outcome === 'refused' || runs.some((run) => run.outcome === 'refused')) return EXIT.refused;
-  if (outcome === 'published' || outcome === 'would-publish' || outcome === 'equal') return EXIT.done;
+  if (outcome === 'published' || outcome === 'would-publish') return EXIT.done;
+  // Nothing is different, missing or extra.
+  if (outcome === 'equal' || outcome === 'not-compared') return EXIT.done;
   if (outcome === 'different') return EXIT.failed;
   const failed = runs.filter((run) => run.outcome === 'failed');
   const [code = EXIT.failed, ...others] = new Set(failed.map(({ error }) => failureExitCode(error)));

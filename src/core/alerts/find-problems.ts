@@ -36,7 +36,8 @@ export function withinBudget(observations: readonly Observation[]): Observation[
 /** What an ended run says of its resource. A published run ends what failed before; a cancelled run says nothing. */
 export function observeRun(run: EndedRun): Observation[] {
   const { resource, outcome, error, warnings, schemaChanges } = run;
-  if (outcome === 'cancelled') return [];
+  // An audit that has compared nothing does not end the problem that another has found.
+  if (outcome === 'cancelled' || outcome === 'not-compared') return [];
   if (run.audit !== undefined) return [observeAudit(resource, run.audit)];
   if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
   const problems: FoundProblem[] = [];

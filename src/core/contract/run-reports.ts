@@ -32,14 +32,15 @@ export type CheckOutcome = 'passed' | 'warned' | 'failed' | 'accepted' | 'skippe
 /** How a published run got its rows: from the service, or, for a rollback, from an earlier snapshot. */
 export type PublishedMode = RunMode | 'rollback';
 /**
- * `would-publish`: a dry run that has ended as a run that is published does. `equal`, `different`: an audit has found no
- * difference, or some.
+ * `would-publish`: a dry run that has ended as a run that is published does. `equal`, `different`, `not-compared`: an audit has found
+ * no difference, or some, or could compare no row.
  */
 export type RunOutcome =
   | 'published'
   | 'would-publish'
   | 'equal'
   | 'different'
+  | 'not-compared'
   | 'failed'
   | 'refused'
   | 'cancelled';

@@ -1,3 +1,4 @@
+import { auditOutcome } from '../../core/audit-outcome.js';
 import type { ObjectKey } from '../../core/brands.js';
 import type { AuditReport, AuditRequest, RunRecord } from '../../core/contract/index.js';
 import { count } from '../../core/short-text.js';
@@ -15,7 +16,7 @@ export interface AuditStatement {
   readonly baseUrl: string;
   /** The version of worktrack. */
   readonly version: string;
-  readonly outcome: 'equal' | 'different' | 'failed';
+  readonly outcome: 'equal' | 'different' | 'not-compared' | 'failed';
   /** Whether an audit of all rows would have compared more. */
   readonly partial: boolean;
   readonly request: AuditRequest;
@@ -38,10 +39,17 @@ export function auditStatement(
     const { diff: _, ...found } = audit;
     return { name, ...found };
   });
-  const has = (outcome: RunRecord['outcome']): boolean => runs.some((run) => run.outcome === outcome);
   const isWhole = runs.every(({ audit }) => audit?.limits.length === 0);
-  const outcome = has('different') ? 'different' : runs.every((run) => run.audit) ? 'equal' : 'failed';
+  const found = outcomeOf(resources);
+  const outcome = found === 'different' || runs.every((run) => run.audit) ? found : 'failed';
   return { auditedAt: new Date(at).toISOString(), ...of, outcome, partial: !isWhole, resources };
+}
+
+/** What the audits of resources have found together: something is equal if one of them has compared something. */
+export function outcomeOf(resources: readonly AuditedResource[]): 'equal' | 'different' | 'not-compared' {
+  const all = resources.flatMap((one) => ('error' in one ? [] : [auditOutcome(one)]));
+  const order = ['different', 'equal'] as const;
+  return order.find((one) => all.includes(one)) ?? 'not-compared';
 }
 
 /** The key of the statement of an audit that ended at this time; `.html` is the page for people. */
@@ -78,7 +86,9 @@ export function sumOfAudits({ resources }: Pick<AuditStatement, 'resources'>) {
 export function auditText(statement: AuditStatement): string {
   const { cells, differences } = sumOfAudits(statement);
   const failed = statement.resources.filter((one) => 'error' in one).length;
-  const found = differences === 0 ? `${count(cells)} cells equal` : `${count(differences)} differences`;
+  const equal =
+    outcomeOf(statement.resources) === 'not-compared' ? 'nothing compared' : `${count(cells)} cells equal`;
+  const found = differences === 0 ? equal : `${count(differences)} differences`;
   const missing = failed === 0 ? [] : [`${failed} resources not compared`];
   return [found, ...missing, ...(statement.partial && failed === 0 ? ['partial'] : [])].join(', ');
 }

@@ -46,6 +46,7 @@ const RUN_CODES = {
   'would-publish': 'RUN_FAILED',
   equal: 'RUN_FAILED',
   different: 'RUN_FAILED',
+  'not-compared': 'RUN_FAILED',
 } as const satisfies Record<Exclude<RunOutcome, 'published'>, ErrorCode>;
 
 /**

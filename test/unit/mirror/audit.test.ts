@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuditReport, DiffCell } from '../../../src/core/contract/index.js';
+import { ODD_SERVICES } from '../../../src/simulator/index.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { lakeContents } from '../../support/lake-contents.js';
 import { idOf } from '../../support/mirrored.js';
@@ -294,4 +295,44 @@ describe('an audit of a service whose lists shift while they are read', () => {
       }
     },
   );
+});
+
+/** Odd services that change no record by themselves, and whose lists can be read: the others end a run or an audit with an error. */
+const READABLE = ODD_SERVICES.map(({ name }) => name).filter(
+  (name) =>
+    !/^(?:limit|endless|outage|challenge|forbidden|retry-after|redirect|heavy|gateway|plain|head-)/.test(
+      name,
+    ) &&
+    !/^(?:announced|list-ended|cursor-ignored|empty-object|error-in-200|huge-cursor|increment-404)/.test(
+      name,
+    ) &&
+    !/^(?:last-page|null-data-always|null-records|repeated-ids|poison|not-a-number|control-char)/.test(
+      name,
+    ) &&
+    !/^(?:key-replaced|untimed-changes|archived-records|silent-changes|marked-deletes)/.test(name),
+);
+
+describe('an audit of an odd service', () => {
+  let mirror: InProcessMirror;
+  afterEach(() => mirror?.close());
+
+  it.each(seeds(8))('finds a difference that it can see, and invents none, seed %i', async (seed) => {
+    const random = seededRandom(seed);
+    const odd = random.pick(READABLE);
+    mirror = await InProcessMirror.start({
+      simulator: { seed, awkward: true, counts: { tasks: 120 }, fetchById: 'all', odd: [odd] },
+      ...{ resource: 'tasks', yaml: `{ name: tasks, fetchById: ${random.below(2) === 0} }` },
+      connection: '    sync: { reconcileEvery: never, pageSize: 50 }\n',
+    });
+    const { admin } = mirror.simulator;
+    await mirror.run();
+    mirror.clock += DAY;
+    admin.advance(DAY);
+    const changed = random.pick(admin.records('tasks').map(idOf));
+    admin.update('tasks', changed, { title: 'silent', updatedAt: LONG_AGO });
+    const audit = await mirror.audit({ inMemory: random.below(2) === 0 });
+    expect([odd, audit.missing, audit.extra]).toEqual([odd, 0, 0]);
+    const isSeen = audit.equal + audit.different === audit.rows && audit.limits.length === 0;
+    expect([odd, audit.different]).toEqual([odd, isSeen ? 1 : Math.min(audit.different, 1)]);
+  });
 });

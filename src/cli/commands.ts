@@ -197,7 +197,9 @@ function declareRuns(program: WorktrackCommand): void {
 
   program
     .command('cancel')
-    .description('cancel an export, backfill, rollback, purge or write-back; published data stays')
+    .description(
+      'cancel an export, backfill, rollback, purge, write-back or confirmation; published data stays',
+    )
     .argument('<workflow-id>', 'id that the command printed when it started')
     .option('--no-wait', 'do not wait for its end')
     .json()

@@ -5,7 +5,7 @@ import {
   PURGE_WORKFLOW,
   ROLLBACK_WORKFLOW,
 } from '../../core/contract/index.js';
-import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
+import { CONFIRM_WORKFLOW, WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { awaitResult } from '../../temporal/follow/follow-workflow.js';
 import { type Silence, whySilent } from '../../temporal/status/silence.js';
@@ -22,6 +22,8 @@ const CANCELLABLE: Readonly<Record<string, string>> = {
   [ROLLBACK_WORKFLOW]: 'rollback',
   [PURGE_WORKFLOW]: 'purge',
   [WRITE_BACK_WORKFLOW]: 'write-back',
+  // A batch that is cancelled leaves it running: the rows that it has written are still looked for.
+  [CONFIRM_WORKFLOW]: 'confirmation',
 };
 
 /** `worktrack cancel`: cancels a workflow that a command or a Schedule started, and waits for its end. */
@@ -52,18 +54,19 @@ export function runCancel(given: string, options: GlobalOptions & WaitOptions): 
   });
 }
 
-/** The id of a write-back whose batch id is shortened, as the command prints it; any other id as it is. */
+/** The id of a write-back or its confirmation whose batch id is shortened, as the command prints it; any other id as it is. */
 async function fullId(temporal: TemporalClient, given: string): Promise<string> {
-  if (!/^worktrack\/[^/']+\/write-back\/[a-z-]+\/[0-9a-f]{12,63}$/.test(given)) return given;
+  if (!/^worktrack\/[^/']+\/(?:write-back|confirm)\/[a-z-]+\/[0-9a-f]{12,63}$/.test(given)) return given;
   const query = `WorkflowId STARTS_WITH '${given}'`;
   const ids = await reachTemporal(temporal, async () => {
     const found = new Set<string>();
-    for await (const { workflowId } of temporal.client.workflow.list({ query })) found.add(workflowId);
+    for await (const { workflowId } of temporal.client.workflow.list({ query }))
+      if (!workflowId.endsWith('/demand')) found.add(workflowId);
     return [...found];
   });
   const [only = given, ...others] = ids;
   if (ids.includes(given) || others.length === 0) return ids.includes(given) ? given : only;
-  throw new UsageError(`${ids.length} write-backs begin with ${given}. Give more digits of the batch id.`);
+  throw new UsageError(`${ids.length} workflows begin with ${given}. Give more digits of the batch id.`);
 }
 
 async function describe(temporal: TemporalClient, workflowId: string) {

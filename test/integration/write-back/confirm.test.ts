@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { confirmWorkflowId } from '../../../src/core/contract/write-back.js';
+import {
+  CONFIRM_WORKFLOW,
+  confirmWorkflowId,
+  writeBackWorkflowId,
+} from '../../../src/core/contract/write-back.js';
 import { openConfirmations } from '../../../src/temporal/follow/batch-confirmation.js';
 import { runCommand } from '../../support/processes.js';
 import type { Stack } from '../../support/stack.js';
@@ -43,6 +47,42 @@ describe('`worktrack write-back confirm`', () => {
     const rows = (JSON.parse(receipts.stdout) as { rows: { confirmation: string }[] }).rows;
     const all = rows.map(({ confirmation }) => confirmation);
     expect([...new Set(all)].sort()).toEqual(['confirmed', 'differs', 'notSeen']);
+  });
+
+  it('ends if it is cancelled, and not with its batch', async () => {
+    const written = await run(
+      'time-entries',
+      await fileIn(stack, timeEntriesCsv(2, 50)),
+      '--no-read-back',
+      '--json',
+    );
+    const { batchId } = JSON.parse(written.stdout) as { batchId: string };
+    const ref = { connection: stack.connection, resource: 'time-entries', batchId } as const;
+    const [last] = recordsOf(stack, 'time-entries')
+      .map(({ id }) => String(id))
+      .slice(-1);
+    stack.simulator.admin.remove('time-entries', [last!]);
+    const input = {
+      ...ref,
+      forMs: 86_400_000,
+      giveUpAfterMs: 3_600_000,
+      alerts: false,
+      readFirst: true,
+    } as const;
+    const confirming = await stack.temporal.client.workflow.start(CONFIRM_WORKFLOW, {
+      ...{ workflowId: confirmWorkflowId(ref), taskQueue: stack.taskQueue, args: [input] },
+    });
+    const cancel = async (id: string) => {
+      const args = ['cancel', id, '--config', stack.configFile, '--json'];
+      const cancelled = await runCommand(stack, args);
+      expect(cancelled.code, cancelled.stderr).toBe(0);
+      return (JSON.parse(cancelled.stdout) as { outcome: string }).outcome;
+    };
+    expect(await cancel(writeBackWorkflowId(ref))).toBe('ended');
+    expect((await confirming.describe()).status.name).toBe('RUNNING');
+    // The shortened id, as commands print it.
+    expect(await cancel(confirming.workflowId.replace(batchId, batchId.slice(0, 12)))).toBe('cancelled');
+    expect((await confirming.describe()).status.name).toBe('CANCELLED');
   });
 
   it('looks for the rows of a batch until each is confirmed', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { observeConfirmation } from '../../../src/core/alerts/index.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { ConfirmationVerdict } from '../../../src/core/contract/write-back.js';
@@ -9,14 +9,18 @@ import { readReceipts } from '../../../src/write-back/results.js';
 import { column } from './staged.js';
 import { INPUT, idOfRow, type Written, withBatch } from './written-batch.js';
 
-/** What a service makes of an accepted write. */
-const FATES = ['fine', 'dropped', 'rounded', 'truncated', 'delayed'] as const;
+/**
+ * What a service makes of an accepted write. `reordered`: an earlier write of the record is applied first, and this one only before the
+ * later look; `overtaken`: this one is applied first, and the earlier one before the later look.
+ */
+const FATES = ['fine', 'dropped', 'rounded', 'truncated', 'delayed', 'reordered', 'overtaken'] as const;
 type Fate = (typeof FATES)[number];
 
 /** The service's record of a row, if it shows one in the first look, or in a later one. */
 function recordOf(row: number, fate: Fate, look: 'first' | 'later'): (string | null)[][] {
   if (fate === 'dropped' || (fate === 'delayed' && look === 'first')) return [];
-  const n = fate === 'rounded' ? row + 1 : row;
+  const isOlder = fate === (look === 'first' ? 'reordered' : 'overtaken');
+  const n = isOlder ? -row : fate === 'rounded' ? row + 1 : row;
   const note = fate === 'truncated' ? 'row' : `row ${row}`;
   return [[idOfRow(row), String(n), note]];
 }
@@ -27,6 +31,9 @@ const EXPECTED: Readonly<Record<Fate, readonly [first: ConfirmationVerdict, late
   rounded: ['differs', 'differs'],
   truncated: ['differs', 'differs'],
   delayed: ['notSeen', 'confirmed'],
+  reordered: ['differs', 'confirmed'],
+  // It looks like a person who changes the record later.
+  overtaken: ['confirmed', 'confirmed'],
 };
 
 const COLUMNS = [column('id', 'text'), column('n', 'integer'), column('note', 'text')];
@@ -37,7 +44,7 @@ function rowsTo(last: number): Written[] {
 }
 
 describe('the confirmations of a batch', () => {
-  it('judge each row right if a service drops, rounds, truncates or delays some of the writes', async () => {
+  it('judge each row right if a service drops, rounds, truncates, delays or reorders some of the writes', async () => {
     const fate = fc.oneof(
       { weight: 19, arbitrary: fc.constant('fine' as const) },
       { weight: 1, arbitrary: fc.constantFrom(...FATES) },
@@ -90,6 +97,50 @@ describe('the confirmations of a batch', () => {
       await batch.look();
       await batch.publish(COLUMNS, recordOf(1, 'rounded', 'first'));
       expect(await batch.look()).toMatchObject({ counts: { confirmed: 2 }, open: 0 });
+    });
+  });
+
+  it.each([
+    ['absent', 'no look has found anything before'],
+    ['known', 'an earlier look has found something'],
+  ])('keep what another look has found meanwhile, if a write arrives late or twice: %s', async (before) => {
+    await withBatch(rowsTo(3), async (batch) => {
+      const fine = (last: number) =>
+        Array.from({ length: last }, (_, n) => recordOf(n + 1, 'fine', 'first')).flat();
+      if (before === 'known') {
+        await batch.publish(COLUMNS, fine(1));
+        await batch.look();
+      }
+      // The write of this look arrives only after another look has found more.
+      const write = batch.store.swap.bind(batch.store);
+      const swap = vi.spyOn(batch.store, 'swap');
+      let deliver = () => {};
+      const sent = new Promise<Parameters<typeof write>>((resolve) => {
+        swap.mockImplementationOnce(async (...request) => {
+          resolve(request);
+          await new Promise<void>((release) => {
+            deliver = release;
+          });
+          return write(...request);
+        });
+      });
+      await batch.publish(COLUMNS, fine(2));
+      const late = batch.look();
+      const request = await sent;
+      await batch.publish(COLUMNS, fine(3));
+      // This look's own write arrives twice, and the second response counts.
+      swap.mockImplementationOnce(async (...again) => {
+        await write(...again);
+        return write(...again);
+      });
+      expect(await batch.look()).toMatchObject({ counts: { confirmed: 3 }, open: 0 });
+      // Each record has gone since: a look alone would find none.
+      await batch.publish(COLUMNS, []);
+      deliver();
+      expect(await late).toMatchObject({ counts: { confirmed: 3 }, open: 0 });
+      // A replaced attempt can deliver the same write once more.
+      expect(await write(...request)).toEqual({ outcome: 'conflict' });
+      expect((await batch.found()).found.counts.confirmed).toBe(3);
     });
   });
 

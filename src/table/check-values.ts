@@ -1,13 +1,11 @@
 import type { CsvSettings } from '../core/settings.js';
 import type { PublishedPart } from '../lake/documents/manifest.js';
-import { readPartRows } from '../lake/part/part-rows.js';
-import { readRow } from '../lake/rows/csv.js';
 import { type Column, META_COLUMNS } from '../lake/rows/data-columns.js';
-import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
+import { partColumns } from './data-file.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
-import { encoderOf } from './rules/encode.js';
-import type { FixedTypes } from './rules/table-columns.js';
+import { countUnfitInPart } from './parquet/convert-part.js';
+import type { FixedTypes, TableColumn } from './rules/table-columns.js';
 
 export interface ValuesToCheck {
   readonly resource: string;
@@ -26,26 +24,20 @@ export interface ValuesToCheck {
  * @throws TableError with the number of values that do not fit
  */
 export async function checkValues(store: ObjectStore, input: ValuesToCheck): Promise<void> {
-  const unfit = new Map<string, Unfit>();
-  const checks = input.columns.flatMap(({ name }, at) => {
-    const type = Object.hasOwn(input.types, name) ? input.types[name] : undefined;
-    if (type === undefined || type === 'string') return [];
-    return [{ name, type, inRow: META_COLUMNS.length + at, encode: encoderOf(type, 'all') }];
+  const { resource, parts, columns, csv, types, signal } = input;
+  const inParts = [...META_COLUMNS, ...columns.map(({ name }) => name)].map((name): TableColumn => {
+    const type = Object.hasOwn(types, name) ? types[name] : undefined;
+    return { name, alias: name, type: type ?? 'string', fixed: type !== undefined };
   });
-  if (checks.length === 0) return;
-  const decode = cellDecoder(input.csv);
-  for (const part of input.parts) {
-    const { compression, delimiter } = input.csv;
-    for await (const rows of readPartRows(store, part, { compression, signal: input.signal })) {
-      for (const row of rows) {
-        const cells = readRow(row, delimiter);
-        for (const { name, type, inRow, encode } of checks) {
-          const cell = cells[inRow] ?? null;
-          if (cell === null || encode(decode === null ? cell : decode(cell)) !== undefined) continue;
-          unfit.set(name, { name, type, count: 1 + (unfit.get(name)?.count ?? 0) });
-        }
-      }
-    }
+  if (inParts.every(({ type }) => type === 'string')) return;
+  const layout = { csv, columns: partColumns(columns, inParts) };
+  const counts = inParts.map(() => 0);
+  for (const part of parts) {
+    const found = await countUnfitInPart(store, { part, layout, signal });
+    for (const [at, count] of found.entries()) counts[at]! += count;
   }
-  if (unfit.size > 0) throw new TableError(unfitMessage(input.resource, [...unfit.values()]));
+  const unfit = inParts
+    .map(({ name, type }, at): Unfit => ({ name, type, count: counts[at]! }))
+    .filter(({ count }) => count > 0);
+  if (unfit.length > 0) throw new TableError(unfitMessage(resource, unfit));
 }

@@ -3,7 +3,7 @@ import { parseStored } from '../core/stored-json.js';
 import { VERSION } from '../core/version.js';
 import { damagedObject } from '../lake/damaged-error.js';
 import type { Manifest, PublishedPart } from '../lake/documents/manifest.js';
-import { META_COLUMNS } from '../lake/rows/data-columns.js';
+import { type Column, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { checkObject } from '../lake/store/digest.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { Unfit } from './errors.js';
@@ -11,8 +11,8 @@ import { type AddFile, PART_TAG } from './log/actions.js';
 import { dataFileName, dataFileStem, tableKeys } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
 import { convertPart } from './parquet/convert-part.js';
-import { parquetLibrary } from './parquet/library.js';
-import { TYPES_KEY, UNFIT_KEY } from './parquet/part-converter.js';
+import { type PartColumn, TYPES_KEY, UNFIT_KEY } from './parquet/convert-text.js';
+import { readMetadata } from './parquet/parquet-records.js';
 import { type ColumnType, joinTypes, valueClass } from './rules/column-type.js';
 import { sameTypes, type TableColumn } from './rules/table-columns.js';
 
@@ -57,35 +57,35 @@ export async function writeFile(
   const found = await findWritten(input, part, start);
   if (found !== null) return found;
   const { store, resource, manifest, state, signal } = input;
-  const { csv } = manifest;
   const version = state.version + 1;
-  const pathOf = (types: readonly ColumnType[]): string => {
-    const layout = JSON.stringify([
-      VERSION,
-      process.versions.zlib,
-      inPart(input, start).map(({ alias, fixed }, at) => [alias, types[at], fixed]),
-    ]);
-    return dataFileName(version, part.sha256, layout);
+  const ofPart = inPart(input, start);
+  const pathOf = (types: readonly ColumnType[], writer: string): string => {
+    const columns = ofPart.map(({ alias, fixed }, at) => [alias, types[at], fixed]);
+    return dataFileName(version, part.sha256, JSON.stringify([VERSION, writer, columns]));
   };
-  let columns = start;
-  for (;;) {
-    const ofPart = inPart(input, columns);
-    const kinds = new Map(manifest.columns.map(({ name, types }) => [name, valueClass(types)]));
-    const { outcome, types, unfit, file } = await convertPart(store, {
-      ...{ part, signal },
-      job: {
-        csv,
-        columns: ofPart.map((column) => ({ ...column, kind: kinds.get(column.name) ?? 'text' })),
-      },
-      keyOf: (inFile) => tableKeys(resource).data(pathOf(inFile)),
-    });
-    columns = widened(columns, ofPart, types);
-    if (outcome === 'widened' || file === null) continue;
-    const problem = await checkObject(store, file);
-    if (problem !== null) throw damagedObject(file.key, problem);
-    const inFile = { path: pathOf(types), size: file.bytes, types, unfit };
-    return { file: newFile(input, part, ofPart, inFile), columns };
-  }
+  const { types, unfit, file, path } = await convertPart(store, {
+    ...{ part, signal, layout: { csv: manifest.csv, columns: partColumns(manifest.columns, ofPart) } },
+    fileOf(inFile, writer) {
+      const path = pathOf(inFile, writer);
+      return { path, key: tableKeys(resource).data(path) };
+    },
+  });
+  const problem = await checkObject(store, file);
+  if (problem !== null) throw damagedObject(file.key, problem);
+  const inFile = { path, size: file.bytes, types, unfit };
+  return { file: newFile(input, part, ofPart, inFile), columns: widened(start, ofPart, types) };
+}
+
+/** The columns of a part for its conversion. @param columns data columns of the snapshot */
+export function partColumns(
+  columns: readonly Column[],
+  ofPart: readonly Pick<TableColumn, 'name' | 'alias' | 'type' | 'fixed'>[],
+): PartColumn[] {
+  const kinds = new Map(columns.map(({ name, types }) => [name, valueClass(types)]));
+  return ofPart.map(({ name, alias, type, fixed }) => ({
+    ...{ alias, type, fixed },
+    kind: kinds.get(name) ?? 'text',
+  }));
 }
 
 /** @param ofPart the table's columns that the part has */
@@ -122,7 +122,7 @@ async function findWritten(
   const ofPart = inPart(input, start);
   for (const [path, size] of sizes) {
     if (!path.startsWith(stem)) continue;
-    const footer = await readFileTypes(store, { key: tableKeys(resource).data(path), bytes: size }, signal);
+    const footer = await readFileTypes(store, tableKeys(resource).data(path), signal);
     if (footer?.types.length !== ofPart.length) continue;
     const { types, unfit } = footer;
     if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
@@ -160,19 +160,11 @@ interface FileTypes {
 /** The types of the columns of a data file that this connector wrote, from its footer; `null` for another file. */
 async function readFileTypes(
   store: ObjectStore,
-  { key, bytes }: { readonly key: ObjectKey; readonly bytes: number },
+  key: ObjectKey,
   signal: AbortSignal,
 ): Promise<FileTypes | null> {
-  const { reader } = await parquetLibrary();
-  const metadata = await reader.parquetMetadataAsync({
-    byteLength: bytes,
-    slice: async (start, end = bytes) => {
-      const piece = await store.read(key, { range: { offset: start, length: end - start }, signal });
-      return piece.buffer.slice(piece.byteOffset, piece.byteOffset + piece.byteLength) as ArrayBuffer;
-    },
-  });
-  const found = new Map(metadata.key_value_metadata?.map(({ key: name, value }) => [name, value]));
-  const [types, unfit] = [found.get(TYPES_KEY), found.get(UNFIT_KEY)];
+  const found = await readMetadata(store, key, signal);
+  const [types, unfit] = [found[TYPES_KEY], found[UNFIT_KEY]];
   if (types === undefined || unfit === undefined) return null;
   return { types: parseStored(types) as ColumnType[], unfit: parseStored(unfit) as (number | null)[] };
 }

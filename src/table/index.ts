@@ -5,6 +5,6 @@ export { type FilesToWrite, filesToWrite } from './files-to-write.js';
 export { type Followed, followPointer, followPointerAndForget } from './follow-pointer.js';
 export { tableKeys } from './log/paths.js';
 export { readTableColumns } from './log/read-table.js';
-export { parquetLibrary } from './parquet/library.js';
+export { requireParquet } from './parquet/engine.js';
 export type { FixedTypes, TableColumn } from './rules/table-columns.js';
 export { checkTable, verifyResource } from './verify-table.js';

@@ -9,7 +9,6 @@ import { rolldown } from 'rolldown';
 const UNREACHED = [
   /^@temporalio\/(worker|activity|interceptors-)/,
   /^@opentelemetry\//,
-  /^hyparquet/,
   /^@duckdb\//,
   /^(?:fflate|saxes)$/,
 ];

@@ -1,5 +1,5 @@
-import { gunzipSync } from 'node:zlib';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { readTableColumns, tableKeys } from '../../src/table/index.js';
 import { readTable } from '../../src/table/log/read-table.js';
@@ -17,7 +17,7 @@ export async function readTableRows(
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
     const found = await parquetReadObjects({
       ...{ file, metadata: parquetMetadata(file) },
-      compressors: { GZIP: (input) => new Uint8Array(gunzipSync(input)) },
+      compressors,
     });
     for (const row of found)
       rows.push(Object.fromEntries(columns.map(({ name, alias }) => [name, row[alias] ?? null])));

@@ -108,7 +108,6 @@ const REASONS: readonly { readonly reason: string; readonly path: RegExp }[] = [
     reason: 'one of the interfaces of a server',
     path: /^src\/simulator\/(admin\/control|routes\/handler)\.ts$/,
   },
-  { reason: 'runs in another thread', path: /^src\/table\/parquet\/conversion-thread\.ts$/ },
   {
     reason: 'shows the organization of a key, and sends no row',
     path: /^activities\/write-back\/batch-organization\.ts$/,

@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import {
   checkValues,
   type FixedTypes,
-  parquetLibrary,
+  requireParquet,
   type TableTask,
   tableKeys,
 } from '../../table/index.js';
@@ -73,7 +73,7 @@ export async function checkTableCanBePurged(
   store: ObjectStore,
   { resource, tables, isPublished }: TableToPurge,
 ): Promise<void> {
-  if (tables !== null) await parquetLibrary();
+  if (tables !== null) requireParquet();
   if (tables !== null && isPublished) return;
   for await (const _ of store.list(tableKeys(resource).prefix)) {
     const [why, remedy] =

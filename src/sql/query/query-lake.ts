@@ -7,6 +7,7 @@ import type {
   DuckDBResult,
 } from '@duckdb/node-api';
 import type { RunId } from '../../core/brands.js';
+import { type DuckDbLibrary, duckDbLibrary } from '../../core/duckdb-library.js';
 import { ConfigurationError, errorMessage } from '../../core/errors.js';
 import { namedCache } from '../../core/home-folder.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
@@ -26,7 +27,6 @@ import { type TableSource, viewStatements } from '../ddl/engine-views.js';
 import { sqlName, sqlString, viewName } from '../ddl/names-and-quotes.js';
 import { OPERATIONS } from '../ddl/operations.js';
 import { logSource, publishedResource, runSource } from '../ddl/published-sources.js';
-import { type DuckDbLibrary, duckDbLibrary } from './duckdb-library.js';
 import { QueryError } from './errors.js';
 import { fetchOperations, type OperationView } from './operation-files.js';
 import { PartCache, type WantedPart } from './part-cache.js';
@@ -86,7 +86,7 @@ export async function queryLake(
   options: QueryOptions = {},
 ): Promise<QueryResult> {
   const statement = readingStatement(sql);
-  const library = duckDbLibrary();
+  const library = duckDbLibrary('query');
   const engine = await openEngine(library, statement);
   const store = openStore(connection.lake);
   const cache = new PartCache(options.cacheFolder ?? defaultCache());

@@ -1,159 +1,126 @@
-import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
-import { PACKAGE_ROOT } from '../../core/version.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
-import type { ObjectStore, ObjectWriter, WrittenObject } from '../../lake/store/index.js';
+import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
+import { TableError } from '../errors.js';
 import type { ColumnType } from '../rules/column-type.js';
-import type { FromThread, ToThread } from './conversion-thread.js';
-import { parquetLibrary } from './library.js';
-import type { ConversionJob, Converted } from './part-converter.js';
+import type { Converted, PartFile } from './convert-text.js';
+import { EngineError, type EngineUse, useEngine } from './engine.js';
+
+/** What identifies the bytes of a part. */
+type PartToRead = Pick<PublishedPart, 'key' | 'rows' | 'bytes' | 'rawBytes' | 'sha256'>;
+
+/** Columns of a part, and how its cells are written. */
+export type PartLayout = Pick<PartFile, 'columns' | 'csv'>;
 
 interface PartToConvert {
-  readonly part: Pick<PublishedPart, 'key' | 'rows'>;
-  readonly job: ConversionJob;
-  /** Key of the file, given the types of its columns. */
-  readonly keyOf: (types: readonly ColumnType[]) => ObjectKey;
+  readonly part: PartToRead;
+  readonly layout: PartLayout;
+  /** Where the file goes, given the types of its columns and the version of DuckDB. */
+  readonly fileOf: (types: readonly ColumnType[], writer: string) => FilePlace;
   readonly signal: AbortSignal;
 }
 
-interface ConvertedPart extends Converted {
-  /** `null` if the file is not valid, so that it was not stored. */
-  readonly file: WrittenObject | null;
+interface FilePlace {
+  /** Relative to the table. */
+  readonly path: string;
+  readonly key: ObjectKey;
 }
 
-let last: Promise<unknown> = Promise.resolve();
+interface ConvertedPart extends Converted, Pick<FilePlace, 'path'> {
+  readonly file: WrittenObject;
+}
 
 /**
- * Converts a part of a snapshot to a Parquet file in the store. One thread works at a time, so that memory is bounded
- * however many resources are exported.
+ * Converts a part of a snapshot to a Parquet file in the store.
  *
- * @throws ConfigurationError if the Parquet packages are missing; DamagedError if the part does not match its manifest
+ * @throws ConfigurationError if DuckDB is missing; DamagedError if the part does not match its manifest; TableError if it needs too much
+ * memory
  */
 export async function convertPart(store: ObjectStore, input: PartToConvert): Promise<ConvertedPart> {
-  await parquetLibrary();
-  const turn = last.then(() => convert(store, input));
-  last = turn.catch(() => {});
-  return turn;
+  const { part, layout, fileOf, signal } = input;
+  return useEngine(signal, async (engine) => {
+    const file = await fetchPart(store, engine, { part, layout, signal });
+    const to = join(engine.folder, 'file.parquet');
+    const { writer, ...converted } = await ofPart(part.key, engine.ask('convert', { part: file, to }));
+    if (converted.rows !== part.rows)
+      throw damagedObject(
+        part.key,
+        `it has ${converted.rows} rows instead of the ${part.rows} of its manifest`,
+      );
+    const { path, key } = fileOf(converted.types, writer);
+    return { ...converted, path, file: await upload(store, to, key, signal) };
+  });
 }
 
-async function convert(
+/** Number of values, by column, that do not fit the type that the configuration sets. @throws as `convertPart` */
+export async function countUnfitInPart(
   store: ObjectStore,
-  { part, job, keyOf, signal }: PartToConvert,
-): Promise<ConvertedPart> {
-  signal.throwIfAborted();
-  const thread = takeThread();
-  const output: { file: ObjectWriter | null } = { file: null };
-  const save = async (answer: Promise<FromThread>): Promise<Converted | null> => {
-    const { types, bytes, result } = await answer;
-    if (types !== null) output.file = store.openWriter(keyOf(types), { signal });
-    for (const piece of bytes) await output.file!.write(piece);
-    return result;
-  };
+  input: Pick<PartToConvert, 'part' | 'layout' | 'signal'>,
+): Promise<readonly number[]> {
+  return useEngine(input.signal, async (engine) => {
+    const file = await fetchPart(store, engine, input);
+    return ofPart(input.part.key, engine.ask('countUnfit', file));
+  });
+}
+
+async function ofPart<T>(key: ObjectKey, work: Promise<T>): Promise<T> {
   try {
-    let answer = thread.ask({ kind: 'job', job });
-    for await (const chunk of store.stream(part.key, { signal })) {
-      // The thread converts a piece while the next one is on its way. A copy is passed on without another one; a view would
-      // be passed with the whole buffer that it is part of.
-      const next = thread.ask({ kind: 'piece', bytes: new Uint8Array(chunk) });
-      await save(answer);
-      answer = next;
-    }
-    const end = thread.ask({ kind: 'end' });
-    await save(answer);
-    const result = (await save(end))!;
-    if (result.rows !== part.rows)
-      throw damagedObject(part.key, `it has ${result.rows} rows instead of the ${part.rows} of its manifest`);
-    const isValid = result.outcome === 'written';
-    const file = isValid ? ((await output.file?.finish()) ?? null) : null;
-    if (!isValid) await output.file?.abort();
-    // Last, because after an error the thread is closed.
-    idleThread(thread);
-    return { ...result, file };
+    return await work;
   } catch (error) {
-    await thread.close();
-    await output.file?.abort();
-    // The rows are not as the manifest says. The message has no cell.
-    throw error instanceof RangeError ? damagedObject(part.key, error.message) : error;
-  }
-}
-
-/** The module of the thread. Tests that run from source use the built one, too. */
-const THREAD = fileURLToPath(new URL('dist/src/table/parquet/conversion-thread.js', PACKAGE_ROOT));
-/** How long a thread waits for the next part. Then it ends and frees its memory. */
-const IDLE_MS = 2000;
-
-let idle: { readonly thread: ConversionThread; readonly timer: NodeJS.Timeout } | null = null;
-
-/** The thread that converted the last part, or a new one. A used thread has compiled the library already. */
-function takeThread(): ConversionThread {
-  const kept = idle;
-  idle = null;
-  if (kept !== null) clearTimeout(kept.timer);
-  const thread = kept?.thread.isAlive ? kept.thread : new ConversionThread();
-  thread.worker.ref();
-  return thread;
-}
-
-/** Keeps a thread for the next part. Neither the thread nor its timer keeps the process alive. */
-function idleThread(thread: ConversionThread): void {
-  thread.worker.unref();
-  const timer = setTimeout(() => {
-    if (idle?.thread !== thread) return;
-    idle = null;
-    void thread.close();
-  }, IDLE_MS);
-  idle = { thread, timer: timer.unref() };
-}
-
-/** A thread that converts one part at a time. After an error it must be closed. */
-class ConversionThread {
-  readonly worker = new Worker(THREAD, { execArgv: [] });
-  /** Messages without an answer, in the order of the answers. */
-  readonly #asked: { resolve: (answer: FromThread) => void; reject: (error: Error) => void }[] = [];
-  #failure: Error | null = null;
-
-  constructor() {
-    // Node.js can deliver an error before the answers that were sent earlier. Then no one waits for these any more.
-    this.worker.on('message', (answer: FromThread) => this.#asked.shift()?.resolve(answer));
-    this.worker.once('error', (error) => this.#fail(threadError(error)));
-    this.worker.once('exit', (code) =>
-      this.#fail(new Error(`the conversion to Parquet ended with code ${code}`)),
-    );
-  }
-
-  get isAlive(): boolean {
-    return this.#failure === null;
-  }
-
-  ask(message: ToThread): Promise<FromThread> {
-    const answer = new Promise<FromThread>((resolve, reject) => {
-      if (this.#failure !== null) return reject(this.#failure);
-      this.#asked.push({ resolve, reject });
-      this.worker.postMessage(message, message.kind === 'piece' ? [message.bytes.buffer] : []);
-    });
-    // It may be awaited after an error, or never.
-    answer.catch(() => {});
-    return answer;
-  }
-
-  async close(): Promise<void> {
-    await this.worker.terminate();
-  }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    for (const { reject } of this.#asked.splice(0)) reject(this.#failure);
+    if (!(error instanceof EngineError)) throw error;
+    if (error.kind === 'rows')
+      throw damagedObject(key, 'it does not have the columns of its manifest', error);
+    throw new TableError(`${key} cannot be converted: ${error.message}.`, { cause: error });
   }
 }
 
 /**
- * The error of a thread. It has lost its class. A repetition gives the same error, so none of these is retried. Messages of
- * the library can contain values, so they are replaced.
+ * Fetches a part into the private folder. DuckDB reads half of a gzip file as half of its rows, and ignores the checksum, so the bytes
+ * are compared with the manifest.
  */
-function threadError({ name, message }: Error): Error {
-  if (name === 'RangeError') return new RangeError(message);
-  if (name === 'TypeError' || name === 'ReferenceError') return new TypeError(message);
-  return new TypeError(`the Parquet library cannot write a value (${name})`);
+async function fetchPart(
+  store: ObjectStore,
+  { folder }: EngineUse,
+  { part, layout, signal }: Pick<PartToConvert, 'part' | 'layout' | 'signal'>,
+): Promise<PartFile> {
+  const path = join(folder, 'part');
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of store.stream(part.key, { signal })) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      await file.writeFile(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+  if (bytes !== part.bytes)
+    throw damagedObject(part.key, `it has ${bytes} bytes instead of the ${part.bytes} of its manifest`);
+  if (hash.digest('hex') !== part.sha256)
+    throw damagedObject(part.key, 'its SHA-256 is not the one in its manifest');
+  const { rows, rawBytes } = part;
+  return { ...layout, path, rows, rawBytes };
+}
+
+async function upload(
+  store: ObjectStore,
+  path: string,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<WrittenObject> {
+  const writer = store.openWriter(key, { signal });
+  try {
+    for await (const chunk of createReadStream(path)) await writer.write(chunk as Buffer);
+    return await writer.finish();
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
 }

@@ -1,5 +1,4 @@
 import { typeNames } from '../../core/value-facts.js';
-import { MAX_DIGITS, readDate, readNumber, readTimestamp } from './read-values.js';
 
 /** A type of Delta, by its name in the schema. `empty`: no value is known yet; the schema then says `string`. */
 export type ColumnType =
@@ -34,11 +33,12 @@ export function decimalOf(type: ColumnType): Decimal | null {
   return found === null ? null : { precision: Number(found[1]), scale: Number(found[2]) };
 }
 
+/** The most digits of Delta's decimals. */
+export const MAX_DIGITS = 38;
 const LONG_DIGITS = 19;
 const SMALL_PRECISION = 18;
 /** Scales are rounded up to one of these, so that a value with one more digit rarely changes the type. */
 const SCALES = [2, 4, 6, 9, 12, 18];
-const MAX_LONG = 2n ** 63n;
 
 /** The decimal type for numbers with this many digits before and after the point; `string` if none holds them. */
 function decimalFor(whole: number, scale: number): ColumnType {
@@ -83,46 +83,33 @@ function isOfClass(type: ColumnType, kind: ValueClass): boolean {
   return type === 'long' || decimalOf(type) !== null;
 }
 
-/** The narrowest type for one value. */
-export function typeOfValue(kind: ValueClass, cell: string): ColumnType {
-  switch (kind) {
-    case 'boolean':
-      return cell === 'true' || cell === 'false' ? 'boolean' : 'string';
-    case 'integer':
-    case 'number':
-      return typeOfNumber(kind, cell);
-    case 'string':
-      if (readTimestamp(cell, 'common') !== null) return 'timestamp';
-      return readDate(cell, 'common') === null ? 'string' : 'date';
-    default:
-      return 'string';
-  }
+const OTHER_TEXT = -1;
+/** By the class of a text. */
+const TYPES_OF_TEXT: readonly ColumnType[] = ['string', 'timestamp', 'date'];
+/** Added to the class of a number that 64 bits hold as an integer. */
+const IN_LONG = 10_000;
+
+/**
+ * The type of a column, widened by values that do not fit it; of a column without one, the narrowest type for its values.
+ *
+ * @param classes of the values (`classOfValue` in `src/table/parquet/exact-sql.ts`), in any order
+ */
+export function widenedType(type: ColumnType, kind: ValueClass, classes: readonly number[]): ColumnType {
+  if (classes.length === 0) return type;
+  // Together, numbers can have a narrower type than the join of their types.
+  if (kind === 'integer' || kind === 'number') return joinTypes(type, typeOfNumbers(kind, classes));
+  return classes.reduce((joined, code) => joinTypes(joined, typeOfClass(kind, code)), type);
 }
 
-/** The narrowest type for all of these values. It can be narrower than the join of their types. */
-export function typeOfValues(kind: ValueClass, cells: readonly (string | null)[]): ColumnType {
-  let type: ColumnType = 'empty';
-  let [whole, scale] = [0, 0];
-  for (const cell of cells) {
-    if (cell === null || type === 'string') continue;
-    const number = kind === 'number' ? readNumber(cell) : null;
-    if (number === null) {
-      type = joinTypes(type, typeOfValue(kind, cell));
-      continue;
-    }
-    scale = Math.max(scale, number.scale);
-    whole = Math.max(whole, number.digits.length - number.scale);
-    type = decimalFor(whole, scale);
-  }
-  return type;
+function typeOfClass(kind: ValueClass, code: number): ColumnType {
+  if (kind === 'boolean') return code === 1 ? 'boolean' : 'string';
+  return kind === 'string' ? TYPES_OF_TEXT[code]! : 'string';
 }
 
-function typeOfNumber(kind: 'integer' | 'number', cell: string): ColumnType {
-  const number = readNumber(cell);
-  if (number === null) return 'string';
-  const { digits, scale, negative } = number;
-  if (kind === 'number' || scale > 0) return decimalFor(Math.max(0, digits.length - scale), scale);
-  const value = BigInt(digits);
-  const isLong = negative ? value <= MAX_LONG : value < MAX_LONG;
-  return isLong ? 'long' : 'decimal(38,0)';
+function typeOfNumbers(kind: 'integer' | 'number', codes: readonly number[]): ColumnType {
+  if (codes.includes(OTHER_TEXT)) return 'string';
+  const whole = Math.max(...codes.map((code) => Math.floor((code % IN_LONG) / 100)));
+  const scale = Math.max(...codes.map((code) => code % 100));
+  if (kind === 'number' || scale > 0) return decimalFor(whole, scale);
+  return codes.every((code) => code >= IN_LONG) ? 'long' : 'decimal(38,0)';
 }

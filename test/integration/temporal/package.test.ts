@@ -409,8 +409,8 @@ describe('the packed package', () => {
       expect(code, printed).toBe(2);
       expect(printed).toContain("Cannot find package '@opentelemetry/api'");
       const { peerDependenciesMeta } = await manifest(installed);
-      // The other optional packages are those for tables and queries.
-      const needed = Object.keys(peerDependenciesMeta).filter((name) => !/^(hyparquet|@duckdb)/.test(name));
+      // The other optional packages are those for tables, queries and workbooks.
+      const needed = Object.keys(peerDependenciesMeta).filter((name) => !/^(@duckdb|fflate|saxes)/.test(name));
       expect(needed).toHaveLength(4);
       // No optional peer, because its own peers pin another version of the SDK, and npm then refuses the installation.
       for (const name of [...needed, '@temporalio/interceptors-opentelemetry-v2'])

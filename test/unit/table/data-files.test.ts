@@ -6,10 +6,9 @@ import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
 import { dataFileName, tableKeys } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
-import { parquetLibrary } from '../../../src/table/parquet/library.js';
-import { PartConverter } from '../../../src/table/parquet/part-converter.js';
 import { type FixedTypes, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { typeBits } from '../../support/column-types.js';
+import { textConverter } from '../../support/table-engine.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';
 
@@ -19,20 +18,14 @@ const TEXT = '_run_id,_synced_at,_deleted_at,n\nr,2026-11-21T02:00:00Z,,12\nr,20
 
 describe('the data files of a snapshot', () => {
   const lake = temporaryLake();
+  const convert = textConverter();
 
   /** Stores the file of a part, as an attempt that did not commit. */
   async function writeEarlier(resource: string, types: FixedTypes): Promise<void> {
-    const chunks: Uint8Array[] = [];
     const columns = nextColumns([], COLUMNS, types).map((column) => ({ ...column, kind: 'string' as const }));
-    const converter = new PartConverter(
-      await parquetLibrary(),
-      { columns, csv: CSV },
-      { onTypes: () => {}, onBytes: (bytes) => chunks.push(bytes) },
-    );
-    converter.push(Buffer.from(TEXT));
-    converter.end();
+    const { file } = await convert(Buffer.from(TEXT), { columns, csv: { ...CSV, compression: 'none' } });
     const key = tableKeys(resource).data(dataFileName(0, SHA, 'earlier'));
-    await lake.store.write(key, chunks);
+    await lake.store.write(key, file);
   }
 
   /** The part itself does not exist, so only a file that an earlier attempt wrote can be used. */

@@ -1,0 +1,236 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { CsvSettings } from '../../core/settings.js';
+import type { Escaping } from '../../lake/rows/escaping.js';
+import { type ColumnType, type ValueClass, widenedType } from '../rules/column-type.js';
+import { classOfValue, exactValue } from './exact-sql.js';
+
+/** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
+export const TYPES_KEY = 'worktrack.types';
+/**
+ * Key of the number of values that do not fit, by column, for the columns whose type the configuration sets; null for
+ * the others.
+ */
+export const UNFIT_KEY = 'worktrack.unfit';
+
+/** A column of a part, in the order of the header. */
+export interface PartColumn {
+  /** Name in the table. */
+  readonly alias: string;
+  readonly kind: ValueClass;
+  /** Type to begin with. */
+  readonly type: ColumnType;
+  /** Whether the configuration sets the type. */
+  readonly fixed: boolean;
+}
+
+export interface PartFile {
+  /** Path of the part on this machine. */
+  readonly path: string;
+  /** Length of its text in bytes. No row is longer. */
+  readonly rawBytes: number;
+  readonly rows: number;
+  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
+  readonly columns: readonly PartColumn[];
+}
+
+/** The result of a conversion. */
+export interface Converted {
+  readonly rows: number;
+  /** Types that hold all values of the part, in the order of its columns. */
+  readonly types: readonly ColumnType[];
+  /** Number of values, by column, that do not fit the type of the configuration and are NULL in the file. */
+  readonly unfit: readonly number[];
+}
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+/** Lengths of rows that are tried before that of the whole text. DuckDB reserves a few times as much memory. */
+const LINE_BYTES = [MiB, 8 * MiB, 64 * MiB];
+/** Memory of DuckDB that is tried: few parts need more than the first. */
+const MEMORY_BYTES = [64 * MiB, 256 * MiB, 1024 * MiB];
+/** How much of it must be there for the longest row. */
+const LINES_IN_MEMORY = 12;
+/** Rows that are read to find the types of columns that have none. */
+const PROBE_ROWS = 2048;
+/** Most rows, cells and bytes of text in a row group, which DuckDB holds in memory. */
+const GROUP_ROWS = 20_480;
+const GROUP_CELLS = 1000 * GROUP_ROWS;
+const GROUP_BYTES = 16 * MiB;
+/** Rows that DuckDB processes at a time. */
+const VECTOR_ROWS = 2048;
+
+/**
+ * Converts the text of a part to a Parquet file. Each value is proven to be exact (`exact-sql.ts`). The first rows decide the types of
+ * columns that have none; if a later value does not fit, all values are read for their types, and the file is written again.
+ *
+ * @throws Error of DuckDB, whose message can contain values
+ */
+export async function convertText(
+  connection: DuckDBConnection,
+  part: PartFile,
+  to: string,
+): Promise<Converted> {
+  return withLimits(connection, part, async (text) => {
+    const unfit = await countUnfitIn(connection, text, part.columns);
+    const isNew = ({ type, fixed }: PartColumn): boolean => !fixed && type === 'empty';
+    let types = await widen(connection, `(FROM ${text} LIMIT ${PROBE_ROWS})`, part.columns, isNew);
+    let rows = await copy(connection, text, to, { part, types, unfit });
+    if (rows === null) {
+      types = await widen(connection, text, part.columns, ({ fixed, type }) => !fixed && type !== 'string');
+      rows = await copy(connection, text, to, { part, types, unfit });
+    }
+    if (rows === null) throw new Error(`no types hold the values: ${types.join(', ')}`);
+    return { rows, types, unfit };
+  });
+}
+
+/** Number of values, by column, that do not fit the type of the configuration. */
+export function countUnfit(connection: DuckDBConnection, part: PartFile): Promise<number[]> {
+  return withLimits(connection, part, (text) => countUnfitIn(connection, text, part.columns));
+}
+
+/** Reads a part with the least memory that its rows need. @param work receives SQL for the rows, whose columns are c0, c1, ... */
+async function withLimits<T>(
+  connection: DuckDBConnection,
+  part: PartFile,
+  work: (text: string) => Promise<T>,
+): Promise<T> {
+  const lines = [...LINE_BYTES.filter((bytes) => bytes < part.rawBytes), part.rawBytes + KiB];
+  for (let [line, memory] = [0, 0]; ; ) {
+    const lineBytes = lines[line]!;
+    const bytes = Math.max(MEMORY_BYTES[memory]!, LINES_IN_MEMORY * lineBytes);
+    await connection.run(`SET memory_limit = '${bytes}B'`);
+    try {
+      return await work(csvText(part, lineBytes));
+    } catch (error) {
+      // Of a row that is too long, the message says so, or that a quote is not closed.
+      if (isRowError(error) && line + 1 < lines.length) line++;
+      else if (isMemoryError(error) && memory + 1 < MEMORY_BYTES.length) memory++;
+      else throw error;
+    }
+  }
+}
+
+export function isMemoryError(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Out of Memory Error');
+}
+
+/** Whether DuckDB could not read the rows of a text. */
+export function isRowError(error: unknown): boolean {
+  return error instanceof Error && /^Invalid Input Error: CSV Error|Maximum line size/.test(error.message);
+}
+
+function csvText({ path, csv, columns }: PartFile, lineBytes: number): string {
+  const options = [
+    ...['auto_detect = false', 'header = true', `delim = ${sqlString(csv.delimiter)}`],
+    ...[`quote = '"'`, `escape = '"'`, String.raw`new_line = '\n'`],
+    ...[`compression = ${sqlString(csv.compression)}`, `nullstr = ''`, 'allow_quoted_nulls = false'],
+    ...[`max_line_size = ${lineBytes}`, `buffer_size = ${lineBytes}`],
+    `columns = {${columns.map((_, at) => `'c${at}': 'VARCHAR'`).join(', ')}}`,
+  ];
+  return `read_csv(${sqlString(path)}, ${options.join(', ')})`;
+}
+
+async function countUnfitIn(
+  connection: DuckDBConnection,
+  text: string,
+  columns: readonly PartColumn[],
+): Promise<number[]> {
+  const counts = columns.flatMap(({ fixed, type }, at) => {
+    if (!fixed || type === 'string') return [];
+    const isUnfit = `c${at} IS NOT NULL AND ${exactValue(type, `c${at}`, 'all')} IS NULL`;
+    return [{ at, sql: `count(*) FILTER (WHERE ${isUnfit})` }];
+  });
+  const unfit = columns.map(() => 0);
+  if (counts.length === 0) return unfit;
+  const found = await firstRow(connection, `SELECT ${counts.map(({ sql }) => sql).join(', ')} FROM ${text}`);
+  for (const [index, { at }] of counts.entries()) unfit[at] = Number(found[index]);
+  return unfit;
+}
+
+/** The types of the columns, some widened by the values in the rows. */
+async function widen(
+  connection: DuckDBConnection,
+  rows: string,
+  columns: readonly PartColumn[],
+  isOpen: (column: PartColumn) => boolean,
+): Promise<ColumnType[]> {
+  const types = columns.map(({ type }) => type);
+  const open = columns.flatMap((column, at) => (isOpen(column) ? [{ ...column, at }] : []));
+  if (open.length === 0) return types;
+  const classes = open.map(({ type, kind, at }) => {
+    const x = `c${at}`;
+    const fits = type === 'empty' ? 'false' : `${exactValue(type, x, 'common')} IS NOT NULL`;
+    const code = `CASE WHEN ${x} IS NULL OR ${fits} THEN NULL ELSE ${classOfValue(kind, x)} END`;
+    // As text, because the result of a list of numbers is an object of the library.
+    return `CAST(list_distinct(list(DISTINCT ${code})) AS VARCHAR)`;
+  });
+  const found = await firstRow(connection, `SELECT ${classes.join(', ')} FROM ${rows}`);
+  for (const [index, { at, type, kind }] of open.entries())
+    types[at] = widenedType(type, kind, JSON.parse((found[index] as string | null) ?? '[]') as number[]);
+  return types;
+}
+
+/** @returns the number of rows; `null` if a type, which the configuration does not set, cannot hold a value */
+async function copy(
+  connection: DuckDBConnection,
+  text: string,
+  to: string,
+  { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: PartFile },
+): Promise<number | null> {
+  const { columns } = part;
+  const stored = columns.flatMap(({ alias, fixed }, at) =>
+    types[at] === 'empty' ? [] : [`${storedValue(types[at]!, `c${at}`, fixed)} AS ${sqlName(alias)}`],
+  );
+  const empty = columns.flatMap((_, at) => (types[at] === 'empty' ? [`c${at}`] : []));
+  const condition =
+    empty.length === 0
+      ? 'true'
+      : `CASE WHEN coalesce(${empty.join(', ')}) IS NULL THEN true ELSE ${FAILURE} END`;
+  const query = `SELECT ${stored.join(',\n')} FROM ${text} WHERE ${condition}`;
+  const counts = columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
+  const options = [
+    ...['FORMAT parquet', 'COMPRESSION zstd', 'WRITE_BLOOM_FILTER false'],
+    `ROW_GROUP_SIZE ${groupRows(part)}`,
+    `KV_METADATA {'${TYPES_KEY}': ${sqlJson(types)}, '${UNFIT_KEY}': ${sqlJson(counts)}}`,
+  ];
+  try {
+    const [rows] = await firstRow(connection, `COPY (${query}) TO ${sqlString(to)} (${options.join(', ')})`);
+    return Number(rows);
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith(`Invalid Input Error: ${UNFIT}`)) return null;
+    throw error;
+  }
+}
+
+const UNFIT = 'worktrack: a value does not fit the type of its column';
+const FAILURE = `error('${UNFIT}')`;
+
+function storedValue(type: ColumnType, x: string, fixed: boolean): string {
+  if (type === 'string') return x;
+  if (fixed) return exactValue(type, x, 'all');
+  return `CASE WHEN ${x} IS NULL THEN NULL ELSE coalesce(${exactValue(type, x, 'common')}, ${FAILURE}) END`;
+}
+
+/** Rows of a row group. The longer they are, the fewer, so that memory is bounded. */
+function groupRows({ columns, rows, rawBytes }: PartFile): number {
+  const most = Math.min(GROUP_ROWS, GROUP_CELLS / columns.length, (GROUP_BYTES * rows) / rawBytes);
+  return Math.max(VECTOR_ROWS, Math.floor(most));
+}
+
+export function sqlString(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function sqlJson(value: unknown): string {
+  return sqlString(JSON.stringify(value));
+}
+
+export function sqlName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+async function firstRow(connection: DuckDBConnection, sql: string): Promise<unknown[]> {
+  const result = await connection.runAndReadAll(sql);
+  return result.getRowsJS()[0] ?? [];
+}

@@ -1,0 +1,215 @@
+import { createReadStream, createWriteStream, rmSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { ByteString } from '../../core/brands.js';
+import { type DuckDbLibrary, duckDbLibrary } from '../../core/duckdb-library.js';
+import { errorMessage } from '../../core/errors.js';
+import { gunzipper, plainUnpacker } from '../../lake/part/part-rows.js';
+import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
+import { cellDecoder } from '../../lake/rows/escaping.js';
+import {
+  type Converted,
+  convertText,
+  countUnfit,
+  isMemoryError,
+  isRowError,
+  type PartFile,
+  sqlName,
+  sqlString,
+} from './convert-text.js';
+import { MACROS } from './exact-sql.js';
+
+/** What the process does for its parent. All paths are on this machine. */
+export interface EngineOperations {
+  /** Converts a part. `writer`: version of DuckDB. */
+  convert(input: {
+    readonly part: PartFile;
+    readonly to: string;
+  }): Promise<Converted & { readonly writer: string }>;
+  countUnfit(part: PartFile): Promise<readonly number[]>;
+  /** The metadata in the footer of a Parquet file. */
+  metadata(path: string): Promise<Readonly<Record<string, string>>>;
+  /** Writes records, each a line of JSON, as a Parquet file with these columns, whose types are those of DuckDB. */
+  writeRecords(input: {
+    readonly from: string;
+    readonly to: string;
+    readonly types: Readonly<Record<string, string>>;
+  }): Promise<null>;
+  /** The records of a Parquet file as JSON, each with those of the columns that the file has. */
+  readRecords(input: {
+    readonly path: string;
+    readonly columns: readonly string[];
+  }): Promise<readonly string[]>;
+}
+
+export interface EngineRequest<Name extends keyof EngineOperations = keyof EngineOperations> {
+  readonly name: Name;
+  readonly input: Parameters<EngineOperations[Name]>[0];
+}
+
+/**
+ * Why an operation failed. The messages of DuckDB contain values, so only their kind leaves the process. `library`: DuckDB cannot be
+ * loaded; the text is its reason.
+ */
+export interface EngineFailure {
+  readonly kind: 'library' | 'memory' | 'rows' | 'other';
+  readonly text: string;
+}
+
+export type EngineAnswer =
+  | { readonly result: Awaited<ReturnType<EngineOperations[keyof EngineOperations]>> }
+  | { readonly failure: EngineFailure };
+
+/** The folder for files of the conversion, which this process removes if its parent dies. */
+const folder = process.argv[2]!;
+
+/** The main module of the process that works with DuckDB, so that its memory has a limit and its end is not that of a worker. */
+let opened: Promise<EngineOperations> | null = null;
+
+process.on('message', (request: EngineRequest) => {
+  void answer(request).then((answered) => process.send!(answered));
+});
+process.on('disconnect', () => {
+  rmSync(folder, { recursive: true, force: true });
+  // A query that still runs would delay an orderly end.
+  process.kill(process.pid, 'SIGKILL');
+});
+// The parent, which gets the same signals from a terminal, finishes its work first.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+
+async function answer({ name, input }: EngineRequest): Promise<EngineAnswer> {
+  try {
+    opened ??= open();
+    const operations = await opened;
+    const operation = operations[name] as (given: typeof input) => Promise<never>;
+    return { result: await operation(input) };
+  } catch (error) {
+    return { failure: failureOf(error) };
+  }
+}
+
+async function open(): Promise<EngineOperations> {
+  const library = loadLibrary();
+  // One thread, because the worker also needs the processor.
+  const instance = await library.DuckDBInstance.create(':memory:', {
+    ...{ threads: '1', autoinstall_known_extensions: 'false', autoload_known_extensions: 'false' },
+    ...{ allow_community_extensions: 'false', allow_persistent_secrets: 'false' },
+  });
+  const connection = await instance.connect();
+  const folders = `SET allowed_directories = [${sqlString(folder)}]`;
+  const settings = [
+    folders,
+    "SET temp_directory = ''",
+    'SET enable_external_access = false',
+    "SET TimeZone = 'UTC'",
+  ];
+  for (const statement of [...settings, ...MACROS]) await connection.run(statement);
+  return operationsOf(library, connection);
+}
+
+class LibraryError extends Error {}
+
+function loadLibrary(): DuckDbLibrary {
+  try {
+    return duckDbLibrary('tables');
+  } catch (error) {
+    throw new LibraryError(errorMessage((error as Error).cause));
+  }
+}
+
+function operationsOf(library: DuckDbLibrary, connection: DuckDBConnection): EngineOperations {
+  return {
+    async convert({ part, to }) {
+      const converted = await convertText(connection, await withoutEscapes(part), to);
+      return { ...converted, writer: library.version() };
+    },
+    countUnfit: async (part) => countUnfit(connection, await withoutEscapes(part)),
+    async metadata(path) {
+      const sql = `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlString(path)})`;
+      const rows = await connection.runAndReadAll(sql);
+      return Object.fromEntries(rows.getRowsJS() as [string, string][]);
+    },
+    async writeRecords({ from, to, types }) {
+      const bytes = 2 * (await limitTo(connection, from)) + 1024;
+      const columns = Object.entries(types).map(([name, type]) => `${sqlName(name)}: ${sqlString(type)}`);
+      const options = `columns = {${columns.join(', ')}}, format = 'newline_delimited', maximum_object_size = ${bytes}`;
+      await connection.run(
+        `COPY (FROM read_json(${sqlString(from)}, ${options})) TO ${sqlString(to)} (FORMAT parquet, COMPRESSION snappy)`,
+      );
+      return null;
+    },
+    async readRecords({ path, columns }) {
+      await limitTo(connection, path);
+      const file = `read_parquet(${sqlString(path)})`;
+      const there = await connection.runAndReadAll(`SELECT column_name FROM (DESCRIBE FROM ${file})`);
+      const names = new Set(there.getRowsJS().map(([name]) => name));
+      const fields = columns
+        .filter((name) => names.has(name))
+        .map((name) => `${sqlName(name)} := ${sqlName(name)}`);
+      if (fields.length === 0) throw new RangeError('the file has none of the columns');
+      const rows = await connection.runAndReadAll(
+        `SELECT CAST(to_json(struct_pack(${fields.join(', ')})) AS VARCHAR) FROM ${file}`,
+      );
+      return rows.getRowsJS().map(([record]) => String(record));
+    },
+  };
+}
+
+const MiB = 1024 * 1024;
+/** Memory of DuckDB for records, and how much of it is there for the bytes of their file. */
+const RECORDS_BYTES = 256 * MiB;
+const FILES_IN_MEMORY = 8;
+
+/** Limits the memory for records. @returns the size of their file in bytes */
+async function limitTo(connection: DuckDBConnection, path: string): Promise<number> {
+  const { size } = await stat(path);
+  await connection.run(`SET memory_limit = '${Math.max(RECORDS_BYTES, FILES_IN_MEMORY * size)}B'`);
+  return size;
+}
+
+async function withoutEscapes(part: PartFile): Promise<PartFile> {
+  return (await decodePart(part, `${part.path}.decoded`)) ?? part;
+}
+
+/** Writes the text of a part without the escapes of `csv`, and not compressed. @returns `null` if it has no escapes */
+async function decodePart(part: PartFile, to: string): Promise<PartFile | null> {
+  const decode = cellDecoder(part.csv);
+  if (decode === null) return null;
+  let rawBytes = 0;
+  const decoded = (row: ByteString): Buffer => {
+    const cells = readRow(row, part.csv.delimiter);
+    const values = cells.map((cell) => (cell === null ? null : decode(cell)));
+    const bytes = Buffer.from(writeRow(values, part.csv.delimiter), 'latin1');
+    rawBytes += bytes.length;
+    return bytes;
+  };
+  await pipeline(Readable.from(decodedRows(part, decoded)), createWriteStream(to, { mode: 0o600 }));
+  return { ...part, path: to, rawBytes, csv: { ...part.csv, compression: 'none' } };
+}
+
+async function* decodedRows(part: PartFile, decoded: (row: ByteString) => Buffer): AsyncGenerator<Buffer> {
+  const splitter = new RowSplitter();
+  for await (const piece of textOf(part)) {
+    const rows = [...splitter.push(piece.toString('latin1'))];
+    if (rows.length > 0) yield Buffer.concat(rows.map(decoded));
+  }
+}
+
+async function* textOf({ path, csv }: PartFile): AsyncGenerator<Buffer> {
+  const unpacker = csv.compression === 'gzip' ? gunzipper() : plainUnpacker;
+  for await (const chunk of createReadStream(path)) yield* unpacker.push(chunk as Buffer);
+  yield* unpacker.end();
+  unpacker.close();
+}
+
+function failureOf(error: unknown): EngineFailure {
+  if (error instanceof LibraryError) return { kind: 'library', text: error.message };
+  const message = errorMessage(error);
+  // DuckDB's messages begin with their kind.
+  const kind = /^([A-Z][A-Za-z-]+(?: [A-Za-z-]+){0,4}) Error:/.exec(message)?.[1] ?? 'Internal';
+  if (isMemoryError(error)) return { kind: 'memory', text: kind };
+  if (isRowError(error)) return { kind: 'rows', text: kind };
+  return { kind: 'other', text: kind };
+}

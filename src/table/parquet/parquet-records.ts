@@ -1,0 +1,46 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ObjectKey } from '../../core/brands.js';
+import { parseStored } from '../../core/stored-json.js';
+import type { ObjectStore } from '../../lake/store/index.js';
+import { useEngine } from './engine.js';
+
+/** Writes records as a Parquet file. @param types of the columns in DuckDB, by name */
+export function encodeRecords(
+  records: readonly object[],
+  types: Readonly<Record<string, string>>,
+): Promise<Buffer> {
+  return useEngine(undefined, async ({ folder, ask }) => {
+    const [from, to] = [join(folder, 'records.json'), join(folder, 'records.parquet')];
+    await writeFile(from, records.map((record) => `${JSON.stringify(record)}\n`).join(''), { mode: 0o600 });
+    await ask('writeRecords', { from, to, types });
+    return readFile(to);
+  });
+}
+
+/**
+ * The records of a Parquet file, with the fields of those columns that it has; a field without a value is null.
+ *
+ * @throws EngineError if the bytes are not such a file
+ */
+export function decodeRecords(body: Buffer, columns: readonly string[]): Promise<unknown[]> {
+  return useEngine(undefined, async ({ folder, ask }) => {
+    const path = join(folder, 'records.parquet');
+    await writeFile(path, body, { mode: 0o600 });
+    const records = await ask('readRecords', { path, columns });
+    return records.map((record) => parseStored(record));
+  });
+}
+
+/** The metadata in the footer of a Parquet file in the store. */
+export function readMetadata(
+  store: ObjectStore,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  return useEngine(signal, async ({ folder, ask }) => {
+    const path = join(folder, 'file.parquet');
+    await writeFile(path, store.stream(key, { signal }), { mode: 0o600 });
+    return ask('metadata', path);
+  });
+}

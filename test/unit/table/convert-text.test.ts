@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import type { ByteString } from '../../../src/core/brands.js';
+import { type Cell, writeRow } from '../../../src/lake/rows/csv.js';
+import type { ColumnType, ValueClass } from '../../../src/table/rules/column-type.js';
+import { readParquet } from '../../support/read-parquet.js';
+import { textConverter } from '../../support/table-engine.js';
+import { CSV } from '../lake/published.js';
+
+/** Makes rows long, so that the text has a few megabytes. */
+const PADDING = '.'.repeat(300);
+const CSV_TEXT = { ...CSV, compression: 'none' } as const;
+
+/** A column: its JSON type, its expected type, and the cell and the stored value of each row. */
+interface Expected {
+  readonly kind: ValueClass;
+  readonly type: ColumnType;
+  readonly cell: (row: number) => string | null;
+  readonly value: (row: number) => unknown;
+}
+
+const COLUMNS: Record<string, Expected> = {
+  nothing: { kind: 'text', type: 'empty', cell: () => null, value: () => undefined },
+  unique: {
+    ...{ kind: 'string', type: 'string' },
+    cell: (row) => `"${row},\nä"${PADDING}`,
+    value: (row) => `"${row},\nä"${PADDING}`,
+  },
+  repeated: {
+    ...{ kind: 'string', type: 'string' },
+    cell: (row) => (row % 7 === 0 ? null : ['', 'open', 'closed '][row % 3]!),
+    value: (row) => (row % 7 === 0 ? undefined : ['', 'open', 'closed '][row % 3]),
+  },
+  // Values are repeated at first, and then are not.
+  uniqueLater: {
+    ...{ kind: 'string', type: 'string' },
+    cell: (row) => (row < 3000 ? 'same' : `other ${row}`),
+    value: (row) => (row < 3000 ? 'same' : `other ${row}`),
+  },
+  // After the rows that decide the types.
+  lateNumber: {
+    ...{ kind: 'number', type: 'decimal(18,4)' },
+    cell: (row) => (row < 10_000 ? null : row % 2 === 0 ? `${row}.5` : `-${row}.1250`),
+    value: (row) =>
+      row < 10_000
+        ? undefined
+        : row % 2 === 0
+          ? BigInt(row) * 10_000n + 5000n
+          : -(BigInt(row) * 10_000n + 1250n),
+  },
+  lateText: {
+    ...{ kind: 'string', type: 'string' },
+    cell: (row) => (row === 15_000 ? 'unknown' : '2026-11-21'),
+    value: (row) => (row === 15_000 ? 'unknown' : '2026-11-21'),
+  },
+  flag: {
+    ...{ kind: 'boolean', type: 'boolean' },
+    cell: (row) => (row % 5 === 0 ? null : String(row % 3 === 0)),
+    value: (row) => (row % 5 === 0 ? undefined : row % 3 === 0),
+  },
+  count: { kind: 'integer', type: 'long', cell: (row) => String(row * 7), value: (row) => BigInt(row * 7) },
+  at: {
+    ...{ kind: 'string', type: 'timestamp' },
+    cell: (row) => new Date(1.7e12 + row * 61_001).toISOString(),
+    value: (row) => BigInt(1.7e12 + row * 61_001) * 1000n,
+  },
+  day: {
+    ...{ kind: 'string', type: 'date' },
+    cell: (row) => new Date((row % 20_000) * 86_400_000).toISOString().slice(0, 10),
+    value: (row) => row % 20_000,
+  },
+};
+const names = Object.keys(COLUMNS);
+
+function textOf(rows: number, change: (cells: Cell[], row: number) => void = () => {}): Buffer {
+  const lines = [`${names.join(',')}\n`];
+  for (let row = 0; row < rows; row++) {
+    const cells = names.map((name) => {
+      const cell = COLUMNS[name]!.cell(row);
+      return cell === null ? null : (Buffer.from(cell).toString('latin1') as ByteString);
+    });
+    change(cells, row);
+    lines.push(writeRow(cells, ','));
+  }
+  return Buffer.from(lines.join(''), 'latin1');
+}
+
+// Reading 25,000 rows back takes seconds on busy cores.
+describe('a part as a Parquet file', { timeout: 60_000 }, () => {
+  const convertTo = textConverter();
+  const convert = (
+    text: Buffer,
+    types: Partial<Record<string, ColumnType>> = {},
+    fixed: readonly string[] = [],
+  ) =>
+    convertTo(text, {
+      csv: CSV_TEXT,
+      columns: names.map((name) => ({
+        ...{ alias: name, kind: COLUMNS[name]!.kind, type: types[name] ?? 'empty' },
+        fixed: fixed.includes(name),
+      })),
+    });
+  // More than one row group holds.
+  const ROWS = 25_000;
+
+  it('has every value, in several row groups', async () => {
+    const { types, rows, file } = await convert(textOf(ROWS));
+    expect(rows).toBe(ROWS);
+    expect(Object.fromEntries(names.map((name, at) => [name, types[at]]))).toEqual(
+      Object.fromEntries(names.map((name) => [name, COLUMNS[name]!.type])),
+    );
+    const read = await readParquet(file);
+    expect(read.metadata.row_groups.length).toBeGreaterThan(1);
+    expect(read.rows.length).toBe(ROWS);
+    for (const [row, found] of read.rows.entries())
+      for (const name of names)
+        if ((found[name] ?? undefined) !== COLUMNS[name]!.value(row))
+          expect(found[name], `${name} of row ${row}`).toEqual(COLUMNS[name]!.value(row));
+  });
+
+  it('has wider types if a later value needs them', async () => {
+    const [count, nothing] = [names.indexOf('count'), names.indexOf('nothing')];
+    const text = textOf(ROWS, (cells, row) => {
+      if (row === ROWS - 2) cells[count] = '9223372036854775808' as ByteString;
+      if (row === ROWS - 1) cells[nothing] = 'x' as ByteString;
+    });
+    const { types, rows, file } = await convert(text, { count: 'long' });
+    expect(rows).toBe(ROWS);
+    expect([types[count], types[nothing]]).toEqual(['decimal(38,0)', 'string']);
+    const last = (await readParquet(file)).rows.slice(-2);
+    expect(last.map((row) => row.count)).toEqual([9223372036854775808n, BigInt((ROWS - 1) * 7)]);
+    expect(last.map((row) => row.nothing ?? null)).toEqual([null, 'x']);
+  });
+
+  it('counts the values that do not fit a type of the configuration, and they are null', async () => {
+    const { unfit, file } = await convert(textOf(50), { unique: 'long' }, ['unique']);
+    expect(unfit[names.indexOf('unique')]).toBe(50);
+    const { rows } = await readParquet(file);
+    expect(rows.every(({ unique }) => unique === null || unique === undefined)).toBe(true);
+  });
+
+  it('has cells of any length', async () => {
+    for (const length of [900_000, 8_000_000]) {
+      const cell = 'ab"\n'.repeat(length / 4);
+      const text = textOf(1, (cells) => {
+        cells[1] = cell as ByteString;
+      });
+      const { rows } = await readParquet((await convert(text)).file);
+      expect(rows.map(({ unique }) => unique === cell)).toEqual([true]);
+    }
+  });
+
+  it('is rejected if a row has another number of cells', async () => {
+    const text = textOf(3);
+    await expect(convert(Buffer.concat([text, Buffer.from('a,b\n')]))).rejects.toThrow('CSV Error');
+    await expect(
+      convert(Buffer.concat([text, Buffer.from(`${'x,'.repeat(names.length)}x\n`)])),
+    ).rejects.toThrow('CSV Error');
+  });
+});

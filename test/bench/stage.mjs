@@ -2,7 +2,7 @@
 // CPU and memory are read from /proc (Linux).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -241,19 +241,32 @@ export async function measureWriteBack(stage, { name, file }, { pid }, rows) {
   return { seconds, cpu: after.cpu - before.cpu, peakMiB: after.peakMiB };
 }
 
-/** What a process has used so far: CPU seconds, bytes that it read and wrote, peak resident memory. */
+/** What a process and its children have used so far: CPU seconds, bytes that it read and wrote, peak resident memory. */
 export async function usage(pid) {
   const [stat, status, io] = await Promise.all(
     ['stat', 'status', 'io'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8')),
   );
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // A child that ends meanwhile is counted among the ended ones the next time.
+  const children = await Promise.all((await childrenOf(pid)).map((child) => usage(child).catch(() => null)));
+  const sum = (field) => children.reduce((all, one) => all + (one?.[field] ?? 0), 0);
+  // Of the process, and of its children that have ended.
+  const ticks = fields.slice(11, 15).reduce((all, one) => all + Number(one), 0);
   return {
-    cpu: (Number(fields[11]) + Number(fields[12])) / TICKS,
-    rssMiB: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024,
-    peakMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024,
+    cpu: ticks / TICKS + sum('cpu'),
+    rssMiB: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024 + sum('rssMiB'),
+    peakMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 + sum('peakMiB'),
     received: Number(/rchar: (\d+)/.exec(io)?.[1]),
     sent: Number(/wchar: (\d+)/.exec(io)?.[1]),
   };
+}
+
+async function childrenOf(pid) {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const lists = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')),
+  );
+  return lists.join(' ').split(' ').filter((child) => child !== '');
 }
 
 export function median(values) {

@@ -90,14 +90,10 @@ describe(`${NIGHTS} runs of a Delta table`, () => {
       const body = await readFile(join(file.parentPath, file.name));
       expect(body.includes(MARK) || body.includes(ids[200]!), file.name).toBe(false);
       if (!file.name.endsWith('.parquet')) continue;
-      // The text of a compressed page, and statistics.
+      // The text of a compressed page. Minima and maxima in the footer are not compressed.
       const path = sqlString(join(file.parentPath, file.name));
       const rows = JSON.stringify(await duckdb.rows(`FROM read_parquet(${path})`));
       expect(rows.includes(MARK) || rows.includes(ids[200]!), file.name).toBe(false);
-      const statistics = await duckdb.rows(
-        `SELECT path_in_schema FROM parquet_metadata(${path}) WHERE coalesce(stats_min, stats_max, stats_min_value, stats_max_value) IS NOT NULL`,
-      );
-      expect(statistics, file.name).toEqual([]);
     }
     expect(cells.every((count) => count > 3000)).toBe(true);
   }, 900_000);

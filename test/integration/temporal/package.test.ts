@@ -410,7 +410,9 @@ describe('the packed package', () => {
       expect(printed).toContain("Cannot find package '@opentelemetry/api'");
       const { peerDependenciesMeta } = await manifest(installed);
       // The other optional packages are those for tables, queries and workbooks.
-      const needed = Object.keys(peerDependenciesMeta).filter((name) => !/^(@duckdb|fflate|saxes)/.test(name));
+      const needed = Object.keys(peerDependenciesMeta).filter(
+        (name) => !/^(@duckdb|fflate|saxes)/.test(name),
+      );
       expect(needed).toHaveLength(4);
       // No optional peer, because its own peers pin another version of the SDK, and npm then refuses the installation.
       for (const name of [...needed, '@temporalio/interceptors-opentelemetry-v2'])

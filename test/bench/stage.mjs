@@ -2,7 +2,7 @@
 // CPU and memory are read from /proc (Linux).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -266,7 +266,10 @@ async function childrenOf(pid) {
   const lists = await Promise.all(
     threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')),
   );
-  return lists.join(' ').split(' ').filter((child) => child !== '');
+  return lists
+    .join(' ')
+    .split(' ')
+    .filter((child) => child !== '');
 }
 
 export function median(values) {

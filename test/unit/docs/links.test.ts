@@ -13,9 +13,12 @@ describe('the pages', () => {
     expect(linksOf(page).filter((link) => problemOf(page, link) !== null)).toEqual([]);
   });
 
-  it('are all in the index, docs/README.md', () => {
-    const index = PAGES.find(({ path }) => path === 'docs/README.md')!;
-    const linked = linksOf(index).map((link) => normalize(join('docs', link)));
+  it('are all in the index, docs/README.md, and those for maintainers in CONTRIBUTING.md', () => {
+    const linked = ['docs/README.md', 'CONTRIBUTING.md'].flatMap((path) => {
+      const page = PAGES.find((one) => one.path === path)!;
+      const links = linksOf(page).map((link) => normalize(join(dirname(path), link)));
+      return links.filter((link) => link.includes('/internals/') === (path === 'CONTRIBUTING.md'));
+    });
     expect(
       PAGES.map(({ path }) => path).filter((path) => !/README\.md$/.test(path) && !linked.includes(path)),
     ).toEqual([]);

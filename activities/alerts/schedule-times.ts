@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { DAY_MS, MINUTE_MS } from '../../src/core/duration.js';
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../src/core/duration.js';
 
 type Request = Parameters<Client['workflowService']['listScheduleMatchingTimes']>[0];
 type Timestamp = NonNullable<Request['startTime']>;
@@ -30,7 +30,9 @@ function timestamp(ms: number): Timestamp {
   return { seconds, nanos: Math.floor(ms - seconds * 1000) * 1e6 } as unknown as Timestamp;
 }
 
-/** Short ones first, because the server lists the first 1,000 times of a period, and the last one is wanted. */
+/** The server lists the first times of a period, at most so many. */
+const MAX_TIMES = 1_000;
+/** Short ones first, because the last time is wanted. */
 const PERIODS_MS = [10 * MINUTE_MS, DAY_MS, 35 * DAY_MS];
 
 /**
@@ -45,8 +47,21 @@ export async function lastDue(
 ): Promise<number | null> {
   for (const period of PERIODS_MS) {
     const from = Math.max(since, until - period);
-    const last = from < until ? (await times(from, until)).at(-1) : undefined;
-    if (last !== undefined) return last;
+    const last = from < until ? await lastOf(times, from, until) : null;
+    if (last !== null) return last;
   }
   return null;
+}
+
+/** The last time of a period, which is halved while it has more times than the server lists. */
+async function lastOf(
+  times: (from: number, to: number) => Promise<readonly number[]>,
+  from: number,
+  to: number,
+): Promise<number | null> {
+  const found = await times(from, to);
+  const last = found.at(-1) ?? null;
+  if (last === null || found.length < MAX_TIMES || to - last < SECOND_MS) return last;
+  const half = Math.ceil((last + to) / 2);
+  return (await lastOf(times, half, to)) ?? (await lastOf(times, last, half)) ?? last;
 }

@@ -14,6 +14,20 @@ function every(period: number) {
   };
 }
 
+/** A Schedule that is due often in working hours: `* 8-17 * * 1-5`, in UTC. */
+function inWorkingHours(period: number) {
+  const isDue = (time: number): boolean => {
+    const date = new Date(time);
+    return date.getUTCHours() >= 8 && date.getUTCHours() < 18 && date.getUTCDay() % 6 !== 0;
+  };
+  return async (from: number, to: number): Promise<number[]> => {
+    const found: number[] = [];
+    for (let time = Math.ceil(from / period) * period; time <= to && found.length < LIMIT; time += period)
+      if (isDue(time)) found.push(time);
+    return found;
+  };
+}
+
 describe('the newest due time of a Schedule', () => {
   it.each([
     ['second', SECOND_MS],
@@ -26,6 +40,27 @@ describe('the newest due time of a Schedule', () => {
     const last = Math.floor(UNTIL / period) * period;
     expect(await lastDue(every(period), 0, UNTIL)).toBe(last);
     expect(await lastDue(every(period), last + 1, UNTIL)).toBeNull();
+  });
+
+  it.each([
+    ['on a Friday evening', '2026-11-27T21:00:00Z', '2026-11-27T17:59:00Z'],
+    ['on a Saturday', '2026-11-28T12:00:30Z', '2026-11-27T17:59:00Z'],
+    ['on a Sunday evening', '2026-11-29T23:00:00Z', '2026-11-27T17:59:00Z'],
+    ['on a Monday before work', '2026-11-30T07:59:59Z', '2026-11-27T17:59:00Z'],
+    ['on a Monday at work', '2026-11-30T12:00:30Z', '2026-11-30T12:00:00Z'],
+  ])('is the newest one of many in working hours, %s', async (_, until, last) => {
+    const now = Date.parse(until);
+    let asked = 0;
+    const found = await lastDue(
+      (from, to) => {
+        asked++;
+        return inWorkingHours(MINUTE_MS)(from, to);
+      },
+      0,
+      now,
+    );
+    expect(new Date(found!).toISOString()).toBe(new Date(last).toISOString());
+    expect(asked).toBeLessThan(40);
   });
 
   it('is unknown before the Schedule has its present form', async () => {

@@ -86,10 +86,11 @@ function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
   if (unchanged === true)
     return { content, receipt: null, sentAt: null, ...key, unchanged: { verdict, unchanged } };
   const { receipt, sentAt } = knownOf(row, state);
-  // Of a row that was not written, the record is read again before it is sent.
-  const before = isWritten(receipt) || sentAt !== null ? row.before : undefined;
-  const kept = before === undefined ? key : { ...key, before };
-  if (sentAt === null) return { content, receipt: receipt ?? stands ?? null, sentAt, ...kept };
+  // Of a row that was not written, the record is read again before it is sent. One that a user has settled may have been written.
+  const known = receipt ?? stands ?? null;
+  const isSent = isWritten(receipt) || sentAt !== null || known?.byHand === true;
+  const kept = isSent && row.before !== undefined ? { ...key, before: row.before } : key;
+  if (sentAt === null) return { content, receipt: known, sentAt, ...kept };
   const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
   const isComplete = (state?.unclearIn ?? null) !== null || row.said?.isComplete === true;
   return { content, receipt, sentAt, ...kept, said: { status, message, isComplete } };
@@ -130,7 +131,9 @@ export async function withEarlierOutcome(
 }
 
 /** Only a rejected row takes another content. The service may know its key with the rejected one, so it gets the next key. */
-function corrected(row: ChunkRow, { content, receipt, sentAt, keyNumber = 0, said }: EarlierRow): ChunkRow {
-  if (receipt?.outcome === 'rejected') return { ...row, receipt, keyNumber: keyNumber + 1 };
+function corrected(row: ChunkRow, earlier: EarlierRow): ChunkRow {
+  const { content, receipt, sentAt, keyNumber = 0, said, before } = earlier;
+  if (receipt?.outcome === 'rejected')
+    return { ...row, ...(before && { before }), receipt, keyNumber: keyNumber + 1 };
   return { ...row, body: '{}', content, receipt, sentAt, keyNumber, ...(said && { said }), left: true };
 }

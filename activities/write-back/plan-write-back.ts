@@ -18,8 +18,10 @@ import type { ActivityDeps } from '../../src/run/deps.js';
 import { checkBatch, readBatch, textColumns } from '../../src/write-back/batch-file.js';
 import { inputSha256, planKey, planKeys, planName } from '../../src/write-back/batch-layout.js';
 import { PublishedRows, RowComparer } from '../../src/write-back/compare-published.js';
+import { ExpectedStates } from '../../src/write-back/expected-states.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
+import { InputError } from '../../src/write-back/input-error.js';
 import { readInputRows } from '../../src/write-back/input-rows.js';
 import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import {
@@ -47,7 +49,7 @@ import {
   writePlan,
 } from './stored-batch.js';
 
-/** How long a batch waits for an increment that only an undo needs. */
+/** How long a batch waits for an increment that only a later undo needs. */
 const MAX_WAIT_MS = 10 * MINUTE_MS;
 
 /**
@@ -74,12 +76,12 @@ export async function planWriteBack(
   const { giveUpAfterMs } = settings.retries;
   const isContinued =
     continuesPlan(last?.file, input, settings) && (ended !== null || !isOutdated(last!.file));
-  if (!isContinued && ended === null && input.increment === undefined && isCompared(input, settings))
-    return {
-      readFirst: true,
-      giveUpAfterMs,
-      ...(input.skipUnchanged === true ? {} : { waitMs: MAX_WAIT_MS }),
-    };
+  const isMade = !isContinued && ended === null;
+  if (isMade && input.increment === undefined && isCompared(input, settings)) {
+    const isNeeded = input.skipUnchanged === true || isConditional(input);
+    return { readFirst: true, giveUpAfterMs, ...(isNeeded ? {} : { waitMs: MAX_WAIT_MS }) };
+  }
+  if (isMade && isConditional(input) && input.increment !== 'published') throw notCompared(input);
   const plan = isContinued ? last! : await makePlan(store, named, plans, await comparedWith(deps, input));
   return {
     plan: plan.key,
@@ -107,13 +109,23 @@ function isMirrored({ resource }: PlanWriteBackInput, { resources }: ConnectionS
   return resources.some(({ name }) => name === resource);
 }
 
+/** Whether rows are sent only if their records are as expected. A row that a user settles gets no request. */
+function isConditional({ expected, resend }: PlanWriteBackInput): boolean {
+  return expected !== undefined && resend?.action !== 'reject';
+}
+
+function notCompared({ resource }: PlanWriteBackInput): InputError {
+  const why = `no increment shows what the records of ${resource} are now`;
+  return new InputError(`nothing was sent, because ${why}`, { remedy: 'Run the same undo again.' });
+}
+
 /**
  * Whether rows are compared with the published snapshot: to leave some out, and to keep the records as they were for an undo.
  * Creates change no record.
  */
 function isCompared(input: PlanWriteBackInput, settings: ConnectionSettings): boolean {
   if (input.resource !== 'calendar-entries' || !isMirrored(input, settings)) return false;
-  return input.skipUnchanged === true || isKept(input, settings);
+  return input.skipUnchanged === true || isConditional(input) || isKept(input, settings);
 }
 
 /** Whether the records are kept as they were. */
@@ -124,13 +136,28 @@ function isKept(
   return writeBack[resource].confirmForMs !== null && readBack !== false && resend?.action !== 'reject';
 }
 
-/** The rows to compare with, after the increment that was read for them; `null`: no row is compared. */
-async function comparedWith(deps: ActivityDeps, input: PlanWriteBackInput): Promise<PublishedRows | null> {
+/** How the rows are compared, after the increment that was read for them; `null`: they are not. */
+async function comparedWith(deps: ActivityDeps, input: PlanWriteBackInput): Promise<Compared | null> {
   if (input.increment !== 'published') return null;
   const { settings, store } = deps.connection(input.connection);
-  const { resource } = input;
+  const { resource, skipUnchanged, expected } = input;
   const published = await publishedSnapshotOf(store, resource);
-  return new PublishedRows(store, settings, { resource, published, now: deps.now() });
+  return {
+    rows: new PublishedRows(store, settings, { resource, published, now: deps.now() }),
+    isSkipped: skipUnchanged === true,
+    isKept: isKept(input, settings),
+    expected: expected === undefined ? null : await ExpectedStates.read(store, expected),
+  };
+}
+
+interface Compared {
+  readonly rows: PublishedRows;
+  /** Whether unchanged rows are left out. */
+  readonly isSkipped: boolean;
+  /** Whether the records are kept as they were. */
+  readonly isKept: boolean;
+  /** `null`: rows are sent whatever their records are. */
+  readonly expected: ExpectedStates | null;
 }
 
 /** A plan for rows that a user has asked for is only for the run that made it. */
@@ -158,7 +185,7 @@ async function makePlan(
   store: ObjectStore,
   input: NamedBatch,
   before: readonly StoredPlan[],
-  published: PublishedRows | null,
+  how: Compared | null,
 ): Promise<StoredPlan> {
   const { cancellationSignal: signal } = Context.current();
   const planner = new BatchPlanner({ ...input, form: input.sending.form });
@@ -183,10 +210,7 @@ async function makePlan(
   const hashes = input.resource === 'time-entries' ? new RowHashes(keyColumn !== null) : null;
   const { resend } = input;
   const comparer =
-    published &&
-    new RowComparer<ChunkRow>(published, signal, (row, found) =>
-      writer.add(compared(row, published, found, input.skipUnchanged === true)),
-    );
+    how && new RowComparer<ChunkRow>(how.rows, signal, (row, found) => writer.add(compared(row, found, how)));
   const decide =
     resend === undefined ? (row: ChunkRow): ChunkRow => row : resendRule(resend, corrections.last);
   next = 1;
@@ -222,6 +246,7 @@ async function makePlan(
     ...{ reading: input.reading, lastWins: input.lastWins },
     ...(corrections.inputs.length === 0 ? {} : { corrections: corrections.inputs }),
     ...(resend === undefined ? {} : { order: { ...resend, run: thisRun() } }),
+    ...(input.expected === undefined ? {} : { expected: input.expected }),
     ...(input.increment === undefined ? {} : { comparedIn: thisRun() }),
   };
   signal.throwIfAborted();
@@ -231,15 +256,20 @@ async function makePlan(
 /** The row with what its comparison has shown. One that may have been sent is sent again. */
 function compared(
   row: ChunkRow,
-  published: PublishedRows,
   found: ReadonlyMap<SortKey, ByteString>,
-  isSkipped: boolean,
+  { rows, isSkipped, isKept, expected }: Compared,
 ): ChunkRow {
-  if (!isPending(row) || row.sentAt !== null) return row;
-  if (!isSkipped || published.compare(row, found).verdict !== 'unchanged')
-    return { ...row, before: published.before(row, found) };
-  const message = `unchanged: the published snapshot has the same values (run ${published.runId})`;
-  return { ...row, verdict: { outcome: 'skipped', message }, unchanged: true };
+  // What one that a user has settled keeps is from before it was sent.
+  if (!isPending(row) || row.sentAt !== null || row.before !== undefined) return row;
+  const skipped = (what: string): ChunkRow => {
+    const verdict = { outcome: 'skipped', message: `${what} (run ${rows.runId})` } as const;
+    return { ...row, verdict, unchanged: true };
+  };
+  if (expected?.isSame(row.row, rows.stateOf(row, found)) === false)
+    return skipped('changed since the undo was decided: the published snapshot has other values');
+  if (isSkipped && rows.compare(row, found).verdict === 'unchanged')
+    return skipped('unchanged: the published snapshot has the same values');
+  return isKept ? { ...row, before: rows.before(row, found) } : row;
 }
 
 interface Corrections {

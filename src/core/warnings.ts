@@ -247,6 +247,8 @@ const SENTENCES = {
     `${key} is missing, although latest.json names it`,
   'rows-not-compared': (of: IncrementProblem) =>
     `no row was left out as unchanged, because ${incrementText('the increment before it', of)}`,
+  'undo-not-sent': (of: IncrementProblem) =>
+    `the records were not compared again, because ${incrementText('the increment before the undo', of)}`,
   'batch-not-undoable': (of: IncrementProblem) =>
     `the batch cannot be undone, because ${incrementText('the increment before it', of)}`,
   'rows-not-in-lake': ({ resource, ...of }: IncrementProblem & { readonly resource: string }) =>

@@ -36,6 +36,25 @@ export function readValue(scanner: JsonScanner, depth = 0): JsonValue {
   return { kind: 'object', members };
 }
 
+/**
+ * Whether `readValue` reads a value with all that it says: no member twice, no lone surrogate, and few levels of objects and lists.
+ *
+ * @throws SyntaxError
+ */
+export function isReadWhole(scanner: JsonScanner, levels: number): boolean {
+  const code = scanner.peek();
+  if (code === 0x5b) {
+    for (const _ of scanner.items()) if (levels === 0 || !isReadWhole(scanner, levels - 1)) return false;
+  } else if (code === 0x7b) {
+    const names = new Set<ByteString>();
+    for (const [name] of scanner.members()) {
+      if (levels === 0 || names.has(name) || !isReadWhole(scanner, levels - 1)) return false;
+      names.add(name);
+    }
+  } else readValue(scanner);
+  return scanner.replaced === 0;
+}
+
 /** By their first characters. */
 const WORDS: Readonly<Record<number, 'true' | 'false' | 'null'>> = { 116: 'true', 102: 'false', 110: 'null' };
 

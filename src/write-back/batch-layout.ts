@@ -34,6 +34,16 @@ export function inputSha256(input: ObjectKey): string | null {
   return INPUT_NAME.exec(input)?.[1] ?? null;
 }
 
+/** The states that the records of an input must still have (`ExpectedStates`). @param sha256 of its content */
+export function expectedKey(batchId: string, sha256: string): ObjectKey {
+  return key(`${folder(batchId)}/_batch/expected.${sha256}.bin`);
+}
+
+/** The SHA-256 of its content, from its name. */
+export function expectedSha256(expected: ObjectKey): string {
+  return expected.slice(0, -'.bin'.length).slice(-64);
+}
+
 /** The documents of a batch. */
 export function batchKeys(batchId: string) {
   const internal = `${folder(batchId)}/_batch`;

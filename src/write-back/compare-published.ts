@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type ByteString, fromByteString, type RunId, toByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { dateSpan } from '../core/date-span.js';
@@ -9,7 +8,7 @@ import { readIsoTime } from '../core/utc-time.js';
 import { JsonType } from '../core/value-facts.js';
 import { compareValues } from '../json/compare.js';
 import { JsonScanner } from '../json/scanner.js';
-import { type JsonValue, jsonText, readValue } from '../json/value.js';
+import { isReadWhole, type JsonValue, jsonText, readValue } from '../json/value.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { lookUpRows } from '../lake/published/find-rows.js';
 import { storedKey } from '../lake/published/purge-rules.js';
@@ -21,6 +20,7 @@ import { isTombstone, type SortKey } from '../lake/rows/row.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { PAIR, type PlannedRow } from './planner.js';
 import { fieldsOf, hiddenBy, hiddenFields, KEPT_BY_SERVICE } from './record-differences.js';
+import { type CellHashes, hashOfCell, hashOfCells, keptHashes } from './record-state.js';
 
 /**
  * What the published snapshot says about a row that is to be written (docs/how-to/write-back.md#see-the-changes-first). `unknown`: the
@@ -50,15 +50,22 @@ export interface PublishedComparison {
 export interface RecordBefore {
   /**
    * A JSON object with the values of the row's fields; an empty cell is null. Left out are fields that the snapshot does not show as
-   * they are, and those that `writeBack.<resource>.ignore` names.
+   * they are.
    */
   readonly fields: string;
-  /** A hash of the other cells, without the fields that the service changes on its own. */
-  readonly others: string;
+  /** The other cells (`keptHashes`), without the times that the service sets. */
+  readonly others: CellHashes | string;
+}
+
+/** What the record is now, without the fields that `writeBack.<resource>.ignore` names. */
+export interface RecordNow extends RecordBefore {
+  /** With empty cells. */
+  readonly others: CellHashes;
 }
 
 /** The record, or why the snapshot does not show it. */
 export type BeforeRow = RecordBefore | NotShown;
+export type NowRow = RecordNow | NotShown;
 export type NotShown = 'new' | Exclude<WhyUnknown, 'not-comparable'>;
 
 /**
@@ -85,6 +92,8 @@ export class PublishedRows {
   /** Positions of the pair among the key fields; `null`: the snapshot does not have that key as it is. */
   readonly #key: readonly number[] | null;
   readonly #now: number;
+  /** Times that the service sets. */
+  readonly #times: readonly string[];
   /** Fields that the service changes on its own. */
   readonly #ignore: readonly string[];
 
@@ -101,7 +110,8 @@ export class PublishedRows {
     this.#window = settings ?? { windowMs: null, windowField: null };
     const updatedAt = settings?.updatedAtField ?? null;
     const { ignore } = connection.writeBack[resource];
-    this.#ignore = [...KEPT_BY_SERVICE, ...ignore, ...(updatedAt === null ? [] : [updatedAt])];
+    this.#times = [...KEPT_BY_SERVICE, ...(updatedAt === null ? [] : [updatedAt])];
+    this.#ignore = [...this.#times, ...ignore];
     this.#columns = new Map((published?.columns ?? []).map((column) => [column.name, column]));
     this.#isHidden =
       published === null ? () => true : hiddenIn(published, hiddenFields(connection, resource));
@@ -127,10 +137,25 @@ export class PublishedRows {
     return shown === 'new' ? this.#isNew(row) : unknown(shown);
   }
 
-  /** What the record of an upsert is now. @param found as for `compare` */
+  /** What is kept of the record of an upsert. @param found as for `compare` */
   before(row: Row, found: ReadonlyMap<SortKey, ByteString>): BeforeRow {
     const shown = this.#shownCells(row, found);
-    return typeof shown === 'string' ? shown : this.#recordBefore(row, shown);
+    if (typeof shown === 'string') return shown;
+    // A later undo leaves out the fields that are ignored then.
+    const { fields, others } = this.#record(row, shown, this.#times);
+    return { fields, others: keptHashes(others, (column) => this.#isPartOf(column, this.#ignore)) };
+  }
+
+  /** What the record of an upsert is now. @param found as for `compare` */
+  now(row: Row, found: ReadonlyMap<SortKey, ByteString>): NowRow {
+    const shown = this.#shownCells(row, found);
+    return typeof shown === 'string' ? shown : this.#record(row, shown, this.#ignore);
+  }
+
+  /** Tells apart what the record of an upsert is at two times, whatever the row sends. @param found as for `compare` */
+  stateOf(row: Row, found: ReadonlyMap<SortKey, ByteString>): string {
+    const now = this.now({ ...row, body: '{}' }, found);
+    return typeof now === 'string' ? now : hashOfCells(now.others);
   }
 
   /** The cells of a record that the service still lists, or why there are none. */
@@ -147,17 +172,16 @@ export class PublishedRows {
     return this.#isInside(this.#publishedDates(cells), 'published') ? cells : 'before-window';
   }
 
-  #recordBefore({ body }: Row, cells: Cells): RecordBefore {
+  #record({ body }: Row, cells: Cells, ignore: readonly string[]): RecordNow {
     const own = [...fieldsOf(body, null).keys()];
     const members = own.flatMap((field) => {
-      const value = this.#ignore.includes(field) ? null : this.#exactValue(field, cells);
+      const value = ignore.includes(field) ? null : this.#exactValue(field, cells);
       return value === null ? [] : [`${JSON.stringify(field)}:${jsonText(value)}`];
     });
-    const others = createHash('sha256');
-    for (const [name, cell] of [...cells].sort(([a], [b]) => (a < b ? -1 : 1)))
-      if (cell !== null && !this.#isPartOf(name, own) && !this.#isPartOf(name, this.#ignore))
-        others.update(JSON.stringify([name, cell]));
-    return { fields: `{${members.join(',')}}`, others: others.digest('hex').slice(0, 32) };
+    const others = [...cells]
+      .filter(([column]) => !this.#isPartOf(column, own) && !this.#isPartOf(column, ignore))
+      .map(([column, cell]) => [column, hashOfCell(cell)] as const);
+    return { fields: `{${members.join(',')}}`, others: Object.fromEntries(others) };
   }
 
   /** The value of a cell as the service has it, or JSON null for an empty cell; `null` if the cell does not tell. */
@@ -166,9 +190,10 @@ export class PublishedRows {
     const cell = cells.get(columnName(field)) ?? null;
     if (column === undefined || this.#isHidden(field)) return null;
     if (cell === null) return { kind: 'null' };
+    const kind = kindOfCell(cell, column);
     // U+FFFD can stand for a lone surrogate.
-    if (kindOfCell(cell, column) === null || cell.includes('\ufffd')) return null;
-    return valueInCell(cell, column);
+    const isExact = kind === 'json' ? isExactJson(cell) : kind === 'text' && !cell.includes('\ufffd');
+    return isExact ? valueInCell(cell, column) : null;
   }
 
   /** Whether a column has one of these fields, or a part of one that is flattened. */
@@ -388,11 +413,22 @@ function isSameTime(sent: string, cell: string): boolean {
  * one type may be shown as another.
  */
 export function isSameValue(one: JsonValue, other: JsonValue): boolean {
-  if (one.kind !== other.kind || one.kind === 'object' || one.kind === 'array')
-    return compareValues(one, other) === 'same' && compareValues(other, one) === 'same';
+  if (one.kind === 'object' && other.kind === 'object') {
+    const isSameMember = ([name, value]: readonly [string, JsonValue]): boolean => {
+      const shown = other.members.get(name);
+      return shown !== undefined && isSameValue(value, shown);
+    };
+    return one.members.size === other.members.size && [...one.members].every(isSameMember);
+  }
+  if (one.kind === 'array' && other.kind === 'array')
+    return (
+      one.items.length === other.items.length &&
+      one.items.every((item, at) => isSameValue(item, other.items[at]!))
+    );
   if (one.kind === 'string' && other.kind === 'string')
     return one.text === other.text || isSameTime(one.text, other.text);
-  return one.kind !== 'number' || other.kind !== 'number' || isSameNumber(one.literal, other.literal);
+  if (one.kind === 'number' && other.kind === 'number') return isSameNumber(one.literal, other.literal);
+  return compareValues(one, other) === 'same' && compareValues(other, one) === 'same';
 }
 
 function isSameNumber(literal: string, cell: string): boolean {
@@ -400,7 +436,7 @@ function isSameNumber(literal: string, cell: string): boolean {
 }
 
 function isSameJson(sent: JsonValue, cell: string): boolean {
-  const shown = parsedCell(cell);
+  const shown = isExactJson(cell) ? parsedCell(cell) : null;
   return shown !== null && jsonText(shown) === jsonText(sent);
 }
 
@@ -409,6 +445,21 @@ function valueInCell(cell: string | null, column: Column | undefined): JsonValue
   if (cell === null) return { kind: 'null' };
   const parsed = kindOfCell(cell, column) === 'text' ? null : parsedCell(cell);
   return parsed ?? { kind: 'string', text: cell };
+}
+
+/** Fewer than `readValue` reads, because values become members of objects. */
+const MAX_LEVELS = 14;
+
+/** Whether the value of a JSON cell says all that the cell does. */
+function isExactJson(cell: string): boolean {
+  const scanner = new JsonScanner(toByteString(cell));
+  try {
+    const isWhole = isReadWhole(scanner, MAX_LEVELS) && !cell.includes('\ufffd');
+    if (isWhole) scanner.end();
+    return isWhole;
+  } catch {
+    return false;
+  }
 }
 
 function parsedCell(cell: string): JsonValue | null {

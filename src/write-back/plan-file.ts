@@ -96,6 +96,8 @@ export interface PlanFile {
   readonly corrections?: readonly CorrectedInput[] | undefined;
   /** Set if the plan sends only rows that a user has asked for. @member run the run that made the plan */
   readonly order?: (ResendOrder & { readonly run: string }) | undefined;
+  /** As in `WriteBackInput`. */
+  readonly expected?: ObjectKey | undefined;
   /** The run whose increment the rows were compared after. Absent: they were not compared. */
   readonly comparedIn?: string | undefined;
 }
@@ -138,7 +140,7 @@ export interface ChunkRow extends PlannedRow, RowDecision {
   readonly receipt: RowReceipt | null;
   /** Set if an earlier plan may have sent it without a known outcome, at this time or later: milliseconds since 1970. */
   readonly sentAt: number | null;
-  /** Of an upsert that is sent or was: its record before that. Absent: no snapshot was read for it. */
+  /** Of an upsert that is sent or was: its record before that. Absent: it is not kept. */
   readonly before?: BeforeRow;
 }
 

@@ -56,7 +56,7 @@ export async function prepareResend(
     throw new InputError(`the state of batch ${shownBatchId(batchId)} was removed from the lake`, {
       remedy: 'Send its rows in a separate file.',
     });
-  const { input, reading, lastWins, rows } = plan.file;
+  const { input, reading, lastWins, expected, rows } = plan.file;
   found.check(rows);
   const { resource, keyColumn } = batch.file;
   return {
@@ -68,6 +68,7 @@ export async function prepareResend(
       },
       ...(reading === undefined ? {} : { reading }),
       ...(lastWins === undefined ? {} : { lastWins }),
+      ...(expected === undefined ? {} : { expected }),
       ...(system === undefined ? {} : { system }),
     },
     ...found.summary(),

@@ -268,13 +268,6 @@ export interface WrittenBatch {
   readonly written: WrittenResults;
 }
 
-/** Whether all rows of a batch have an outcome. @throws DamagedError, StoreError */
-export async function isComplete(store: ObjectStore, batchId: string): Promise<boolean> {
-  const key = batchKeys(batchId).summary;
-  const found = await store.readIfExists(key);
-  return found !== null && decodeSealed<Summary>(key, found.body).complete;
-}
-
 /** The results of an input that is already written; `null` if a run of the batch may still send rows. */
 export async function writtenBatch(
   store: ObjectStore,

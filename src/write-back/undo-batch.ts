@@ -4,13 +4,16 @@ import type { ConnectionSettings } from '../core/settings.js';
 import { type JsonValue, jsonText } from '../json/value.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { readBatch } from './batch-file.js';
-import { PublishedRows, RowComparer } from './compare-published.js';
+import { type NowRow, PublishedRows, RowComparer } from './compare-published.js';
 import { rangesOf } from './confirmations.js';
+import { expectedState } from './expected-states.js';
 import { textHash } from './idempotency-key.js';
 import { publishedSnapshotOf } from './input-columns.js';
 import { InputError } from './input-error.js';
+import { NOT_SENT_AGAIN } from './ledger/turn.js';
+import type { ChunkRow } from './plan-file.js';
 import { PAIR } from './planner.js';
-import { isComplete, readResults } from './results.js';
+import { type Receipt, readResults } from './results.js';
 import { readTargetSystem } from './system.js';
 import { type KeptField, type SentRow, undoOf, WHY_LEFT, type WhyKept, type WhyLeft } from './undo-row.js';
 
@@ -42,6 +45,8 @@ export class BatchUndo {
   #same = 0;
   /** The first cells that change. */
   readonly cells: DiffCell[] = [];
+  /** What the record of each line must still be when it is sent. */
+  readonly expected: Buffer[] = [];
 
   /** @param maxCells cells that are kept, and one more */
   constructor(
@@ -59,14 +64,18 @@ export class BatchUndo {
     let lines: string[] = [];
     const { signal } = new AbortController();
     const comparer = new RowComparer<SentRow>(published, signal, (row, found) => {
-      const line = this.#add(row, published.before(row, found));
-      if (line !== null) lines.push(line);
+      const line = this.#add(row, published.now(row, found));
+      if (line === null) return undefined;
+      lines.push(line);
+      this.expected.push(expectedState(published.stateOf(row, found)));
       return undefined;
     });
-    const sent = { outcomes: ['created', 'updated', 'unknown'] } as const;
+    const sent = { outcomes: ['created', 'updated', 'unknown', 'rejected', 'skipped'] } as const;
     for await (const { receipt, planned } of readResults(this.store, this.batchId, sent)) {
       if (planned === null) throw removed(this.batchId);
-      const { outcome, id, confirmation } = receipt;
+      const { id, confirmation } = receipt;
+      const outcome = outcomeOf(receipt, planned);
+      if (outcome === null) continue;
       await comparer.add({ ...planned, outcome, id, confirmation });
       yield* lines;
       lines = [];
@@ -89,7 +98,7 @@ export class BatchUndo {
   }
 
   /** @returns the line that undoes a row; `null` if none is sent */
-  #add(row: SentRow, now: ReturnType<PublishedRows['before']>): string | null {
+  #add(row: SentRow, now: NowRow): string | null {
     const undo = undoOf(row, now, this.options.withNull);
     if (undo.kind === 'left') {
       this.#leave(row, undo.why);
@@ -120,6 +129,16 @@ export class BatchUndo {
     known.rows.push(row);
     this.#kept.set(name, known);
   }
+}
+
+/** What became of a row; `null`: it was not sent. One that a user has settled may have been sent before. */
+function outcomeOf({ outcome, message }: Receipt, planned: ChunkRow): Receipt['outcome'] | null {
+  const { pair, verdict, receipt } = planned;
+  if (outcome === 'rejected') return receipt?.byHand === true ? 'unknown' : null;
+  if (outcome !== 'skipped') return outcome;
+  // A create is also skipped if another batch has written it.
+  const isSettled = pair === null ? message === NOT_SENT_AGAIN : verdict === null;
+  return isSettled ? 'unknown' : null;
 }
 
 function namedRows(rows: readonly number[]): NamedRows {
@@ -182,8 +201,8 @@ export async function snapshotForUndo(
 const MAX_ID_CHARS = 85;
 
 /**
- * The id of the batch that undoes another: `undo-3b860e3713d2`, and `undo-3b860e3713d2-2` after that one has ended. One that was not
- * sent to its end is continued.
+ * The id of a new batch that undoes another: `undo-3b860e3713d2`, and `undo-3b860e3713d2-2` after that one. A batch that was begun has
+ * other rows, so it is not continued.
  */
 export async function undoBatchId(store: ObjectStore, batchId: string): Promise<string> {
   const shown = shownBatchId(batchId);
@@ -191,7 +210,7 @@ export async function undoBatchId(store: ObjectStore, batchId: string): Promise<
   const name = shown.length > MAX_ID_CHARS ? `${shown.slice(0, MAX_ID_CHARS - 13)}-${hash}` : shown;
   for (let number = 1; ; number++) {
     const id = number === 1 ? `undo-${name}` : `undo-${name}-${number}`;
-    if (!(await isComplete(store, id))) return id;
+    if ((await readBatch(store, id)) === null) return id;
   }
 }
 

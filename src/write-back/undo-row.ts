@@ -1,14 +1,15 @@
 import type { JsonValue } from '../json/value.js';
 import {
-  type BeforeRow,
   cellTextOf,
   type FieldChange,
   isSameValue,
   type NotShown,
+  type NowRow,
   type RecordBefore,
 } from './compare-published.js';
 import type { ChunkRow } from './plan-file.js';
 import { fieldsOf, KEPT_BY_SERVICE } from './record-differences.js';
+import { isSameState } from './record-state.js';
 import type { Receipt } from './results.js';
 
 /** Why a row is not undone (docs/how-to/write-back.md#undo-a-batch). */
@@ -55,7 +56,7 @@ export interface SentRow
  *
  * @param now the record in the snapshot of today @param withNull whether fields that were empty become null
  */
-export function undoOf(row: SentRow, now: BeforeRow, withNull: boolean): RowUndo {
+export function undoOf(row: SentRow, now: NowRow, withNull: boolean): RowUndo {
   const { outcome, before, confirmation } = row;
   if (outcome === 'created' || outcome === 'unknown') return left(outcome);
   if (before === undefined) return left('not-kept');
@@ -63,7 +64,8 @@ export function undoOf(row: SentRow, now: BeforeRow, withNull: boolean): RowUndo
     return left(REASONS[typeof before === 'string' ? before : (now as NotShown)]);
   const fields = comparedFields(row.body, before, now);
   const shown = fields.filter((field) => field.was !== null);
-  const isAsSent = before.others === now.others && shown.every(({ sent, is }) => isSameValue(sent, is));
+  const isAsSent =
+    isSameState(before.others, now.others) && shown.every(({ sent, is }) => isSameValue(sent, is));
   if (isAsSent) return restored(fields, withNull);
   if (shown.length === 0 || !shown.every(({ was, is }) => isSameText(was, is))) return left('changed');
   // A service can show a written row late, so the values from before mean something only after the written ones were seen.

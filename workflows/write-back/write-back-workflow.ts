@@ -198,8 +198,7 @@ class WriteBackBatch {
       await this.#lock.acquire();
       this.#stage = 'read-before';
       const problem = await this.#increment('read-before', found.giveUpAfterMs, found.waitMs);
-      const kind = found.waitMs === undefined ? 'rows-not-compared' : 'batch-not-undoable';
-      if (problem !== null) this.#warnings.push({ kind, ...problem });
+      if (problem !== null) this.#warnings.push({ kind: this.#notRead(found), ...problem });
       this.#stage = 'plan';
       const planned = await plan({ ...this.#input, increment: problem === null ? 'published' : 'failed' });
       if (!isReadFirst(planned)) return planned;
@@ -208,6 +207,12 @@ class WriteBackBatch {
       await this.#lock.release();
       throw error;
     }
+  }
+
+  /** What it means if the increment before the rows fails. */
+  #notRead({ waitMs }: ReadFirst): 'undo-not-sent' | 'rows-not-compared' | 'batch-not-undoable' {
+    if (this.#input.expected !== undefined) return 'undo-not-sent';
+    return waitMs === undefined ? 'rows-not-compared' : 'batch-not-undoable';
   }
 
   /** Requests an increment, so that the written rows reach the lake. A failure is a warning, and does not fail the batch. @returns whether they do */

@@ -3,6 +3,7 @@ import { shownBatchId } from '../../core/contract/write-back.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { findBatch } from '../../write-back/batch-file.js';
+import { writeExpected } from '../../write-back/expected-states.js';
 import { withTemporaryFile } from '../../write-back/input-source.js';
 import { stageWriteBack } from '../../write-back/stage-input.js';
 import {
@@ -52,7 +53,9 @@ export async function runUndo(batch: string, options: UndoOptions): Promise<Exit
           new CellPrinter(maxCells, false, 'would change').show(name, RESOURCE, undo.cells);
           printSummary(batchId, summary);
         }
-        if (summary.restored > 0) return send(connection, store, { batchId, summary, file }, options);
+        const { expected } = undo;
+        if (summary.restored > 0)
+          return send(connection, store, { batchId, summary, file, expected }, options);
         if (options.json === true) printJson(undoJson(batchId, summary, null));
         output.note('Nothing was sent.');
         return EXIT.done;
@@ -61,21 +64,32 @@ export async function runUndo(batch: string, options: UndoOptions): Promise<Exit
   );
 }
 
-/** @param of the batch, and the rows that undo it */
+/** @param of the batch, the rows that undo it, and what their records must still be */
 async function send(
   connection: ConnectionSettings,
   store: ObjectStore,
-  of: { readonly batchId: string; readonly summary: UndoSummary; readonly file: string },
+  of: {
+    readonly batchId: string;
+    readonly summary: UndoSummary;
+    readonly file: string;
+    readonly expected: readonly Buffer[];
+  },
   options: UndoOptions,
 ): Promise<ExitCode> {
   const { batchId, summary, file } = of;
   await confirmSending(options);
-  const source = { resource: RESOURCE, file, batchId: await undoBatchId(store, batchId) };
-  const input = { ...(await stageWriteBack(connection, source)), ...runInput(options) };
+  const id = await undoBatchId(store, batchId);
+  const staged = await stageWriteBack(connection, { resource: RESOURCE, file, batchId: id });
+  const expected = await writeExpected(store, id, of.expected);
+  const input = { ...staged, expected, ...runInput(options) };
   const result = await withTemporal(options, (temporal) =>
     startAndFollowBatch(temporal, connection, input, options),
   );
-  const { created } = result.counts;
+  const { created, skipped } = result.counts;
+  if (skipped > 0)
+    output.note(
+      `${counted(skipped, 'row')} not undone: the record has changed since the comparison. To compare again, run the same command.`,
+    );
   if (created > 0)
     output.note(
       `warning: the service has created ${counted(created, 'record')}, which it had deleted since. Look at them there.`,

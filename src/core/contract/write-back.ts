@@ -136,6 +136,11 @@ export interface WriteBackInput extends BatchRef {
   readonly sameOrganization?: boolean;
   /** Default: the rows without an outcome are sent. */
   readonly resend?: ResendOrder;
+  /**
+   * Of an undo: the states that the records must still have, in the lake (`ExpectedStates`). Others are not written, and no row is
+   * written without an increment before it. Default: the records are written whatever they are.
+   */
+  readonly expected?: ObjectKey;
   /** Whether to request an increment from the resource's mirror afterwards. Default: true. */
   readonly readBack?: boolean;
   /** State over a continue-as-new; clients leave it out. */

@@ -2,6 +2,9 @@ import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFields } from '../../../src/simulator/data/raw-json.js';
+import { startWriteBack } from '../../../src/temporal/client/start.js';
+import { followWriteBack } from '../../../src/temporal/follow/follow-write-back.js';
+import { writeExpected } from '../../../src/write-back/expected-states.js';
 import { withTemporaryFile } from '../../../src/write-back/input-source.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
 import { BatchUndo, snapshotForUndo, undoBatchId } from '../../../src/write-back/undo-batch.js';
@@ -206,6 +209,35 @@ describe('`worktrack write-back undo`', () => {
     expect(done.batch).toMatchObject({ batchId: 'undo-stopped', outcome: 'written', counts: { updated: 1 } });
     expect(writesSeen(stack)).toBe(before + 1);
     const titles = ['1', '2'].map((key) => records('stop').get(nameOf('stop', key))!.title);
+    expect(titles).toEqual(['"before"', '"by a person"']);
+  });
+
+  it('leaves records out that change after the comparison', async () => {
+    for (const key of ['1', '2']) create('race', key, { title: '"before"' });
+    const batch = await write(
+      'race',
+      [
+        ['1', { title: '"after"' }],
+        ['2', { title: '"after"' }],
+      ],
+      'race',
+    );
+    const settings = stack.settings.connections[0]!;
+    const kept = new BatchUndo(stack.store, batch, { withNull: false, maxCells: 20 });
+    const lines = Readable.from(kept.lines(await snapshotForUndo(stack.store, settings, 'upserts')));
+    const staged = await withTemporaryFile('undo.ndjson', lines, (file) =>
+      stageWriteBack(settings, { resource: 'calendar-entries', file, batchId: 'undo-race' }),
+    );
+    const expected = await writeExpected(stack.store, staged.batchId, kept.expected);
+    stack.simulator.admin.update('calendar-entries', idOf(nameOf('race', '2')), { title: 'by a person' });
+    const started = await startWriteBack(
+      stack.temporal,
+      { ...staged, expected },
+      { taskQueue: stack.taskQueue },
+    );
+    const result = await followWriteBack(stack.temporal, started.workflowId, { everyMs: 50 });
+    expect(result).toMatchObject({ outcome: 'written', counts: { updated: 1, skipped: 1 }, warnings: [] });
+    const titles = ['1', '2'].map((key) => records('race').get(nameOf('race', key))!.title);
     expect(titles).toEqual(['"before"', '"by a person"']);
   });
 

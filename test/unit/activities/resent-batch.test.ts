@@ -2,10 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { WriteBackInput, WrittenResults } from '../../../src/core/contract/write-back.js';
+import type {
+  ResendOrder,
+  UnknownPolicy,
+  WriteBackInput,
+  WrittenResults,
+} from '../../../src/core/contract/write-back.js';
+import { writeExpected } from '../../../src/write-back/expected-states.js';
 import { prepareResend } from '../../../src/write-back/prepare-resend.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
-import { BatchUndo, snapshotForUndo } from '../../../src/write-back/undo-batch.js';
+import { BatchUndo, snapshotForUndo, undoBatchId } from '../../../src/write-back/undo-batch.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 
 const RESOURCE = 'calendar-entries';
@@ -14,14 +20,21 @@ const BATCH = { connection: 'acme', resource: RESOURCE, batchId: 'one' } as cons
 
 type Row = readonly [sourceKey: string, title: string];
 
+interface How {
+  readonly increment: 'published' | 'failed';
+  readonly unknown: UnknownPolicy;
+}
+
 describe('a later plan of a batch of upserts', () => {
   let mirror: InProcessMirror;
-  beforeEach(async () => {
+  async function startMirror(connection = ''): Promise<void> {
     mirror = await InProcessMirror.start({
       simulator: { awkward: false, counts: { [RESOURCE]: 0 }, windowDays: 36_500 },
       ...{ resource: RESOURCE, yaml: `{ name: ${RESOURCE}, window: 36500d, windowField: startsAt }` },
+      connection,
     });
-  });
+  }
+  beforeEach(() => startMirror());
   afterEach(() => mirror.close());
 
   async function staged(
@@ -35,24 +48,34 @@ describe('a later plan of a batch of upserts', () => {
   }
 
   /** A run of a batch: the activities as the workflow requests them. */
-  async function write(input: WriteBackInput): Promise<WrittenResults> {
+  async function write(
+    input: WriteBackInput,
+    { increment = 'published', unknown = 'report' }: Partial<How> = {},
+  ): Promise<WrittenResults> {
     mirror.execution = { workflowId: 'write-back', runId: randomUUID() };
     let planned = await mirror.step('worktrack.planWriteBack', input);
     if ('readFirst' in planned) {
-      await mirror.run();
-      planned = await mirror.step('worktrack.planWriteBack', { ...input, increment: 'published' });
+      if (increment === 'published') await mirror.run();
+      planned = await mirror.step('worktrack.planWriteBack', { ...input, increment });
     }
     if ('readFirst' in planned) throw new Error('the plan asks for a second increment');
     const { connection, resource, batchId } = input;
     const batch = { connection, resource, batchId, plan: planned.plan, turn: null, run: randomUUID() };
-    await mirror.step('worktrack.sendRows', { ...batch, unknown: 'report', limitedSince: null });
+    try {
+      await mirror.step('worktrack.sendRows', { ...batch, unknown, limitedSince: null });
+    } catch (error) {
+      await mirror.step('worktrack.writeResults', batch);
+      throw error;
+    }
     return mirror.step('worktrack.writeResults', batch);
   }
 
-  /** Sends the rejected rows again. */
-  async function resend(): Promise<WrittenResults> {
-    const order = { rows: 'rejected', action: 'send' } as const;
-    const { input } = await prepareResend(mirror.store, BATCH.batchId, order, { connection: 'acme' });
+  /** Sends the rejected rows again, or does something else with rows. */
+  async function resend(
+    order: ResendOrder = { rows: 'rejected', action: 'send' },
+    batchId: string = BATCH.batchId,
+  ): Promise<WrittenResults> {
+    const { input } = await prepareResend(mirror.store, batchId, order, { connection: 'acme' });
     return write(input);
   }
 
@@ -119,15 +142,38 @@ describe('a later plan of a batch of upserts', () => {
   describe('a batch with several plans, undone', () => {
     /** The titles that an undo would send, by `sourceKey`, and what it leaves out. */
     async function undo() {
-      await mirror.run();
-      const found = new BatchUndo(mirror.store, BATCH.batchId, { withNull: false, maxCells: 20 });
-      const snapshot = await snapshotForUndo(mirror.store, mirror.settings, 'upserts');
+      const { lines, found } = await decided();
       const sent: Record<string, unknown> = {};
-      for await (const line of found.lines(snapshot)) {
+      for (const line of lines) {
         const { sourceKey, title } = JSON.parse(line) as Record<string, string>;
         sent[sourceKey!] = title;
       }
       return { sent, left: found.summary().left.map(({ why, rows }) => `${why} ${rows}`) };
+    }
+
+    async function decided() {
+      await mirror.run();
+      const found = new BatchUndo(mirror.store, BATCH.batchId, { withNull: false, maxCells: 20 });
+      const snapshot = await snapshotForUndo(mirror.store, mirror.settings, 'upserts');
+      const lines: string[] = [];
+      for await (const line of found.lines(snapshot)) lines.push(line);
+      return { lines, found };
+    }
+
+    /** The batch that undoes the rows, as the command stages it. */
+    async function stagedUndo(): Promise<WriteBackInput> {
+      const { lines, found } = await decided();
+      const batchId = await undoBatchId(mirror.store, BATCH.batchId);
+      const file = join(mirror.folder, `${randomUUID()}.ndjson`);
+      await writeFile(file, lines.join(''));
+      const expected = await writeExpected(mirror.store, batchId, found.expected);
+      const input = await stageWriteBack(mirror.settings, { resource: RESOURCE, file, batchId });
+      return { ...input, expected };
+    }
+
+    function titles(): Record<string, unknown> {
+      const records = mirror.simulator.admin.records(RESOURCE).map((text) => JSON.parse(text));
+      return Object.fromEntries(records.map(({ sourceKey, title }) => [sourceKey, title]));
     }
     const NEW: readonly Row[] = ROWS.map(([key]) => [key, `new ${key}`]);
 
@@ -154,13 +200,95 @@ describe('a later plan of a batch of upserts', () => {
       expect((await undo()).sent).toEqual({ '1': 'title 1', '2': 'title 2', '3': 'title 3', '4': 'title 4' });
     });
 
-    it('keeps nothing if its increment has failed, or if no row is looked for', async () => {
+    it.each([
+      ['its increment has failed', {}, {}, 'failed'],
+      ['no row is looked for', {}, { readBack: false }, 'published'],
+      [
+        'no row is looked for, and unchanged ones are left out',
+        { skipUnchanged: true },
+        { readBack: false },
+        'published',
+      ],
+    ] as const)('keeps nothing if %s', async (_, more, options, increment) => {
       await write(await staged(ROWS, { batchId: 'before' }));
-      const input = await staged(NEW);
-      const planned = await mirror.step('worktrack.planWriteBack', { ...input, increment: 'failed' });
-      expect('readFirst' in planned).toBe(false);
-      expect((await write({ ...input, readBack: false })).counts).toMatchObject({ updated: 4 });
+      const input = { ...(await staged(NEW, more)), ...options };
+      expect((await write(input, { increment })).counts).toMatchObject({ updated: 4 });
       expect(await undo()).toEqual({ sent: {}, left: ['not-kept 1-4'] });
+    });
+
+    it('keeps the values from before the first request of a row that a user has settled', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      const { faults } = mirror.simulator.admin;
+      faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
+      const input = await staged(NEW);
+      await write(input).catch(() => {});
+      acceptAll();
+      await resend({ rows: [4], action: 'reject' });
+      expect(await undo()).toMatchObject({ left: ['unknown 4'] });
+      expect((await resend({ rows: [4], action: 'send' })).counts).toMatchObject({ updated: 4 });
+      expect((await undo()).sent).toMatchObject({ '4': 'title 4' });
+    });
+
+    it('tells that a row may have been written that was settled as skipped', async () => {
+      await mirror.close();
+      await startMirror('    writeBack: { unknownAfter: 1s }\n');
+      await write(await staged(ROWS, { batchId: 'before' }));
+      const { faults } = mirror.simulator.admin;
+      faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
+      const input = await staged([...NEW, ['5', 'new 5']]);
+      await write(input).catch(() => {});
+      acceptAll();
+      const settled = await write(input, { unknown: 'skip' });
+      expect(settled.counts).toMatchObject({ updated: 3, skipped: 1, created: 1 });
+      expect((await undo()).left).toEqual(['created 5', 'unknown 4']);
+    });
+
+    it('writes no record that has changed since the undo was decided', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      await write(await staged(NEW));
+      const input = await stagedUndo();
+      update('2', 'by a person');
+      await write(await staged([['3', 'by a later batch']], { batchId: 'later' }));
+      expect(await write({ ...input, readBack: false })).toMatchObject({
+        counts: { updated: 2, skipped: 2 },
+      });
+      expect(titles()).toEqual({
+        '1': 'title 1',
+        '2': 'by a person',
+        '3': 'by a later batch',
+        '4': 'title 4',
+      });
+      // Its rows are sent again only if their records are still the same.
+      update('4', 'new 4');
+      const again = await stagedUndo();
+      expect(again.batchId).toBe('undo-one-2');
+      reject('/4');
+      expect((await write(again)).counts).toMatchObject({ rejected: 1 });
+      acceptAll();
+      update('4', 'by a person');
+      await resend({ rows: 'rejected', action: 'reject' }, again.batchId);
+      await resend({ rows: [1], action: 'send' }, again.batchId);
+      expect(titles()).toMatchObject({ '4': 'by a person' });
+    });
+
+    it('sends nothing if it cannot compare the records again', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      await write(await staged(NEW));
+      const input = await stagedUndo();
+      await expect(write(input, { increment: 'failed' })).rejects.toThrow('nothing was sent');
+      expect(titles()).toMatchObject({ '1': 'new 1' });
+      expect((await stagedUndo()).batchId).toBe('undo-one');
+    });
+
+    it('is another batch than one that was stopped', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      await write(await staged(NEW));
+      const first = await stagedUndo();
+      mirror.execution = { workflowId: 'write-back', runId: randomUUID() };
+      await mirror.step('worktrack.planWriteBack', { ...first, increment: 'published' });
+      const second = await stagedUndo();
+      expect([first.batchId, second.batchId]).toEqual(['undo-one', 'undo-one-2']);
+      expect((await write(second)).counts).toMatchObject({ updated: 4 });
     });
   });
 });

@@ -12,11 +12,13 @@ import { sortKey } from '../../../src/lake/rows/row.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import {
   type BeforeRow,
+  type NowRow,
   type PublishedComparison,
   PublishedRows,
   RowComparer,
 } from '../../../src/write-back/compare-published.js';
 import { publishedSnapshotOf } from '../../../src/write-back/input-columns.js';
+import { isSameState } from '../../../src/write-back/record-state.js';
 import { typeBits } from '../../support/column-types.js';
 import { type PublishOptions, publishRun } from '../lake/published.js';
 
@@ -98,13 +100,17 @@ class Lake {
     return found;
   }
 
-  /** The published record of a row as it is before the row is written. */
-  async before(body: object | string, connection = this.connection()): Promise<BeforeRow> {
+  /** The published record of a row: what is kept of it, and what it is now. */
+  async states(
+    body: object | string,
+    connection = this.connection(),
+  ): Promise<{ readonly before: BeforeRow; readonly now: NowRow }> {
     const published = await publishedSnapshotOf(this.store, RESOURCE);
     const snapshot = new PublishedRows(this.store, connection, { resource: RESOURCE, published, now: NOW });
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const row = { pair: ['cal', '1'], body: text } as const;
-    return snapshot.before(row, await snapshot.find([row], new AbortController().signal));
+    const found = await snapshot.find([row], new AbortController().signal);
+    return { before: snapshot.before(row, found), now: snapshot.now(row, found) };
   }
 
   remove(): void {
@@ -252,7 +258,41 @@ describe('rows to be written, compared with the published snapshot', () => {
     ],
   ] as const)('keeps of a record before it is written: %s', async (_, body, more, fields) => {
     await lake.publish(BEFORE_TYPES, [BEFORE_ROW], more);
-    expect(await lake.before(body)).toMatchObject({ fields });
+    expect(await lake.states(body)).toMatchObject({ before: { fields }, now: { fields } });
+  });
+
+  const NESTED = { startsAt: ['string'], people: ['object', 'array'] } as const;
+  const levels = (count: number, inside: string): string => '['.repeat(count) + inside + ']'.repeat(count);
+
+  it.each([
+    ['14 levels', levels(14, '1'), true],
+    ['an empty list', '[]', true],
+    ['the same member in several objects', '[{"a":1},{"a":{"a":2}}]', true],
+    ['an escape', '["\\u00e9\\n\\ud83d\\ude00"]', true],
+    ['15 levels', levels(15, '1'), false],
+    ['17 levels', levels(17, '1'), false],
+    ['a member twice', '{"a":1,"b":{"c":1,"c":2}}', false],
+    ['half of a character', '["\\ud83d"]', false],
+    ['half of a character in a name', '{"\\ude00":1}', false],
+    ['no value', '[1', false],
+  ])('keeps a nested value only with all that it says: %s', async (_, cell, isKept) => {
+    await lake.publish(NESTED, [['cal', '1', INSIDE, cell]]);
+    const { before } = await lake.states({ people: 1 });
+    const fields = typeof before === 'string' ? before : before.fields;
+    expect(fields === '{}' ? null : JSON.parse(fields)).toEqual(isKept ? { people: JSON.parse(cell) } : null);
+    // A value that is not known is not the same one.
+    const rows = [{ pair: ['cal', '1'], body: `{"people":${isKept ? cell : '[null]'}}` }] as const;
+    expect(await lake.compare(rows)).toMatchObject([{ verdict: isKept ? 'unchanged' : 'changed' }]);
+  });
+
+  it.each([
+    [levels(17, '1'), levels(17, '2')],
+    ['{"a":1,"a":2}', '{"a":3,"a":2}'],
+    ['["\\ud83d"]', '["\\ud83e"]'],
+  ])('leaves no row out whose nested value may be another one', async (cell, people) => {
+    await lake.publish(NESTED, [['cal', '1', INSIDE, cell]]);
+    const rows = [{ pair: ['cal', '1'], body: `{"people":${people}}` }] as const;
+    expect(await lake.compare(rows)).toMatchObject([{ verdict: 'changed' }]);
   });
 
   it('sees whether other cells of a record have changed', async () => {
@@ -261,20 +301,27 @@ describe('rows to be written, compared with the published snapshot', () => {
     const ignoring = config('writeBack: { calendar-entries: { ignore: [seen] } }');
     const types = { ...BEFORE_TYPES, seen: ['integer'], touched: ['string'], updatedAt: ['string'] } as const;
     const names = Object.keys(types);
-    const othersOf = async (changed: Readonly<Record<string, string | null>>) => {
+    const states = async (changed: Readonly<Record<string, string | null>>) => {
       const cells = [...BEFORE_ROW, '1', 'x', 'y'].map((cell, at) => {
         const name = names[at - 2] ?? '';
         return name in changed ? changed[name]! : cell;
       });
       await lake.publish(types, [cells], { csv: FLAT });
-      const found = await lake.before({ title: 'x', a: 1 }, ignoring);
-      return typeof found === 'string' ? found : found.others;
+      const body = { title: 'x', a: 1 };
+      const { before } = await lake.states(body, config(''));
+      const { now } = await lake.states(body, ignoring);
+      if (typeof before === 'string' || typeof now === 'string') throw new Error('no record');
+      return { before, now };
     };
-    const same = await othersOf({});
+    // It was kept before the field was ignored.
+    const { before } = await states({});
+    const isSeen = async (name: string, cell: string | null): Promise<boolean> =>
+      !isSameState(before.others, (await states({ [name]: cell })).now.others);
     for (const own of ['title', 'a.b', 'seen', 'touched', 'updatedAt'])
-      expect([own, await othersOf({ [own]: 'z' })]).toEqual([own, same]);
+      expect([own, await isSeen(own, 'z')]).toEqual([own, false]);
     for (const other of ['minutes', 'note', 'room'])
-      expect([other, await othersOf({ [other]: '8' })]).not.toEqual([other, same]);
+      expect([other, await isSeen(other, '8')]).toEqual([other, true]);
+    expect(await isSeen('minutes', null)).toBe(true);
   });
 
   it('cannot tell for a deleted row, or with another key', async () => {

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonText } from '../../../src/json/value.js';
-import type { BeforeRow } from '../../../src/write-back/compare-published.js';
+import type { BeforeRow, NowRow, RecordNow } from '../../../src/write-back/compare-published.js';
+import { hashOfCell, keptHashes } from '../../../src/write-back/record-state.js';
 import { type RowUndo, type SentRow, undoOf } from '../../../src/write-back/undo-row.js';
 
-const record = (fields: object | string, others = 'o'): BeforeRow => ({
+type Cells = Readonly<Record<string, string | null>>;
+
+const record = (fields: object | string, others: Cells = { other: 'o' }): RecordNow => ({
   fields: typeof fields === 'string' ? fields : JSON.stringify(fields),
-  others,
+  others: Object.fromEntries(Object.entries(others).map(([column, cell]) => [column, hashOfCell(cell)])),
 });
 
 function sent(body: object | string, before: BeforeRow | undefined, more: Partial<SentRow> = {}): SentRow {
@@ -24,7 +27,7 @@ function inShort(undo: RowUndo): unknown {
 }
 
 describe('a row of a batch that is undone', () => {
-  const cases: [what: string, SentRow, now: BeforeRow, found: unknown, withNull?: true][] = [
+  const cases: [what: string, SentRow, now: NowRow, found: unknown, withNull?: true][] = [
     [
       'gets the values from before',
       sent({ a: 2, b: 'y' }, record({ a: 1, b: 'x' })),
@@ -73,9 +76,50 @@ describe('a row of a batch that is undone', () => {
       'changed',
     ],
     ['was changed in white space', sent({ a: 'x' }, record({ a: 'y' })), record({ a: 'x ' }), 'changed'],
-    ['was changed elsewhere', sent({ a: 2 }, record({ a: 1 })), record({ a: 2 }, 'p'), 'changed'],
+    ['was changed elsewhere', sent({ a: 2 }, record({ a: 1 })), record({ a: 2 }, { other: 'p' }), 'changed'],
+    ['was emptied elsewhere', sent({ a: 2 }, record({ a: 1 })), record({ a: 2 }, { other: null }), 'changed'],
+    [
+      'was filled elsewhere',
+      sent({ a: 2 }, record({ a: 1 }, {})),
+      record({ a: 2 }, { other: 'o' }),
+      'changed',
+    ],
+    [
+      'has an empty column that is new',
+      sent({ a: 2 }, record({ a: 1 })),
+      record({ a: 2 }, { other: 'o', more: null }),
+      [{ a: '1' }],
+    ],
+    [
+      'was changed elsewhere, in a column that is ignored or not published today',
+      sent({ a: 2 }, record({ a: 1 }, { other: 'o', version: '1' })),
+      record({ a: 2 }),
+      [{ a: '1' }],
+    ],
     ['has lost a member', sent({ a: { x: 1, y: 2 } }, record({ a: 1 })), record({ a: { x: 1 } }), 'changed'],
     ['has got a member', sent({ a: { x: 1 } }, record({ a: 1 })), record({ a: { x: 1, y: 2 } }), 'changed'],
+    ...(
+      [
+        ['white space', '["x"]', '["x "]'],
+        ['a composed letter', '{"n":"\u00e9"}', '{"n":"e\u0301"}'],
+        ['the name of a member', '{"x":[{"y":null}]}', '{"x":[{"z":null}]}'],
+        ['the order of a list', '[1,2]', '[2,1]'],
+        ['a shorter list', '{"x":[1]}', '{"x":[1,2]}'],
+        ['null for an empty text', '[""]', '[null]'],
+        ['a list for an object', '{}', '[]'],
+      ] as const
+    ).map(([what, wrote, is]): (typeof cases)[number] => [
+      `was changed in a nested value: ${what}`,
+      sent(`{"a":${wrote}}`, record({ a: 1 })),
+      record(`{"a":${is}}`),
+      'changed',
+    ]),
+    [
+      'is the same in a nested value',
+      sent({ a: { x: [1, '2026-11-20T08:00:00Z', { y: 2, z: [] }] } }, record({ a: 1 })),
+      record('{"a":{"x":[1.0,"2026-11-20T09:00:00+01:00",{"z":[],"y":2}]}}'),
+      [{ a: '1' }],
+    ],
     ['was emptied', sent({ a: 2 }, record({ a: 1 })), record({ a: null }), 'changed'],
     [
       'keeps fields that were empty',
@@ -133,6 +177,20 @@ describe('a row of a batch that is undone', () => {
     expect(inShort(undoOf(row, now, withNull === true))).toEqual(found);
   });
 
+  it.each([3, 100])('is undone only as it was, with %i other columns', (count) => {
+    const cells = Object.fromEntries(
+      Array.from({ length: count }, (_, n) => [`c${n}`, n === 1 ? null : 'x']),
+    );
+    const { fields, others } = record({ a: 1 }, { ...cells, seen: '1' });
+    const kept = keptHashes(others, (column) => column === 'seen');
+    expect(Object.keys(kept).length).toBeLessThan(65);
+    const undone = (now: Cells) =>
+      inShort(undoOf(sent({ a: 2 }, { fields, others: kept }), record({ a: 2 }, now), false));
+    expect(undone(cells)).toEqual([{ a: '1' }]);
+    for (const edit of [{ c0: 'y' }, { c0: null }, { c1: 'y' }, { more: 'y' }])
+      expect(undone({ ...cells, ...edit })).toBe('changed');
+  });
+
   it('has its values from before after the undo, or is left out', () => {
     const value = fc.constantFrom(
       'null',
@@ -152,10 +210,10 @@ describe('a row of a batch that is undone', () => {
     const edit = fc.record({ a: value, b: value, c: value }, { requiredKeys: [] });
     fc.assert(
       fc.property(fields, body, edit, fc.boolean(), (old, row, edited, withNull) => {
-        const state = (record: Readonly<Record<string, string>>): BeforeRow => {
+        const state = (record: Readonly<Record<string, string>>): RecordNow => {
           const own = Object.keys(row).map((name) => `"${name}":${record[name]}`);
           const others = Object.entries(record).filter(([name]) => !(name in row));
-          return { fields: `{${own.join(',')}}`, others: JSON.stringify(others) };
+          return { fields: `{${own.join(',')}}`, others: Object.fromEntries(others) };
         };
         const members = Object.entries(row).map(([name, json]) => `"${name}":${json}`);
         const now = { ...old, ...row, ...edited };

@@ -68,6 +68,12 @@ it('records a confirmed batch of upserts, and how its rows are looked for', asyn
   const confirmed = confirmWorkflowId(input);
   await stack.temporal.client.workflow.getHandle(confirmed).result();
   await record('confirmWriteBackWorkflow', 'confirmed', confirmed);
+  // It waits for its increment with a timer.
+  const undoable = { ...input, batchId: 'undoable', skipUnchanged: false };
+  const timed = await startWriteBack(stack.temporal, undoable, { taskQueue: stack.taskQueue });
+  await followWriteBack(stack.temporal, timed.workflowId, { everyMs: 50 });
+  await record('writeBackWorkflow', 'undoable', timed.workflowId);
+  await stack.temporal.client.workflow.getHandle(confirmWorkflowId(undoable)).result();
   const [first] = recordsOf(stack, 'calendar-entries');
   stack.simulator.admin.update('calendar-entries', String(first!.id), { title: 'by a person' });
   const other = { ...input, batchId: 'others', skipUnchanged: false, readBack: false };

@@ -77,7 +77,10 @@ function cutTexts(value: unknown, maxBytes: number): unknown {
   if (typeof value === 'string') return cutText(value, maxBytes);
   if (Array.isArray(value)) return value.map((item) => cutTexts(item, maxBytes));
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, cutTexts(item, maxBytes)]));
+  // A kind within the facts is no text: its sentence depends on it.
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, name === 'kind' ? item : cutTexts(item, maxBytes)]),
+  );
 }
 
 /** A record whose texts have at most about so many bytes: two fifths for the warnings, and as many for the error. */

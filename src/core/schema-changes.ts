@@ -50,7 +50,7 @@ export function schemaChangeTexts({ first, count }: SchemaChanges): string[] {
 }
 
 function textOf({ name, had, added }: SchemaChange): string {
-  const types = added.join(', ') || 'no values';
+  const types = (added ?? []).join(', ') || 'no values';
   return had === null
     ? `new column "${shownName(name)}" (${types})`
     : `"${shownName(name)}" was ${had.join(', ')} and is now also ${types}`;

@@ -280,10 +280,21 @@ export type StoredWarning = Warning | string | { readonly kind: string };
 export function warningText(warning: StoredWarning): string {
   if (typeof warning === 'string') return warning;
   const { kind, ...facts } = warning;
-  if (Object.hasOwn(SENTENCES, kind))
-    return (SENTENCES[kind as WarningKind] as (of: unknown) => string)(facts);
+  const sentence = sentenceOf(kind, facts);
+  if (sentence !== null) return sentence;
   const named = Object.entries(facts).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   return [kind, ...(named.length === 0 ? [] : [named.join(', ')])].join(': ');
+}
+
+/** The sentence of this build; `null`: it has none for such a kind or such facts, which another build may have written. */
+function sentenceOf(kind: string, facts: object): string | null {
+  if (!Object.hasOwn(SENTENCES, kind)) return null;
+  try {
+    const sentence: unknown = (SENTENCES[kind as WarningKind] as (of: unknown) => unknown)(facts);
+    return typeof sentence === 'string' ? sentence : null;
+  } catch {
+    return null;
+  }
 }
 
 /** A warning of any build, as a warning of this one. */

@@ -24,7 +24,7 @@ import { cutText } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
 import { activity } from '../shared/activity.js';
 import { reportAlerts } from '../shared/alert-reports.js';
-import { exportDetails, showDetails } from '../shared/details.js';
+import { exportDetails, type Progress, showDetails } from '../shared/details.js';
 import { exportProgress } from '../shared/messages.js';
 import { failureOf } from '../shared/run-errors.js';
 import { MirrorRequester } from './mirror-requester.js';
@@ -121,12 +121,6 @@ function scheduledTime(): number | null {
   return scheduled === undefined ? null : new Date(scheduled).getTime();
 }
 
-/** What is known of the runs of an export; `null`: not yet. */
-interface Progress {
-  readonly connection: string;
-  readonly runs: readonly { readonly resource: string; readonly record: RunRecord | null }[];
-}
-
 type Requested = Pick<ExportInput, 'connection' | 'resources' | 'together' | 'dryRun'>;
 
 /** How often an audit gives way to other requests. */
@@ -163,7 +157,7 @@ async function requestRuns(
     ...(dryRun === undefined ? {} : { dryRun }),
   });
   resources = plan.resources;
-  showDetails(exportDetails(limitProgress(progress())));
+  showDetails(exportDetails(progress()));
   try {
     await Promise.all(resources.map((resource) => requestOrFail(resource)));
   } catch (error) {
@@ -216,7 +210,7 @@ async function requestRuns(
       if (isCancellation(error)) throw error;
       unanswered.set(resource, failedReport(resource, null, failureOf(error)));
     }
-    showDetails(exportDetails(limitProgress(progress())));
+    showDetails(exportDetails(progress()));
   }
 }
 

@@ -1,15 +1,22 @@
 import { setCurrentDetails } from '@temporalio/workflow';
-import type { ExportProgress, MirrorStatus, RunReport } from '../../src/core/contract/index.js';
+import type { MirrorStatus, RunRecord } from '../../src/core/contract/index.js';
 
 /** Shows Markdown next to the workflow in Temporal's UI. It adds no event to the history. */
 export function showDetails(markdown: string): void {
   setCurrentDetails(markdown);
 }
 
+/** What is known of the runs of an export; `null`: not yet. */
+export interface Progress {
+  readonly connection: string;
+  readonly runs: readonly { readonly resource: string; readonly record: RunRecord | null }[];
+}
+
 /** A table with one line per resource: outcome and number of rows. */
-export function exportDetails({ connection, runs }: ExportProgress): string {
+export function exportDetails({ connection, runs }: Progress): string {
   const lines = runs.map(
-    ({ resource, report }) => `| ${resource} | ${outcomeText(report)} | ${report?.rows ?? ''} |`,
+    ({ resource, record }) =>
+      `| ${resource} | ${record === null ? 'in progress' : outcomeOf(record)} | ${record?.rows ?? ''} |`,
   );
   return [`**${connection}**`, '', '| resource | outcome | rows |', '|---|---|---:|', ...lines].join('\n');
 }
@@ -25,7 +32,7 @@ export function mirrorDetails(status: MirrorStatus): string {
     waiting: String(waiting),
     published: published === null ? 'never' : `run ${published.runId}, ${published.rows} rows`,
     checkpoint: checkpoint?.updatedSince ?? 'none',
-    'last outcome': outcomeText(lastRun),
+    'last outcome': lastRun === null ? 'in progress' : outcomeOf(lastRun),
     error: lastRun?.error?.message ?? '',
   };
   const lines = Object.entries(facts).flatMap(([name, value]) =>
@@ -34,11 +41,17 @@ export function mirrorDetails(status: MirrorStatus): string {
   return [`**${resource}** (${connection})`, '', '| | |', '|---|---|', ...lines].join('\n');
 }
 
-function outcomeText(report: RunReport | null): string {
-  if (report === null) return 'in progress';
-  return report.warnings.length === 0
-    ? report.outcome
-    : `${report.outcome}, ${report.warnings.length} warnings`;
+function outcomeOf({
+  outcome,
+  warnings,
+  schemaChanges,
+}: {
+  readonly outcome: string;
+  readonly warnings: readonly unknown[];
+  readonly schemaChanges?: { readonly count: number };
+}): string {
+  const count = warnings.length + (schemaChanges?.count ?? 0);
+  return count === 0 ? outcome : `${outcome}, ${count} warnings`;
 }
 
 function cell(text: string): string {

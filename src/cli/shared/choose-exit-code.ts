@@ -41,8 +41,14 @@ export { EXIT, type ExitCode, worstExitCode };
 export function exitCodeOf({ outcome, runs }: ExportResult): ExitCode {
   if (outcome === 'refused' || runs.some((run) => run.outcome === 'refused')) return EXIT.refused;
   if (outcome === 'published' || outcome === 'would-publish') return EXIT.done;
-  // Nothing is different, missing or extra.
-  if (outcome === 'equal' || outcome === 'not-compared') return EXIT.done;
+  if (outcome === 'equal') return EXIT.done;
+  // Rows that people have changed since, or that the next full read will find, fail nothing.
+  if (
+    outcome === 'not-compared' &&
+    runs.some(({ audit }) => audit && audit.pending + audit.notYetLookedFor > 0)
+  )
+    return EXIT.done;
+  if (outcome === 'not-compared') return EXIT.failed;
   if (outcome === 'different') return EXIT.failed;
   const failed = runs.filter((run) => run.outcome === 'failed');
   const [code = EXIT.failed, ...others] = new Set(failed.map(({ error }) => failureExitCode(error)));

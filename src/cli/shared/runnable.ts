@@ -64,7 +64,7 @@ export const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   ...{ worker: [], export: [], backfill: [], cancel: [], status: [], history: [], verify: [], report: [] },
   ...{ rollback: [], purge: [], ddl: [], dbt: [], cat: [], replay: [], webhook: [], doctor: [], init: [] },
   ...{ demo: [], simulator: [], notify: [], audit: [], query: [], completion: [], upgrade: [], unpin: [] },
-  'write-back': ['receipts', 'resend', 'confirm'],
+  'write-back': ['receipts', 'resend', 'confirm', 'undo'],
   schedule: ['apply', 'describe', 'trigger', 'pause', 'resume', 'delete'],
   config: ['check', 'schema', 'get', 'set', 'add-connection'],
 };

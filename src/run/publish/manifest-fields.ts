@@ -1,5 +1,6 @@
 import { listName } from '../../api/index.js';
 import { hasExactTotal, isIncomplete as isIncompleteList } from '../../core/list-evidence.js';
+import { toWarning } from '../../core/warnings.js';
 import type { ListIdentity, Organization, RolledBack } from '../../lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
 import {
@@ -82,7 +83,12 @@ export function manifestFields(
     ...(checkedTypes === null ? {} : { checkedTypes }),
     ...(checked === null ? {} : { checks: checked.record.results }),
     changesLineBreaks: addLineBreaks(run.before?.changesLineBreaks ?? 0, changes),
-    warningFacts: [...run.warnings, ...warningsOf(run, found, gap, notListed), ...(checked?.warnings ?? [])],
+    // A file of an earlier build has texts.
+    warningFacts: [
+      ...run.warnings.map(toWarning),
+      ...warningsOf(run, found, gap, notListed),
+      ...(checked?.warnings ?? []),
+    ],
     ...(schema.length === 0 ? {} : { schemaChanges: schema }),
   };
 }

@@ -23,6 +23,38 @@ describe('A warning', () => {
     for (const kind of ['toString', 'constructor', '__proto__']) expect(warningText({ kind })).toBe(kind);
   });
 
+  it('is a text whatever its facts are, because another build may have written others', () => {
+    const facts = fc.dictionary(fc.string(), fc.jsonValue());
+    const kinds = fc.constantFrom(
+      'settings-changed',
+      'list-doubt',
+      'deletes-not-concluded',
+      'check',
+      'gap',
+      'text',
+      'moved',
+    );
+    fc.assert(
+      fc.property(kinds, facts, (kind, of) => {
+        expect(typeof warningText({ ...of, kind } as StoredWarning)).toBe('string');
+      }),
+    );
+    expect(warningText({ kind: 'settings-changed' })).toBe('settings-changed');
+    const later = { kind: 'list-doubt', doubt: { kind: 'new' } } as StoredWarning;
+    expect(warningText(later)).toBe('list-doubt: doubt {"kind":"new"}');
+  });
+
+  it('keeps the kinds within its facts if it is cut', () => {
+    const doubt = { kind: 'full-end', words: 'w'.repeat(50) };
+    const all = [
+      { kind: 'text', text: 'x'.repeat(170) },
+      { kind: 'list-doubt', resource: 'tasks', doubt, field: null, isFirst: false },
+    ] as Warning[];
+    for (let most = 100; most < 1_000; most++)
+      for (const warning of limitWarnings(all, most))
+        if (warning.kind === 'list-doubt') expect(warning.doubt.kind).toBe('full-end');
+  });
+
   it('is shown as it is if it is a text of an earlier build', () => {
     const texts = ['gap: the service no longer lists changes', 'new column "a" (string)'];
     for (const text of texts) {
@@ -105,6 +137,8 @@ describe('English that the program writes', () => {
   /** Words of outside software that are searched for, with who writes them. */
   const OUTSIDE: Readonly<Record<string, string>> = {
     'Failed to extract statements: ': 'DuckDB',
+    'Out of Memory Error': 'DuckDB',
+    'Invalid Input Error: ${UNFIT}': 'DuckDB',
     'Could not resolve credentials using profile': 'the AWS SDK',
     "open '": 'Node.js',
     'does not support a prefix that does not end in a delimiter': 'S3 directory buckets',

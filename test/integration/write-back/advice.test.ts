@@ -48,7 +48,7 @@ const PLACES: Readonly<Record<string, string>> = {
     'looks for the written rows, and shows what was found of each',
   "src/cli/write-back/confirm-command.ts: batchCommand('receipts', batchId)":
     'looks for the written rows, and shows what was found of each',
-  'workflows/write-back/write-back-workflow.ts: worktrack export --resource':
+  'src/core/warnings.ts: worktrack export --resource':
     'reads the written rows once the service can be read',
   'src/write-back/check-write-back.ts: worktrack write-back': 'settles a row in doubt before it is corrected',
 };
@@ -61,7 +61,8 @@ function placesInSources(): string[] {
       .filter((name) => name.endsWith('.ts'))
       .map((name) => join(folder, name)),
   );
-  return files.flatMap((file) => {
+  // Warnings of batches have their sentences there.
+  return [...files, 'src/core/warnings.ts'].flatMap((file) => {
     const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^ *\/\/.*$/gm, '');
     const found =
       code.match(/batchCommand\([^)]*\)|worktrack (?:write-back|export --resource|[a-z]+-command)/g) ?? [];

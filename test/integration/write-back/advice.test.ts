@@ -48,8 +48,7 @@ const PLACES: Readonly<Record<string, string>> = {
     'looks for the written rows, and shows what was found of each',
   "src/cli/write-back/confirm-command.ts: batchCommand('receipts', batchId)":
     'looks for the written rows, and shows what was found of each',
-  'src/core/warnings.ts: worktrack export --resource':
-    'reads the written rows once the service can be read',
+  'src/core/warnings.ts: worktrack export --resource': 'reads the written rows once the service can be read',
   'src/write-back/check-write-back.ts: worktrack write-back': 'settles a row in doubt before it is corrected',
 };
 

@@ -157,11 +157,14 @@ describe('the errors', () => {
         readFileSync(join(ROOT, name), 'utf8'),
       ),
     );
-    // The errors of JSON text are SyntaxErrors, as those of JSON.parse. The callers give them a place.
+    // The errors of JSON text are SyntaxErrors, as those of JSON.parse. The callers give them a place, and a sentence to those
+    // that the process of DuckDB answers.
     expect(found.sort()).toEqual([
       'src/core/errors.ts',
       'src/json/json-error.ts',
       'src/simulator/http/reply.ts',
+      'src/table/parquet/engine-process.ts',
+      'src/table/parquet/engine.ts',
     ]);
   });
 

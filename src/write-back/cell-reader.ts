@@ -2,12 +2,13 @@ import { type ByteString, fromByteString, toByteString } from '../core/brands.js
 import type { InputReading, InputUnit, InputWords } from '../core/contract/write-back.js';
 import { JsonScanner } from '../json/scanner.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
+import { isStored, withoutStoredMark } from './csv-parser.js';
 import type { DateReader } from './dates.js';
 import { pathOf } from './fields.js';
 import { type CellType, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { type InputFacts, ownValue } from './reading.js';
-import { inUnit } from './units.js';
+import { inUnit, isClock } from './units.js';
 
 export interface CellReader {
   readonly column: InputColumn;
@@ -32,16 +33,27 @@ type Conversion = (cell: ByteString, line: number) => ByteString;
 
 /** Compiles the reader of a column once, because a file has millions of cells. */
 export function cellReader(column: InputColumn, options: CellReaderOptions): CellReader {
+  const { reading } = options;
+  const read = reader(column, options);
+  const path = pathOf(column.name, reading.flattened);
+  if (reading.lines !== 'records') return { column, path, read };
+  const readStored = reader(column, { ...options, reading: { ...reading, decimalComma: false } });
+  return {
+    ...{ column, path },
+    read: (cell, line) => (isStored(cell) ? readStored(withoutStoredMark(cell), line) : read(cell, line)),
+  };
+}
+
+function reader(column: InputColumn, options: CellReaderOptions): CellReader['read'] {
   const conversions = conversionsOf(column, options);
   const [wanted, toJson] = CELLS[column.type];
-  const read = (cell: ByteString, line: number): ByteString => {
+  return (cell, line) => {
     let text = cell;
     for (const convert of conversions) text = convert(text, line);
     const json = toJson(text);
     if (json === null) throw mistyped(text, column, line, wanted, cell);
     return json;
   };
-  return { column, path: pathOf(column.name, options.reading.flattened), read };
 }
 
 function conversionsOf(column: InputColumn, options: CellReaderOptions): Conversion[] {
@@ -69,12 +81,7 @@ function conversionsOf(column: InputColumn, options: CellReaderOptions): Convers
 function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conversion {
   return (cell, line) => {
     const text = fromByteString(cell);
-    const number = fromDecimalComma(text);
-    if (number === null && /^-?\d+(?:\.\d+)+$/.test(text))
-      throw new InputError(
-        `the cell of ${fromByteString(column.name)} has a dot that may group digits or be a decimal point`,
-        { line, remedy: 'Remove the dot if it groups digits; otherwise write a comma.', value: text },
-      );
+    const number = clearNumber(text, column, line);
     if (number === null) throw mistyped(cell, column, line, 'a number with a decimal comma', cell);
     if (number === text) return cell;
     facts.decimalCommas++;
@@ -82,14 +89,26 @@ function decimalComma(column: InputColumn, { facts }: CellReaderOptions): Conver
   };
 }
 
+/** As `fromDecimalComma`. @throws InputError for a number whose dot is not clear */
+function clearNumber(text: string, { name }: InputColumn, line: number): string | null {
+  const number = fromDecimalComma(text);
+  if (number !== null || !/^-?\d+(?:\.\d+)+$/.test(text)) return number;
+  throw new InputError(
+    `the cell of ${fromByteString(name)} has a dot that may group digits or be a decimal point`,
+    { line, remedy: 'Remove the dot if it groups digits; otherwise write a comma.', value: text },
+  );
+}
+
 /** A cell that is neither a number nor a duration is an error of its type. */
 function toUnit(column: InputColumn, unit: InputUnit, { reading, facts }: CellReaderOptions): Conversion {
   return (cell, line) => {
     const text = fromByteString(cell).trim();
-    const number = inUnit(reading.decimalComma ? (fromDecimalComma(text) ?? text) : text, unit);
+    const plain = reading.decimalComma && !isClock(text) ? clearNumber(text, column, line) : text;
+    const number = plain === null ? null : inUnit(plain, unit);
     if (number === null)
       throw mistyped(cell, column, line, `a number in ${unit.from}, or a duration such as 7:30`, cell);
-    facts.inUnits.add(fromByteString(column.name));
+    // A unit also makes an unknown column one of numbers.
+    if (number !== cell || column.from === 'unit') facts.inUnits.add(fromByteString(column.name));
     return number as ByteString;
   };
 }
@@ -100,10 +119,13 @@ function fromWords(words: InputWords, { facts }: CellReaderOptions): Conversion 
       words[value].map((word) => [word.toLowerCase(), value] as const),
     ),
   );
+  // They always count, so they are no other words.
+  for (const word of ['true', 'false']) values.delete(word);
   return (cell) => {
-    const value = values.get(fromByteString(cell).trim().toLowerCase());
+    const word = fromByteString(cell).trim().toLowerCase();
+    const value = values.get(word);
     if (value === undefined) return cell;
-    facts.words++;
+    facts.words[value].add(word);
     return value as ByteString;
   };
 }

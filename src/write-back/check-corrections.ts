@@ -55,13 +55,19 @@ export async function checkCorrections(
   request: WriteBackSource,
 ): Promise<CheckedCorrections | null> {
   const resource = writableResource(request.resource);
-  const { source, format, given, sheet } = await openInput(request, connection, resource);
+  const opened = await openInput(request, connection, resource);
+  const { format, given } = opened;
+  let { source } = opened;
   try {
     const found = await findCorrection(source, given, format);
     if (found === null) return null;
     const { first, delimiter, encoding } = found;
     const batchId = await findBatch(store, first.batch);
     const batch = await batchOf(store, batchId, { resource, format, request });
+    const open = () => openInput(likeBatch(request, batch), connection, resource);
+    // Only cells that the batch sends can have a problem.
+    const { source: again, sheet } = opened.sheet === null ? opened : await open();
+    source = again;
     const [problem] = sheet?.problems.kinds ?? [];
     if (problem !== undefined) throw problem.first;
     const { lines: _, ...asBatch } = batch.reading;
@@ -71,13 +77,22 @@ export async function checkCorrections(
     const input = inputKey(batchId, { sha256, format, settings: JSON.stringify(reading) });
     const corrections: CorrectedInput = { input, format, reading };
     const copy = async (): Promise<void> => {
-      const again = await openInput(request, connection, resource);
-      await copySource(store, input, { source: again.source, sha256 }).finally(() => again.source.close());
+      const { source } = await open();
+      await copySource(store, input, { source, sha256 }).finally(() => source.close());
     };
     return { batchId, rows, copy, order: { rows: 'corrected', action: 'send', corrections } };
   } finally {
     source.close();
   }
+}
+
+/** Of a sheet, the batch decides which columns are sent. */
+function likeBatch(
+  request: WriteBackSource,
+  { file, reading }: { readonly file: BatchFile; readonly reading: InputReading },
+): WriteBackSource {
+  const { drop: dropColumns, map } = reading;
+  return { ...request, keyColumn: file.keyColumn ?? undefined, dropColumns, map };
 }
 
 /** How the text of a file of corrections is read; `null` for any other file, and for one with an error, which its check reports. */

@@ -7,15 +7,31 @@ import type { InputProblems } from './input-problems.js';
 export interface CsvRecord {
   /** Its first line, from 1. */
   readonly line: number;
-  /** `null` for an empty unquoted cell, `''` for `""`. */
+  /** `null` for an empty unquoted cell, `''` for `""`. The stored numbers of a sheet have a mark (`isStored`). */
   readonly cells: readonly (ByteString | null)[];
 }
 
 interface CsvParserOptions {
-  /** `records`: each record is one line, whatever its cells have (`InputReading.lines`). */
+  /**
+   * `records`: the CSV was made of a sheet (`InputReading.lines`). Each record is one line, whatever its cells have, and a cell without
+   * quotes is a stored number.
+   */
   readonly lines?: 'records' | undefined;
   /** Collects records that are not UTF-8. Default: they are thrown. */
   readonly problems?: InputProblems | null | undefined;
+}
+
+/** A byte that no text in UTF-8 has. */
+const STORED = '\xff';
+
+/** Whether a cell is a stored number of a sheet. It has a decimal point, whatever texts have. */
+export function isStored(cell: ByteString): boolean {
+  return cell.startsWith(STORED);
+}
+
+/** The text of a cell. */
+export function withoutStoredMark(cell: ByteString): ByteString {
+  return isStored(cell) ? (cell.slice(STORED.length) as ByteString) : cell;
 }
 
 const QUOTE = 0x22;
@@ -149,7 +165,8 @@ export class CsvParser {
       if (code === QUOTE)
         throw this.#error(text, end, 'a quotation mark inside an unquoted cell', this.#quotingRule());
     }
-    cells.push(end === start ? null : (text.slice(start, end) as ByteString));
+    const mark = this.#options.lines === 'records' ? STORED : '';
+    cells.push(end === start ? null : ((mark + text.slice(start, end)) as ByteString));
     return end;
   }
 

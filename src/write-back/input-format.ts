@@ -194,6 +194,12 @@ export function shownDelimiter(delimiter: string): string {
   return delimiter === '\t' ? 'tab' : JSON.stringify(delimiter);
 }
 
+/** The name of a delimiter, as a configuration has it. @throws InputError for a text that is none */
+export function delimiterName(text: string): string {
+  const delimiter = delimiterOf(text);
+  return NAMES[delimiter] ?? delimiter;
+}
+
 /** Reads the value of `--delimiter`: the character, or its name. @throws InputError for any other text */
 export function delimiterOf(text: string): string {
   const named = text === '\\t' ? '\t' : DELIMITERS.find((one) => NAMES[one] === text.toLowerCase());
@@ -211,6 +217,62 @@ export function sepLine(line: string): string | null {
   return SEP_LINE.exec(line)?.[1] ?? null;
 }
 
+/** A header that is longer has no end, and the parser says so. */
+const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+
+/** The beginning of a text, with its whole header. @throws InputError as `decodeInput` */
+export async function headText(chunks: AsyncIterable<Uint8Array>, declared: string | null): Promise<string> {
+  let text = '';
+  for await (const some of decodeInput(chunks, declared)) {
+    text += some;
+    if (text.length > MAX_HEADER_BYTES) break;
+  }
+  return text;
+}
+
+/** The words in the header of a CSV: letters of ASCII, digits and `_`, whatever the delimiter is. */
+export function headerWords(text: string): ReadonlySet<string> {
+  let header = '';
+  for (const { character } of headerCharacters(text)) header += character;
+  return new Set(header.match(/\w+/g));
+}
+
+/** The characters of the header, without its end. */
+function* headerCharacters(text: string) {
+  let isQuoted = false;
+  for (let { at } = headerStart(text); at < text.length; at++) {
+    const character = text[at]!;
+    if (character === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && (character === '\n' || character === '\r')) return;
+    yield { character, isQuoted };
+  }
+}
+
+function isDelimiter(character: string, more: string): boolean {
+  return character === more || (DELIMITERS as readonly string[]).includes(character);
+}
+
+interface HeaderStart {
+  readonly at: number;
+  readonly line: number;
+  /** Of a line such as `sep=;` before the header. */
+  readonly sep: { readonly character: string; readonly line: number } | null;
+}
+
+function headerStart(text: string): HeaderStart {
+  const lines = /([^\r\n]*)(?:\r\n?|\n|$)/y;
+  let at = 0;
+  let sep: HeaderStart['sep'] = null;
+  for (let line = 1; ; line++) {
+    const [whole, first = ''] = lines.exec(text)!;
+    const character = sepLine(first);
+    if (character !== null) sep ??= { character, line };
+    if ((first.trim() !== '' && character === null) || at + whole.length === text.length)
+      return { at, line, sep };
+    at += whole.length;
+  }
+}
+
 /**
  * Finds the delimiter of a CSV in its beginning: in a `sep=` line, or in the header, outside of quotes. A header without
  * any delimiter has one column.
@@ -219,26 +281,11 @@ export function sepLine(line: string): string | null {
  * @throws InputError if the header has several of them
  */
 export function findDelimiter(text: string, more: string): string {
-  const lines = /([^\r\n]*)(?:\r\n?|\n|$)/y;
-  let at = 0;
-  let line = 1;
-  for (; ; line++) {
-    const [whole, first = ''] = lines.exec(text)!;
-    const sep = sepLine(first);
-    if (sep !== null) return checkedSep(sep, more, line);
-    if (first.trim() !== '' || at + whole.length === text.length) break;
-    at += whole.length;
-  }
+  const { line, sep } = headerStart(text);
+  if (sep !== null) return checkedSep(sep.character, more, sep.line);
   const found = new Set<string>();
-  let quoted = false;
-  for (; at < text.length; at++) {
-    const character = text[at]!;
-    if (character === '"') quoted = !quoted;
-    else if (quoted) continue;
-    else if (character === '\n' || character === '\r') break;
-    else if (character === more || (DELIMITERS as readonly string[]).includes(character))
-      found.add(character);
-  }
+  for (const { character, isQuoted } of headerCharacters(text))
+    if (!isQuoted && isDelimiter(character, more)) found.add(character);
   const [only = ',', ...others] = found;
   if (others.length === 0) return only;
   throw new InputError(
@@ -248,7 +295,7 @@ export function findDelimiter(text: string, more: string): string {
 }
 
 function checkedSep(sep: string, more: string, line: number): string {
-  if (sep === more || (DELIMITERS as readonly string[]).includes(sep)) return sep;
+  if (isDelimiter(sep, more)) return sep;
   throw new InputError(`the line sep=${sep} names a delimiter that is not supported`, {
     line,
     remedy: 'The delimiters are "," ";" tab and "|".',

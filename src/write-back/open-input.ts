@@ -1,9 +1,12 @@
 import type { InputFormat, SystemPolicy, WritableResource } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
+import { CORRECTION_COLUMNS } from './fields.js';
+import { isExport } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { type FileFormat, formatOf } from './input-format.js';
+import { encodingOf, type FileFormat, formatOf, headerWords, headText } from './input-format.js';
 import type { InputProblems } from './input-problems.js';
 import { type InputSource, openSource } from './input-source.js';
+import { ownValue } from './reading.js';
 import type { ReadingOptions } from './resolve-reading.js';
 
 export interface WriteBackSource extends ReadingOptions {
@@ -29,7 +32,7 @@ export interface OpenedInput {
   readonly source: InputSource;
   readonly format: InputFormat;
   readonly keyColumn: string | null;
-  /** What the user and the configuration say. */
+  /** What the user says, and the configuration if it concerns the file. */
   readonly given: ReadingOptions;
   /** Of a sheet: the cells that have no value to send. */
   readonly sheet: { readonly problems: InputProblems } | null;
@@ -37,7 +40,7 @@ export interface OpenedInput {
 
 /**
  * Opens an input. A sheet of a workbook is made a CSV. The options of the request replace those of the configuration
- * (`writeBack.<resource>.input`), which concern no JSON.
+ * (`writeBack.<resource>.input`), which concern neither JSON nor files that this package has written: exports, and rows to correct.
  *
  * @throws InputError for a file that cannot be read, and for options that do not fit; ConfigurationError if a package is missing
  */
@@ -49,48 +52,92 @@ export async function openInput(
   const source = await openSource(request.file, lake);
   try {
     const format = request.format ?? formatOf(source.name);
-    const profile = format === 'json' || format === 'ndjson' ? {} : (writeBack[resource].input ?? {});
     checkOptions(request, format);
-    const given = merged(request, profile);
-    const keyColumn = request.keyColumn ?? profile.keyColumn ?? null;
-    if (format !== 'xlsx') {
-      checkTimezone(request, given);
-      return { source, format, keyColumn, given, sheet: null };
-    }
-    const { sheetToCsv } = await import('./sheet/index.js');
-    const options = { ...given, isDropped: (header: string) => isDropped(header, given) };
-    const { csv, problems } = await sheetToCsv(await bytesOf(source), options);
-    source.close();
-    const { dateFormats = [], timezone } = given;
-    const ofText = {
-      delimiter: ',',
-      encoding: undefined,
-      timezone: dateFormats.length > 0 ? timezone : undefined,
-    };
-    return {
-      ...{ source: textSource(source.name, csv), format: 'csv', keyColumn },
-      ...{ given: { ...given, ...ofText }, sheet: { problems } },
-    };
+    const profile = writeBack[resource].input ?? {};
+    if (format === 'xlsx') return await openSheet(source, request, profile);
+    const isOwn = format !== 'csv' || (await isOwnText(source, request));
+    const { given, keyColumn } = merged(request, isOwn ? {} : profile);
+    checkTimezone(request, given);
+    return { source, format, keyColumn, given, sheet: null };
   } catch (error) {
     source.close();
     throw error;
   }
 }
 
-/** The options of a request, and where it has none, those of a profile. Maps are merged. */
-function merged(request: ReadingOptions, profile: ReadingOptions): ReadingOptions {
-  const set = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+type Profile = NonNullable<ConnectionSettings['writeBack'][WritableResource]['input']>;
+
+async function openSheet(
+  source: InputSource,
+  request: WriteBackSource,
+  profile: Profile,
+): Promise<OpenedInput> {
+  const { openWorkbook } = await import('./sheet/index.js');
+  const workbook = await openWorkbook(source.open());
+  source.close();
+  const isOwn = await orFalse(() => isOwnHeader(new Set(workbook.header(request.sheet))));
+  const { given, keyColumn } = merged(request, isOwn ? {} : profile);
+  const isDropped = (header: string): boolean => isDroppedColumn(header, given, keyColumn);
+  const { csv, problems } = workbook.toCsv({ ...given, isDropped });
+  const { dateFormats = [], timezone } = given;
+  const ofText = {
+    delimiter: ',',
+    encoding: undefined,
+    timezone: dateFormats.length > 0 ? timezone : undefined,
+  };
   return {
+    ...{ source: textSource(source.name, csv), format: 'csv', keyColumn },
+    ...{ given: { ...given, ...ofText }, sheet: { problems } },
+  };
+}
+
+/** Whether columns are those of an export, or of rows to correct. The configuration describes other files. */
+function isOwnHeader(names: ReadonlySet<string>): boolean {
+  return isExport([...names]) || names.has(CORRECTION_COLUMNS[0]);
+}
+
+/** Whether a CSV has such a header. @param request its options alone, because they decide how the header is read */
+function isOwnText(source: InputSource, { encoding }: ReadingOptions): Promise<boolean> {
+  return orFalse(async () => {
+    const declared = encoding === undefined ? null : encodingOf(encoding);
+    return isOwnHeader(headerWords(await headText(source.open(), declared)));
+  });
+}
+
+/** An input with an error is not known to be our own. What reads it completely reports the error. */
+async function orFalse(work: () => boolean | Promise<boolean>): Promise<boolean> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof InputError) return false;
+    throw error;
+  }
+}
+
+/** The options of a request, and where it has none, those of a profile. Maps are merged. */
+function merged(
+  request: WriteBackSource,
+  profile: Profile,
+): { readonly given: ReadingOptions; readonly keyColumn: string | null } {
+  const set = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+  const given = {
     ...{ ...profile, ...(set as ReadingOptions) },
     map: { ...profile.map, ...request.map },
     units: { ...profile.units, ...request.units },
   };
+  return { given, keyColumn: request.keyColumn ?? profile.keyColumn ?? null };
 }
 
-function isDropped(header: string, { dropColumns = [], map = {} }: ReadingOptions): boolean {
-  const shown = Object.hasOwn(map, header) ? map[header]! : header;
-  const names = [header, shown, shown.slice(0, shown.lastIndexOf(':'))];
-  return names.some((name) => dropColumns.includes(name));
+/** Whether a column is left out. A key column is read, even if its values are not sent. */
+function isDroppedColumn(
+  header: string,
+  { dropColumns = [], map = {} }: ReadingOptions,
+  keyColumn: string | null,
+): boolean {
+  const shown = ownValue(map, header) ?? header;
+  const colon = shown.lastIndexOf(':');
+  const names = [header, shown, ...(colon > 0 ? [shown.slice(0, colon).trim()] : [])];
+  return names.some((name) => dropColumns.includes(name)) && !names.some((name) => name === keyColumn);
 }
 
 /** Options by the formats that have them. */
@@ -120,12 +167,6 @@ function checkOptions(given: ReadingOptions, format: FileFormat): void {
 function checkTimezone({ timezone }: ReadingOptions, { dateFormats = [] }: ReadingOptions): void {
   if (timezone !== undefined && dateFormats.length === 0)
     throw new InputError('--timezone is only used with --date-format', { remedy: 'Set --date-format too.' });
-}
-
-async function bytesOf(source: InputSource): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of source.open()) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 function textSource(name: string, text: Buffer): InputSource {

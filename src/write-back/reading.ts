@@ -55,8 +55,8 @@ export class InputFacts {
   readonly mapped = new Set<string>();
   /** Columns with a cell that was converted to another unit. */
   readonly inUnits = new Set<string>();
-  /** Cells that have another word for `true` or `false`. */
-  words = 0;
+  /** The words that cells have for `true` and `false`, in lower case. */
+  readonly words = { true: new Set<string>(), false: new Set<string>() };
   /** Cells that were converted by a date format. */
   dates = 0;
   /** Cells of date columns that have ISO 8601 already. */

@@ -1,10 +1,10 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import { type InputFormat, shownBatchId } from '../core/contract/write-back.js';
+import { type InputFormat, type InputReading, shownBatchId } from '../core/contract/write-back.js';
 import { escapeFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { readBatch, textColumns } from './batch-file.js';
-import { CsvParser, type CsvRecord } from './csv-parser.js';
+import { CsvParser, type CsvRecord, isStored, withoutStoredMark } from './csv-parser.js';
 import { CORRECTION_COLUMNS, type InputRow } from './fields.js';
 import { publishedSnapshotOf } from './input-columns.js';
 import { InputError } from './input-error.js';
@@ -78,10 +78,11 @@ async function* asCsv({ store, batchId, main, corrections, receipts }: Rejected)
     if (line !== next.value.line) continue;
     const named = corrected.get(String(next.value.row));
     const own = header.map((name, at) => (named?.has(name) ? named.get(name) : cells[at]) ?? null);
+    const asText = own.map((cell) => cell && storedAsText(cell, main.reading));
     const { row, message } = next.value;
     const more = [shownBatchId(batchId), String(row)].map(toByteString);
     const said = message === null ? null : escapeFormula(toByteString(message));
-    yield peopleCsv([[...own, ...more, said]], main.reading.delimiter);
+    yield peopleCsv([[...asText, ...more, said]], main.reading.delimiter);
     next = await receipts.next();
   }
 }
@@ -103,6 +104,12 @@ async function* records(store: ObjectStore, { input, reading }: BatchInput) {
   for await (const text of decodeInput(store.stream(input), reading.encoding))
     yield* read(parser.parse(text, 'open'));
   yield* read(parser.parse('', 'end'));
+}
+
+/** A stored number of a sheet as the text that is read as this number. */
+function storedAsText(cell: ByteString, { decimalComma }: InputReading): ByteString {
+  const text = withoutStoredMark(cell);
+  return decimalComma && isStored(cell) ? (text.replace('.', ',') as ByteString) : text;
 }
 
 function nameText(cell: ByteString | null | undefined): string {

@@ -4,7 +4,7 @@ import type { CsvSettings } from '../core/settings.js';
 import { META_COLUMNS } from '../lake/rows/data-columns.js';
 import { type InputColumn, isIsoForm, publishedForm, type TypeSources } from './input-columns.js';
 import { InputError } from './input-error.js';
-import { decodeInput, delimiterOf, encodingOf, findDelimiter } from './input-format.js';
+import { delimiterOf, encodingOf, findDelimiter, headText } from './input-format.js';
 import { InputProblems } from './input-problems.js';
 import { readInputRows } from './input-rows.js';
 import type { InputSource } from './input-source.js';
@@ -61,6 +61,8 @@ interface ResolveOptions {
   readonly isSheet: boolean;
   /** Collects errors of settings that do not fit; `null`: the first one is thrown. */
   readonly problems: InputProblems | null;
+  /** Whether the date formats are those of the command, so that one of them must fit. Those of the configuration concern each file. */
+  readonly needsDates: boolean;
   /** Other settings that change what is sent. */
   readonly more?: Readonly<Record<string, boolean>>;
 }
@@ -75,7 +77,7 @@ interface ResolveOptions {
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
-  { format, types, csv, keyColumn, bytes, isSheet, problems, more = {} }: ResolveOptions,
+  { format, types, csv, keyColumn, bytes, isSheet, problems, needsDates, more = {} }: ResolveOptions,
 ): Promise<{ readonly reading: InputReading; readonly settings: string }> {
   const { encoding: declared, delimiter, clear } = await textReading(source, given, format, csv.delimiter);
   const base: InputReading = {
@@ -94,7 +96,8 @@ export async function resolveReading(
   // Errors of cells are found when the rows are checked.
   const facts = new InputFacts(problems && new InputProblems());
   const seen = await survey(source, base, { format, types, keyColumn, facts });
-  const dates = new InputFacts(problems).attempt(() => usedDates(base, facts, seen.rows)) ?? null;
+  const dates =
+    new InputFacts(problems).attempt(() => usedDates(base, facts, needsDates && seen.rows > 0)) ?? null;
   const reading = { ...base, dates };
   const isDecoded =
     declared !== null && declared !== 'utf-8' && !bytes.hasMark && !(bytes.isAscii && hasAscii(declared));
@@ -148,12 +151,14 @@ function conversionsOf({ map = {}, trueWords = [], falseWords = [], units = {} }
 
 /** Those that have changed something. */
 function usedConversions(
-  { map = {}, words, units = {} }: InputReading,
-  { mapped, inUnits, words: read }: InputFacts,
+  { map = {}, units = {} }: InputReading,
+  { mapped, inUnits, words: { true: yes, false: no } }: InputFacts,
 ) {
+  const words = { true: [...yes].sort(), false: [...no].sort() };
+  const renamed = [...mapped].filter((name) => map[name] !== name);
   return {
-    ...someOf('map', map, mapped),
-    ...(read === 0 ? {} : { words }),
+    ...someOf('map', map, new Set(renamed)),
+    ...(yes.size + no.size === 0 ? {} : { words }),
     ...someOf('units', units, inUnits),
   };
 }
@@ -188,17 +193,8 @@ async function delimiterIn(
   declared: string | null,
   lakeDelimiter: string,
 ): Promise<string> {
-  if (format !== 'csv') return ',';
-  let text = '';
-  for await (const some of decodeInput(source.open(), declared)) {
-    text += some;
-    if (text.length > MAX_HEADER_BYTES) break;
-  }
-  return findDelimiter(text, lakeDelimiter);
+  return format === 'csv' ? findDelimiter(await headText(source.open(), declared), lakeDelimiter) : ',';
 }
-
-/** A header that is longer has no end, and the parser says so. */
-const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 
 function datesOf({ dateFormats = [], timezone }: ReadingOptions, types: TypeSources): InputReading['dates'] {
   if (dateFormats.length === 0) return null;
@@ -235,10 +231,10 @@ async function survey(
 }
 
 /** The date formats with all of their columns; `null` if there is nothing to convert. */
-function usedDates({ dates }: InputReading, facts: InputFacts, rows: number): InputReading['dates'] {
+function usedDates({ dates }: InputReading, facts: InputFacts, isNeeded: boolean): InputReading['dates'] {
   if (dates === null) return null;
   if (facts.dates === 0 && facts.dateLike.size === 0) {
-    if (rows === 0 || facts.isoDates > 0) return null;
+    if (!isNeeded || facts.isoDates > 0) return null;
     throw new InputError(
       `no cell has the date format ${dates.formats.map((one) => JSON.stringify(one)).join(' or ')}`,
       { remedy: 'Correct --date-format, or leave it out.' },

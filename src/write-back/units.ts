@@ -14,8 +14,11 @@ const UNIT_MS: Readonly<Record<TimeUnit, number>> = {
 const UNIT_NAMES = Object.keys(UNIT_MS);
 
 /** What the end of a field's name says about the unit of its values. */
-const NAMED: readonly (readonly [end: RegExp, unit: TimeUnit])[] = [
-  [/(?:millis|milliseconds|_ms|Ms)$/, 'ms'],
+const NAMED: readonly (readonly [end: RegExp, unit: TimeUnit | null])[] = [
+  [/(?:milliseconds?|millis|msecs?|_ms)$/i, 'ms'],
+  [/Ms$/, 'ms'],
+  // Units that `--unit` does not have.
+  [/(?:micro|nano|pico)(?:seconds?|secs?|s)$/i, null],
   [/(?:seconds?|secs?)$/i, 's'],
   [/(?:minutes?|mins?)$/i, 'min'],
   [/hours?$/i, 'h'],

@@ -5,33 +5,76 @@ import { InputError } from '../input-error.js';
 import { InputProblems } from '../input-problems.js';
 import { clockText, serialTime, storedNumber } from './serial-time.js';
 import { sheetLibrary } from './sheet-library.js';
-import { damagedWorkbook, type SheetCell, type SheetInfo, type SheetRow, Workbook } from './workbook.js';
+import {
+  damagedWorkbook,
+  type MergedCells,
+  SHEET_COLUMNS,
+  type SheetCell,
+  type SheetInfo,
+  type SheetRow,
+  tooLargeWorkbook,
+  Workbook,
+} from './workbook.js';
 
 export interface SheetOptions {
   /** Name or number of the sheet. Default: the only visible sheet with cells. */
   readonly sheet?: string | undefined;
   /** Zone of the times, such as `Europe/Berlin`. */
   readonly timezone?: string | undefined;
-  /** Whether texts in columns of numbers have a decimal comma. Stored numbers are then written with one, too. */
-  readonly decimalComma?: boolean | undefined;
   /** Whether a column is left out, by its text in the header: its cells are no errors. */
   readonly isDropped: (header: string) => boolean;
 }
 
-/**
- * A sheet as CSV with one record for each of its rows, so that the number of a record is that of the row.
- *
- * @returns `problems`: the cells that have no value to send. They are empty in the CSV
- * @throws InputError for a file that is no workbook, and if the sheet is not clear; ConfigurationError without the packages
- */
-export async function sheetToCsv(
-  bytes: Uint8Array,
-  options: SheetOptions,
-): Promise<{ readonly csv: Buffer; readonly problems: InputProblems }> {
-  const workbook = new Workbook(bytes, await sheetLibrary());
-  const writer = new CsvWriter(workbook.system, options);
-  for (const row of workbook.rows(chosenSheet(workbook, options.sheet))) writer.add(row);
-  return { csv: writer.end(), problems: writer.problems };
+/** A workbook whose sheet is not chosen yet. */
+export interface OpenedWorkbook {
+  /** The texts of a sheet's header. @throws InputError if the sheet is not clear */
+  header(sheet: string | undefined): readonly string[];
+  /**
+   * A sheet as CSV with one record for each of its rows, so that the number of a record is that of the row. All cells have quotes but
+   * stored numbers with a decimal point (`isStored`).
+   *
+   * @returns `problems`: the cells that have no value to send. They are empty in the CSV
+   * @throws InputError if the sheet is not clear
+   */
+  toCsv(options: SheetOptions): { readonly csv: Buffer; readonly problems: InputProblems };
+}
+
+/** @throws InputError for a file that is no workbook; ConfigurationError without the packages */
+export async function openWorkbook(file: AsyncIterable<Uint8Array>): Promise<OpenedWorkbook> {
+  const workbook = new Workbook(await bytesOf(file), await sheetLibrary());
+  const writerOf = (info: SheetInfo, options: SheetOptions): CsvWriter =>
+    new CsvWriter(workbook.system, workbook.mergedCells(info), options);
+  return {
+    header(sheet) {
+      const info = chosenSheet(workbook, sheet);
+      const writer = writerOf(info, { isDropped: () => false });
+      for (const row of workbook.rows(info)) {
+        writer.add(row);
+        if (writer.header !== null) return writer.header.map((text) => text?.trim() ?? '');
+      }
+      return [];
+    },
+    toCsv(options) {
+      const info = chosenSheet(workbook, options.sheet);
+      const writer = writerOf(info, options);
+      for (const row of workbook.rows(info)) writer.add(row);
+      return { csv: writer.end(), problems: writer.problems };
+    },
+  };
+}
+
+/** Most bytes of a workbook. All of it is in memory. */
+const MAX_WORKBOOK_BYTES = 100 * 1024 ** 2;
+
+async function bytesOf(file: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of file) {
+    bytes += chunk.length;
+    if (bytes > MAX_WORKBOOK_BYTES) throw tooLargeWorkbook(MAX_WORKBOOK_BYTES);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 function chosenSheet(workbook: Workbook, wanted: string | undefined): SheetInfo {
@@ -52,20 +95,26 @@ function chosenSheet(workbook: Workbook, wanted: string | undefined): SheetInfo 
   });
 }
 
+/** Most characters of the CSV of a sheet. */
+const MAX_CSV_CHARACTERS = 400 * 1024 ** 2;
+
 /** Local time as `DateReader` reads it. */
 const LOCAL = "yyyy-MM-dd'T'HH:mm:ss.SSS";
 
 class CsvWriter {
   readonly problems = new InputProblems();
   readonly #system: 1900 | 1904;
+  readonly #merged: MergedCells;
   readonly #options: SheetOptions;
   readonly #dates: DateReader | null;
   readonly #records: string[] = [];
+  #characters = 0;
   /** The texts of the header by column; `null` before the first row. */
-  #header: (string | null)[] | null = null;
+  header: readonly (string | null)[] | null = null;
 
-  constructor(system: 1900 | 1904, options: SheetOptions) {
+  constructor(system: 1900 | 1904, merged: MergedCells, options: SheetOptions) {
     this.#system = system;
+    this.#merged = merged;
     this.#options = options;
     const { timezone } = options;
     this.#dates = timezone === undefined ? null : new DateReader([LOCAL], timezone);
@@ -75,8 +124,10 @@ class CsvWriter {
     if (row <= this.#records.length) throw damagedWorkbook();
     // Rows without cells are empty lines.
     while (this.#records.length < row - 1) this.#records.push('');
-    if (this.#header === null) this.#records.push(this.#asHeader(row, cells));
-    else this.#records.push(this.#record(row, cells, this.#header));
+    const record = this.header === null ? this.#asHeader(row, cells) : this.#record(row, cells, this.header);
+    this.#records.push(record);
+    this.#characters += record.length + 1;
+    if (this.#characters > MAX_CSV_CHARACTERS) throw tooLargeWorkbook(MAX_CSV_CHARACTERS);
   }
 
   end(): Buffer {
@@ -84,35 +135,46 @@ class CsvWriter {
   }
 
   #asHeader(row: number, cells: SheetRow['cells']): string {
-    const texts = lastColumn(cells);
-    const header = texts.map((_, at) => {
+    const isMerged = this.#merged.at(row, SHEET_COLUMNS);
+    const header = Array.from({ length: lastColumn(cells) + 1 }, (_, at) => {
       const cell = cells.get(at);
-      return cell?.kind === 'merged' ? null : this.#text(cell, row, `column ${at + 1}`);
+      return cell === undefined || isMerged(at) ? null : this.#text(cell, row, `column ${at + 1}`);
     });
-    if (header.some((text) => text !== null && text.trim() !== '')) this.#header = header;
+    if (header.some((text) => text !== null && text.trim() !== '')) this.header = header;
     return header.map(quoted).join(',');
   }
 
   #record(row: number, cells: SheetRow['cells'], header: readonly (string | null)[]): string {
-    const isEmpty = [...cells.values()].every(({ kind }) => kind === 'merged');
-    if (isEmpty) return '';
-    const columns = Math.max(header.length, lastColumn(cells).length);
+    const isMerged = this.#merged.at(row, header.length);
+    if ([...cells.keys()].every(isMerged)) return '';
+    const columns = Math.max(header.length, lastColumn(cells) + 1);
     const record = Array.from({ length: columns }, (_, at) => {
       const name = header[at]?.trim() ?? '';
-      // The header decides whether a value without a name is an error.
       const cell = cells.get(at);
-      if (name !== '' && !this.#options.isDropped(name)) return quoted(this.#text(cell, row, name));
-      return cell === undefined || cell.kind === 'merged' ? '' : quoted(plainText(cell));
+      if (name !== '' && !this.#options.isDropped(name))
+        return isMerged(at) ? this.#problem(MERGED, row, name) : this.#cell(cell, row, name);
+      // The header decides whether a value without a name is an error.
+      return cell === undefined || isMerged(at) ? '' : quoted(plainText(cell));
     });
     return record.join(',');
   }
 
-  /** The text of a cell; `null` for an empty one, and for one with a problem. */
-  #text(cell: SheetCell | undefined, row: number, column: string): string | null {
-    if (cell === undefined) return null;
+  #cell(cell: SheetCell | undefined, row: number, name: string): string {
+    if (cell === undefined) return '';
+    const text = this.#text(cell, row, name);
+    return isStoredFraction(cell, text) ? text : quoted(text);
+  }
+
+  /** The text of a cell; `null` for one with a problem. */
+  #text(cell: SheetCell, row: number, column: string): string | null {
     const read = this.#read(cell);
     if (typeof read === 'string') return read;
-    const { problem, remedy, value, isZone = false } = read;
+    this.#problem(read, row, column);
+    return null;
+  }
+
+  /** Collects a problem. @returns an empty cell */
+  #problem({ problem, remedy, value, isZone = false }: CellProblem, row: number, column: string): '' {
     this.problems.add(
       new InputError(`the cell of ${column} ${problem}`, {
         line: row,
@@ -121,7 +183,7 @@ class CsvWriter {
         ...(isZone ? { about: { kind: 'zone' } } : {}),
       }),
     );
-    return null;
+    return '';
   }
 
   #read(cell: SheetCell): string | CellProblem {
@@ -137,11 +199,6 @@ class CsvWriter {
           problem: 'has a formula without a result',
           remedy: 'Open the file in a spreadsheet program, which computes it, and save it.',
         };
-      case 'merged':
-        return {
-          problem: 'is merged with another cell, so its value is not clear',
-          remedy: 'Unmerge the cells, and give each row its value.',
-        };
       case 'iso':
         return isIso(toByteString(cell.text), 'date or time')
           ? cell.text
@@ -153,7 +210,7 @@ class CsvWriter {
 
   #number(literal: string): string | CellProblem {
     const number = storedNumber(literal);
-    if (number !== null) return this.#options.decimalComma === true ? number.replace('.', ',') : number;
+    if (number !== null) return number;
     return {
       problem: 'is a number of more than 15 digits, which a spreadsheet does not keep',
       remedy:
@@ -199,9 +256,19 @@ interface CellProblem {
   readonly isZone?: boolean;
 }
 
-/** An array as long as the columns of a row. */
-function lastColumn(cells: SheetRow['cells']): readonly null[] {
-  return Array.from({ length: Math.max(-1, ...cells.keys()) + 1 }, () => null);
+const MERGED: CellProblem = {
+  problem: 'is merged with another cell, so its value is not clear',
+  remedy: 'Unmerge the cells, and give each row its value.',
+};
+
+/** Whether a cell is written as a stored number: integers are the same with a decimal comma. */
+function isStoredFraction(cell: SheetCell, text: string | null): text is string {
+  return cell.kind === 'number' && cell.format === 'number' && (text ?? '').includes('.');
+}
+
+/** The last column of a row with a cell; -1 without one. */
+function lastColumn(cells: SheetRow['cells']): number {
+  return Math.max(-1, ...cells.keys());
 }
 
 /** The text of a cell that is not sent. */

@@ -1,4 +1,6 @@
+import { crc32 } from 'node:zlib';
 import { InputError } from '../input-error.js';
+import { archiveChecksums } from './archive-checksums.js';
 import { type NumberFormat, numberFormat } from './serial-time.js';
 import type { SheetLibrary } from './sheet-library.js';
 
@@ -13,9 +15,7 @@ export type SheetCell =
   /** An error such as `#N/A`. */
   | { readonly kind: 'error'; readonly code: string }
   /** A formula that no program has computed. */
-  | { readonly kind: 'no-result' }
-  /** A cell that is covered by another one. */
-  | { readonly kind: 'merged' };
+  | { readonly kind: 'no-result' };
 
 export interface SheetRow {
   /** From 1. */
@@ -24,6 +24,10 @@ export interface SheetRow {
   readonly cells: ReadonlyMap<number, SheetCell>;
 }
 
+/** Rows and columns that a sheet can have. */
+export const SHEET_ROWS = 1_048_576;
+export const SHEET_COLUMNS = 16_384;
+
 export interface SheetInfo {
   readonly name: string;
   readonly isVisible: boolean;
@@ -31,8 +35,8 @@ export interface SheetInfo {
   readonly part: string;
 }
 
-/** Most bytes of an unpacked part. */
-const MAX_PART_BYTES = 400 * 1024 ** 2;
+/** Most bytes of all parts that are unpacked. */
+const MAX_UNPACKED_BYTES = 400 * 1024 ** 2;
 /** Text that is parsed before rows are taken. */
 const CHUNK = 256 * 1024;
 
@@ -41,6 +45,12 @@ export class Workbook {
   readonly #library: SheetLibrary;
   readonly #strings: readonly string[];
   readonly #formats: readonly NumberFormat[];
+  readonly #checksums: ReadonlyMap<string, number>;
+  /** The parts that were unpacked, and their bytes. */
+  readonly #parts = new Map<string, string | null>();
+  #unpacked = 0;
+  /** Whether parts have cells. Many sheets can name the same part. */
+  readonly #withCells = new Map<string, boolean>();
   readonly sheets: readonly SheetInfo[];
   /** Its days count from this year. */
   readonly system: 1900 | 1904;
@@ -49,6 +59,7 @@ export class Workbook {
   constructor(bytes: Uint8Array, library: SheetLibrary) {
     this.#bytes = bytes;
     this.#library = library;
+    this.#checksums = archiveChecksums(bytes);
     const start = this.#relations('_rels/.rels').find(({ type }) => type.endsWith('/officeDocument'));
     const path = start?.target ?? 'xl/workbook.xml';
     const name = path.lastIndexOf('/') + 1;
@@ -62,20 +73,29 @@ export class Workbook {
     this.#strings = this.#readStrings(partOf('sharedStrings'));
   }
 
+  /** The text of a part; `null` if there is none. */
   #part(path: string): string | null {
+    const before = this.#parts.get(path);
+    if (before !== undefined) return before;
+    const text = this.#unpack(path);
+    this.#parts.set(path, text);
+    return text;
+  }
+
+  #unpack(path: string): string | null {
     const { unzipSync } = this.#library.zip;
     try {
       const found = unzipSync(this.#bytes, {
         filter: ({ name, originalSize }) => {
           if (name !== path) return false;
-          if (originalSize > MAX_PART_BYTES)
-            throw new InputError(`the sheet is larger than ${MAX_PART_BYTES / 1024 ** 2} MiB`, {
-              remedy: 'Save it as CSV UTF-8.',
-            });
+          this.#unpacked += originalSize;
+          if (this.#unpacked > MAX_UNPACKED_BYTES) throw tooLargeWorkbook(MAX_UNPACKED_BYTES);
           return true;
         },
       })[path];
-      return found === undefined ? null : decoded(found);
+      if (found === undefined) return null;
+      if (crc32(found) !== this.#checksums.get(path)) throw damagedWorkbook();
+      return decoded(found);
     } catch (error) {
       if (error instanceof InputError) throw error;
       throw damagedWorkbook();
@@ -99,9 +119,16 @@ export class Workbook {
     parser.close();
   }
 
-  #read(path: string | undefined, on: Handlers): void {
-    const text = path === undefined ? null : this.#part(path);
+  /** Reads a part to its end. @returns whether it exists */
+  #read(path: string, on: Handlers): boolean {
+    const text = this.#part(path);
     if (text !== null) for (const _ of this.#parse(text, on));
+    return text !== null;
+  }
+
+  /** @param path `undefined` if the workbook has no such part */
+  #readNamed(path: string | undefined, on: Handlers): void {
+    if (path !== undefined && !this.#read(path, on)) throw damagedWorkbook();
   }
 
   #relations(path: string): { id: string; type: string; target: string }[] {
@@ -109,7 +136,7 @@ export class Workbook {
     const folder = path.slice(0, path.lastIndexOf('_rels/'));
     this.#read(path, {
       open: (name, { Id = '', Type = '', Target = '' }) => {
-        const target = Target.startsWith('/') ? Target.slice(1) : folder + Target;
+        const target = partPath(folder, Target);
         if (name === 'Relationship') found.push({ id: Id, type: Type, target });
       },
     });
@@ -137,7 +164,7 @@ export class Workbook {
     const codes = new Map<number, string>();
     const formats: NumberFormat[] = [];
     let isCell = false;
-    this.#read(path, {
+    this.#readNamed(path, {
       open: (name, { numFmtId, formatCode }) => {
         if (name === 'numFmt') codes.set(Number(numFmtId), formatCode ?? '');
         else if (name === 'cellXfs') isCell = true;
@@ -154,7 +181,7 @@ export class Workbook {
   #readStrings(path: string | undefined): string[] {
     const strings: string[] = [];
     const text = new RichText();
-    this.#read(path, {
+    this.#readNamed(path, {
       open: (name) => {
         if (name === 'si') text.begin();
         text.open(name);
@@ -170,18 +197,49 @@ export class Workbook {
 
   /** Whether a sheet has any cell with a value. */
   hasCells({ part }: SheetInfo): boolean {
-    return /<(?:[a-z]+:)?(?:v|is)[ />]/.test(this.#part(part) ?? '');
+    const found = this.#withCells.get(part) ?? this.#hasValue(this.#part(part) ?? '');
+    this.#withCells.set(part, found);
+    return found;
+  }
+
+  #hasValue(text: string): boolean {
+    let found = false;
+    const open = (name: string): void => {
+      found ||= name === 'v' || name === 'is';
+    };
+    for (const _ of this.#parse(text, { open })) if (found) return true;
+    return found;
+  }
+
+  /** The merged cells of a sheet. They follow the rows in a part, and are needed before. */
+  mergedCells({ part }: SheetInfo): MergedCells {
+    const ranges: string[] = [];
+    const text = this.#part(part) ?? '';
+    const open = (name: string, { ref = '' }: Readonly<Record<string, string>>): void => {
+      if (name === 'mergeCell') ranges.push(ref);
+    };
+    // Few sheets have any, and then they are parsed only once.
+    if (text.includes('mergeCell')) for (const _ of this.#parse(text, { open }));
+    return new MergedCells(ranges);
   }
 
   /** The rows of a sheet that have a cell, in their order. @throws InputError if the file is damaged */
   *rows({ part }: SheetInfo): Generator<SheetRow> {
     const text = this.#part(part);
     if (text === null) throw damagedWorkbook();
-    const merged = new MergedCells(text);
     const reader = new CellReader(this.#strings, this.#formats);
-    for (const _ of this.#parse(text, reader)) yield* reader.take(merged);
-    yield* reader.take(merged);
+    for (const _ of this.#parse(text, reader)) yield* reader.take();
+    yield* reader.take();
   }
+}
+
+/** The path of a part from the target of a relationship. */
+function partPath(folder: string, target: string): string {
+  const path: string[] = [];
+  for (const name of (target.startsWith('/') ? target : `${folder}${target}`).split('/'))
+    if (name === '..') path.pop();
+    else if (name !== '.' && name !== '') path.push(name);
+  return path.join('/');
 }
 
 interface Handlers {
@@ -245,11 +303,12 @@ class CellReader implements Handlers {
 
   open(name: string, attributes: Readonly<Record<string, string>>): void {
     if (name === 'row') {
-      this.#row = Number(attributes.r ?? this.#row + 1);
+      this.#row = rowOf(attributes.r ?? String(this.#row + 1));
       this.#column = -1;
       this.#cells = new Map();
     } else if (name === 'c') {
-      this.#column = attributes.r === undefined ? this.#column + 1 : columnOf(attributes.r);
+      this.#column = attributes.r === undefined ? this.#column + 1 : cellOf(attributes.r).column;
+      if (this.#column >= SHEET_COLUMNS || this.#cells?.has(this.#column)) throw damagedWorkbook();
       const { t = 'n', s = '0' } = attributes;
       this.#cell = { type: t, style: Number(s), value: null, hasFormula: false };
       this.#inline.begin();
@@ -286,24 +345,31 @@ class CellReader implements Handlers {
     if (hasFormula && (value === null || (value === '' && type !== 'str'))) return { kind: 'no-result' };
     if (type === 'inlineStr') return textCell(this.#inline.end());
     if (value === null || value === '') return null;
-    if (type === 's') return textCell(this.#strings[Number(value)] ?? '');
+    if (type === 's') return textCell(required(this.#strings[Number(value)]));
     if (type === 'str') return textCell(unescaped(value));
-    if (type === 'b') return { kind: 'boolean', value: isTrue(value) };
+    if (type === 'b') return { kind: 'boolean', value: required(BOOLEANS[value]) };
     if (type === 'e') return { kind: 'error', code: value };
     if (type === 'd') return { kind: 'iso', text: value };
-    return { kind: 'number', literal: value, format: this.#formats[style] ?? 'number' };
+    const format = this.#formats[style];
+    // A workbook without formats has the style 0 only.
+    return { kind: 'number', literal: value, format: style === 0 ? (format ?? 'number') : required(format) };
   }
 
   /** The rows that are complete. */
-  *take(merged: MergedCells): Generator<SheetRow> {
+  take(): readonly SheetRow[] {
     const rows = this.#rows;
     this.#rows = [];
-    for (const { row, cells } of rows) {
-      for (const column of merged.covered(row)) cells.set(column, { kind: 'merged' });
-      yield { row, cells };
-    }
+    return rows;
   }
 }
+
+/** What a file refers to. @throws InputError if it is missing */
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw damagedWorkbook();
+  return value;
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = { 1: true, true: true, 0: false, false: false };
 
 function textCell(text: string): SheetCell | null {
   return text === '' ? null : { kind: 'text', text };
@@ -316,44 +382,66 @@ interface Range {
   readonly right: number;
 }
 
-/** Columns of a sheet that are looked at for merged cells. */
-const SHEET_COLUMNS = 16_384;
-
-/** Cells that are merged with the one above or left of them. They follow the rows in a part, and are needed before. */
-class MergedCells {
-  readonly #ranges: Range[];
-  #active: Range[] = [];
+/** Cells that are merged with the one above or left of them. */
+export class MergedCells {
+  readonly #ranges: readonly Range[];
   #next = 0;
+  /** By column: the first and the last row that the newest range covers. */
+  readonly #first = new Int32Array(SHEET_COLUMNS);
+  readonly #last = new Int32Array(SHEET_COLUMNS);
 
-  constructor(text: string) {
-    const all = text.matchAll(/<(?:[a-z]+:)?mergeCell [^<>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"/g);
-    this.#ranges = [...all]
-      .map(([, left = '', top, right = '', bottom]) => ({
-        ...{ top: Number(top), bottom: Number(bottom) },
-        ...{ left: columnOf(left), right: Math.min(columnOf(right), SHEET_COLUMNS) },
-      }))
-      .sort((a, b) => a.top - b.top);
+  /** @param ranges such as `A1:B2` @throws InputError for a text that is no range */
+  constructor(ranges: readonly string[]) {
+    this.#ranges = ranges.map(rangeOf).sort((a, b) => a.top - b.top);
   }
 
-  /** The covered columns of a row. @param row not before that of the last call */
-  *covered(row: number): Generator<number> {
-    while (this.#next < this.#ranges.length && this.#ranges[this.#next]!.top <= row)
-      this.#active.push(this.#ranges[this.#next++]!);
-    this.#active = this.#active.filter(({ bottom }) => bottom >= row);
-    for (const { top, left, right } of this.#active)
-      for (let column = row === top ? left + 1 : left; column <= right; column++) yield column;
+  /**
+   * Which columns of a row are covered.
+   *
+   * @param row not before that of the last call
+   * @param width columns that are looked at
+   * @throws InputError if ranges overlap, so that each call takes time in proportion to `width`
+   */
+  at(row: number, width: number): (column: number) => boolean {
+    for (; this.#next < this.#ranges.length; this.#next++) {
+      const range = this.#ranges[this.#next]!;
+      if (range.top > row) break;
+      if (range.bottom >= row) this.#cover(range, width);
+    }
+    return (column) => this.#first[column]! <= row && row <= this.#last[column]!;
+  }
+
+  #cover({ top, bottom, left, right }: Range, width: number): void {
+    for (let column = left; column <= right && column < width; column++) {
+      if (this.#last[column]! >= top) throw damagedWorkbook();
+      this.#first[column] = column === left ? top + 1 : top;
+      this.#last[column] = bottom;
+    }
   }
 }
 
-/** The column of a reference such as `AB12`, from 0. */
-function columnOf(reference: string): number {
+function rangeOf(text: string): Range {
+  const [from = '', to = from, ...more] = text.split(':');
+  const [start, end] = [cellOf(from), cellOf(to)];
+  if (more.length > 0 || start.row > end.row || start.column > end.column) throw damagedWorkbook();
+  return { top: start.row, bottom: end.row, left: start.column, right: end.column };
+}
+
+/** The cell of a reference such as `AB12`; columns from 0. @throws InputError for any other text, and outside of a sheet */
+function cellOf(reference: string): { readonly row: number; readonly column: number } {
+  const [, letters, digits] = /^([A-Z]{1,3})(\d+)$/.exec(reference) ?? [];
+  if (letters === undefined || digits === undefined) throw damagedWorkbook();
   let column = 0;
-  for (const letter of reference) {
-    const value = letter.charCodeAt(0) - 64;
-    if (value < 1 || value > 26) break;
-    column = column * 26 + value;
-  }
-  return column - 1;
+  for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64;
+  if (column > SHEET_COLUMNS) throw damagedWorkbook();
+  return { row: rowOf(digits), column: column - 1 };
+}
+
+/** @throws InputError for a text that is not the number of a row */
+function rowOf(text: string): number {
+  const row = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (row < 1 || row > SHEET_ROWS) throw damagedWorkbook();
+  return row;
 }
 
 function local(name: string): string {
@@ -366,11 +454,18 @@ function isTrue(text: string | undefined): boolean {
 
 function decoded(bytes: Uint8Array): string {
   const encoding = bytes[0] === 0xff ? 'utf-16le' : bytes[0] === 0xfe ? 'utf-16be' : 'utf-8';
-  return new TextDecoder(encoding).decode(bytes);
+  return new TextDecoder(encoding, { fatal: true }).decode(bytes);
 }
 
 export function damagedWorkbook(): InputError {
   return new InputError('the workbook is damaged, or is none', {
     remedy: 'Open it in a spreadsheet program and save it as .xlsx, or as CSV UTF-8.',
+  });
+}
+
+/** @param bytes the limit */
+export function tooLargeWorkbook(bytes: number): InputError {
+  return new InputError(`the workbook is larger than ${bytes / 1024 ** 2} MiB`, {
+    remedy: 'Save the sheet as CSV UTF-8.',
   });
 }

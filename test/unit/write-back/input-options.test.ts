@@ -44,11 +44,18 @@ describe('a cell in another unit', () => {
     ['durationMinutes', 'h', { from: 'h', to: 'min' }],
     ['hours', 'min', { from: 'min', to: 'h' }],
     ['durationMs', 's', { from: 's', to: 'ms' }],
+    ['durationMilliseconds', 's', { from: 's', to: 'ms' }],
+    ['DURATION_MS', 's', { from: 's', to: 'ms' }],
+    ['elapsedMsecs', 's', { from: 's', to: 'ms' }],
+    ['items', 'h:s', { from: 'h', to: 's' }],
     ['duration', 'h:s', { from: 'h', to: 's' }],
   ])('has the unit of the name %s', (field, text, unit) => expect(unitOf(field, text)).toEqual(unit));
 
   it.each([
     ['duration', 'h'],
+    ['items', 'h'],
+    ['durationMicroseconds', 'h'],
+    ['durationNanosecs', 'h'],
     ['durationSeconds', 'weeks'],
     ['durationSeconds', 'h:s:s'],
     ['durationSeconds', ''],
@@ -82,6 +89,48 @@ describe('the options of a file', () => {
     expect(await id(CSV, OPTIONS)).not.toBe(await id(CSV, { ...OPTIONS, units: { durationSeconds: 'min' } }));
     const profile = { trueWords: ['WAHR'], falseWords: ['FALSCH'] };
     expect(await id(same, profile)).toBe(await id(same));
+  });
+
+  it('are no part of the batch if they change nothing', async () => {
+    const id = async (text: string, options = {}) => (await files.check('a.csv', text, options)).batchId;
+    const words = 'billable\nJa\nNEIN\ntrue\n';
+    const some = { trueWords: ['ja'], falseWords: ['nein'] };
+    const same = { trueWords: ['x', 'JA', 'TRUE'], falseWords: ['0', 'Nein', 'false'] };
+    expect(await id(words, same)).toBe(await id(words, some));
+    const plain = 'billable,durationSeconds\nTRUE,60\nfalse,90\n';
+    const more = { map: { billable: 'billable' }, units: { durationSeconds: 's' }, trueWords: ['true'] };
+    expect(await id(plain, more)).toBe(await id(plain));
+    // A unit also makes an unknown column one of numbers.
+    expect(await id('hours\n1\n', { units: { hours: 'h' } })).not.toBe(await id('hours\n1\n'));
+  });
+
+  it('never make true false', async () => {
+    const swapped = { trueWords: ['false'], falseWords: ['true'] };
+    expect(await files.bodies('a.csv', 'billable\ntrue\nFALSE\n', swapped)).toEqual([
+      { billable: true },
+      { billable: false },
+    ]);
+  });
+
+  it.each([
+    ['1.500', 'durationSeconds', /a dot that may group digits.*<1\.500>/],
+    ['1.500', 'rate', /a dot that may group digits.*<1\.500>/],
+    ['7.30', 'durationSeconds', /a dot that may group digits/],
+    ['1,500,000', 'durationSeconds', /is not a number in min/],
+  ])(
+    'are an error for a number that is not clear with a decimal comma: %s in %s',
+    async (cell, field, problem) => {
+      const options = { decimalComma: true, units: { durationSeconds: 'min' } };
+      const text = `durationSeconds;rate\n${field === 'rate' ? `;${cell}` : `${cell};`}\n`;
+      expect(await files.error('a.csv', text, options)).toMatch(problem);
+    },
+  );
+
+  it('convert numbers with a decimal comma, and durations', async () => {
+    const options = { decimalComma: true, units: { durationSeconds: 'min' } };
+    const text = 'durationSeconds;x\n1.500,5;\n1:30;\n90;\n0,5;\n';
+    const found = await files.bodies('a.csv', text, options);
+    expect(found).toEqual([90_030, 5_400, 5_400, 30].map((durationSeconds) => ({ durationSeconds })));
   });
 
   it('from the configuration concern each file, and those of a command replace them', async () => {

@@ -9,6 +9,7 @@ import {
   storedNumber,
 } from '../../../src/write-back/sheet/serial-time.js';
 import { StagedFiles } from './staged.js';
+import { number, row, text, workbook } from './workbook.js';
 
 describe('the time of a number', () => {
   it.each<[number, 1900 | 1904, string | null]>([
@@ -94,38 +95,6 @@ it.each<[string, string | null]>([
   ['', null],
   ['x', null],
 ])('the stored number %s is %s', (literal, number) => expect(storedNumber(literal)).toBe(number));
-
-/** A workbook with sheets of these rows, in the form that few programs write. */
-function workbook(sheets: Readonly<Record<string, string>>, strings = '', more = ''): Buffer {
-  const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
-  const relations = (links: readonly string[]) =>
-    `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${links.join('')}</Relationships>`;
-  const link = (id: string, type: string, target: string) =>
-    `<Relationship Id="${id}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/${type}" Target="${target}"/>`;
-  const names = Object.keys(sheets);
-  const listed = names.map((name, at) => `<x:sheet name="${name}" sheetId="${at + 1}" r:id="s${at}"/>`);
-  const parts: Record<string, string> = {
-    '_rels/.rels': relations([link('w', 'officeDocument', '/book/main.xml')]),
-    'book/main.xml': `<x:workbook xmlns:x="${main}" xmlns:r="urn:r"><x:workbookPr/><x:sheets>${listed.join('')}</x:sheets></x:workbook>`,
-    'book/_rels/main.xml.rels': relations([
-      ...names.map((_, at) => link(`s${at}`, 'worksheet', `sheets/${at}.xml`)),
-      link('st', 'styles', 'styles.xml'),
-      link('ss', 'sharedStrings', 'strings.xml'),
-    ]),
-    'book/styles.xml': `<styleSheet xmlns="${main}"><numFmts><numFmt numFmtId="164" formatCode="dd.mm.yyyy\\ hh:mm"/></numFmts><cellStyleXfs><xf numFmtId="9"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="46"/></cellXfs></styleSheet>`,
-    'book/strings.xml': `<sst xmlns="${main}">${strings}</sst>`,
-  };
-  Object.values(sheets).forEach((rows, at) => {
-    parts[`book/sheets/${at}.xml`] =
-      `<worksheet xmlns="${main}"><sheetData>${rows}</sheetData>${more}</worksheet>`;
-  });
-  const bytes = Object.entries(parts).map(([name, text]) => [name, strToU8(text)] as const);
-  return Buffer.from(zipSync(Object.fromEntries(bytes)));
-}
-
-const text = (value: string): string => `<c t="inlineStr"><is><t>${value}</t></is></c>`;
-const number = (value: string, style = 0): string => `<c s="${style}"><v>${value}</v></c>`;
-const row = (at: number, ...cells: string[]): string => `<row r="${at}">${cells.join('')}</row>`;
 
 let files: StagedFiles;
 beforeAll(() => {
@@ -245,11 +214,44 @@ describe('a sheet', () => {
     expect((await kindsOf()).sort()).toEqual([...others, zone].sort());
   });
 
-  it('has decimal commas in texts and in numbers', async () => {
-    const rows = `${row(1, text('hours:number'))}${row(2, number('1.5'))}${row(3, text('1.234,5'))}`;
-    expect(await files.bodies('a.xlsx', workbook({ one: rows }), { decimalComma: true })).toEqual([
-      { hours: 1.5 },
-      { hours: 1234.5 },
+  it('has decimal commas in texts, and stored numbers as they are, also in columns of text', async () => {
+    const head = row(1, text('hours:number'), text('note'), text('durationSeconds'));
+    const cells = [number('1.5'), number('12.5'), number('1.5')];
+    const rows = `${head}${row(2, ...cells)}${row(3, text('1.234,5'), text('1,5'), text('0,5'))}${row(4, number('1.234'))}`;
+    const options = { decimalComma: true, units: { durationSeconds: 'h' } };
+    expect(await files.bodies('a.xlsx', workbook({ one: rows }), options)).toEqual([
+      { hours: 1.5, note: '12.5', durationSeconds: 5400 },
+      { hours: 1234.5, note: '1,5', durationSeconds: 1800 },
+      { hours: 1.234 },
+    ]);
+    expect(await files.error('a.xlsx', workbook({ one: head + row(2, text('1.234')) }), options)).toMatch(
+      /a dot that may group digits/,
+    );
+  });
+
+  it('is the same batch with decimal commas if no text has one', async () => {
+    const bytes = workbook({ one: `${header}${row(2, text('a'), number('1'))}${row(3, text('b'))}` });
+    const sheet = workbook({ one: `${row(1, text('hours:number'))}${row(2, number('1.5'))}` });
+    for (const one of [bytes, sheet]) {
+      const { batchId } = await files.check('a.xlsx', one);
+      expect((await files.check('a.xlsx', one, { decimalComma: true })).batchId).toBe(batchId);
+    }
+  });
+
+  it('has errors in a key column that is not sent, and in columns that only look left out', async () => {
+    const sheet = `${row(1, text('id'), text('days'))}${row(2, number('12345678901234567'))}${row(3, number('12345678901234568'))}`;
+    const options = { keyColumn: 'id', dropColumns: ['id'] };
+    expect(await files.error('a.xlsx', workbook({ one: sheet }), options)).toMatch(
+      /^line 2: the cell of id is a number of more than 15 digits/,
+    );
+    const bad = '<c t="e"><v>#N/A</v></c>';
+    const days = `${row(1, text('day'), text('days'))}${row(2, text('x'), bad)}`;
+    expect(await files.error('a.xlsx', workbook({ one: days }), { dropColumns: ['day'] })).toMatch(
+      /^line 2: the cell of days has the error #N\/A/,
+    );
+    const typed = `${row(1, text('a'), text('day : string'))}${row(2, text('x'), bad)}`;
+    expect(await files.bodies('a.xlsx', workbook({ one: typed }), { dropColumns: ['day'] })).toEqual([
+      { a: 'x' },
     ]);
   });
 });

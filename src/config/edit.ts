@@ -1,7 +1,20 @@
-import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify, YAMLMap } from 'yaml';
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  parseDocument,
+  type Scalar,
+  stringify,
+  visit,
+  YAMLMap,
+} from 'yaml';
 import { InvalidArgumentError } from '../core/errors.js';
 import { SECRET_ALLOWED } from '../core/schema/secret-ref.js';
 import { itemName } from '../core/schema/values.js';
+import { readDocument } from './document.js';
 import { parseSettings } from './load.js';
 
 /** A configuration file as text, and its name for messages. */
@@ -15,26 +28,33 @@ export interface ConfigText {
  *
  * @param path keys with dots between them, such as `connections.acme.sync.overlap`. An item of a list is found by its position, from 0,
  *   or by its name: `connections.acme.resources.tasks`. A key with a dot is in double quotes
+ * @throws SettingsError if the file is not valid YAML
  */
-export function getInConfig({ text }: Pick<ConfigText, 'text'>, path: string): string | undefined {
-  const { found, rest } = follow(parse(text), readConfigPath(path));
+export function getInConfig(config: ConfigText, path: string): string | undefined {
+  const doc = parse(config);
+  const { found, rest } = follow(doc, readConfigPath(path));
   if (rest.length > 0 || found === null) return undefined;
-  return isScalar(found) ? String(found.value) : stringify(found, OUTPUT).trimEnd();
+  const value: unknown = found.toJS(doc);
+  if (typeof value !== 'object' || value === null) return String(value);
+  // An alias is shown as what it stands for.
+  return stringify(aliasesIn(found).length > 0 ? value : found, OUTPUT).trimEnd();
 }
 
 /**
  * The text of a configuration file with another value at a path. Comments and the order of keys stay; blanks may change.
  *
+ * @param path as for `getInConfig`, or its keys
  * @param value as YAML, such as `10m`, `[projects, tasks]` or `{ file: /run/secrets/worktrack }`
- * @throws SettingsError if the result is no valid configuration; InvalidArgumentError for a path that leads nowhere, and for a secret
+ * @throws SettingsError if the file is not valid YAML, or the result no valid configuration; InvalidArgumentError for a path that leads
+ *   nowhere, a value that is not YAML, a value that other places of the file use (`&anchor`), and for a secret
  */
-export function setInConfig(config: ConfigText, path: string, value: string): string {
-  const doc = parse(config.text);
-  const { place, rest, parent } = follow(doc, readConfigPath(path));
-  const added = doc.createNode(parseDocument(value, { stringKeys: true }).toJS());
+export function setInConfig(config: ConfigText, path: string | readonly string[], value: string): string {
+  const doc = parse(config);
+  const { place, found, rest, parent } = follow(doc, typeof path === 'string' ? readConfigPath(path) : path);
+  const added = doc.createNode(readValue(value));
+  if (rest.length === 0) takeNotes(doc, found, added);
   if (parent !== null && isScalar(parent.node) && isSeq(doc.getIn(parent.place.slice(0, -1), true)))
-    // A resource that is only a name gets further keys.
-    doc.setIn(parent.place, doc.createNode({ name: parent.node.value }));
+    nameOnly(doc, parent.place, parent.node);
   else if (parent !== null && !isMap(parent.node))
     throw new InvalidArgumentError(
       'path',
@@ -49,6 +69,72 @@ export function setInConfig(config: ConfigText, path: string, value: string): st
       `would put a secret into the file (not repeated here); put it into an environment variable or a file and write ${SECRET_ALLOWED}`,
     );
   return checked(config, doc);
+}
+
+/** @throws InvalidArgumentError for a text that is not YAML. It is not repeated, because it may be a secret. */
+function readValue(text: string): unknown {
+  // YAML gives these characters a meaning that no setting has, so that `*/15 * * * *` would be an alias.
+  if (/^\s*[*@`%]/.test(text)) return text;
+  const doc = parseDocument(text, { stringKeys: true, logLevel: 'error' });
+  const isAlias = aliasesIn(doc).length > 0;
+  if (doc.errors.length === 0 && !isAlias) return doc.toJS();
+  throw new InvalidArgumentError('value', 'is not YAML. Put a text in double quotes');
+}
+
+/** A resource that is only a name gets further keys. */
+function nameOnly(doc: Document, place: readonly (string | number)[], name: Scalar): void {
+  const item = doc.createNode({ name: name.value });
+  takeNotes(doc, name, item);
+  doc.setIn(place, item);
+}
+
+/**
+ * Moves comments, the anchor and the style of a node to the one that replaces it.
+ *
+ * @throws InvalidArgumentError if other places of the file use a value in it
+ */
+function takeNotes(doc: Document, old: Node | null, added: Node): void {
+  if (old === null) return;
+  const used = usedElsewhere(doc, old);
+  if (used !== undefined)
+    throw new InvalidArgumentError(
+      'path',
+      `leads to a value that other places of the file use (&${used}). Change the file in an editor`,
+    );
+  const { comment, commentBefore, spaceBefore } = old;
+  Object.assign(added, { comment, commentBefore, spaceBefore });
+  if ((isScalar(old) || isCollection(old)) && old.anchor !== undefined)
+    Object.assign(added, { anchor: old.anchor });
+  if (isCollection(old) && isCollection(added) && old.flow === true) added.flow = true;
+}
+
+/** The first anchor in a node that an alias outside of it uses. */
+function usedElsewhere(doc: Document, node: Node): string | undefined {
+  const inside = aliasesIn(node);
+  const all = aliasesIn(doc);
+  const count = (names: readonly string[], name: string): number =>
+    names.filter((one) => one === name).length;
+  return anchorsIn(node).find((name) => count(all, name) > count(inside, name));
+}
+
+function anchorsIn(node: Node): string[] {
+  const found: string[] = [];
+  visit(node, {
+    Value: (_, { anchor }) => {
+      if (anchor !== undefined) found.push(anchor);
+    },
+  });
+  return found;
+}
+
+function aliasesIn(node: Node | Document): string[] {
+  const found: string[] = [];
+  visit(node, {
+    Alias: (_, { source }) => {
+      found.push(source);
+    },
+  });
+  return found;
 }
 
 /** Headers whose value is usually a secret. */
@@ -83,7 +169,7 @@ export interface NewConnection {
  * @throws InvalidArgumentError if there is one of this name; SettingsError if the result is no valid configuration
  */
 export function addToConfig(config: ConfigText, name: string, { resources, ...rest }: NewConnection): string {
-  const doc = parse(config.text);
+  const doc = parse(config);
   if (doc.hasIn(['connections', name]))
     throw new InvalidArgumentError('name', `${JSON.stringify(name)} is a connection already`);
   doc.setIn(['connections', name], doc.createNode({ ...rest, ...(resources && { resources }) }));
@@ -92,20 +178,24 @@ export function addToConfig(config: ConfigText, name: string, { resources, ...re
 
 const OUTPUT = { lineWidth: 0 } as const;
 
-function parse(text: string): Document {
+/** @throws SettingsError if it is not valid YAML */
+function parse({ text, source }: ConfigText): Document {
+  // It lists what is wrong.
+  if (readDocument(text).problems.length > 0) parseSettings(text, source);
   const doc = parseDocument(text, { merge: true, stringKeys: true, logLevel: 'error' });
   doc.contents ??= new YAMLMap() as unknown as typeof doc.contents;
   return doc;
 }
 
 function checked({ source }: ConfigText, doc: Document): string {
-  const text = doc.toString(OUTPUT);
+  const isJson = source.endsWith('.json');
+  const text = isJson ? `${JSON.stringify(doc.toJS(), null, 2)}\n` : doc.toString(OUTPUT);
   parseSettings(text, source);
   return text;
 }
 
 /** The keys of a path. @throws InvalidArgumentError */
-export function readConfigPath(path: string): string[] {
+function readConfigPath(path: string): string[] {
   const parts = path.match(/"[^"]*"|[^."]+/g) ?? [];
   const again = parts.join('.');
   if (again !== path || path === '')

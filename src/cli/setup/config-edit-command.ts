@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, constants, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { addToConfig, findConfig, getInConfig, setInConfig } from '../../config/index.js';
+import { ConfigurationError } from '../../core/errors.js';
+import { systemCause } from '../../core/system-error.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { output } from '../shared/output.js';
@@ -9,7 +11,7 @@ import { output } from '../shared/output.js';
 /** `worktrack config get`: the value at a path of the file, or the whole file. */
 export function runConfigGet(path: string | undefined, options: GlobalOptions): ExitCode {
   const { text, source } = fileOf(options);
-  const value = path === undefined ? text.trimEnd() : getInConfig({ text }, path);
+  const value = path === undefined ? text.trimEnd() : getInConfig({ text, source }, path);
   if (value === undefined) throw new UsageError(`${source} does not set ${path}`);
   output.source(value);
   return EXIT.done;
@@ -54,16 +56,30 @@ function fileOf({ config }: GlobalOptions) {
   return findConfig({ file: config, env: process.env, cwd: process.cwd() });
 }
 
-/** A reader sees the old file or the new one. A link stays a link, and the mode is the same. */
+/**
+ * A reader sees the old file or the new one. A link stays a link; mode, owner and group are the same, as far as this user may set them.
+ *
+ * @throws ConfigurationError if this user may not write the file
+ */
 export async function replaceConfig(path: string, text: string): Promise<void> {
   const file = await realpath(path);
   const temporary = join(dirname(file), `.${randomUUID()}.tmp`);
   try {
+    await access(file, constants.W_OK);
+    const { mode, uid, gid } = await stat(file);
     await writeFile(temporary, text, { mode: 0o600, flush: true });
-    await chmod(temporary, (await stat(file)).mode & 0o7777);
+    // A member of the group may set the group alone.
+    await chown(temporary, uid, gid).catch(() => chown(temporary, OWN, gid).catch(() => {}));
+    await chmod(temporary, mode & 0o7777);
     await rename(temporary, file);
-  } catch (error) {
+  } catch (cause) {
     await rm(temporary, { force: true });
-    throw error;
+    throw new ConfigurationError(`cannot write ${path}: ${systemCause(cause)}`, {
+      remedy: 'Make sure that this user can write the file and its folder.',
+      cause,
+    });
   }
 }
+
+/** Leaves the owner as it is. */
+const OWN = -1;

@@ -1,5 +1,6 @@
 import { findConfig, setInConfig } from '../../config/index.js';
 import type { WriteBackSource } from '../../write-back/check-write-back.js';
+import { delimiterName } from '../../write-back/input-format.js';
 import type { ReadingOptions } from '../../write-back/resolve-reading.js';
 import { replaceConfig } from '../setup/config-edit-command.js';
 import { UsageError } from '../shared/choose-exit-code.js';
@@ -92,21 +93,19 @@ export async function saveInput(
   options: GlobalOptions,
 ): Promise<string> {
   const config = findConfig({ file: options.config, env: process.env, cwd: process.cwd() });
-  const path = `connections.${connection}.writeBack.${resource}.input`;
+  const path = ['connections', connection, 'writeBack', resource, 'input'];
+  const { delimiter } = given;
+  const saved = delimiter === undefined ? given : { ...given, delimiter: delimiterName(delimiter) };
   let { text } = config;
+  const set = (keys: readonly string[], value: unknown): void => {
+    text = setInConfig({ ...config, text }, [...path, ...keys], JSON.stringify(value));
+  };
   for (const [key, , inFile = key] of NAMES) {
-    const value = key === 'lastWins' ? undefined : given[key];
+    const value = key === 'lastWins' ? undefined : saved[key];
     if (value === undefined) continue;
-    const entries = typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : null;
-    if (entries === null) text = setInConfig({ ...config, text }, `${path}.${inFile}`, JSON.stringify(value));
-    else
-      for (const [name, one] of entries)
-        text = setInConfig(
-          { ...config, text },
-          `${path}.${inFile}.${JSON.stringify(name)}`,
-          JSON.stringify(one),
-        );
+    if (typeof value !== 'object' || Array.isArray(value)) set([inFile], value);
+    else for (const [name, one] of Object.entries(value)) set([inFile, name], one);
   }
   await replaceConfig(config.path, text);
-  return path;
+  return path.join('.');
 }

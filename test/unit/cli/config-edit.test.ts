@@ -1,4 +1,15 @@
-import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -31,4 +42,23 @@ it('replaces the file behind a link, with its mode, and leaves no other file', a
   await expect(runConfigSet('connections.acme.deletes', 'never', options)).rejects.toThrow('deletes');
   expect(await readFile(file, 'utf8')).toBe(`${TEXT}    deletes: drop\n`);
   expect((await readdir(folder)).sort()).toEqual(['real.yaml', 'worktrack.yaml']);
+});
+
+it.runIf(process.getuid?.() === 0)('keeps the owner and the group of the file', async () => {
+  const file = join(folder, 'owned.yaml');
+  await writeFile(file, TEXT);
+  await chown(file, 1234, 2345);
+  await runConfigSet('connections.acme.deletes', 'drop', { config: file });
+  expect(await stat(file)).toMatchObject({ uid: 1234, gid: 2345 });
+});
+
+it.skipIf(process.getuid?.() === 0)('does not replace a file that this user may not write', async () => {
+  const file = join(folder, 'kept.yaml');
+  await writeFile(file, TEXT);
+  await chmod(file, 0o444);
+  await expect(runConfigSet('connections.acme.deletes', 'drop', { config: file })).rejects.toMatchObject({
+    code: 'CONFIGURATION',
+    message: expect.stringContaining('permission denied'),
+  });
+  expect(await readFile(file, 'utf8')).toBe(TEXT);
 });

@@ -15,6 +15,11 @@ connections:
         key: [ id ]
     sync: { overlap: 5m }
 `;
+const JSON_CONNECTION = {
+  baseUrl: 'https://tracker.example.com',
+  apiKey: { env: 'K' },
+  lake: { url: 'file:///srv/lake' },
+};
 const config = { text, source: 'worktrack.yaml' };
 
 /** The lines that differ, as \`- old\` and \`+ new\`. */
@@ -35,7 +40,7 @@ describe('the configuration file', () => {
     ['connections.acme.retries', undefined],
     ['connections.beta', undefined],
   ])('shows the value at %s', (path, value) => {
-    expect(getInConfig({ text }, path)).toBe(value);
+    expect(getInConfig(config, path)).toBe(value);
   });
 
   it.each([
@@ -83,6 +88,78 @@ describe('the configuration file', () => {
     expect(setInConfig(config, 'connections.acme.http.headers', headers)).toContain('X-Gateway-Id: main');
     const notify = setInConfig(config, 'connections.acme.notify', '{ url: { env: SLACK_WEBHOOK } }');
     expect(notify).toContain('env: SLACK_WEBHOOK');
+  });
+
+  const NOTED = `connections:
+  acme: &acme
+    baseUrl: https://tracker.example.com # the trial
+    apiKey: { env: K }
+    # in Frankfurt
+    lake: &lake { url: "file:///srv/lake" } # ours
+    schedule: { cron: "0 2 * * *" } # nightly
+    resources:
+      - projects # all
+      - name: tasks
+        key: &key [ id ]
+      - { name: members, key: *key }
+`;
+
+  it.each([
+    ['connections.acme.baseUrl', 'https://b.example.com', 'baseUrl: https://b.example.com # the trial'],
+    [
+      'connections.acme.lake',
+      '{ url: "file:///b" }',
+      '    # in Frankfurt\n    lake: &lake { url: file:///b } # ours\n',
+    ],
+    ['connections.acme.schedule', '{ cron: "0 3 * * *" }', 'schedule: { cron: 0 3 * * * } # nightly'],
+    ['connections.acme.resources.projects.fetchById', 'true', '# all'],
+    ['connections.acme.resources.members.key', '[uid]', 'key: [ uid ]'],
+  ])('keeps the comments and anchors of a value that is replaced: %s', (path, value, expected) => {
+    const after = setInConfig({ text: NOTED, source: 'worktrack.yaml' }, path, value);
+    expect(after).toContain(expected);
+  });
+
+  it.each([
+    ['connections.acme.resources.tasks.key', '[uid]', /other places of the file use \(&key\)/],
+    ['connections.acme.resources.tasks', '{ name: tasks }', /other places of the file use \(&key\)/],
+    ['connections.acme.sync.overlap', '[projects, tasks', /value is not YAML/],
+    ['connections.acme.sync.overlap', 'a: b: c', /value is not YAML/],
+    ['connections.acme.resources', '[*key]', /value is not YAML/],
+  ])('changes no other value, and none by a value that is not clear: %s %s', (path, value, problem) => {
+    const set = () => setInConfig({ text: NOTED, source: 'worktrack.yaml' }, path, value);
+    expect(set).toThrow(problem);
+    expect(set).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('gets a cron expression that begins with an asterisk', () => {
+    const after = setInConfig(config, 'connections.acme.schedule.cron', '*/15 * * * *');
+    expect(parseSettings(after, 'after').connections[0]!.schedule).toMatchObject({ cron: '*/15 * * * *' });
+  });
+
+  it('shows what aliases and merge keys stand for', () => {
+    const show = (path: string) => getInConfig({ text: NOTED, source: 'x' }, path);
+    expect(show('connections.acme.resources.members.key')).toBe('- id');
+    expect(show('connections.acme.resources.members')).toBe('name: members\nkey:\n  - id');
+    const merged = 'a: &a { b: 1 }\nc: { <<: *a, d: 2 }\ne: *a\n';
+    expect(getInConfig({ text: merged, source: 'x' }, 'c')).toBe('b: 1\nd: 2');
+    expect(getInConfig({ text: merged, source: 'x' }, 'e')).toBe('b: 1');
+  });
+
+  it.each(['connections: [', 'a: *none\n', 'a: 1\na: 2\n'])('is not read if it is malformed: %j', (wrong) => {
+    const malformed = { text: wrong, source: 'worktrack.yaml' };
+    const error = expect.objectContaining({
+      code: 'CONFIGURATION',
+      message: expect.stringContaining('worktrack.yaml'),
+    });
+    expect(() => getInConfig(malformed, 'a')).toThrow(error);
+    expect(() => setInConfig(malformed, 'a', '1')).toThrow(error);
+  });
+
+  it('stays JSON if it is', () => {
+    const tree = { connections: { acme: JSON_CONNECTION } };
+    const json = { text: JSON.stringify(tree), source: 'conf/worktrack.json' };
+    const after = JSON.parse(setInConfig(json, 'connections.acme.deletes', 'drop'));
+    expect(after).toEqual({ connections: { acme: { ...JSON_CONNECTION, deletes: 'drop' } } });
   });
 
   it('gets another connection, and none of the same name', () => {

@@ -7,6 +7,7 @@ import { optionWords, readingOptions, saveInput } from '../../../src/cli/write-b
 import { loadSettings } from '../../../src/config/index.js';
 import { sameDecimal } from '../../../src/core/decimal.js';
 import { checkWriteBack, type WriteBackSource } from '../../../src/write-back/check-write-back.js';
+import { delimiterOf } from '../../../src/write-back/input-format.js';
 import { InputProblems } from '../../../src/write-back/input-problems.js';
 import { proposeOptions } from '../../../src/write-back/propose-options.js';
 import { inUnit, unitOf } from '../../../src/write-back/units.js';
@@ -197,6 +198,32 @@ describe('the options of a file', () => {
     });
     await rm(folder, { recursive: true });
   });
+
+  it.each(['a\nb', 'a"b', 'a\\b', 'a.b', 'a: b', '*a', ' a', 'ä\u0001', ''])(
+    'are kept with the header %j, and a tab',
+    async (header) => {
+      const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+      const config = join(folder, 'worktrack.yaml');
+      const yaml =
+        'connections:\n  acme: { baseUrl: "https://a.example.com", apiKey: { env: K }, lake: { url: "file:///x" } }\n';
+      for (const delimiter of ['\\t', 'TAB', '\t']) {
+        await writeFile(config, yaml);
+        const path = await saveInput(
+          'acme',
+          'time-entries',
+          { map: { [header]: 'day' }, delimiter },
+          { config },
+        );
+        expect(path).toBe('connections.acme.writeBack.time-entries.input');
+        const { input } = loadSettings({ file: config, env: {}, cwd: folder }).connections[0]!.writeBack[
+          'time-entries'
+        ];
+        expect(input?.map).toEqual({ [header]: 'day' });
+        expect(delimiterOf(input?.delimiter ?? '')).toBe('\t');
+      }
+      await rm(folder, { recursive: true });
+    },
+  );
 });
 
 async function problemsOf(

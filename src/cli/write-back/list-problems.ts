@@ -5,10 +5,13 @@ import {
   type CheckedInput,
   checkWriteBack,
   type WriteBackSource,
+  writableResource,
 } from '../../write-back/check-write-back.js';
 import { InputError } from '../../write-back/input-error.js';
 import { InputProblems, type ProblemKind } from '../../write-back/input-problems.js';
+import { openInput } from '../../write-back/open-input.js';
 import { proposeOptions } from '../../write-back/propose-options.js';
+import type { ReadingOptions } from '../../write-back/resolve-reading.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { counted, output, printJson } from '../shared/output.js';
@@ -24,7 +27,11 @@ export async function checkForDryRun(
   const { input, problems } = await checkAll(connection, store, request);
   if (input !== null && problems.kinds.length === 0) return input;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const proposed = proposeOptions(problems.kinds, zone);
+  const proposed = completeLists(
+    proposeOptions(problems.kinds, zone),
+    request,
+    await optionsInUse(connection, request),
+  );
   const words = optionWords(proposed);
   // One error is printed as in every other run.
   const [only, ...more] = problems.kinds;
@@ -63,6 +70,36 @@ async function checkAll(
     problems.add(error);
     return { input: null, problems };
   }
+}
+
+/** The options that a file is read with: those of the command, and those of the configuration. */
+async function optionsInUse(
+  connection: ConnectionSettings,
+  request: WriteBackSource,
+): Promise<ReadingOptions> {
+  try {
+    const { source, given } = await openInput(request, connection, writableResource(request.resource));
+    source.close();
+    return given;
+  } catch (error) {
+    if (error instanceof InputError) return request;
+    throw error;
+  }
+}
+
+const LISTS = ['dateFormats', 'trueWords', 'falseWords', 'dropColumns'] as const;
+
+/** A list of the command replaces that of the configuration, so a proposed list must have the members of both. */
+export function completeLists(
+  proposed: Partial<WriteBackSource>,
+  request: Pick<ReadingOptions, (typeof LISTS)[number]>,
+  inUse: ReadingOptions,
+): Partial<WriteBackSource> {
+  const lists = LISTS.filter((key) => proposed[key] !== undefined && request[key] === undefined);
+  const complete = lists.map(
+    (key) => [key, [...new Set([...(inUse[key] ?? []), ...proposed[key]!])]] as const,
+  );
+  return { ...proposed, ...Object.fromEntries(complete) };
 }
 
 /** A request with more options; lists and maps get further members. */

@@ -110,7 +110,7 @@ const write = {
   input: input
     .exactOptional()
     .describe(
-      'How [files from a spreadsheet](../how-to/write-back.md#files-from-a-spreadsheet) are read. An option of the command replaces a key; `--save-input` writes these keys.',
+      'How [files from a spreadsheet](../how-to/write-back.md#files-from-a-spreadsheet) are read, but not exports and rows to correct. An option of the command replaces a key; `--save-input` writes these keys.',
     ),
   ignore: anyFieldNames
     .prefault([])

@@ -15,7 +15,7 @@ import { endLocks } from '../../support/write-back.js';
 const PAGE = pageAt('docs/reference/json-output.md');
 
 /** The commands whose output the page shows, in an order that gives each what it needs. */
-const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
+const SAMPLES: readonly (readonly [heading: string, command: string, exitCode?: number])[] = [
   ['doctor', 'worktrack doctor --json'],
   ['schedule apply', 'worktrack schedule apply --json'],
   ['schedule describe', 'worktrack schedule describe --json'],
@@ -33,6 +33,7 @@ const SAMPLES: readonly (readonly [heading: string, command: string])[] = [
   ['query', 'worktrack query SELECT/**/id,estimateSeconds/**/FROM/**/tasks/**/LIMIT/**/1 --json'],
   ['cat', 'worktrack cat projects --limit 1 --json'],
   ['write-back --dry-run', 'worktrack write-back time-entries hours.csv --dry-run --json'],
+  ['write-back --dry-run with errors', 'worktrack write-back time-entries wrong.csv --dry-run --json', 2],
   ['write-back', 'worktrack write-back time-entries hours.csv --json'],
   ['write-back confirm', 'worktrack write-back confirm BATCH --json'],
   ['write-back undo', 'worktrack write-back undo BATCH --yes --json'],
@@ -77,6 +78,7 @@ describe('the JSON output of', () => {
     const [project] = stack.simulator.admin.records('projects');
     const rows = ['projectId,startedAt,durationSeconds', `${idOf(project!)},2026-11-20T08:00:00Z,3600`];
     await writeFile(join(world.folder, 'hours.csv'), `${rows.join('\n')}\n`);
+    await writeFile(join(world.folder, 'wrong.csv'), `${rows.join('\n').replace(',3600', ',1:00')}\n`);
     names.KEY = idOf(stack.simulator.admin.records('tasks')[0]!);
     await stack.startWorker(undefined, { taskQueue: DEFAULT_TASK_QUEUE });
     await print('worktrack export --json');
@@ -88,17 +90,17 @@ describe('the JSON output of', () => {
     await temporal?.stop();
   });
 
-  async function print(command: string): Promise<Printed> {
+  async function print(command: string, exitCode = 0): Promise<Printed> {
     const typed = command.replace(/\b[A-Z]{3,}\b/g, (name) => names[name] ?? name);
     const { exited, printed } = world.shell(`${typed} 2>/dev/null`, { WORKTRACK_CONFIG: stack.configFile });
-    expect(await exited, `${typed}\n${printed()}`).toBe(0);
+    expect(await exited, `${typed}\n${printed()}`).toBe(exitCode);
     return JSON.parse(printed()) as Printed;
   }
 
-  it.each(SAMPLES)(
+  it.each(SAMPLES.map(([heading, command, exitCode = 0]) => [heading, command, exitCode] as const))(
     '%s, printed by `%s`, has the shape that the reference shows',
-    async (heading, command) => {
-      const found = await print(command);
+    async (heading, command, exitCode) => {
+      const found = await print(command, exitCode);
       if (typeof found.workflowId === 'string' && heading === 'export --no-wait') {
         names.ENDED = found.workflowId;
         const ended = stack.temporal.client.workflow.getHandle(names.ENDED);

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../../src/servers/run-command.js';
 import type { WriteBackSource } from '../../../src/write-back/check-write-back.js';
+import { InputProblems } from '../../../src/write-back/input-problems.js';
 import { findPythonPackage } from '../../support/python-packages.js';
 import { StagedFiles } from '../../unit/write-back/staged.js';
 
@@ -46,6 +47,22 @@ describe('a workbook of openpyxl', () => {
       },
     ]);
   });
+});
+
+it('has all of its errors listed', async () => {
+  const problems = new InputProblems();
+  const bytes = await readFile(join(folder, 'errors.xlsx'));
+  const map = { Beschreibung: 'description', Dauer: 'duration:number', ref: 'ref:number' };
+  await files.check('errors.xlsx', bytes, { sheet: 'Zeiten', map }, problems);
+  const found = problems.kinds.map(({ first, count }) => `${count}, line ${first.line}: ${first.kind}`);
+  expect(found).toEqual([
+    '1, line 2: the cell of Dauer has a formula without a result',
+    '1, line 3: the cell of ref has the error #N/A',
+    expect.stringMatching(/^1, line 4: the cell of ref is a number of more than 15 digits/),
+    expect.stringMatching(/^1, line 5: the cell of Dauer is a number of more than 15 digits/),
+    expect.stringMatching(/^1, line 7: the cell of Beschreibung is merged with another cell/),
+  ]);
+  expect(await files.error('errors.xlsx', bytes)).toMatch(/several sheets: "Zeiten", "Summe", "leer"/);
 });
 
 describe('a workbook of xlsxwriter', () => {

@@ -2,8 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { optionWords, readingOptions, saveInput } from '../../../src/cli/write-back/input-options.js';
+import { checkForDryRun, completeLists } from '../../../src/cli/write-back/list-problems.js';
 import { loadSettings } from '../../../src/config/index.js';
 import { sameDecimal } from '../../../src/core/decimal.js';
 import { checkWriteBack, type WriteBackSource } from '../../../src/write-back/check-write-back.js';
@@ -268,6 +269,42 @@ describe('all errors of a file', () => {
       '--encoding windows-1252 --decimal-comma --date-format dd.MM.yyyy HH:mm --timezone Europe/Berlin --true WAHR --false FALSCH --unit durationSeconds=h',
     );
     expect((await problemsOf(GERMAN, proposed)).kinds).toEqual([]);
+  });
+
+  it('give lists with the members that the configuration has', async () => {
+    const inUse = { dateFormats: ['yyyy/MM/dd'], trueWords: ['oui'], dropColumns: ['id'] };
+    const proposed = { dateFormats: ['dd.MM.yyyy'], trueWords: ['WAHR'], falseWords: ['FALSCH'] };
+    expect(completeLists(proposed, {}, inUse)).toEqual({
+      ...{ dateFormats: ['yyyy/MM/dd', 'dd.MM.yyyy'], trueWords: ['oui', 'WAHR'], falseWords: ['FALSCH'] },
+    });
+    // The words are added to those of the command.
+    expect(completeLists(proposed, { dateFormats: ['yyyy/MM/dd'] }, inUse)).toMatchObject({
+      dateFormats: ['dd.MM.yyyy'],
+    });
+  });
+
+  it('come with options that complete those of the configuration', async () => {
+    const input = JSON.stringify({ dateFormats: ['dd.MM.yyyy'], true: ['oui'], map: { Tag: 'day' } });
+    const profiled = new StagedFiles(`writeBack: { time-entries: { input: ${input} } }`);
+    await profiled.publish('time-entries', ENTRY_COLUMNS, entryRows(25));
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+    const file = join(folder, 'a.csv');
+    await writeFile(file, 'Tag,billable\n13.11.2026,oui\n11/14/2026,WAHR\n11/15/2026,FALSCH\n');
+    const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const request = { resource: 'time-entries', file };
+    const found = await checkForDryRun(profiled.connection, profiled.store, request, { json: true });
+    const [text] = printed.mock.calls.map(([one]) => String(one));
+    printed.mockRestore();
+    expect(found).toBe(2);
+    expect(JSON.parse(text!)).toMatchObject({
+      options: [
+        ...['--date-format', 'dd.MM.yyyy', '--date-format', 'MM/dd/yyyy'],
+        ...['--true', 'oui', '--true', 'WAHR', '--false', 'FALSCH'],
+      ],
+      remaining: [],
+    });
+    profiled.remove();
+    await rm(folder, { recursive: true });
   });
 
   it('are listed up to 50 kinds', async () => {

@@ -152,6 +152,13 @@ function headerCell(
   });
 }
 
+/** The name of a column without its type. A name of another form is as it is. */
+export function withoutType(text: string): string {
+  const colon = text.lastIndexOf(':');
+  const isTyped = colon > 0 && (CELL_TYPES as readonly string[]).includes(text.slice(colon + 1).trim());
+  return isTyped ? text.slice(0, colon).trim() : text;
+}
+
 /** The single type of a published column besides null; `null` for a column with no other values. */
 function publishedType(bits: number): CellType | null {
   const names = typeNames(bits).filter((name) => name !== 'null');

@@ -1,13 +1,14 @@
 import type { InputFormat, SystemPolicy, WritableResource } from '../core/contract/write-back.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { CORRECTION_COLUMNS } from './fields.js';
-import { isExport } from './input-columns.js';
+import { isExport, withoutType } from './input-columns.js';
 import { InputError } from './input-error.js';
 import { encodingOf, type FileFormat, formatOf, headerWords, headText } from './input-format.js';
 import type { InputProblems } from './input-problems.js';
 import { type InputSource, openSource } from './input-source.js';
 import { ownValue } from './reading.js';
 import type { ReadingOptions } from './resolve-reading.js';
+import type { OpenedWorkbook } from './sheet/index.js';
 
 export interface WriteBackSource extends ReadingOptions {
   readonly resource: string;
@@ -75,8 +76,7 @@ async function openSheet(
   const { openWorkbook } = await import('./sheet/index.js');
   const workbook = await openWorkbook(source.open());
   source.close();
-  const isOwn = await orFalse(() => isOwnHeader(new Set(workbook.header(request.sheet))));
-  const { given, keyColumn } = merged(request, isOwn ? {} : profile);
+  const { given, keyColumn } = merged(request, await profileOfSheet(workbook, request, profile));
   const isDropped = (header: string): boolean => isDroppedColumn(header, given, keyColumn);
   const { csv, problems } = workbook.toCsv({ ...given, isDropped });
   const { dateFormats = [], timezone } = given;
@@ -89,6 +89,20 @@ async function openSheet(
     ...{ source: textSource(source.name, csv), format: 'csv', keyColumn },
     ...{ given: { ...given, ...ofText }, sheet: { problems } },
   };
+}
+
+/** What of a profile concerns the sheet that is read. */
+async function profileOfSheet(
+  workbook: OpenedWorkbook,
+  request: ReadingOptions,
+  profile: Profile,
+): Promise<Profile> {
+  const isOwn = (one: string | undefined): Promise<boolean> =>
+    orFalse(() => isOwnHeader(new Set(workbook.header(one))));
+  if (await isOwn(request.sheet)) return {};
+  const { sheet } = profile;
+  if (sheet === undefined || request.sheet !== undefined) return profile;
+  return (await isOwn(sheet)) ? { sheet } : profile;
 }
 
 /** Whether columns are those of an export, or of rows to correct. The configuration describes other files. */
@@ -135,8 +149,7 @@ function isDroppedColumn(
   keyColumn: string | null,
 ): boolean {
   const shown = ownValue(map, header) ?? header;
-  const colon = shown.lastIndexOf(':');
-  const names = [header, shown, ...(colon > 0 ? [shown.slice(0, colon).trim()] : [])];
+  const names = [header, shown, withoutType(shown)];
   return names.some((name) => dropColumns.includes(name)) && !names.some((name) => name === keyColumn);
 }
 

@@ -18,7 +18,8 @@ const NAMED: readonly (readonly [end: RegExp, unit: TimeUnit | null])[] = [
   [/(?:milliseconds?|millis|msecs?|_ms)$/i, 'ms'],
   [/Ms$/, 'ms'],
   // Units that `--unit` does not have.
-  [/(?:micro|nano|pico)(?:seconds?|secs?|s)$/i, null],
+  [/(?:micro|nano|pico|centi|deci)s(?:ec(?:ond)?s?)?$/i, null],
+  [/[unUN]secs?$/, null],
   [/(?:seconds?|secs?)$/i, 's'],
   [/(?:minutes?|mins?)$/i, 'min'],
   [/hours?$/i, 'h'],

@@ -66,7 +66,10 @@ export interface InputReading {
   readonly words?: InputWords;
   /** By field: the unit of its cells, and that of its values. */
   readonly units?: Readonly<Record<string, InputUnit>>;
-  /** A CSV that was made of a sheet: its records count as lines, so that a line is a row of the sheet. */
+  /**
+   * A CSV that was made of a sheet: its records count as lines, so that a line is a row of the sheet, and its cells without quotes are
+   * stored numbers, which have a decimal point.
+   */
   readonly lines?: 'records';
   /** How an export of the lake has changed its cells; they are restored. */
   readonly escaped: { readonly lineBreaks: 'keep' | 'escape'; readonly escapeFormulas: boolean };

@@ -7,7 +7,7 @@ import { clockText, serialTime, storedNumber } from './serial-time.js';
 import { sheetLibrary } from './sheet-library.js';
 import {
   damagedWorkbook,
-  type MergedCells,
+  MergedCells,
   SHEET_COLUMNS,
   type SheetCell,
   type SheetInfo,
@@ -42,12 +42,10 @@ export interface OpenedWorkbook {
 /** @throws InputError for a file that is no workbook; ConfigurationError without the packages */
 export async function openWorkbook(file: AsyncIterable<Uint8Array>): Promise<OpenedWorkbook> {
   const workbook = new Workbook(await bytesOf(file), await sheetLibrary());
-  const writerOf = (info: SheetInfo, options: SheetOptions): CsvWriter =>
-    new CsvWriter(workbook.system, workbook.mergedCells(info), options);
   return {
     header(sheet) {
       const info = chosenSheet(workbook, sheet);
-      const writer = writerOf(info, { isDropped: () => false });
+      const writer = new CsvWriter(workbook.system, new MergedCells([]), { isDropped: () => false });
       for (const row of workbook.rows(info)) {
         writer.add(row);
         if (writer.header !== null) return writer.header.map((text) => text?.trim() ?? '');
@@ -56,7 +54,7 @@ export async function openWorkbook(file: AsyncIterable<Uint8Array>): Promise<Ope
     },
     toCsv(options) {
       const info = chosenSheet(workbook, options.sheet);
-      const writer = writerOf(info, options);
+      const writer = new CsvWriter(workbook.system, workbook.mergedCells(info), options);
       for (const row of workbook.rows(info)) writer.add(row);
       return { csv: writer.end(), problems: writer.problems };
     },

@@ -49,6 +49,7 @@ describe('a cell in another unit', () => {
     ['durationMilliseconds', 's', { from: 's', to: 'ms' }],
     ['DURATION_MS', 's', { from: 's', to: 'ms' }],
     ['elapsedMsecs', 's', { from: 's', to: 'ms' }],
+    ['runSecs', 'h', { from: 'h', to: 's' }],
     ['items', 'h:s', { from: 'h', to: 's' }],
     ['duration', 'h:s', { from: 'h', to: 's' }],
   ])('has the unit of the name %s', (field, text, unit) => expect(unitOf(field, text)).toEqual(unit));
@@ -58,6 +59,8 @@ describe('a cell in another unit', () => {
     ['items', 'h'],
     ['durationMicroseconds', 'h'],
     ['durationNanosecs', 'h'],
+    ['elapsedUsec', 'h'],
+    ['durationCentiseconds', 'h'],
     ['durationSeconds', 'weeks'],
     ['durationSeconds', 'h:s:s'],
     ['durationSeconds', ''],

@@ -50,6 +50,11 @@ describe('an export of the lake', () => {
     expect(await files.bodies(name, bytes)).toEqual([BODY]);
   });
 
+  it('is read so if it is the sheet that the configuration specifies', async () => {
+    const bytes = workbook({ Notizen: row(1, text('note')) + row(2, text('x')), Zeiten: one });
+    expect(await files.bodies('a.xlsx', bytes)).toEqual([BODY]);
+  });
+
   it('is read with those of the command', async () => {
     const bytes = Buffer.from('_run_id;description;durationSeconds\nx;Pr\xfcfung;1,5\n', 'latin1');
     const options = { encoding: 'latin1', decimalComma: true, units: { durationSeconds: 'min' } };

@@ -249,6 +249,9 @@ describe('a sheet', () => {
     expect(await files.error('a.xlsx', workbook({ one: days }), { dropColumns: ['day'] })).toMatch(
       /^line 2: the cell of days has the error #N\/A/,
     );
+    const colon = `${row(1, text('a:b'), text('a'))}${row(2, bad)}`;
+    const named = { dropColumns: ['a'], map: { 'a:b': 'x' } };
+    expect(await files.error('a.xlsx', workbook({ one: colon }), named)).toMatch(/has the error #N\/A/);
     const typed = `${row(1, text('a'), text('day : string'))}${row(2, text('x'), bad)}`;
     expect(await files.bodies('a.xlsx', workbook({ one: typed }), { dropColumns: ['day'] })).toEqual([
       { a: 'x' },

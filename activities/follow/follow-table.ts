@@ -4,7 +4,7 @@ import { limitWarnings } from '../../src/core/run-records.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { readRunIfThere } from '../../src/run/lake-staging.js';
-import { tableTask } from '../../src/run/publish/delta-table.js';
+import { onThisWorker, tableTask } from '../../src/run/publish/delta-table.js';
 import { followPointer } from '../../src/table/index.js';
 
 /** Makes the table of a resource show the snapshot in `latest.json`, after a run or a rollback (docs/explanation/delta-tables.md). */
@@ -17,7 +17,8 @@ export async function followTable(deps: ActivityDeps, input: RunRef): Promise<Ta
   const begun = performance.now();
   const followed = await followPointer(
     tableTask({
-      ...{ store, resource: input.resource, tables, retention, now: temporalClock() },
+      ...{ store, resource: input.resource, retention, now: temporalClock() },
+      tables: onThisWorker(tables, settings),
       since: Context.current().info.scheduledTimestampMs,
       signal: Context.current().cancellationSignal,
     }),

@@ -222,6 +222,8 @@ const SENTENCES = {
     `sweep: what earlier runs left could not be removed; a later run does it. ${message}`,
   'table-behind': ({ message }: { readonly message: string }) =>
     `table: it does not show the published run yet; the next run catches up. ${message}`,
+  'table-unchecked': ({ message }: { readonly message: string }) =>
+    `table: the values were published without a comparison with tables.types, which the next run repeats. ${message}`,
   'table-clean-up-failed': ({ message }: { readonly message: string }) =>
     `table: it shows the published run, but its clean-up failed: ${message}. The next run repeats it`,
   'table-run-skipped': (of: { readonly runId: RunId; readonly reason: string }) =>

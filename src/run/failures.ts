@@ -58,7 +58,8 @@ export function toFailure(error: unknown): unknown {
     return finalFailure(error.failureType, error.describe(), detail);
   }
   // Only the message is kept: the error's other fields have not been redacted.
-  const message = cutText(errorMessage(error), MAX_MESSAGE_BYTES);
+  const said = error instanceof WorktrackError ? error.describe() : errorMessage(error);
+  const message = cutText(said, MAX_MESSAGE_BYTES);
   // A document in the lake is not valid. The messages of our own parsers quote nothing (`parseStored`).
   if (error instanceof SyntaxError) return finalFailure('Lake', message);
   if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { TableSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
@@ -33,6 +34,8 @@ export interface TableTask extends TablePlace {
   readonly types: FixedTypes;
   /** What to do with a value that does not fit them. */
   readonly badValues: 'stop' | 'clear';
+  /** Compression of new data files. Default: `zstd`. */
+  readonly codec?: TableSettings['codec'];
   /** How long replaced versions stay readable, ms. */
   readonly retentionMs: number;
   /** Milliseconds since 1970, by Temporal's clock. */
@@ -69,14 +72,15 @@ export async function commitState(
   target: PendingState,
   pointer: Pointer,
 ): Promise<Committed> {
-  const { store, resource, signal } = task;
+  const { store, resource, codec = 'zstd', tempFolder, signal } = task;
   const sha256 = target.snapshot === pointer.snapshot ? pointer.manifests?.snapshot : undefined;
   const snapshot = await readManifestVersion(store, target.snapshot, sha256);
   if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
   const { manifest } = snapshot;
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
   const { files, columns, unfit } = await writeSnapshotFiles({
-    ...{ store, resource, manifest, state, before, now: task.now(), signal, badValues: task.badValues },
+    ...{ store, resource, manifest, state, before, now: task.now(), badValues: task.badValues },
+    ...{ codec, tempFolder, signal },
     columns: nextColumns(before, manifest.columns, task.types),
     sizes,
   });

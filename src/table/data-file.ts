@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../core/brands.js';
+import type { TableSettings } from '../core/settings.js';
 import { parseStored } from '../core/stored-json.js';
 import { VERSION } from '../core/version.js';
 import { damagedObject } from '../lake/damaged-error.js';
@@ -12,11 +13,13 @@ import { dataFileName, dataFileStem, tableKeys } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
 import { convertPart } from './parquet/convert-part.js';
 import { type PartColumn, TYPES_KEY, UNFIT_KEY } from './parquet/convert-text.js';
+import type { EngineScope } from './parquet/engine.js';
+import { EngineError } from './parquet/engine-failure.js';
 import { readMetadata } from './parquet/parquet-records.js';
 import { type ColumnType, joinTypes, valueClass } from './rules/column-type.js';
 import { sameTypes, type TableColumn } from './rules/table-columns.js';
 
-export interface FilesInput {
+export interface FilesInput extends EngineScope {
   readonly store: ObjectStore;
   readonly resource: string;
   /** The snapshot that the files hold. */
@@ -29,6 +32,7 @@ export interface FilesInput {
   /** Sizes of the table's objects, by path. */
   readonly sizes: ReadonlyMap<string, number>;
   readonly badValues: 'stop' | 'clear';
+  readonly codec: TableSettings['codec'];
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly signal: AbortSignal;
@@ -56,15 +60,16 @@ export async function writeFile(
 ): Promise<WrittenFile> {
   const found = await findWritten(input, part, start);
   if (found !== null) return found;
-  const { store, resource, manifest, state, signal } = input;
+  const { store, resource, manifest, state, codec, tempFolder, signal } = input;
   const version = state.version + 1;
   const ofPart = inPart(input, start);
   const pathOf = (types: readonly ColumnType[], writer: string): string => {
     const columns = ofPart.map(({ alias, fixed }, at) => [alias, types[at], fixed]);
-    return dataFileName(version, part.sha256, JSON.stringify([VERSION, writer, columns]));
+    return dataFileName(version, part.sha256, JSON.stringify([VERSION, writer, codec, columns]));
   };
   const { types, unfit, file, path } = await convertPart(store, {
-    ...{ part, signal, layout: { csv: manifest.csv, columns: partColumns(manifest.columns, ofPart) } },
+    ...{ part, codec, tempFolder, signal },
+    ...{ layout: { csv: manifest.csv, columns: partColumns(manifest.columns, ofPart) } },
     fileOf(inFile, writer) {
       const path = pathOf(inFile, writer);
       return { path, key: tableKeys(resource).data(path) };
@@ -117,12 +122,12 @@ async function findWritten(
   part: PublishedPart,
   start: readonly TableColumn[],
 ): Promise<WrittenFile | null> {
-  const { store, resource, sizes, state, signal } = input;
+  const { store, resource, sizes, state } = input;
   const stem = dataFileStem(state.version + 1, part.sha256);
   const ofPart = inPart(input, start);
   for (const [path, size] of sizes) {
     if (!path.startsWith(stem)) continue;
-    const footer = await readFileTypes(store, tableKeys(resource).data(path), signal);
+    const footer = await readFileTypes(store, tableKeys(resource).data(path), input);
     if (footer?.types.length !== ofPart.length) continue;
     const { types, unfit } = footer;
     if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
@@ -157,13 +162,19 @@ interface FileTypes {
   readonly unfit: readonly (number | null)[];
 }
 
-/** The types of the columns of a data file that this connector wrote, from its footer; `null` for another file. */
+/**
+ * The types of the columns of a data file that this connector wrote, from its footer; `null` for another file, also one that is
+ * not Parquet.
+ */
 async function readFileTypes(
   store: ObjectStore,
   key: ObjectKey,
-  signal: AbortSignal,
+  scope: EngineScope,
 ): Promise<FileTypes | null> {
-  const found = await readMetadata(store, key, signal);
+  const found = await readMetadata(store, key, scope).catch((error: unknown) => {
+    if (error instanceof EngineError && error.isOfFile) return {} as Record<string, string>;
+    throw error;
+  });
   const [types, unfit] = [found[TYPES_KEY], found[UNFIT_KEY]];
   if (types === undefined || unfit === undefined) return null;
   return { types: parseStored(types) as ColumnType[], unfit: parseStored(unfit) as (number | null)[] };

@@ -4,6 +4,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { keptFiles } from './commit-state.js';
 import { listSizes } from './log/maintain.js';
 import { readDamagedTable } from './log/read-table.js';
+import type { EngineScope } from './parquet/engine.js';
 import { decodeSchema, type FixedTypes, nextColumns, sameTypes } from './rules/table-columns.js';
 
 export interface FilesToWrite {
@@ -22,9 +23,9 @@ export async function filesToWrite(
     readonly parts: readonly PublishedPart[];
     readonly columns: readonly Column[];
     readonly types: FixedTypes;
-  },
+  } & EngineScope,
 ): Promise<FilesToWrite> {
-  const { state } = await readDamagedTable(store, resource);
+  const { state } = await readDamagedTable(store, resource, snapshot);
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
   const isSame = sameTypes(before, nextColumns(before, snapshot.columns, snapshot.types));
   const files = isSame ? keptFiles({ state, sizes: await listSizes(store, resource) }) : new Map();

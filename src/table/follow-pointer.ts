@@ -66,7 +66,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
   let commits = 0;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task.store, task.resource);
-    const table = await readDamagedTable(store, resource);
+    const table = await readDamagedTable(store, resource, task);
     checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
     const wanted = pending.filter(({ runId }) => !skipped.has(runId));

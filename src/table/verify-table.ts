@@ -11,6 +11,7 @@ import { listSizes } from './log/maintain.js';
 import { tableKeys } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/table-state.js';
+import type { EngineScope } from './parquet/engine.js';
 
 /** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
 interface TableProblem {
@@ -26,16 +27,20 @@ interface TableProblem {
  *
  * @throws StoreError if the store fails
  */
-export async function checkTable(store: ObjectStore, resource: string): Promise<TableProblem[]> {
+export async function checkTable(
+  store: ObjectStore,
+  resource: string,
+  scope: EngineScope = {},
+): Promise<TableProblem[]> {
   try {
-    const first = await readBoth(store, resource);
-    const both = first === null || isShown(first) ? first : await readBoth(store, resource);
+    const first = await readBoth(store, resource, scope);
+    const both = first === null || isShown(first) ? first : await readBoth(store, resource, scope);
     // `verifySnapshot` reports a missing or damaged pointer.
     return both === null ? [] : await problemsOf(store, resource, both);
   } catch (error) {
     // With another program's protocol, the next run does not write the table, whatever else is damaged.
     if (error instanceof DamagedError) {
-      const { state } = await readDamagedTable(store, resource);
+      const { state } = await readDamagedTable(store, resource, scope);
       return [byExport(error.damage), ...upgradeProblems(state, resource)];
     }
     if (error instanceof SyntaxError) return [];
@@ -49,10 +54,14 @@ interface PointerAndTable {
   readonly state: TableState;
 }
 
-async function readBoth(store: ObjectStore, resource: string): Promise<PointerAndTable | null> {
+async function readBoth(
+  store: ObjectStore,
+  resource: string,
+  scope: EngineScope,
+): Promise<PointerAndTable | null> {
   const pointer = await readPointer(store, resource);
   if (pointer === null) return null;
-  return { pointer, state: (await readTable(store, resource)).state };
+  return { pointer, state: (await readTable(store, resource, scope)).state };
 }
 
 function isShown({ pointer, state }: PointerAndTable, manifest?: string): boolean {
@@ -145,7 +154,7 @@ export async function verifyResource(
   const { tables, resources = [] } = connection;
   const checks = resources.find(({ name }) => name === resource)?.checks;
   const report = await verifySnapshot(store, resource, { checks, ...options });
-  const found = tables === null ? [] : await checkTable(store, resource);
+  const found = tables === null ? [] : await checkTable(store, resource, tables);
   if (found.length === 0) return report;
   const problems = [...report.problems, ...found.map(({ text }) => text)];
   const recovery = [...report.recovery, ...recoveryOfTable(resource, found, report)];

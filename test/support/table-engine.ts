@@ -1,33 +1,49 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll } from 'vitest';
 import { duckDbLibrary } from '../../src/core/duckdb-library.js';
-import { type Converted, convertText, type PartFile } from '../../src/table/parquet/convert-text.js';
-import { MACROS } from '../../src/table/parquet/exact-sql.js';
+import {
+  type Converted,
+  connectTo,
+  convertText,
+  type PartFile,
+} from '../../src/table/parquet/convert-text.js';
 
 /** Converts texts in the process of the test, which finds what the conversion's own process hides: the messages of DuckDB. */
 export function textConverter(): (
   text: Buffer,
   layout: Omit<PartFile, 'path' | 'rawBytes' | 'rows'>,
+  codec?: 'zstd' | 'snappy' | 'gzip',
 ) => Promise<Converted & { readonly file: Buffer }> {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-convert-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const opened = open();
-  return async (text, layout) => {
+  const opened = connectTo(duckDbLibrary('a test'), folder);
+  return async (text, layout, codec = 'zstd') => {
     const connection = await opened;
     const [path, to] = [join(folder, 'part'), join(folder, 'file.parquet')];
     await writeFile(path, text);
     const size = { rawBytes: text.length, rows: text.toString('latin1').split('\n').length };
-    const converted = await convertText(connection, { ...layout, path, ...size }, to);
+    const converted = await convertText(connection, { ...layout, path, ...size }, { to, codec });
     return { ...converted, file: readFileSync(to) };
   };
 }
 
-async function open() {
-  const instance = await duckDbLibrary('a test').DuckDBInstance.create(':memory:', { threads: '1' });
-  const connection = await instance.connect();
-  for (const macro of MACROS) await connection.run(macro);
-  return connection;
+/** Kills the processes that read and write Parquet for this one, until the work has ended. They are killed in their first operation. */
+export async function killingEngines<T>(work: Promise<T>): Promise<T> {
+  let isOver = false;
+  const ended = work.finally(() => {
+    isOver = true;
+  });
+  ended.catch(() => {});
+  while (!isOver) {
+    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
+    for (const [, pid, parent, args] of stdout.matchAll(/^ *(\d+) +(\d+) (.*)$/gm))
+      if (Number(parent) === process.pid && args!.includes('engine-process.js'))
+        process.kill(Number(pid), 'SIGKILL');
+  }
+  return ended;
 }

@@ -35,7 +35,7 @@ export async function tableStatements(
       Promise.all(
         resources.map(async (resource) => ({
           resource: resource.name,
-          columns: await retry(() => readTableColumns(store, resource.name)),
+          columns: await retry(() => readTableColumns(store, resource.name, tables)),
         })),
       ),
     timeoutMs,

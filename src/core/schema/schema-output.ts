@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { byteSize, choice, flag, formed, parsedString, renamed, section } from './building-blocks.js';
+import { byteSize, choice, flag, formed, orNull, parsedString, renamed, section } from './building-blocks.js';
 import { invalidValue } from './values.js';
 
 const KiB = 1024;
@@ -94,6 +94,12 @@ export const tables = section({
     .describe(
       'A value that does not fit its type in `types` stops the run (`stop`), or is NULL in the table, with a warning (`clear`).',
     ),
+  codec: choice(['zstd', 'snappy', 'gzip'])
+    .prefault('zstd')
+    .describe('Compression of new data files. A change rewrites no file.'),
+  tempFolder: orNull(formed('the absolute path of a folder, such as /var/tmp', /^\/\P{Cc}*$/u)).describe(
+    'Folder for the temporary files of conversions, which hold values of records. It must exist. Default: that of the system (`TMPDIR`).',
+  ),
 }).transform(({ format, ...found }) => (format === 'none' ? null : { format, ...found }));
 
 /** @returns the type in the form of a Delta schema */

@@ -8,7 +8,7 @@ import type { RunFile } from '../../lake/documents/run-file.js';
 import { schemaChanges } from '../../lake/rows/data-columns.js';
 import { type FilesToWrite, filesToWrite } from '../../table/index.js';
 import { finalFailure } from '../failures.js';
-import { fixedTypes } from '../publish/delta-table.js';
+import { fixedTypes, onThisWorker } from '../publish/delta-table.js';
 import { manifestFields } from '../publish/manifest-fields.js';
 import { notListedSince, verifyRun } from '../publish/publish-run.js';
 import type { RunFindings } from '../publish/run-warnings.js';
@@ -54,11 +54,17 @@ function columnsOf(run: RunFile, { plan }: RunFindings): DryRunReport['columns']
 }
 
 async function tableFilesOf(
-  { connection: { store } }: RunAt,
+  { connection: { store, settings } }: RunAt,
   { tables, resource: { name } }: RunFile,
   { plan, sum }: RunFindings,
 ): Promise<FilesToWrite | null> {
   if (tables === null) return null;
   const { columns } = plan;
-  return filesToWrite(store, name, { parts: sum.parts, columns, types: fixedTypes(tables, name) });
+  const { tempFolder } = onThisWorker(tables, settings);
+  return filesToWrite(store, name, {
+    parts: sum.parts,
+    columns,
+    types: fixedTypes(tables, name),
+    tempFolder,
+  });
 }

@@ -1,4 +1,4 @@
-import type { RetentionSettings, TableSettings } from '../../core/settings.js';
+import type { ConnectionSettings, RetentionSettings, TableSettings } from '../../core/settings.js';
 import { pointerKey } from '../../lake/documents/lake-layout.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -22,8 +22,24 @@ export function tableTask({
   readonly tables: TableSettings;
   readonly retention: RetentionSettings;
 }): TableTask {
-  const { badValues } = tables;
-  return { ...rest, types: fixedTypes(tables, rest.resource), badValues, retentionMs: retention.snapshotsMs };
+  const { badValues, codec, tempFolder } = tables;
+  const types = fixedTypes(tables, rest.resource);
+  return { ...rest, types, badValues, codec, tempFolder, retentionMs: retention.snapshotsMs };
+}
+
+/** The settings of a run, with the temporary folder of this worker, which may have other disks than the one that began the run. */
+export function onThisWorker(tables: TableSettings, settings: WorkerSettings): TableSettings {
+  return { ...tables, tempFolder: settings.tables?.tempFolder ?? null };
+}
+
+type WorkerSettings = Pick<ConnectionSettings, 'tables'>;
+
+/** The comparison of a run's values with `tables.types`. */
+export interface CheckedTypes {
+  /** The types that the values were checked against, which the manifest records; `null` if there are none. */
+  readonly checkedTypes: FixedTypes | null;
+  /** Why the values could not be checked. */
+  readonly typesProblem: string | null;
 }
 
 /** The types that the configuration sets for a resource. It accepts only types of Delta. */
@@ -35,26 +51,29 @@ export function fixedTypes({ types }: TableSettings, resource: string): FixedTyp
  * Checks the values of a run against `tables.types`, before anything is published. Parts that were carried over were
  * checked by an earlier run, unless the types changed since then.
  *
- * @returns the types that the values were checked against, which the manifest records; `null` if there are none
  * @throws TableError if a value does not fit
  */
 export async function checkTableTypes(
   store: ObjectStore,
   run: RunFile,
   { plan, tasks }: { readonly plan: MergePlan; readonly tasks: readonly TaskResult[] },
-  signal: AbortSignal,
-): Promise<FixedTypes | null> {
+  scope: { readonly tempFolder: string | null; readonly signal: AbortSignal },
+): Promise<CheckedTypes> {
   const { tables, resource, before } = run;
   const types = tables ? fixedTypes(tables, resource.name) : {};
-  if (Object.keys(types).length === 0 || tables?.badValues !== 'stop') return null;
+  if (Object.keys(types).length === 0 || tables?.badValues !== 'stop')
+    return { checkedTypes: null, typesProblem: null };
   const isChanged = JSON.stringify(before?.checkedTypes) !== JSON.stringify(types);
   const parts = tasks
     .filter(({ task }) => isChanged || plan.tasks[task]!.kind === 'merge')
     .flatMap((task) => task.parts)
     .filter(({ rows }) => rows > 0);
   const { csv } = resource;
-  await checkValues(store, { resource: resource.name, parts, columns: plan.columns, csv, types, signal });
-  return types;
+  const { columns } = plan;
+  const values = { resource: resource.name, parts, columns, csv, types, ...scope };
+  const typesProblem = await checkValues(store, values);
+  // The next run then checks all parts.
+  return { checkedTypes: typesProblem === null ? types : null, typesProblem };
 }
 
 interface TableToPurge {
@@ -62,6 +81,7 @@ interface TableToPurge {
   readonly tables: TableSettings | null;
   /** Whether the resource has a `latest.json`. */
   readonly isPublished: boolean;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -71,9 +91,9 @@ interface TableToPurge {
  */
 export async function checkTableCanBePurged(
   store: ObjectStore,
-  { resource, tables, isPublished }: TableToPurge,
+  { resource, tables, isPublished, signal }: TableToPurge,
 ): Promise<void> {
-  if (tables !== null) requireParquet();
+  if (tables !== null) await requireParquet({ tempFolder: tables.tempFolder, signal });
   if (tables !== null && isPublished) return;
   for await (const _ of store.list(tableKeys(resource).prefix)) {
     const [why, remedy] =

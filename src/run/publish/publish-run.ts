@@ -67,7 +67,10 @@ export type Verified =
  *
  * @throws a final failure with the reason
  */
-export async function verifyRun({ staging, deps }: RunAt, input: PublishInput): Promise<Verified> {
+export async function verifyRun(
+  { staging, deps, connection }: RunAt,
+  input: PublishInput,
+): Promise<Verified> {
   const { store } = staging;
   const { meter } = deps;
   // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
@@ -96,10 +99,11 @@ export async function verifyRun({ staging, deps }: RunAt, input: PublishInput): 
   const distinct = counts.fetched - counts.duplicates + counts.setAside + unwritten;
   const stage = { ...last, doubts: withRead(last.doubts, distinct) };
   const signal = Context.current().cancellationSignal;
-  const checkedTypes = await checkTableTypes(store, run, { plan, tasks }, signal);
+  const tempFolder = connection.settings.tables?.tempFolder ?? null;
+  const types = await checkTableTypes(store, run, { plan, tasks }, { tempFolder, signal });
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
   const read = { stage, list, shifted, unproven, deletesProblems };
-  return { run, found: { ...read, plan, sum, checkedTypes, checked } };
+  return { run, found: { ...read, ...types, plan, sum, checked } };
 }
 
 /** What was published. */

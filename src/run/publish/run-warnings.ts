@@ -7,15 +7,15 @@ import { toUtcSeconds } from '../../core/utc-time.js';
 import type { Warning } from '../../core/warnings.js';
 import { countsUnlisted, type RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
-import type { FixedTypes } from '../../table/index.js';
 import { canDetectDeletes } from '../delete-rules.js';
 import type { MergePlan } from '../merge/merge-plan.js';
 import type { AddedUp } from '../merge/merge-result.js';
 import { clockDifference, type windowGap } from '../read/watermark.js';
 import type { CheckedCandidate } from './check-candidate.js';
+import type { CheckedTypes } from './delta-table.js';
 
 /** What a run has read and merged, as far as its manifests say it. */
-export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'> {
+export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'>, CheckedTypes {
   /** `null`: the run did not look for deletes. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
   /** The last stage. */
@@ -24,8 +24,6 @@ export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'> 
   readonly list: Stage;
   readonly plan: MergePlan;
   readonly sum: AddedUp;
-  /** Types of the table that the values were checked against. */
-  readonly checkedTypes: FixedTypes | null;
   /** `null`: the resource has no checks. */
   readonly checked: CheckedCandidate | null;
 }
@@ -60,6 +58,7 @@ export function warningsOf(
     ...doubtWarnings(run, stage.doubts),
     ...deletesWarnings(run, found),
     ...recordWarnings(run, found),
+    ...when(found.typesProblem, (message) => ({ kind: 'table-unchecked', message })),
   ];
 }
 

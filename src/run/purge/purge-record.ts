@@ -46,7 +46,8 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
   const signal = Context.current().cancellationSignal;
   const now = temporalClock();
   const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
-  await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished: found !== null });
+  const isPublished = found !== null;
+  await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished, signal });
   // Without `latest.json`, a folder without a manifest may be of a published run, whose manifest is lost.
   if (found === null) await checkIsEmpty(store, { ...input, adopt: false });
   else {

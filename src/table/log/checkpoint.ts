@@ -1,4 +1,5 @@
 import { parseStored } from '../../core/stored-json.js';
+import type { EngineScope } from '../parquet/engine.js';
 import { decodeRecords, encodeRecords } from '../parquet/parquet-records.js';
 import type { Action } from './actions.js';
 import type { TableState } from './table-state.js';
@@ -71,13 +72,13 @@ export function versionIn(hint: Buffer): number {
 }
 
 /** Encodes a classic checkpoint. */
-export function encodeCheckpoint(actions: readonly Action[]): Promise<Buffer> {
-  return encodeRecords(actions, TYPES);
+export function encodeCheckpoint(actions: readonly Action[], scope: EngineScope = {}): Promise<Buffer> {
+  return encodeRecords(actions, TYPES, scope);
 }
 
-/** Reads a classic checkpoint. @throws EngineError if it is not a checkpoint */
-export async function decodeCheckpoint(body: Buffer): Promise<Action[]> {
-  const records = await decodeRecords(body, Object.keys(TYPES));
+/** Reads a classic checkpoint. @throws EngineError, whose `isOfFile` says whether it is not a checkpoint */
+export async function decodeCheckpoint(body: Buffer, scope: EngineScope = {}): Promise<Action[]> {
+  const records = await decodeRecords(body, Object.keys(TYPES), scope);
   return records.map((record) => withoutNulls(record) as Action);
 }
 

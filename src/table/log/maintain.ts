@@ -102,7 +102,7 @@ export async function listSizes(store: ObjectStore, resource: string): Promise<M
  */
 export async function writeCheckpoint(at: TablePlace, state: TableState, since: number): Promise<void> {
   const actions = checkpointActions(state, since);
-  const body = await encodeCheckpoint(actions);
+  const body = await encodeCheckpoint(actions, at);
   await at.store.write(tableKeys(at.resource).checkpoint(state.version), body);
   await writeHint(at, hintOf(state, actions.length, body.length));
 }

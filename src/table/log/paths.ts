@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import type { EngineScope } from '../parquet/engine.js';
 
 /** The names of a table's objects (PROTOCOL.md, "File Types"). Keys are relative to the lake's root. */
 
-/** Where a table is. */
-export interface TablePlace {
+/** Where a table is, and how its Parquet files are processed. */
+export interface TablePlace extends EngineScope {
   readonly store: ObjectStore;
   readonly resource: string;
 }

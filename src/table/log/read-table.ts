@@ -1,7 +1,8 @@
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
-import type { ObjectStore } from '../../lake/store/index.js';
-import { DocumentTooLargeError } from '../../lake/too-large-error.js';
+import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
+import type { EngineScope } from '../parquet/engine.js';
+import { EngineError } from '../parquet/engine-failure.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
@@ -29,10 +30,15 @@ export interface Table {
 /**
  * Reads the newest version of a table: the newest checkpoint and the commits after it. An empty log gives version -1.
  *
- * @throws DamagedError if the log has a gap or cannot be read; StoreError if the store fails
+ * @throws DamagedError if the log has a gap or cannot be read; EngineError if a checkpoint cannot be read here and now; StoreError if
+ * the store fails
  */
-export async function readTable(store: ObjectStore, resource: string): Promise<Table> {
-  const at = { store, resource };
+export async function readTable(
+  store: ObjectStore,
+  resource: string,
+  { tempFolder, signal }: EngineScope = {},
+): Promise<Table> {
+  const at = { store, resource, tempFolder, signal };
   const { log, hasHint, checkpointed } = await listLog(at);
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
@@ -83,11 +89,15 @@ async function listLog({ store, resource }: TablePlace) {
  * has no files and the newest version of the log. The next version then holds everything again, with a checkpoint, so no reader
  * needs what is damaged.
  *
- * @throws StoreError if the store fails
+ * @throws EngineError and StoreError as `readTable`: they say nothing about the log
  */
-export async function readDamagedTable(store: ObjectStore, resource: string): Promise<Table> {
+export async function readDamagedTable(
+  store: ObjectStore,
+  resource: string,
+  scope: EngineScope = {},
+): Promise<Table> {
   try {
-    return await readTable(store, resource);
+    return await readTable(store, resource, scope);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
     const at = { store, resource };
@@ -122,8 +132,8 @@ async function highestProtocol(at: TablePlace, log: readonly LogObject[]): Promi
   const commits = log.filter(({ kind }) => kind === 'commit');
   const actions = await inParallel(commits, READS_AT_ONCE, ({ version }) =>
     readCommit(at, version).catch((error: unknown) => {
-      if (error instanceof DocumentTooLargeError) throw error;
-      return [];
+      if (error instanceof DamagedError || error instanceof ObjectNotFoundError) return [];
+      throw error;
     }),
   );
   const found = actions.flat().flatMap(({ protocol }) => protocol ?? []);
@@ -139,8 +149,9 @@ async function readCheckpoint(
   if (version === -1) return { state: new TableState(), hint: null };
   const key = tableKeys(place.resource).checkpoint(version);
   const body = await place.store.read(key);
-  const actions = await decodeCheckpoint(body).catch((cause: unknown) => {
-    if (cause instanceof Error && cause.name === 'ConfigurationError') throw cause;
+  const actions = await decodeCheckpoint(body, place).catch((cause: unknown) => {
+    // A disk, a limit of memory and a process that died say nothing about the checkpoint.
+    if (!(cause instanceof EngineError && cause.isOfFile)) throw cause;
     throw damagedObject(key, 'it is not a checkpoint of a Delta table', cause);
   });
   // A checkpoint does not say which run it shows; our last commit does. Later ones are of other programs.
@@ -167,7 +178,7 @@ async function readCommit({ store, resource }: TablePlace, version: number): Pro
  *
  * @returns `null` if the resource has no table
  * @throws DamagedError if the log is damaged; ConfigurationError if the log has a checkpoint, and the packages that
- * read Parquet are not installed; StoreError if the store fails
+ * read Parquet are not installed; EngineError if the checkpoint cannot be read here and now; StoreError if the store fails
  * @example
  * const columns = await readTableColumns(store, 'tasks');
  * const renamed = columns?.filter(({ name, alias }) => name !== alias) ?? [];
@@ -175,7 +186,8 @@ async function readCommit({ store, resource }: TablePlace, version: number): Pro
 export async function readTableColumns(
   store: ObjectStore,
   resource: string,
+  scope: EngineScope = {},
 ): Promise<readonly TableColumn[] | null> {
-  const { state } = await readTable(store, resource);
+  const { state } = await readTable(store, resource, scope);
   return state.metaData === null ? null : decodeSchema(state.metaData.schemaString);
 }

@@ -3,13 +3,15 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
+import type { TableSettings } from '../../core/settings.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
 import { TableError } from '../errors.js';
 import type { ColumnType } from '../rules/column-type.js';
 import type { Converted, PartFile } from './convert-text.js';
-import { EngineError, type EngineUse, useEngine } from './engine.js';
+import { type EngineScope, type EngineUse, useEngine } from './engine.js';
+import { EngineError } from './engine-failure.js';
 
 /** What identifies the bytes of a part. */
 type PartToRead = Pick<PublishedPart, 'key' | 'rows' | 'bytes' | 'rawBytes' | 'sha256'>;
@@ -17,12 +19,13 @@ type PartToRead = Pick<PublishedPart, 'key' | 'rows' | 'bytes' | 'rawBytes' | 's
 /** Columns of a part, and how its cells are written. */
 export type PartLayout = Pick<PartFile, 'columns' | 'csv'>;
 
-interface PartToConvert {
+interface PartToConvert extends EngineScope {
   readonly part: PartToRead;
   readonly layout: PartLayout;
   /** Where the file goes, given the types of its columns and the version of DuckDB. */
   readonly fileOf: (types: readonly ColumnType[], writer: string) => FilePlace;
   readonly signal: AbortSignal;
+  readonly codec: TableSettings['codec'];
 }
 
 interface FilePlace {
@@ -38,15 +41,15 @@ interface ConvertedPart extends Converted, Pick<FilePlace, 'path'> {
 /**
  * Converts a part of a snapshot to a Parquet file in the store.
  *
- * @throws ConfigurationError if DuckDB is missing; DamagedError if the part does not match its manifest; TableError if it needs too much
- * memory
+ * @throws ConfigurationError if DuckDB is missing; DamagedError if the part does not match its manifest; TableError if it can never be
+ * converted; EngineError if the temporary folder cannot be used or the process dies, so that a later attempt can succeed
  */
 export async function convertPart(store: ObjectStore, input: PartToConvert): Promise<ConvertedPart> {
-  const { part, layout, fileOf, signal } = input;
-  return useEngine(signal, async (engine) => {
+  const { part, layout, fileOf, codec, signal } = input;
+  return useEngine(input, async (engine) => {
     const file = await fetchPart(store, engine, { part, layout, signal });
     const to = join(engine.folder, 'file.parquet');
-    const { writer, ...converted } = await ofPart(part.key, engine.ask('convert', { part: file, to }));
+    const { writer, ...converted } = await ofPart(part.key, engine.ask('convert', { part: file, to, codec }));
     if (converted.rows !== part.rows)
       throw damagedObject(
         part.key,
@@ -60,9 +63,9 @@ export async function convertPart(store: ObjectStore, input: PartToConvert): Pro
 /** Number of values, by column, that do not fit the type that the configuration sets. @throws as `convertPart` */
 export async function countUnfitInPart(
   store: ObjectStore,
-  input: Pick<PartToConvert, 'part' | 'layout' | 'signal'>,
+  input: Pick<PartToConvert, 'part' | 'layout' | 'signal' | 'tempFolder'>,
 ): Promise<readonly number[]> {
-  return useEngine(input.signal, async (engine) => {
+  return useEngine(input, async (engine) => {
     const file = await fetchPart(store, engine, input);
     return ofPart(input.part.key, engine.ask('countUnfit', file));
   });
@@ -72,7 +75,7 @@ async function ofPart<T>(key: ObjectKey, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof EngineError)) throw error;
+    if (!(error instanceof EngineError) || !(error.isOfFile || error.kind === 'memory')) throw error;
     if (error.kind === 'rows')
       throw damagedObject(key, 'it does not have the columns of its manifest', error);
     throw new TableError(`${key} cannot be converted: ${error.message}.`, { cause: error });

@@ -1,8 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { CsvSettings } from '../../core/settings.js';
+import type { DuckDbLibrary } from '../../core/duckdb-library.js';
+import type { CsvSettings, TableSettings } from '../../core/settings.js';
+import { MAX_ROW_BYTES } from '../../lake/rows/csv.js';
 import type { Escaping } from '../../lake/rows/escaping.js';
 import { type ColumnType, type ValueClass, widenedType } from '../rules/column-type.js';
-import { classOfValue, exactValue } from './exact-sql.js';
+import { isMemoryError, isRowError } from './engine-failure.js';
+import { classOfValue, exactValue, MACROS } from './exact-sql.js';
 
 /** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
 export const TYPES_KEY = 'worktrack.types';
@@ -44,7 +47,7 @@ export interface Converted {
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
-/** Lengths of rows that are tried before that of the whole text. DuckDB reserves a few times as much memory. */
+/** Lengths of rows that are tried before the longest that the text can have. DuckDB reserves a few times as much memory. */
 const LINE_BYTES = [MiB, 8 * MiB, 64 * MiB];
 /** Memory of DuckDB that is tried: few parts need more than the first. */
 const MEMORY_BYTES = [64 * MiB, 256 * MiB, 1024 * MiB];
@@ -59,6 +62,30 @@ const GROUP_BYTES = 16 * MiB;
 /** Rows that DuckDB processes at a time. */
 const VECTOR_ROWS = 2048;
 
+/** Opens DuckDB for conversions. It can use files in this folder only. */
+export async function connectTo(library: DuckDbLibrary, folder: string): Promise<DuckDBConnection> {
+  // One thread, because the worker also needs the processor.
+  const instance = await library.DuckDBInstance.create(':memory:', {
+    ...{ threads: '1', autoinstall_known_extensions: 'false', autoload_known_extensions: 'false' },
+    ...{ allow_community_extensions: 'false', allow_persistent_secrets: 'false' },
+  });
+  const connection = await instance.connect();
+  const settings = [
+    `SET allowed_directories = [${sqlString(folder)}]`,
+    "SET temp_directory = ''",
+    'SET enable_external_access = false',
+    "SET TimeZone = 'UTC'",
+  ];
+  for (const statement of [...settings, ...MACROS]) await connection.run(statement);
+  return connection;
+}
+
+/** The file that a conversion writes. */
+interface Target {
+  readonly to: string;
+  readonly codec: TableSettings['codec'];
+}
+
 /**
  * Converts the text of a part to a Parquet file. Each value is proven to be exact (`exact-sql.ts`). The first rows decide the types of
  * columns that have none; if a later value does not fit, all values are read for their types, and the file is written again.
@@ -68,16 +95,16 @@ const VECTOR_ROWS = 2048;
 export async function convertText(
   connection: DuckDBConnection,
   part: PartFile,
-  to: string,
+  target: Target,
 ): Promise<Converted> {
   return withLimits(connection, part, async (text) => {
     const unfit = await countUnfitIn(connection, text, part.columns);
     const isNew = ({ type, fixed }: PartColumn): boolean => !fixed && type === 'empty';
     let types = await widen(connection, `(FROM ${text} LIMIT ${PROBE_ROWS})`, part.columns, isNew);
-    let rows = await copy(connection, text, to, { part, types, unfit });
+    let rows = await copy(connection, text, target, { part, types, unfit });
     if (rows === null) {
       types = await widen(connection, text, part.columns, ({ fixed, type }) => !fixed && type !== 'string');
-      rows = await copy(connection, text, to, { part, types, unfit });
+      rows = await copy(connection, text, target, { part, types, unfit });
     }
     if (rows === null) throw new Error(`no types hold the values: ${types.join(', ')}`);
     return { rows, types, unfit };
@@ -95,7 +122,8 @@ async function withLimits<T>(
   part: PartFile,
   work: (text: string) => Promise<T>,
 ): Promise<T> {
-  const lines = [...LINE_BYTES.filter((bytes) => bytes < part.rawBytes), part.rawBytes + KiB];
+  const longest = Math.min(part.rawBytes, MAX_ROW_BYTES);
+  const lines = [...LINE_BYTES.filter((bytes) => bytes < longest), longest + KiB];
   for (let [line, memory] = [0, 0]; ; ) {
     const lineBytes = lines[line]!;
     const bytes = Math.max(MEMORY_BYTES[memory]!, LINES_IN_MEMORY * lineBytes);
@@ -109,15 +137,6 @@ async function withLimits<T>(
       else throw error;
     }
   }
-}
-
-export function isMemoryError(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('Out of Memory Error');
-}
-
-/** Whether DuckDB could not read the rows of a text. */
-export function isRowError(error: unknown): boolean {
-  return error instanceof Error && /^Invalid Input Error: CSV Error|Maximum line size/.test(error.message);
 }
 
 function csvText({ path, csv, columns }: PartFile, lineBytes: number): string {
@@ -175,7 +194,7 @@ async function widen(
 async function copy(
   connection: DuckDBConnection,
   text: string,
-  to: string,
+  { to, codec }: Target,
   { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: PartFile },
 ): Promise<number | null> {
   const { columns } = part;
@@ -190,7 +209,7 @@ async function copy(
   const query = `SELECT ${stored.join(',\n')} FROM ${text} WHERE ${condition}`;
   const counts = columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
   const options = [
-    ...['FORMAT parquet', 'COMPRESSION zstd', 'WRITE_BLOOM_FILTER false'],
+    ...['FORMAT parquet', `COMPRESSION ${codec}`, 'WRITE_BLOOM_FILTER false'],
     `ROW_GROUP_SIZE ${groupRows(part)}`,
     `KV_METADATA {'${TYPES_KEY}': ${sqlJson(types)}, '${UNFIT_KEY}': ${sqlJson(counts)}}`,
   ];

@@ -6,27 +6,30 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ByteString } from '../../core/brands.js';
 import { type DuckDbLibrary, duckDbLibrary } from '../../core/duckdb-library.js';
 import { errorMessage } from '../../core/errors.js';
+import type { TableSettings } from '../../core/settings.js';
 import { gunzipper, plainUnpacker } from '../../lake/part/part-rows.js';
 import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
 import { cellDecoder } from '../../lake/rows/escaping.js';
 import {
   type Converted,
+  connectTo,
   convertText,
   countUnfit,
-  isMemoryError,
-  isRowError,
   type PartFile,
   sqlName,
   sqlString,
 } from './convert-text.js';
-import { MACROS } from './exact-sql.js';
+import { type EngineFailure, failureOf, LibraryError } from './engine-failure.js';
 
 /** What the process does for its parent. All paths are on this machine. */
 export interface EngineOperations {
+  /** The version of DuckDB. */
+  version(nothing: null): Promise<string>;
   /** Converts a part. `writer`: version of DuckDB. */
   convert(input: {
     readonly part: PartFile;
     readonly to: string;
+    readonly codec: TableSettings['codec'];
   }): Promise<Converted & { readonly writer: string }>;
   countUnfit(part: PartFile): Promise<readonly number[]>;
   /** The metadata in the footer of a Parquet file. */
@@ -49,15 +52,6 @@ export interface EngineRequest<Name extends keyof EngineOperations = keyof Engin
   readonly input: Parameters<EngineOperations[Name]>[0];
 }
 
-/**
- * Why an operation failed. The messages of DuckDB contain values, so only their kind leaves the process. `library`: DuckDB cannot be
- * loaded; the text is its reason.
- */
-export interface EngineFailure {
-  readonly kind: 'library' | 'memory' | 'rows' | 'other';
-  readonly text: string;
-}
-
 export type EngineAnswer =
   | { readonly result: Awaited<ReturnType<EngineOperations[keyof EngineOperations]>> }
   | { readonly failure: EngineFailure };
@@ -72,9 +66,12 @@ process.on('message', (request: EngineRequest) => {
   void answer(request).then((answered) => process.send!(answered));
 });
 process.on('disconnect', () => {
-  rmSync(folder, { recursive: true, force: true });
-  // A query that still runs would delay an orderly end.
-  process.kill(process.pid, 'SIGKILL');
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  } finally {
+    // A query that still runs would delay an orderly end.
+    process.kill(process.pid, 'SIGKILL');
+  }
 });
 // The parent, which gets the same signals from a terminal, finishes its work first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
@@ -92,24 +89,8 @@ async function answer({ name, input }: EngineRequest): Promise<EngineAnswer> {
 
 async function open(): Promise<EngineOperations> {
   const library = loadLibrary();
-  // One thread, because the worker also needs the processor.
-  const instance = await library.DuckDBInstance.create(':memory:', {
-    ...{ threads: '1', autoinstall_known_extensions: 'false', autoload_known_extensions: 'false' },
-    ...{ allow_community_extensions: 'false', allow_persistent_secrets: 'false' },
-  });
-  const connection = await instance.connect();
-  const folders = `SET allowed_directories = [${sqlString(folder)}]`;
-  const settings = [
-    folders,
-    "SET temp_directory = ''",
-    'SET enable_external_access = false',
-    "SET TimeZone = 'UTC'",
-  ];
-  for (const statement of [...settings, ...MACROS]) await connection.run(statement);
-  return operationsOf(library, connection);
+  return operationsOf(library, await connectTo(library, folder));
 }
-
-class LibraryError extends Error {}
 
 function loadLibrary(): DuckDbLibrary {
   try {
@@ -121,8 +102,9 @@ function loadLibrary(): DuckDbLibrary {
 
 function operationsOf(library: DuckDbLibrary, connection: DuckDBConnection): EngineOperations {
   return {
-    async convert({ part, to }) {
-      const converted = await convertText(connection, await withoutEscapes(part), to);
+    version: async () => library.version(),
+    async convert({ part, to, codec }) {
+      const converted = await convertText(connection, await withoutEscapes(part), { to, codec });
       return { ...converted, writer: library.version() };
     },
     countUnfit: async (part) => countUnfit(connection, await withoutEscapes(part)),
@@ -202,14 +184,4 @@ async function* textOf({ path, csv }: PartFile): AsyncGenerator<Buffer> {
   for await (const chunk of createReadStream(path)) yield* unpacker.push(chunk as Buffer);
   yield* unpacker.end();
   unpacker.close();
-}
-
-function failureOf(error: unknown): EngineFailure {
-  if (error instanceof LibraryError) return { kind: 'library', text: error.message };
-  const message = errorMessage(error);
-  // DuckDB's messages begin with their kind.
-  const kind = /^([A-Z][A-Za-z-]+(?: [A-Za-z-]+){0,4}) Error:/.exec(message)?.[1] ?? 'Internal';
-  if (isMemoryError(error)) return { kind: 'memory', text: kind };
-  if (isRowError(error)) return { kind: 'rows', text: kind };
-  return { kind: 'other', text: kind };
 }

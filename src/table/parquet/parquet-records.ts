@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { useEngine } from './engine.js';
+import { type EngineScope, useEngine } from './engine.js';
 
 /** Writes records as a Parquet file. @param types of the columns in DuckDB, by name */
 export function encodeRecords(
   records: readonly object[],
   types: Readonly<Record<string, string>>,
+  scope: EngineScope,
 ): Promise<Buffer> {
-  return useEngine(undefined, async ({ folder, ask }) => {
+  return useEngine(scope, async ({ folder, ask }) => {
     const [from, to] = [join(folder, 'records.json'), join(folder, 'records.parquet')];
     await writeFile(from, records.map((record) => `${JSON.stringify(record)}\n`).join(''), { mode: 0o600 });
     await ask('writeRecords', { from, to, types });
@@ -21,10 +22,14 @@ export function encodeRecords(
 /**
  * The records of a Parquet file, with the fields of those columns that it has; a field without a value is null.
  *
- * @throws EngineError if the bytes are not such a file
+ * @throws EngineError, whose `isOfFile` says whether the bytes are not such a file
  */
-export function decodeRecords(body: Buffer, columns: readonly string[]): Promise<unknown[]> {
-  return useEngine(undefined, async ({ folder, ask }) => {
+export function decodeRecords(
+  body: Buffer,
+  columns: readonly string[],
+  scope: EngineScope,
+): Promise<unknown[]> {
+  return useEngine(scope, async ({ folder, ask }) => {
     const path = join(folder, 'records.parquet');
     await writeFile(path, body, { mode: 0o600 });
     const records = await ask('readRecords', { path, columns });
@@ -32,15 +37,15 @@ export function decodeRecords(body: Buffer, columns: readonly string[]): Promise
   });
 }
 
-/** The metadata in the footer of a Parquet file in the store. */
+/** The metadata in the footer of a Parquet file in the store. @throws as `decodeRecords` */
 export function readMetadata(
   store: ObjectStore,
   key: ObjectKey,
-  signal: AbortSignal,
+  scope: EngineScope,
 ): Promise<Readonly<Record<string, string>>> {
-  return useEngine(signal, async ({ folder, ask }) => {
+  return useEngine(scope, async ({ folder, ask }) => {
     const path = join(folder, 'file.parquet');
-    await writeFile(path, store.stream(key, { signal }), { mode: 0o600 });
+    await writeFile(path, store.stream(key, { signal: scope.signal }), { mode: 0o600 });
     return ask('metadata', path);
   });
 }

@@ -28,6 +28,7 @@ describe('the conversion of a part in its process', () => {
       part: { key, rows: ROWS, bytes, sha256, rawBytes: text.length },
       layout: { csv: { ...CSV, compression }, columns },
       fileOf: () => ({ path: 'a-file', key: file }),
+      codec: 'zstd',
       signal: new AbortController().signal,
     });
     return { converted, file };
@@ -79,6 +80,7 @@ describe('the conversion of a part in its process', () => {
         columns: ['a', 'b'].map((alias) => ({ alias, kind: 'string', type: 'empty', fixed: false }) as const),
       },
       fileOf: () => ({ path: 'a-file', key: file }),
+      codec: 'zstd',
       signal: new AbortController().signal,
     });
     expect((await readParquet(await lake.store.read(file))).rows).toEqual([

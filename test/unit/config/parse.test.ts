@@ -47,7 +47,14 @@ describe('a valid configuration', () => {
       format: 'delta',
       types: { tasks: { estimate: 'decimal(18,2)', done: 'string' } },
       badValues: 'clear',
+      codec: 'zstd',
+      tempFolder: null,
     });
+    const own = withLines('tables: { format: delta, codec: snappy, tempFolder: /var/tmp }');
+    expect(connectionOf(own).tables).toMatchObject({ codec: 'snappy', tempFolder: '/var/tmp' });
+    expect(() => connectionOf(withLines('tables: { format: delta, tempFolder: tmp }'))).toThrow(
+      /tables.tempFolder.*"tmp".*the absolute path of a folder/,
+    );
   });
 
   it('has the documented defaults', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
-import { type Cell, writeRow } from '../../../src/lake/rows/csv.js';
+import { type Cell, MAX_ROW_BYTES, writeRow } from '../../../src/lake/rows/csv.js';
+import { countUnfit } from '../../../src/table/parquet/convert-text.js';
 import type { ColumnType, ValueClass } from '../../../src/table/rules/column-type.js';
 import { readParquet } from '../../support/read-parquet.js';
 import { textConverter } from '../../support/table-engine.js';
@@ -147,6 +148,37 @@ describe('a part as a Parquet file', { timeout: 60_000 }, () => {
       const { rows } = await readParquet((await convert(text)).file);
       expect(rows.map(({ unique }) => unique === cell)).toEqual([true]);
     }
+  });
+
+  it('has the cells of a part with another delimiter, and the compression that is set', async () => {
+    const text = Buffer.from('a;b\n1;"x;\ny,"\n;z\n');
+    for (const codec of ['snappy', 'gzip', 'zstd'] as const) {
+      const columns = ['a', 'b'].map(
+        (alias) => ({ alias, kind: 'text', type: 'empty', fixed: false }) as const,
+      );
+      const { file } = await convertTo(text, { csv: { ...CSV_TEXT, delimiter: ';' }, columns }, codec);
+      const { rows, metadata } = await readParquet(file);
+      expect(rows.map(({ a, b }) => [a ?? null, b ?? null])).toEqual([
+        ['1', 'x;\ny,'],
+        [null, 'z'],
+      ]);
+      expect(metadata.row_groups[0]!.columns[0]!.meta_data!.codec).toBe(codec.toUpperCase());
+    }
+  });
+
+  it('is read with no more memory than the longest row that a part can have needs', async () => {
+    const asked: string[] = [];
+    const connection = {
+      run: async () => {},
+      runAndReadAll: async (sql: string) => {
+        asked.push(/max_line_size = (\d+)/.exec(sql)![1]!);
+        throw new Error('Invalid Input Error: CSV Error on Line: 2');
+      },
+    } as unknown as Parameters<typeof countUnfit>[0];
+    const columns = [{ alias: 'a', kind: 'string', type: 'long', fixed: true } as const];
+    const part = { path: 'part', rawBytes: 4 * 2 ** 30, rows: 2, csv: CSV_TEXT, columns };
+    await expect(countUnfit(connection, part)).rejects.toThrow('CSV Error');
+    expect(asked.map(Number)).toEqual([2 ** 20, 2 ** 23, 2 ** 26, MAX_ROW_BYTES + 1024]);
   });
 
   it('is rejected if a row has another number of cells', async () => {

@@ -29,10 +29,19 @@ describe('the data files of a snapshot', () => {
   }
 
   /** The part itself does not exist, so only a file that an earlier attempt wrote can be used. */
-  async function filesOf(resource: string, types: FixedTypes) {
+  async function filesOf(resource: string, types: FixedTypes, tempFolder: string | null = null) {
     const part = { key: `${resource}/part` as ObjectKey, rows: 2, sha256: SHA };
     return writeSnapshotFiles({
-      ...{ store: lake.store, resource, state: new TableState(), before: [], now: 1, badValues: 'clear' },
+      ...{
+        store: lake.store,
+        resource,
+        state: new TableState(),
+        before: [],
+        now: 1,
+        badValues: 'clear',
+        codec: 'zstd',
+      },
+      tempFolder,
       manifest: { parts: [part], columns: COLUMNS, csv: CSV } as unknown as Manifest,
       columns: nextColumns([], COLUMNS, types),
       sizes: await listSizes(lake.store, resource),
@@ -55,5 +64,19 @@ describe('the data files of a snapshot', () => {
     await expect(filesOf('added', { n: 'string' })).rejects.toMatchObject(notFound);
     await writeEarlier('changed', { n: 'long' });
     await expect(filesOf('changed', { n: 'double' })).rejects.toMatchObject(notFound);
+  });
+
+  it('are written again if what an earlier attempt left is no Parquet file', async () => {
+    const key = tableKeys('left').data(dataFileName(0, SHA, 'earlier'));
+    await lake.store.write(key, Buffer.from('PAR1 and no more'));
+    await expect(filesOf('left', {})).rejects.toMatchObject({ name: 'ObjectNotFoundError' });
+  });
+
+  it('wait for the next attempt if the temporary folder cannot be used', async () => {
+    await writeEarlier('disk', {});
+    const failed = filesOf('disk', {}, '/missing');
+    await expect(failed).rejects.toMatchObject({ name: 'EngineError', kind: 'disk' });
+    const isNone = filesOf('none', {}, '/missing');
+    await expect(isNone).rejects.toMatchObject({ name: 'EngineError', kind: 'disk' });
   });
 });

@@ -47,14 +47,10 @@ describe('a table that an earlier version wrote', () => {
     const body = await fileOf('part.parquet');
     const key = toObjectKey('tasks/table/part.parquet');
     await lake.store.write(key, body);
-    const { [TYPES_KEY]: types, [UNFIT_KEY]: unfit } = await readMetadata(
-      lake.store,
-      key,
-      new AbortController().signal,
-    );
+    const { [TYPES_KEY]: types, [UNFIT_KEY]: unfit } = await readMetadata(lake.store, key, {});
     expect(types).toBe('["string","decimal(18,2)","timestamp","long","empty"]');
     expect(unfit).toBe('[null,null,null,1,null]');
-    expect(await decodeRecords(body, ['name', 'hours', 'at', 'count', 'nothing'])).toEqual([
+    expect(await decodeRecords(body, ['name', 'hours', 'at', 'count', 'nothing'], {})).toEqual([
       { name: 'a "b"', hours: 1.25, at: '2026-11-21 02:00:00.000001+00', count: 7 },
       { name: null, hours: -0.5, at: null, count: null },
     ]);

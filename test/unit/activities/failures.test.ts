@@ -19,10 +19,9 @@ const codes = Object.entries(ERROR_CODES).map(([code, of]) => [code as ErrorCode
 
 describe('the failure that an activity reports', () => {
   it.each(codes)('the failure of %s has the type %s, and Temporal retries only Transient', (code, type) => {
-    const message = type === null ? 'It failed.' : 'It failed. Do this.';
     expect(toFailure(new AnyError(code))).toMatchObject({
       type: type ?? undefined,
-      message,
+      message: 'It failed. Do this.',
       nonRetryable: type !== null && type !== 'Transient',
     });
   });

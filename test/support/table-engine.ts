@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll } from 'vitest';
 import { duckDbLibrary } from '../../src/core/duckdb-library.js';
 import {
@@ -30,20 +28,4 @@ export function textConverter(): (
     const converted = await convertText(connection, { ...layout, path, ...size }, { to, codec });
     return { ...converted, file: readFileSync(to) };
   };
-}
-
-/** Kills the processes that read and write Parquet for this one, until the work has ended. They are killed in their first operation. */
-export async function killingEngines<T>(work: Promise<T>): Promise<T> {
-  let isOver = false;
-  const ended = work.finally(() => {
-    isOver = true;
-  });
-  ended.catch(() => {});
-  while (!isOver) {
-    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
-    for (const [, pid, parent, args] of stdout.matchAll(/^ *(\d+) +(\d+) (.*)$/gm))
-      if (Number(parent) === process.pid && args!.includes('engine-process.js'))
-        process.kill(Number(pid), 'SIGKILL');
-  }
-  return ended;
 }

@@ -10,8 +10,8 @@ import { tableKeys } from '../../../src/table/log/paths.js';
 import { readDamagedTable } from '../../../src/table/log/read-table.js';
 import { removeLeft, useEngine } from '../../../src/table/parquet/engine.js';
 import { EngineError, failureOf, LibraryError } from '../../../src/table/parquet/engine-failure.js';
-import { killingEngines } from '../../support/table-engine.js';
 import { temporaryLake } from '../lake/data-plane.js';
+import { CSV } from '../lake/published.js';
 
 describe('a failure of DuckDB', () => {
   const path = '"/tmp/worktrack-table-host-1-abcdef/use-x/file.parquet"';
@@ -53,6 +53,24 @@ describe('a failure of DuckDB', () => {
   });
 });
 
+/** What becomes of each operation, for modules that are imported afterwards. */
+async function mockOperations(outcome: 'killed' | 'never ends'): Promise<void> {
+  const real = await vi.importActual<typeof import('node:child_process')>('node:child_process');
+  const fork = (...args: Parameters<typeof real.fork>) => {
+    const child = real.fork(...args);
+    const send = () => outcome === 'never ends' || child.kill('SIGKILL');
+    return Object.assign(child, { send });
+  };
+  vi.doMock('node:child_process', () => ({ ...real, fork }));
+  vi.resetModules();
+}
+
+afterEach(() => {
+  vi.doUnmock('node:child_process');
+  vi.doUnmock('node:fs/promises');
+  vi.resetModules();
+});
+
 describe('a checkpoint', () => {
   const lake = temporaryLake();
 
@@ -66,9 +84,11 @@ describe('a checkpoint', () => {
 
   it('is not damaged because its process was killed', async () => {
     await tableWithCheckpoint('killed', await encodeCheckpoint(actions));
-    await expect(killingEngines(readDamagedTable(lake.store, 'killed'))).rejects.toMatchObject({
-      name: 'EngineError',
-      kind: 'ended',
+    await mockOperations('killed');
+    const fresh = await import('../../../src/table/log/read-table.js');
+    await expect(fresh.readDamagedTable(lake.store, 'killed')).rejects.toMatchObject({
+      ...{ name: 'EngineError', kind: 'ended' },
+      message: 'The process that reads and writes Parquet ended (SIGKILL).',
     });
     const { damage, state } = await readDamagedTable(lake.store, 'killed');
     expect({ damage, txns: [...state.txns] }).toEqual({ damage: null, txns: [['a', 7]] });
@@ -107,11 +127,30 @@ describe('a checkpoint', () => {
   });
 });
 
+describe('a part', () => {
+  const lake = temporaryLake();
+
+  it('can be converted later if the process was killed', async () => {
+    const key = lake.newKey('.csv');
+    const written = await lake.store.write(key, Buffer.from('a\n1\n'));
+    await mockOperations('killed');
+    const fresh = await import('../../../src/table/parquet/convert-part.js');
+    const converted = fresh.convertPart(lake.store, {
+      ...{ part: { ...written, rows: 1, rawBytes: 4 }, codec: 'zstd', signal: new AbortController().signal },
+      layout: {
+        csv: { ...CSV, compression: 'none' },
+        columns: [{ alias: 'a', kind: 'string', type: 'empty', fixed: false }],
+      },
+      fileOf: () => ({ path: 'a-file', key: lake.newKey('.parquet') }),
+    });
+    // A TableError would be final.
+    await expect(converted).rejects.toMatchObject({ name: 'EngineError', kind: 'ended' });
+  });
+});
+
 describe('the process that reads and writes Parquet', () => {
   const roots: string[] = [];
   afterEach(async () => {
-    vi.doUnmock('node:fs/promises');
-    vi.resetModules();
     for (const root of roots.splice(0)) await rm(root, { recursive: true, force: true });
   });
   async function newRoot(): Promise<string> {
@@ -164,29 +203,32 @@ describe('the process that reads and writes Parquet', () => {
     await expect(stuck).rejects.toThrow('cancelled');
   });
 
-  it('ends at a cancellation, of an operation and of the wait for its turn, and works again', async () => {
+  it('ends at a cancellation, and works again', async () => {
     const root = await newRoot();
-    const [first, second] = [new AbortController(), new AbortController()];
-    const records = Array.from({ length: 50_000 }, (_, row) => `{"a":"${row}"}\n`).join('');
-    const running = useEngine({ tempFolder: root, signal: first.signal }, async ({ folder, ask }) => {
-      await writeFile(join(folder, 'from'), records);
-      // Far longer than the test.
-      for (;;)
-        await ask('writeRecords', {
-          ...{ from: join(folder, 'from'), to: join(folder, 'to') },
-          types: { a: 'VARCHAR' },
-        });
-    });
-    running.catch(() => {});
-    const waiting = useEngine({ tempFolder: root, signal: second.signal }, async ({ ask }) => {
+    const cancel = new AbortController();
+    const running = useEngine({ tempFolder: root, signal: cancel.signal }, async ({ ask }) => {
       for (;;) await ask('version', null);
     });
-    second.abort(new Error('the second was cancelled'));
+    await Promise.all([
+      expect(running).rejects.toThrow('cancelled'),
+      delay(300).then(() => cancel.abort(new Error('cancelled'))),
+    ]);
+    expect(await useEngine({ tempFolder: root }, ({ ask }) => ask('version', null))).toMatch(/^v?\d/);
+    await expect.poll(async () => (await readdir(root)).length).toBe(0);
+  });
+
+  it('ends an operation and the wait for one at a cancellation', async () => {
+    const root = await newRoot();
+    await mockOperations('never ends');
+    const fresh = await import('../../../src/table/parquet/engine.js');
+    const [first, second] = [new AbortController(), new AbortController()];
+    const use = ({ signal }: AbortController) =>
+      fresh.useEngine({ tempFolder: root, signal }, ({ ask }) => ask('version', null));
+    const [running, waiting] = [use(first), use(second)];
+    setTimeout(() => second.abort(new Error('the second was cancelled')), 100);
     await expect(waiting).rejects.toThrow('the second was cancelled');
-    await delay(100);
     first.abort(new Error('the first was cancelled'));
     await expect(running).rejects.toThrow('the first was cancelled');
-    expect(await useEngine({ tempFolder: root }, ({ ask }) => ask('version', null))).toMatch(/^v?\d/);
     await expect.poll(async () => (await readdir(root)).length).toBe(0);
   });
 

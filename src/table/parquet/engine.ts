@@ -117,6 +117,7 @@ class Engine {
     const end = (): void => this.#end(used);
     signal?.addEventListener('abort', end);
     try {
+      signal?.throwIfAborted();
       const result = await used.answer(request);
       used.release();
       this.#idle = setTimeout(end, IDLE_MS).unref();

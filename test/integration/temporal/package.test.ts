@@ -273,6 +273,32 @@ describe('the packed package', () => {
     },
   );
 
+  // Each version that the package names. npm takes them for prereleases, which no range covers.
+  longOnly('writes and reads tables with each version of DuckDB that it allows', async () => {
+    const { peerDependencies } = await manifest(ROOT);
+    const versions = peerDependencies['@duckdb/node-api']!.split(' || ');
+    expect(versions.length).toBeGreaterThan(1);
+    const built = 'temporal-worktrack/dist/src/table/';
+    const script = `
+      import { decodeCheckpoint, encodeCheckpoint } from './node_modules/${built}log/checkpoint.js';
+      import { useEngine } from './node_modules/${built}parquet/engine.js';
+      const body = await encodeCheckpoint([{ txn: { appId: 'a', version: 7 } }]);
+      const version = await useEngine({}, ({ ask }) => ask('version', null));
+      console.log(version, JSON.stringify(await decodeCheckpoint(body)));`;
+    for (const version of versions) {
+      const place = join(folder, `duckdb-${version}`);
+      await mkdir(place);
+      await writeFile(join(place, 'package.json'), '{"private":true}');
+      await writeFile(join(place, 'tables.mjs'), script);
+      const packages = [tarball, `@duckdb/node-api@${version}`];
+      const npm = await run('npm', ['install', '--no-audit', '--no-fund', ...packages], place, outside());
+      expect(npm.code, npm.printed).toBe(0);
+      const { stdout, printed } = await run(process.execPath, ['tables.mjs'], place, outside());
+      const [release] = version.split('-');
+      expect(stdout, printed).toBe(`v${release} [{"txn":{"appId":"a","version":7}}]\n`);
+    }
+  });
+
   /** The environment of a user, outside of this project: npm gives its own settings to the processes that it starts. */
   function outside(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
     const own = Object.entries(process.env).filter(

@@ -163,8 +163,7 @@ describe('the errors', () => {
       'src/core/errors.ts',
       'src/json/json-error.ts',
       'src/simulator/http/reply.ts',
-      'src/table/parquet/engine-process.ts',
-      'src/table/parquet/engine.ts',
+      'src/table/parquet/engine-failure.ts',
     ]);
   });
 

@@ -273,7 +273,7 @@ describe('the packed package', () => {
     },
   );
 
-  // Each version that the package names. npm takes them for prereleases, which no range covers.
+  // To npm, all versions of DuckDB are prereleases, so each tested one is listed in package.json.
   longOnly('writes and reads tables with each version of DuckDB that it allows', async () => {
     const { peerDependencies } = await manifest(ROOT);
     const versions = peerDependencies['@duckdb/node-api']!.split(' || ');

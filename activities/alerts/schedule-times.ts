@@ -30,21 +30,16 @@ function timestamp(ms: number): Timestamp {
   return { seconds, nanos: Math.floor(ms - seconds * 1000) * 1e6 } as unknown as Timestamp;
 }
 
+/** The times of a period, oldest first, at most 1,000 (`scheduleTimes`); milliseconds since 1970. */
+type TimesOf = (from: number, to: number) => Promise<readonly number[]>;
+
 /** The server lists the first times of a period, at most so many. */
 const MAX_TIMES = 1_000;
 /** Short ones first, because the last time is wanted. */
 const PERIODS_MS = [10 * MINUTE_MS, DAY_MS, 35 * DAY_MS];
 
-/**
- * When a Schedule was due last, in milliseconds since 1970; `null`: not between `since` and `until`.
- *
- * @param times those of a period, oldest first, at most 1,000 (`scheduleTimes`)
- */
-export async function lastDue(
-  times: (from: number, to: number) => Promise<readonly number[]>,
-  since: number,
-  until: number,
-): Promise<number | null> {
+/** When a Schedule was due last, in milliseconds since 1970; `null`: not between `since` and `until`. */
+export async function lastDue(times: TimesOf, since: number, until: number): Promise<number | null> {
   for (const period of PERIODS_MS) {
     const from = Math.max(since, until - period);
     const last = from < until ? await lastOf(times, from, until) : null;
@@ -54,11 +49,7 @@ export async function lastDue(
 }
 
 /** The last time of a period, which is halved while it has more times than the server lists. */
-async function lastOf(
-  times: (from: number, to: number) => Promise<readonly number[]>,
-  from: number,
-  to: number,
-): Promise<number | null> {
+async function lastOf(times: TimesOf, from: number, to: number): Promise<number | null> {
   const found = await times(from, to);
   const last = found.at(-1) ?? null;
   if (last === null || found.length < MAX_TIMES || to - last < SECOND_MS) return last;

@@ -189,13 +189,19 @@ describe('a later plan of a batch of upserts', () => {
       expect(await undo()).toEqual({ sent, left: [] });
     });
 
-    it('keeps the values from before the first request of a row without an answer', async () => {
+    /** Writes the rows, and then the new ones, whose row 4 stays without an answer. */
+    async function loseAnswer() {
       await write(await staged(ROWS, { batchId: 'before' }));
       const { faults } = mirror.simulator.admin;
       faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
       const input = await staged(NEW);
       await write(input).catch(() => {});
       acceptAll();
+      return input;
+    }
+
+    it('keeps the values from before the first request of a row without an answer', async () => {
+      const input = await loseAnswer();
       await write(input);
       expect((await undo()).sent).toEqual({ '1': 'title 1', '2': 'title 2', '3': 'title 3', '4': 'title 4' });
     });
@@ -217,12 +223,7 @@ describe('a later plan of a batch of upserts', () => {
     });
 
     it('keeps the values from before the first request of a row that a user has settled', async () => {
-      await write(await staged(ROWS, { batchId: 'before' }));
-      const { faults } = mirror.simulator.admin;
-      faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
-      const input = await staged(NEW);
-      await write(input).catch(() => {});
-      acceptAll();
+      await loseAnswer();
       await resend({ rows: [4], action: 'reject' });
       expect(await undo()).toMatchObject({ left: ['unknown 4'] });
       expect((await resend({ rows: [4], action: 'send' })).counts).toMatchObject({ updated: 4 });

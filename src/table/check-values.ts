@@ -6,9 +6,9 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { partColumns } from './data-file.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
 import { countUnfitInPart } from './parquet/convert-part.js';
-import type { PartColumn } from './parquet/convert-text.js';
-import type { EngineScope } from './parquet/engine.js';
 import { EngineError } from './parquet/engine-failure.js';
+import type { EngineScope } from './parquet/engine-scope.js';
+import type { PartColumn } from './parquet/part-file.js';
 import type { FixedTypes, TableColumn } from './rules/table-columns.js';
 
 export interface ValuesToCheck extends EngineScope {

@@ -12,10 +12,10 @@ import { type AddFile, PART_TAG } from './log/actions.js';
 import { dataFileName, dataFileStem, tableKeys } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
 import { convertPart } from './parquet/convert-part.js';
-import { type PartColumn, TYPES_KEY, UNFIT_KEY } from './parquet/convert-text.js';
-import type { EngineScope } from './parquet/engine.js';
 import { EngineError } from './parquet/engine-failure.js';
+import type { EngineScope } from './parquet/engine-scope.js';
 import { readMetadata } from './parquet/parquet-records.js';
+import { type PartColumn, TYPES_KEY, UNFIT_KEY } from './parquet/part-file.js';
 import { type ColumnType, joinTypes, valueClass } from './rules/column-type.js';
 import { sameTypes, type TableColumn } from './rules/table-columns.js';
 

@@ -4,7 +4,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { keptFiles } from './commit-state.js';
 import { listSizes } from './log/maintain.js';
 import { readDamagedTable } from './log/read-table.js';
-import type { EngineScope } from './parquet/engine.js';
+import type { EngineScope } from './parquet/engine-scope.js';
 import { decodeSchema, type FixedTypes, nextColumns, sameTypes } from './rules/table-columns.js';
 
 export interface FilesToWrite {

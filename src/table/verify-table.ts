@@ -11,7 +11,7 @@ import { listSizes } from './log/maintain.js';
 import { tableKeys } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/table-state.js';
-import type { EngineScope } from './parquet/engine.js';
+import type { EngineScope } from './parquet/engine-scope.js';
 
 /** A problem of a table, and what repairs it: the next export, the same purge again, or a person who removes the folder. */
 interface TableProblem {

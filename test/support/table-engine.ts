@@ -4,12 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { duckDbLibrary } from '../../src/core/duckdb-library.js';
-import {
-  type Converted,
-  connectTo,
-  convertText,
-  type PartFile,
-} from '../../src/table/parquet/convert-text.js';
+import { connectTo, convertText } from '../../src/table/parquet/convert-text.js';
+import type { Converted, PartFile } from '../../src/table/parquet/part-file.js';
 
 /** Converts texts in the process of the test, which finds what the conversion's own process hides: the messages of DuckDB. */
 export function textConverter(): (

@@ -1,5 +1,5 @@
 import { parseStored } from '../../core/stored-json.js';
-import type { EngineScope } from '../parquet/engine.js';
+import type { EngineScope } from '../parquet/engine-scope.js';
 import { decodeRecords, encodeRecords } from '../parquet/parquet-records.js';
 import type { Action } from './actions.js';
 import type { TableState } from './table-state.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import type { EngineScope } from '../parquet/engine.js';
+import type { EngineScope } from '../parquet/engine-scope.js';
 
 /** The names of a table's objects (PROTOCOL.md, "File Types"). Keys are relative to the lake's root. */
 

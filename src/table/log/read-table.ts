@@ -1,8 +1,8 @@
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
-import type { EngineScope } from '../parquet/engine.js';
 import { EngineError } from '../parquet/engine-failure.js';
+import type { EngineScope } from '../parquet/engine-scope.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';

@@ -9,9 +9,10 @@ import type { PublishedPart } from '../../lake/documents/manifest.js';
 import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
 import { TableError } from '../errors.js';
 import type { ColumnType } from '../rules/column-type.js';
-import type { Converted, PartFile } from './convert-text.js';
-import { type EngineScope, type EngineUse, useEngine } from './engine.js';
+import { type EngineUse, useEngine } from './engine.js';
 import { EngineError } from './engine-failure.js';
+import type { EngineScope } from './engine-scope.js';
+import type { Converted, PartFile } from './part-file.js';
 
 /** What identifies the bytes of a part. */
 type PartToRead = Pick<PublishedPart, 'key' | 'rows' | 'bytes' | 'rawBytes' | 'sha256'>;

@@ -10,16 +10,9 @@ import type { TableSettings } from '../../core/settings.js';
 import { gunzipper, plainUnpacker } from '../../lake/part/part-rows.js';
 import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
 import { cellDecoder } from '../../lake/rows/escaping.js';
-import {
-  type Converted,
-  connectTo,
-  convertText,
-  countUnfit,
-  type PartFile,
-  sqlName,
-  sqlString,
-} from './convert-text.js';
+import { connectTo, convertText, countUnfit, sqlName, sqlString } from './convert-text.js';
 import { type EngineFailure, failureOf, LibraryError } from './engine-failure.js';
+import type { Converted, PartFile } from './part-file.js';
 
 /** What the process does for its parent. All paths are on this machine. */
 export interface EngineOperations {

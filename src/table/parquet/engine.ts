@@ -9,15 +9,9 @@ import { systemCause, systemCode } from '../../core/system-error.js';
 import { PACKAGE_ROOT } from '../../core/version.js';
 import { diskReason, EngineError } from './engine-failure.js';
 import type { EngineAnswer, EngineOperations, EngineRequest } from './engine-process.js';
+import type { EngineScope } from './engine-scope.js';
 
 const NEED = '`tables.format: delta`';
-
-/** Where and how long files are processed. */
-export interface EngineScope {
-  /** Folder for the temporary files; `null` or absent: that of the system. */
-  readonly tempFolder?: string | null | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** What one use has: the process, which does one operation at a time, and a private folder, which is removed after the use. */
 export interface EngineUse {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { type EngineScope, useEngine } from './engine.js';
+import { useEngine } from './engine.js';
+import type { EngineScope } from './engine-scope.js';
 
 /** Writes records as a Parquet file. @param types of the columns in DuckDB, by name */
 export function encodeRecords(

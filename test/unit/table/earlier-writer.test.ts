@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { toObjectKey } from '../../../src/lake/store/index.js';
 import { decodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { TYPES_KEY, UNFIT_KEY } from '../../../src/table/parquet/convert-text.js';
 import { decodeRecords, readMetadata } from '../../../src/table/parquet/parquet-records.js';
+import { TYPES_KEY, UNFIT_KEY } from '../../../src/table/parquet/part-file.js';
 import { temporaryLake } from '../lake/data-plane.js';
 
 const fileOf = (name: string): Promise<Buffer> =>

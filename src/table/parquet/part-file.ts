@@ -1,0 +1,41 @@
+import type { CsvSettings } from '../../core/settings.js';
+import type { Escaping } from '../../lake/rows/escaping.js';
+import type { ColumnType, ValueClass } from '../rules/column-type.js';
+
+/** Key of the footer's metadata that holds the types of the file's columns, in the order of the part. */
+export const TYPES_KEY = 'worktrack.types';
+/**
+ * Key of the number of values that do not fit, by column, for the columns whose type the configuration sets; null for
+ * the others.
+ */
+export const UNFIT_KEY = 'worktrack.unfit';
+
+/** A column of a part, in the order of the header. */
+export interface PartColumn {
+  /** Name in the table. */
+  readonly alias: string;
+  readonly kind: ValueClass;
+  /** Type to begin with. */
+  readonly type: ColumnType;
+  /** Whether the configuration sets the type. */
+  readonly fixed: boolean;
+}
+
+export interface PartFile {
+  /** Path of the part on this machine. */
+  readonly path: string;
+  /** Length of its text in bytes. No row is longer. */
+  readonly rawBytes: number;
+  readonly rows: number;
+  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
+  readonly columns: readonly PartColumn[];
+}
+
+/** The result of a conversion. */
+export interface Converted {
+  readonly rows: number;
+  /** Types that hold all values of the part, in the order of its columns. */
+  readonly types: readonly ColumnType[];
+  /** Number of values, by column, that do not fit the type of the configuration and are NULL in the file. */
+  readonly unfit: readonly number[];
+}

@@ -36,6 +36,11 @@ export interface TemporalDevServer extends RunningServer {
  */
 const POLLS_PER_SECOND = 1000;
 const QUEUES = ['transfer', 'timer', 'visibility'];
+/**
+ * How much later than due a timer may fire, which allows for the differences of the clocks of a cluster. The default of a
+ * second would make each shorter wait of a workflow, and each retry, take a second.
+ */
+const TIMER_SHIFT = '1ms';
 
 /** The arguments of `temporal` for one start. */
 export function temporalArgs(options: {
@@ -62,6 +67,8 @@ export function temporalArgs(options: {
       '--dynamic-config-value',
       `history.${queue}ProcessorMaxPollRPS=${POLLS_PER_SECOND}`,
     ]),
+    '--dynamic-config-value',
+    `history.timerProcessorMaxTimeShift="${TIMER_SHIFT}"`,
     ...options.extraArgs,
   ];
 }

@@ -135,6 +135,8 @@ describe('starting', () => {
     expect(line).toContain('--db-filename /s.db');
     // At the default of 20 a second, each step of a workflow waits for a tick of 50 ms.
     expect(line).toContain('--dynamic-config-value history.transferProcessorMaxPollRPS=1000');
+    // At the default of a second, each shorter timer takes a second.
+    expect(line).toContain('--dynamic-config-value history.timerProcessorMaxTimeShift="1ms"');
     expect(line.endsWith('--x')).toBe(true);
     expect(temporalArgs({ ...options, uiPort: null, dbFile: null })).toContain('--headless');
   });

@@ -25,11 +25,7 @@ import { planExport } from './export/plan-export.js';
 import { writeAudit } from './export/write-audit.js';
 import { followTable } from './follow/follow-table.js';
 import { startOnPublished } from './follow/start-on-published.js';
-import { claimRows } from './write-back/claim-rows.js';
-import { confirmRows } from './write-back/confirm-rows.js';
-import { planWriteBack } from './write-back/plan-write-back.js';
-import { sendRows } from './write-back/send-rows.js';
-import { writeResults } from './write-back/write-results.js';
+import { claimRows, confirmRows, planWriteBack, sendRows, writeResults } from './write-back/index.js';
 
 export { logSubjectOf } from '../src/run/activity-context.js';
 export type { ActivityDeps, OpenConnection } from '../src/run/deps.js';

@@ -81,6 +81,7 @@ export {
   WorktrackError,
 } from './core/errors.js';
 export type { ExitCode } from './core/exit-code.js';
+export { InputError } from './core/input-error.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
 export { OutOfReachError, type ReachOptions } from './core/reachability.js';
 export type { ResourceState, Verdict } from './core/resource-state.js';
@@ -128,19 +129,17 @@ export {
   type Dialect,
   ddlStatements,
   type Numbers,
+  type QueryColumn,
+  QueryError,
+  type QueryOptions,
+  type QueryResult,
+  type QueryValue,
+  queryLake,
   renderDdl,
   type Statement,
   unreadableViews,
-} from './sql/ddl/statements.js';
-export { QueryError } from './sql/query/errors.js';
-export {
-  type QueryColumn,
-  type QueryOptions,
-  type QueryResult,
-  queryLake,
-} from './sql/query/query-lake.js';
-export type { QueryValue } from './sql/query/query-value.js';
-export { verifyResource } from './table/verify-table.js';
+} from './sql/index.js';
+export { verifyResource } from './table/index.js';
 export {
   type ClientConnectOptions,
   type ConnectOptions,
@@ -245,6 +244,9 @@ export {
   type WebhookServer,
   type WebhookServerOptions,
 } from './webhook/index.js';
-export type { WriteBackSource } from './write-back/check-write-back.js';
-export { InputError } from './write-back/input-error.js';
-export { stageWriteBack, stageWriteBackRows, type WriteBackRows } from './write-back/stage-input.js';
+export {
+  stageWriteBack,
+  stageWriteBackRows,
+  type WriteBackRows,
+  type WriteBackSource,
+} from './write-back/index.js';

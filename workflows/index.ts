@@ -28,6 +28,4 @@ export {
 } from './shared/messages.js';
 export { exportResultOfChild, writeBackResultOfChild } from './shared/run-errors.js';
 export { workerConfigurationWorkflow } from './worker-configuration.js';
-export { confirmWriteBackWorkflow } from './write-back/confirm-workflow.js';
-export { writeBackLockWorkflow } from './write-back/lock.js';
-export { writeBackWorkflow } from './write-back/write-back-workflow.js';
+export { confirmWriteBackWorkflow, writeBackLockWorkflow, writeBackWorkflow } from './write-back/index.js';

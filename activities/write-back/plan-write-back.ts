@@ -9,6 +9,7 @@ import type {
 } from '../../src/core/contract/write-back.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import { allDone } from '../../src/core/in-parallel.js';
+import { InputError } from '../../src/core/input-error.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { damagedObject } from '../../src/lake/damaged-error.js';
 import type { SortKey } from '../../src/lake/rows/row.js';
@@ -21,7 +22,6 @@ import { PublishedRows, RowComparer } from '../../src/write-back/compare-publish
 import { ExpectedStates } from '../../src/write-back/expected-states.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
-import { InputError } from '../../src/write-back/input-error.js';
 import { readInputRows } from '../../src/write-back/input-rows.js';
 import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import {

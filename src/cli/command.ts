@@ -47,6 +47,13 @@ export class WorktrackCommand extends Command {
     );
   }
 
+  ofDay(): this {
+    return this.option(
+      '--dt <date>',
+      'last published run of this day, such as 2026-11-21 (default: current state)',
+    );
+  }
+
   /** An option with a fixed set of values. */
   choice(flags: string, text: string, values: readonly string[], byDefault?: string): this {
     const option = new Option(flags, text).choices(values);

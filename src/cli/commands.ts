@@ -1,16 +1,16 @@
 import { Argument } from 'commander';
 import { ALERT_EVENTS } from '../core/alerts/index.js';
 import { collect, type WorktrackCommand } from './command.js';
+import { declareDemo } from './demo/index.js';
+import { declareSql } from './sql/index.js';
+import { declareWriteBack } from './write-back/index.js';
 
 const SNAPSHOTS = 'print the folder of each snapshot';
 const ALLOW_DELETES =
   'publish although the list is empty, or more than 20 rows and 10% of the rows would be deleted';
 const ADOPT_ORGANIZATION =
   'continue with a new API key whose organization could not be checked; reads everything';
-const SAME_ORGANIZATION =
-  'continue the batch with a new API key whose organization could not be checked: it is the same one';
 const TIMEOUT = 'wait at most this long, such as 30m; the run continues';
-const DAY = 'last published run of this day, such as 2026-11-21 (default: current state)';
 
 /** Declares all commands, in the order of the help. The module of a command is loaded when it runs. */
 export function declareCommands(program: WorktrackCommand): void {
@@ -98,27 +98,7 @@ function declareSetup(program: WorktrackCommand): void {
         runCompletion(program, shell, words);
     });
 
-  program
-    .command('demo')
-    .description('run everything on this machine without configuration')
-    .option('--dir <folder>', 'folder for the demo files (default: .worktrack/demo)')
-    .option('--rows <n>', 'time entries in the simulated service (default: 5000)')
-    .option('--awkward', 'add quotes, line breaks, large numbers and other awkward values')
-    .option('--keep', 'leave the servers running, and print their addresses')
-    .examples('', '--keep', '--dir demo --rows 20000')
-    .runs(async () => (await import('./demo/demo-command.js')).runDemo);
-
-  program
-    .command('simulator')
-    .description('run a simulated service on this machine; prints its URL as JSON')
-    .argument(
-      '[options...]',
-      '--port and --seed; --projects, --tasks, --time-entries and so on with a number of records; --plain for ordinary data; --odd with a name, or `list`',
-    )
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .examples('--time-entries 20000')
-    .runs(async () => (await import('./demo/demo-service.js')).runSimulator);
+  declareDemo(program);
 }
 
 /** Commands that run the mirror: the worker, manual exports and backfills, the Schedule and change notices. */
@@ -310,68 +290,14 @@ function declareData(program: WorktrackCommand): void {
     .examples('', '--resource tasks --diff', '--sample 1%', '--repair')
     .runs(async () => (await import('./runs/audit-command.js')).runAudit);
 
-  program
-    .command('ddl')
-    .description('print statements for a query engine that read the published data')
-    .ofSeveral()
-    .choice(
-      '--dialect <engine>',
-      'query engine',
-      ['duckdb', 'athena', 'trino', 'spark', 'clickhouse', 'databricks', 'snowflake', 'bigquery'],
-      'duckdb',
-    )
-    .option('--setup', 'print the connection to the store as statements, not as comments')
-    .option('--text', 'also a view with every value as text for each view, such as tasks_text')
-    .option('--newest', 'also a view of the newest rows in the change logs, such as tasks_newest')
-    .option('--operations', 'also views of runs, checks, schema changes, receipts and audits (DuckDB)')
-    .option('--delta', 'register the Delta tables instead of views')
-    .ofResources()
-    .choice(
-      '--numbers <type>',
-      'decimals: exact (text if no decimal type holds every value) or double (rounds)',
-      ['exact', 'double'],
-      'exact',
-    )
-    .option('--dt <date>', DAY)
-    .examples('--dialect athena', '--resource tasks --dt 2026-11-21')
-    .runs(async () => (await import('./inspect/ddl-command.js')).runDdl);
-
-  program
-    .command('dbt')
-    .description('write a dbt project with typed models and the history of each record')
-    .choice('--adapter <name>', 'dbt adapter (default: that of the project in the folder, or duckdb)', [
-      'duckdb',
-      'athena',
-    ])
-    .option('--dir <folder>', 'folder of the project; your changes in it are kept', 'dbt')
-    .examples('', '--adapter athena --dir warehouse')
-    .runs(async () => (await import('./inspect/dbt-command.js')).runDbt);
-
-  program
-    .command('query')
-    .description('answer a SELECT over the published snapshots, with DuckDB')
-    .argument(
-      '[statement]',
-      'a SELECT over views such as tasks and time_entries_changes; without it, from stdin',
-    )
-    .option('--dt <date>', DAY)
-    .option('--run <id>', 'this published run')
-    .json('print one JSON object: every digit as text, null differs from an empty string')
-    .option('--csv', 'print CSV with a header: NULL is an empty field, an empty string is ""')
-    .option('--output <file>', 'write a file that ends in .csv, .json or .parquet')
-    .examples(
-      '"SELECT count(*) FROM tasks WHERE _deleted_at IS NULL"',
-      '"SELECT * FROM time_entries LIMIT 5" --dt 2026-11-21 --json',
-      '"FROM tasks" --output tasks.parquet',
-    )
-    .runs(async () => (await import('./inspect/query-command.js')).runQuery);
+  declareSql(program);
 
   program
     .command('cat')
     .description('print rows of a published snapshot as CSV with a header')
     .argument('<resource>', 'resource in the configuration')
     .option('--limit <n>', 'maximum number of rows; 0 for all', '20')
-    .option('--dt <date>', DAY)
+    .ofDay()
     .option('--run <id>', 'this published run')
     .json('print one JSON object; null differs from an empty string')
     .option('--csv-excel', 'print CSV for Excel: it begins with a byte order mark')
@@ -443,137 +369,4 @@ function declareMaintenance(program: WorktrackCommand): void {
     .json()
     .examples('--from-server', 'history.json')
     .runs(async () => (await import('./worker/replay-command.js')).runReplay);
-}
-
-function declareWriteBack(program: WorktrackCommand): void {
-  const writeBack = program
-    .command('write-back')
-    .description('write the rows of a file to the service, each exactly once, with receipts')
-    .usage('[options] <resource> <file>')
-    .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
-    .argument(
-      '<file>',
-      'CSV, JSON, NDJSON or a workbook (.xlsx): a path, a file:// or s3:// URL, or - for stdin',
-    )
-    .option('--dry-run', 'show the requests without sending them')
-    .option('--diff', 'with --dry-run, read the resource and show the cells that would change')
-    .option('--limit <n>', 'with --diff, show at most this many cells (default: 20)')
-    .option('--skip-unchanged', 'read the resource first, and leave out upserts that would change nothing')
-    .option('--key-column <name>', 'column that identifies a row (default: the content of the row)')
-    .option(
-      '--batch-id <id>',
-      'batch id (default: a hash of resource and content, so that the same file is the same batch)',
-    )
-    .choice('--format <format>', 'input format (default: the file extension)', [
-      ...['csv', 'json', 'ndjson', 'xlsx'],
-    ])
-    .option('--sheet <name>', 'name or number of the sheet of a workbook (default: the only one with cells)')
-    .option(
-      '--delimiter <character>',
-      'delimiter of a CSV: "," ";" "|" or tab (default: found in the header)',
-    )
-    .option(
-      '--encoding <name>',
-      'encoding, such as windows-1252 (default: from the byte order mark, otherwise UTF-8)',
-    )
-    .option('--decimal-comma', 'the numbers of a CSV have a decimal comma: 1.234,50')
-    .option(
-      '--date-format <format>',
-      "format of the dates in a CSV, such as 'dd.MM.yyyy HH:mm' (repeatable)",
-      collect,
-    )
-    .option('--timezone <zone>', 'time zone of these dates, and of those of a sheet, such as Europe/Berlin')
-    .option(
-      '--map <header=field>',
-      'another name for a column, such as Beschreibung=description (repeatable)',
-      collect,
-    )
-    .option('--true <word>', 'word for true, such as WAHR (repeatable)', collect)
-    .option('--false <word>', 'word for false, such as FALSCH (repeatable)', collect)
-    .option(
-      '--unit <field=unit>',
-      'unit of the cells: durationSeconds=h sends hours as seconds (ms, s, min, h, d; repeatable)',
-      collect,
-    )
-    .option('--drop-column <name>', 'column that is not sent (repeatable)', collect)
-    .option('--text-column <name>', 'column that is always text (repeatable)', collect)
-    .option('--save-input', 'keep these options in the configuration, for the next file')
-    .choice('--unknown <what>', 'rows that may have been sent more than writeBack.unknownAfter ago', [
-      'resend',
-      'skip',
-    ])
-    .option(
-      '--last-wins',
-      'of calendar entries with the same source and sourceKey, send the last one (default: an error)',
-    )
-    .option('--again', 'also send rows that an earlier batch has written')
-    .option('--skip-written', 'leave such rows out (default with --key-column; otherwise an error)')
-    .option(
-      '--same-system',
-      'count rows that were sent to another base URL as written: it is the same system',
-    )
-    .option('--other-system', 'count rows that were sent to another base URL as new: it is another system')
-    .option('--same-organization', SAME_ORGANIZATION)
-    .option('--no-read-back', 'do not read the resource afterwards')
-    .json()
-    .examples('time-entries november.csv --dry-run', 'calendar-entries s3://company-lake/in/holidays.json')
-    .runs(async () => (await import('./write-back/write-back-command.js')).runWriteBack)
-    // The commands below it have options of the same names (`WorktrackCommand.parseOptions`).
-    .enablePositionalOptions();
-
-  const receipts = writeBack.command('receipts');
-  receipts
-    // The options of the command above are not those of this one.
-    .configureHelp({ ...receipts.configureHelp(), visibleGlobalOptions: () => [...program.options] })
-    .description('print the receipts of a batch, one line for each row')
-    .argument('<batch>', 'batch id, or its first digits')
-    .option('--rejected', 'only rows that were rejected or are unknown')
-    .option('--csv', 'rejected rows with the cells of the input (NDJSON for JSON), ready to correct and send')
-    .json()
-    .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rejected --csv > corrected.csv')
-    .runs(async () => (await import('./write-back/receipts-command.js')).runReceipts);
-
-  const resend = writeBack.command('resend');
-  resend
-    .configureHelp({ ...resend.configureHelp(), visibleGlobalOptions: () => [...program.options] })
-    .description('send rows of a batch again that are not written, or settle them')
-    .argument('<batch>', 'batch id, or its first digits')
-    .option('--rejected', 'the rows that the service has rejected')
-    .option('--unknown', 'the rows that may or may not have been written')
-    .option('--rows <numbers>', 'rows by their numbers in the input, such as 3,7-9')
-    .option('--new-key', 'with new idempotency keys; a row whose record exists is written a second time')
-    .option('--yes-i-looked', 'the records of the --unknown rows do not exist in the service')
-    .option('--reject', 'send nothing: the rows stay rejected')
-    .option('--again', 'also send rows that another batch has written meanwhile')
-    .option('--same-system', 'count rows that were sent to another base URL as written')
-    .option('--other-system', 'count rows that were sent to another base URL as new')
-    .option('--same-organization', SAME_ORGANIZATION)
-    .option('--no-read-back', 'do not read the resource afterwards')
-    .option('--yes', 'do not ask for confirmation on a terminal')
-    .json()
-    .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rows 3,7-9 --new-key')
-    .runs(async () => (await import('./write-back/resend-command.js')).runResend);
-
-  const confirm = writeBack.command('confirm');
-  confirm
-    .configureHelp({ ...confirm.configureHelp(), visibleGlobalOptions: () => [...program.options] })
-    .description('look for the written rows of a batch in the service')
-    .argument('<batch>', 'batch id, or its first digits')
-    .json()
-    .examples('3b860e3713d2')
-    .runs(async () => (await import('./write-back/confirm-command.js')).runConfirm);
-
-  const undo = writeBack.command('undo');
-  undo
-    .configureHelp({ ...undo.configureHelp(), visibleGlobalOptions: () => [...program.options] })
-    .description('give the records that a batch has updated their values from before')
-    .argument('<batch>', 'batch id, or its first digits')
-    .option('--with-null', 'also set fields to null that were empty before')
-    .option('--limit <n>', 'show at most this many cells (default: 20)')
-    .option('--same-organization', SAME_ORGANIZATION)
-    .option('--no-read-back', 'do not read the resource afterwards')
-    .option('--yes', 'do not ask for confirmation on a terminal')
-    .json()
-    .examples('3b860e3713d2', '3b860e3713d2 --with-null --yes')
-    .runs(async () => (await import('./write-back/undo-command.js')).runUndo);
 }

@@ -4,7 +4,7 @@ export {
   type RecordScope,
   type RecordsAdmin,
   SimulatorAdmin,
-} from './admin/admin.js';
+} from './admin.js';
 export type {
   ActiveRule,
   Fault,
@@ -17,10 +17,11 @@ export type {
 } from './faults.js';
 export type { KeyRing } from './http/api-keys.js';
 export { BASE_PATH } from './http/call.js';
-export { ODD_SERVICES, type OddBehaviour, type OddService } from './odd/index.js';
+export { ODD_SERVICES, type OddBehaviour, type OddService, oddList } from './odd/index.js';
 export { type Simulator, startSimulator } from './server.js';
 export {
   type ApiKey,
+  BUILT_IN_RESOURCES,
   DEMO_KEY,
   DEMO_ORGANIZATION,
   type ListOrder,

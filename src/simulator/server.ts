@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SimulatorAdmin } from './admin/admin.js';
-import { CONTROL_PATH, handleControl } from './admin/control.js';
+import { SimulatorAdmin } from './admin.js';
 import { handleApi } from './routes/handler.js';
 import { Service } from './simulated-service.js';
 import type { SimulatorOptions } from './simulator-options.js';
@@ -32,12 +31,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const service = new Service(options);
   const admin = new SimulatorAdmin(service);
   const server = createServer((request, response) => {
-    const isControl = request.url?.startsWith(`${CONTROL_PATH}/`) === true;
-    const handled = isControl
-      ? handleControl(admin, request, response)
-      : handleApi(service, request, response);
     // A client that disconnects during its request is not an error of the service.
-    handled.catch(() => response.destroy());
+    handleApi(service, request, response).catch(() => response.destroy());
   });
   // Longer than the keep-alive of clients, so that the server does not close a connection that a client is about to reuse.
   server.keepAliveTimeout = 120_000;

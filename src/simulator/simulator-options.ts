@@ -41,7 +41,7 @@ export interface ApiKey {
   readonly expiresAt?: number;
 }
 
-/** Options that can be changed while the simulator runs (`admin.configure`, `POST /__control/options`). */
+/** Options that can be changed while the simulator runs (`admin.configure`). */
 export interface TunableOptions {
   /** Page size without `limit`, and the maximum. The API defines neither. Default 100 and 1000. */
   pageDefault: number;

@@ -27,7 +27,7 @@ export interface StatsSnapshot {
   readonly recent: readonly RequestRecord[];
 }
 
-/** Counts requests to the API, but not control requests. */
+/** Counts requests to the API. */
 export class RequestStats {
   readonly #limit: number;
   #recent: RequestRecord[] = [];

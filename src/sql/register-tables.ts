@@ -1,20 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import type { LakeSettings } from '../core/settings.js';
-import { tableKeys } from '../table/log/paths.js';
-import type { TableColumn } from '../table/rules/table-columns.js';
+import { viewName } from '../core/view-name.js';
+import { tableKeys } from '../lake/documents/lake-layout.js';
+import type { TableColumn } from '../table/index.js';
 import { s3Address } from './ddl/clickhouse.js';
 import { aliasComments } from './ddl/column-kinds.js';
 import { duckdbSetup } from './ddl/duckdb-views.js';
 import { type Statement, statement } from './ddl/engine-views.js';
-import {
-  chName,
-  chString,
-  hiveName,
-  hiveString,
-  sqlName,
-  sqlString,
-  viewName,
-} from './ddl/names-and-quotes.js';
+import { chName, chString, hiveName, hiveString, sqlName, sqlString } from './ddl/names-and-quotes.js';
 import { sparkSetup } from './ddl/spark.js';
 import { DIALECTS } from './ddl/statements.js';
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { TableSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
+import { tableKeys } from '../lake/documents/lake-layout.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { writeIfUnchanged } from '../lake/published/swap.js';
@@ -17,7 +18,7 @@ import {
   PROTOCOL,
   rowsOfFile,
 } from './log/actions.js';
-import { type TablePlace, tableKeys } from './log/paths.js';
+import type { TablePlace } from './log/paths.js';
 import { shownParameters, type TableState, txnVersion } from './log/table-state.js';
 import {
   decodeSchema,

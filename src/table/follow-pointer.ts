@@ -2,6 +2,7 @@ import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import { removalWarnings, type Warning } from '../core/warnings.js';
 import { DamagedError } from '../lake/damaged-error.js';
+import { tableKeys } from '../lake/documents/lake-layout.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import { ObjectNotFoundError, type Removal } from '../lake/store/index.js';
@@ -9,7 +10,6 @@ import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
 import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
-import { tableKeys } from './log/paths.js';
 import { readDamagedTable, type Table } from './log/read-table.js';
 import { pendingStates } from './states-to-commit.js';
 

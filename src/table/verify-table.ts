@@ -1,5 +1,6 @@
 import type { ConnectionSettings } from '../core/settings.js';
 import { DamagedError } from '../lake/damaged-error.js';
+import { tableKeys } from '../lake/documents/lake-layout.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -8,7 +9,6 @@ import type { VerifyOptions } from '../lake/verify/read-runs.js';
 import { type VerifyReport, verifySnapshot } from '../lake/verify/verify-lake.js';
 import { isUpgraded, rowsOfFile, upgradedText } from './log/actions.js';
 import { listSizes } from './log/maintain.js';
-import { tableKeys } from './log/paths.js';
 import { readDamagedTable, readTable } from './log/read-table.js';
 import type { TableState } from './log/table-state.js';
 import type { EngineScope } from './parquet/engine-scope.js';

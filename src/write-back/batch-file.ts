@@ -1,7 +1,7 @@
 import { shownBatchId, type WritableResource } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { BATCHES_PREFIX, batchKeys } from './batch-layout.js';
-import { InputError } from './input-error.js';
 import type { BatchFile } from './plan-file.js';
 import { decodeSealed } from './sealed.js';
 import { SYSTEM_REMEDY, type TargetSystem } from './system.js';

@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { InputFormat } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { textHash } from './idempotency-key.js';
-import { InputError } from './input-error.js';
 
 /** The objects of a batch in the lake (docs/reference/lake.md). Objects under `_batch/` are internal. */
 

@@ -1,12 +1,12 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { InputReading, InputUnit, InputWords } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { JsonScanner } from '../json/scanner.js';
 import { cellDecoder } from '../lake/rows/escaping.js';
 import { isStored, withoutStoredMark } from './csv-parser.js';
 import type { DateReader } from './dates.js';
 import { pathOf } from './fields.js';
 import { type CellType, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { type InputFacts, ownValue } from './reading.js';
 import { inUnit, isClock } from './units.js';
 

@@ -7,6 +7,7 @@ import {
   type ResendOrder,
   type WritableResource,
 } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { findBatch, readBatch, textColumns } from './batch-file.js';
@@ -15,7 +16,6 @@ import { readBytes, type WriteBackSource, writableResource } from './check-write
 import { CsvParser } from './csv-parser.js';
 import { CORRECTION_COLUMNS, type Correction, correctionOf, textOf } from './fields.js';
 import { publishedSnapshotOf } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { decodeInput } from './input-format.js';
 import { readInputRows } from './input-rows.js';
 import type { InputSource } from './input-source.js';

@@ -7,6 +7,7 @@ import {
   WRITABLE_RESOURCES,
   type WritableResource,
 } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { checkBatch, continuedBatch, readBatch, textColumns } from './batch-file.js';
@@ -19,7 +20,6 @@ import {
   sentNames,
   unpublishedColumns,
 } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { HEAD_BYTES, markOf } from './input-format.js';
 import type { InputProblems } from './input-problems.js';
 import { readInputRows } from './input-rows.js';

@@ -1,6 +1,6 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { InputError } from '../core/input-error.js';
 import { withoutEnd } from '../core/without-end.js';
-import { InputError } from './input-error.js';
 import { isUtf8Text, sepLine, shownDelimiter } from './input-format.js';
 import type { InputProblems } from './input-problems.js';
 

@@ -1,9 +1,9 @@
 import { type ByteString, fromByteString } from '../core/brands.js';
+import { InputError } from '../core/input-error.js';
 import { type CellReader, type CellReaderOptions, cellReader } from './cell-reader.js';
 import { CsvParser } from './csv-parser.js';
 import { correctionOf, type Field, type FlatField, type InputRow, nestedFields } from './fields.js';
 import { type InputColumn, inputColumns, isExport, type TypeSources } from './input-columns.js';
-import { InputError } from './input-error.js';
 
 /** What the rows of an input are read with. */
 export interface RowContext extends Omit<CellReaderOptions, 'isEscaped'> {

@@ -1,6 +1,6 @@
 import { DateTime, IANAZone } from 'luxon';
 import { DAY_MS, MINUTE_MS } from '../core/duration.js';
-import { InputError } from './input-error.js';
+import { InputError } from '../core/input-error.js';
 
 /** What a text is under a date format: `null` if it does not have the form. */
 type DateReading = { readonly iso: string } | { readonly problem: string; readonly remedy: string } | null;

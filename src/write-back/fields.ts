@@ -1,5 +1,5 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
-import { InputError } from './input-error.js';
+import { InputError } from '../core/input-error.js';
 
 export interface Field {
   readonly name: ByteString;

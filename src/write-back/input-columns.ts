@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { InputReading } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { readIsoTime } from '../core/utc-time.js';
 import { Format, typeNames } from '../core/value-facts.js';
 import { type Manifest, readManifest } from '../lake/documents/manifest.js';
@@ -8,7 +9,6 @@ import { type Column, columnName, fieldOfColumn, META_COLUMNS } from '../lake/ro
 import { cellDecoder } from '../lake/rows/escaping.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { isCorrectionColumn } from './fields.js';
-import { InputError } from './input-error.js';
 import { type IsoForm, ownValue, PLAIN_READING, type PublishedForm } from './reading.js';
 
 /** The JSON type of a CSV column's cells in requests. */

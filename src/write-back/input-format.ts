@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ByteString, toByteString } from '../core/brands.js';
 import { INPUT_FORMATS, type InputFormat } from '../core/contract/write-back.js';
-import { InputError } from './input-error.js';
+import { InputError } from '../core/input-error.js';
 
 /** The format of a file: a sheet of a workbook becomes a CSV (`sheetToCsv`). */
 export type FileFormat = InputFormat | 'xlsx';

@@ -1,4 +1,4 @@
-import type { InputError } from './input-error.js';
+import type { InputError } from '../core/input-error.js';
 
 /** Kinds of errors that are listed. */
 const MAX_KINDS = 50;

@@ -5,10 +5,10 @@ import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { InputError } from '../core/input-error.js';
 import type { LakeSettings } from '../core/settings.js';
 import { systemCause } from '../core/system-error.js';
 import { openStore, toObjectKey } from '../lake/store/index.js';
-import { InputError } from './input-error.js';
 
 /** An input that can be read several times. */
 export interface InputSource {

@@ -1,9 +1,9 @@
 import type { ByteString } from '../core/brands.js';
+import { InputError } from '../core/input-error.js';
 import { JsonError } from '../json/json-error.js';
 import { JsonScanner } from '../json/scanner.js';
 import { MAX_RECORD_BYTES } from './csv-parser.js';
 import type { Field } from './fields.js';
-import { InputError } from './input-error.js';
 import { isUtf8Text } from './input-format.js';
 
 export interface JsonRecord {

@@ -1,9 +1,9 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
+import { InputError } from '../core/input-error.js';
 import { fieldOfColumn, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { CellsReader, inputRow, type RowContext } from './csv-rows.js';
 import { type Field, type InputRow, isCorrectionColumn, textOf } from './fields.js';
 import { type InputColumn, inputColumns, isIso, type PublishedForm, publishedForm } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { JsonArrayParser, type JsonRecord, NdjsonParser } from './json-parser.js';
 
 /** Converts JSON records to rows: objects as they are, and the cells of an export (`worktrack cat --json`) like those of a CSV. */

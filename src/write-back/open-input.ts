@@ -1,8 +1,8 @@
 import type { InputFormat, SystemPolicy, WritableResource } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { CORRECTION_COLUMNS } from './fields.js';
 import { isExport, withoutType } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { encodingOf, type FileFormat, formatOf, headerWords, headText } from './input-format.js';
 import type { InputProblems } from './input-problems.js';
 import { type InputSource, openSource } from './input-source.js';

@@ -1,10 +1,10 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import type { RowOutcome, WritableResource } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { KeyForm } from '../core/settings.js';
 import { type Field, type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { contentHash, idempotencyKey, keyPartsHash, textHash } from './idempotency-key.js';
-import { InputError } from './input-error.js';
 
 /** The fields that identify a calendar entry (docs/service-api.md#requests). */
 export const PAIR = ['source', 'sourceKey'] as const;

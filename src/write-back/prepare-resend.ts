@@ -7,9 +7,9 @@ import {
   shownBatchId,
   type WriteBackInput,
 } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { readBatch } from './batch-file.js';
-import { InputError } from './input-error.js';
 import type { ChunkRow } from './plan-file.js';
 import { type Receipt, readResults, summarizedPlan } from './results.js';
 

@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { dateSpan } from '../core/date-span.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { Manifest } from '../lake/documents/manifest.js';
 import { readRows as readPublishedRows } from '../lake/published/read-rows.js';
@@ -10,7 +11,6 @@ import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { keyPartsHash } from './idempotency-key.js';
 import { FORM_NAMES, type InputColumn, isExport, isIsoForm, sentNames } from './input-columns.js';
-import { InputError } from './input-error.js';
 import type { InputProblems } from './input-problems.js';
 import type { InputFacts, UnlikePublished } from './reading.js';
 

@@ -1,5 +1,5 @@
 import type { InputReading } from '../core/contract/write-back.js';
-import { InputError } from './input-error.js';
+import { InputError } from '../core/input-error.js';
 import type { InputProblems } from './input-problems.js';
 
 /** UTF-8, commas, and cells as they are. */

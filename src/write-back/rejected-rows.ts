@@ -1,5 +1,6 @@
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { type InputFormat, type InputReading, shownBatchId } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { escapeFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -7,7 +8,6 @@ import { readBatch, textColumns } from './batch-file.js';
 import { CsvParser, type CsvRecord, isStored, withoutStoredMark } from './csv-parser.js';
 import { CORRECTION_COLUMNS, type InputRow } from './fields.js';
 import { publishedSnapshotOf } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { decodeInput } from './input-format.js';
 import { readInputRows } from './input-rows.js';
 import type { BatchFile, PlanFile } from './plan-file.js';

@@ -1,9 +1,9 @@
 import { fromByteString } from '../core/brands.js';
 import type { InputFormat, InputReading } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { CsvSettings } from '../core/settings.js';
 import { META_COLUMNS } from '../lake/rows/data-columns.js';
 import { type InputColumn, isIsoForm, publishedForm, type TypeSources } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { delimiterOf, encodingOf, findDelimiter, headText } from './input-format.js';
 import { InputProblems } from './input-problems.js';
 import { readInputRows } from './input-rows.js';

@@ -6,13 +6,13 @@ import {
   type WrittenPolicy,
   type WrittenResults,
 } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { RowSplitter, readRow } from '../lake/rows/csv.js';
 import { escapeFormula, escapeForPeople, restoreFormula } from '../lake/rows/escaping.js';
 import { peopleCsv } from '../lake/rows/people-csv.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { batchKeys, isPlanOf, planKeys } from './batch-layout.js';
 import { readConfirmations } from './confirmations.js';
-import { InputError } from './input-error.js';
 import type { TurnVerdict } from './ledger/turn.js';
 import {
   type ChunkRow,

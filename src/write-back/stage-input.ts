@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ObjectKey } from '../core/brands.js';
 import type { WriteBackInput } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ObjectStore, openStore, StoreError } from '../lake/store/index.js';
 import { inputKey } from './batch-layout.js';
 import { type CheckedInput, checkWriteBack, type WriteBackSource } from './check-write-back.js';
-import { InputError } from './input-error.js';
 import { withTemporaryFile } from './input-source.js';
 
 /**

@@ -1,5 +1,6 @@
 import type { DiffCell } from '../core/contract/index.js';
 import { shownBatchId } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type JsonValue, jsonText } from '../json/value.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -9,7 +10,6 @@ import { rangesOf } from './confirmations.js';
 import { expectedState } from './expected-states.js';
 import { textHash } from './idempotency-key.js';
 import { publishedSnapshotOf } from './input-columns.js';
-import { InputError } from './input-error.js';
 import { NOT_SENT_AGAIN } from './ledger/turn.js';
 import type { ChunkRow } from './plan-file.js';
 import { PAIR } from './planner.js';

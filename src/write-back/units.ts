@@ -1,6 +1,6 @@
 import type { InputUnit, TimeUnit } from '../core/contract/write-back.js';
+import { InputError } from '../core/input-error.js';
 import { withoutEnd } from '../core/without-end.js';
-import { InputError } from './input-error.js';
 
 /** Units of time, ms. */
 const UNIT_MS: Readonly<Record<TimeUnit, number>> = {

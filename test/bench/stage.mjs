@@ -98,15 +98,15 @@ export async function startService(counts, { order = 'id', data = 'generic', gzi
     process.execPath,
     [
       '--max-old-space-size=18000',
-      fileURLToPath(new URL('simulator/main.js', dist)),
+      fileURLToPath(new URL('../support/simulator-process.mjs', import.meta.url)),
       ...['--port', '0', '--plain', '--gzip', gzip, `--order=${order}`, '--data', data, ...flags],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, WORKTRACK_SIMULATOR_KEY: KEY } },
   );
   const [line] = await once(child.stdout, 'data');
-  const { url } = JSON.parse(String(line));
+  const { url, controlUrl } = JSON.parse(String(line));
   const control = async (method, path, body) => {
-    const answer = await fetch(`${url}/__control/${path}`, {
+    const answer = await fetch(`${controlUrl}/${path}`, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

@@ -1,5 +1,6 @@
+import { viewName } from '../../src/core/view-name.js';
 import { META_COLUMNS } from '../../src/lake/rows/data-columns.js';
-import { chName, hiveName, sqlName, viewName } from '../../src/sql/ddl/names-and-quotes.js';
+import { chName, hiveName, sqlName } from '../../src/sql/ddl/names-and-quotes.js';
 import { ddlStatements, unreadableViews } from '../../src/sql/ddl/statements.js';
 import { registerStatements } from '../../src/sql/register-tables.js';
 import { isSameCell } from '../support/oracle.js';

@@ -1,7 +1,8 @@
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
+import { tableKeys } from '../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
-import { readTableColumns, tableKeys } from '../../src/table/index.js';
+import { readTableColumns } from '../../src/table/index.js';
 import { readTable } from '../../src/table/log/read-table.js';
 
 /** The rows of a resource's table, by the name of the column in the snapshot, as the library hyparquet reads its files. */

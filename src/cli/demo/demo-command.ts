@@ -16,7 +16,7 @@ import { DEMO_KEY, type Simulator, startSimulator } from '../../simulator/index.
 import { startAudit, startExport, startWriteBack } from '../../temporal/client/start.js';
 import { followExport } from '../../temporal/follow/follow-export.js';
 import { followWriteBack } from '../../temporal/follow/follow-write-back.js';
-import { stageWriteBack } from '../../write-back/stage-input.js';
+import { stageWriteBack } from '../../write-back/index.js';
 import { exportProgressOn } from '../progress/progress-views.js';
 import { auditedResources, auditTotal } from '../runs/audit-lines.js';
 import { diagnosticLines } from '../runs/result-lines.js';
@@ -24,7 +24,7 @@ import { type ExitCode, exitCodeOf, UsageError, writeBackExitCode } from '../sha
 import { type GlobalOptions, positive } from '../shared/command-options.js';
 import { count, counted, output, table } from '../shared/output.js';
 import { type LocalTemporal, startLocalTemporal } from '../worker/local-temporal.js';
-import { batchDiagnostics } from '../write-back/batch-lines.js';
+import { batchDiagnostics } from '../write-back/index.js';
 import { demoCounts, makeChanges } from './demo-service.js';
 import { HOURS_SQL, type Hours, hoursFigures, hoursTable, readHours } from './hours.js';
 
@@ -161,7 +161,7 @@ async function writeBackDemo(servers: DemoServers, folder: string): Promise<Writ
   const following = followWriteBack(local.temporal, workflowId, { everyMs: 250 });
   const result = await Promise.race([following, local.failed]);
   simulator.admin.faults.clear();
-  for (const line of batchDiagnostics(result)) output.note(line);
+  for (const line of await batchDiagnostics(result)) output.note(line);
   const records = simulator.admin.records('time-entries').filter((text) => text.includes(SOURCE)).length;
   output.out(
     `4. Write-back sends ${counted(result.rows, 'row')}; one response is lost; the service has ${counted(records, 'record')}`,

@@ -1,5 +1,4 @@
 import type { Simulator } from '../../simulator/index.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 
 /** Number of records per resource in the simulated service, so that its people work about seven hours a day. */
 export function demoCounts(timeEntries: number): Readonly<Record<string, number>> {
@@ -50,13 +49,4 @@ function spread(items: readonly string[], count: number): string[] {
   const old = items.slice(0, Math.max(1, items.length - 100));
   const step = Math.max(1, Math.floor(old.length / count));
   return old.filter((_, i) => i % step === 0).slice(0, count);
-}
-
-/** `worktrack simulator`: runs the simulated service until a signal stops it. */
-export async function runSimulator(args: readonly string[]): Promise<ExitCode> {
-  const { runSimulatorCommand } = await import('../../simulator/simulator-command.js');
-  await runSimulatorCommand(args);
-  // A signal ends the process. If the service could not start, nothing keeps the process running.
-  await new Promise((resolve) => process.once('beforeExit', resolve));
-  return process.exitCode === EXIT.usage ? EXIT.usage : EXIT.done;
 }

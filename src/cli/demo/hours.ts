@@ -5,7 +5,7 @@ import { readPublished } from '../../lake/published/read-published.js';
 import { readRecords } from '../../lake/published/read-rows.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import type { FigureGroup } from '../../report/index.js';
-import { queryLake } from '../../sql/query/query-lake.js';
+import { queryLake } from '../../sql/index.js';
 import { count, cut, table } from '../shared/output.js';
 
 export interface HoursRow {

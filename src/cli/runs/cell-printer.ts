@@ -1,6 +1,6 @@
 import type { DiffCell } from '../../core/contract/index.js';
-import { resultTable } from '../inspect/result-table.js';
 import { output, printJsonLine } from '../shared/output.js';
+import { resultTable } from '../shared/result-table.js';
 
 const NAMES = ['key', 'column', 'before', 'after'] as const;
 /** Characters of a line. */

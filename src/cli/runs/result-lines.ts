@@ -3,7 +3,7 @@ import type { DryRunReport, ExportResult, RunCounts, RunReport } from '../../cor
 import { deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { viewName } from '../../sql/ddl/names-and-quotes.js';
+import { viewName } from '../../core/view-name.js';
 import { EXIT, type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import type { ConnectionSummary } from '../shared/each-connection.js';

@@ -3,8 +3,8 @@ import { type ExportResult, FAILURES, type RunError } from '../../core/contract/
 import type { WriteBackResult } from '../../core/contract/write-back.js';
 import { errorMessage, WorktrackError } from '../../core/errors.js';
 import { EXIT, type ExitCode, worstExitCode } from '../../core/exit-code.js';
+import { InputError } from '../../core/input-error.js';
 import { toSystemError } from '../../core/system-error.js';
-import { InputError } from '../../write-back/input-error.js';
 import { clip, escapedBreaks } from './output.js';
 
 /** The command line is not valid. A message that ends with a period says what to do; to any other, a hint is added. */

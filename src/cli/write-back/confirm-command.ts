@@ -7,13 +7,13 @@ import {
   type WritableResource,
 } from '../../core/contract/write-back.js';
 import { WorktrackError } from '../../core/errors.js';
+import { InputError } from '../../core/input-error.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { reasonOf } from '../../temporal/client/export-result.js';
 import { confirmationResult, startConfirmation } from '../../temporal/follow/batch-confirmation.js';
 import { findBatch, readBatch } from '../../write-back/batch-file.js';
 import { readConfirmations } from '../../write-back/confirmations.js';
-import { InputError } from '../../write-back/input-error.js';
 import { valuesText } from '../../write-back/record-differences.js';
 import { summarizedPlan } from '../../write-back/results.js';
 import { openFollowSession } from '../runs/follow-session.js';

@@ -1,3 +1,4 @@
+import { InputError } from '../../core/input-error.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { shellWord } from '../../core/short-text.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -7,7 +8,6 @@ import {
   type WriteBackSource,
   writableResource,
 } from '../../write-back/check-write-back.js';
-import { InputError } from '../../write-back/input-error.js';
 import { InputProblems, type ProblemKind } from '../../write-back/input-problems.js';
 import { openInput } from '../../write-back/open-input.js';
 import { proposeOptions } from '../../write-back/propose-options.js';

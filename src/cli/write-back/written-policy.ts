@@ -1,7 +1,7 @@
 import type { SystemPolicy, WrittenPolicy } from '../../core/contract/write-back.js';
+import { InputError } from '../../core/input-error.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { CheckedInput } from '../../write-back/check-write-back.js';
-import { InputError } from '../../write-back/input-error.js';
 import { lookUpRows } from '../../write-back/ledger/look-up.js';
 import {
   FindingCounter,

@@ -67,6 +67,24 @@ export function pointerKey(resource: string): ObjectKey {
   return key(`${resource}/latest.json`);
 }
 
+/** The objects of a resource's Delta table (PROTOCOL.md, "File Types"). */
+export function tableKeys(resource: string) {
+  const prefix = `${resource}/table/`;
+  const log = `${prefix}_delta_log/`;
+  const numbered = (version: number, type: string) =>
+    key(`${log}${String(version).padStart(20, '0')}.${type}`);
+  return {
+    /** Of all objects. */
+    prefix,
+    /** Of the objects of the log. */
+    log,
+    commit: (version: number) => numbered(version, 'json'),
+    checkpoint: (version: number) => numbered(version, 'checkpoint.parquet'),
+    lastCheckpoint: key(`${log}_last_checkpoint`),
+    data: (path: string) => key(`${prefix}${path}`),
+  };
+}
+
 export function stagingPrefix(resource: string): string {
   return `_staging/${resource}/`;
 }

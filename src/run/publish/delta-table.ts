@@ -1,14 +1,8 @@
 import type { ConnectionSettings, RetentionSettings, TableSettings } from '../../core/settings.js';
-import { pointerKey } from '../../lake/documents/lake-layout.js';
+import { pointerKey, tableKeys } from '../../lake/documents/lake-layout.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import {
-  checkValues,
-  type FixedTypes,
-  requireParquet,
-  type TableTask,
-  tableKeys,
-} from '../../table/index.js';
+import { checkValues, type FixedTypes, requireParquet, type TableTask } from '../../table/index.js';
 import { finalFailure } from '../failures.js';
 import type { MergePlan } from '../merge/merge-plan.js';
 import type { TaskResult } from '../merge/merge-result.js';

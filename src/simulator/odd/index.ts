@@ -30,7 +30,12 @@ export function oddBehaviours(names: readonly string[]): OddBehaviour[] {
   });
 }
 
-/** One line for each odd service, for `--odd list`. */
+/**
+ * One line for each odd service, for `--odd list`.
+ *
+ * @example
+ * console.log(oddList());
+ */
 export function oddList(): string {
   return ODD_SERVICES.map(({ name, description }) => `  ${name.padEnd(26)}${description}`).join('\n');
 }

@@ -1,9 +1,9 @@
 import type { CheckSettings } from '../../core/settings.js';
+import { viewName } from '../../core/view-name.js';
 import { columnOf } from '../../lake/checks/row-meter.js';
 import { columnAliases } from '../../lake/rows/column-aliases.js';
 import { aliasComments, type ViewColumn } from '../ddl/column-kinds.js';
 import { columnsOf, type Engine, keyColumns, misfitCounts, NEXT_RUN, typed } from '../ddl/engine-views.js';
-import { viewName } from '../ddl/names-and-quotes.js';
 import { logSource, type PublishedResource } from '../ddl/published-sources.js';
 import { jinja } from './file.js';
 

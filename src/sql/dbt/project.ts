@@ -1,6 +1,6 @@
 import type { LakeSettings } from '../../core/settings.js';
+import { viewName } from '../../core/view-name.js';
 import type { Kind } from '../ddl/column-kinds.js';
-import { viewName } from '../ddl/names-and-quotes.js';
 import { FILES_OF, lakeQuery, OPERATIONS } from '../ddl/operations.js';
 import type { PublishedResource } from '../ddl/published-sources.js';
 import { athenaAdapter, type DbtAdapter, duckdbAdapter, type SourceTable } from './engines.js';

@@ -38,9 +38,3 @@ export function chString(text: string): string {
 export function chName(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
-
-/** A view name that needs no quotes in any dialect: `time-entries` becomes `time_entries`. */
-export function viewName(resource: string): string {
-  const plain = resource.toLowerCase().replace(/[^a-z0-9_]/g, '_');
-  return /^[a-z_]/.test(plain) ? plain : `_${plain}`;
-}

@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { CheckSettings, DeletePolicy, LakeSettings, ResourceSettings } from '../../core/settings.js';
+import { viewName } from '../../core/view-name.js';
 import { folderOf, pointerKey } from '../../lake/documents/lake-layout.js';
 import { addLineBreaks, type Manifest } from '../../lake/documents/manifest.js';
 import type { Pointer } from '../../lake/documents/pointer.js';
@@ -7,7 +8,6 @@ import type { PublishedSnapshot } from '../../lake/published/read-published.js';
 import { maskedColumns } from '../../lake/rows/profile.js';
 import type { Numbers } from './column-kinds.js';
 import type { Engine, TableSource } from './engine-views.js';
-import { viewName } from './names-and-quotes.js';
 
 /** A published resource, as statements describe it. */
 export interface PublishedResource {

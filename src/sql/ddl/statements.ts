@@ -1,11 +1,11 @@
 import type { ObjectKey } from '../../core/brands.js';
 import type { LakeSettings } from '../../core/settings.js';
+import { viewName } from '../../core/view-name.js';
 import { addLineBreaks, type Manifest } from '../../lake/documents/manifest.js';
 import { athena, trino } from './athena-and-trino.js';
 import { clickhouse } from './clickhouse.js';
 import { duckdb, duckdbSetup } from './duckdb-views.js';
 import { type Engine, type Statement, type TableSource, viewStatements } from './engine-views.js';
-import { viewName } from './names-and-quotes.js';
 import {
   baseName,
   checkLineBreaks,

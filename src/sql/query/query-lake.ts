@@ -11,6 +11,7 @@ import { type DuckDbLibrary, duckDbLibrary } from '../../core/duckdb-library.js'
 import { ConfigurationError, errorMessage } from '../../core/errors.js';
 import { namedCache } from '../../core/home-folder.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
+import { viewName } from '../../core/view-name.js';
 import { type Manifest, readManifest } from '../../lake/documents/manifest.js';
 import { readPublishedIds } from '../../lake/published/chain.js';
 import {
@@ -24,7 +25,7 @@ import { listRuns } from '../../lake/published/run-folders.js';
 import { type ObjectStore, openStore } from '../../lake/store/index.js';
 import { duckdb } from '../ddl/duckdb-views.js';
 import { type TableSource, viewStatements } from '../ddl/engine-views.js';
-import { sqlName, sqlString, viewName } from '../ddl/names-and-quotes.js';
+import { sqlName, sqlString } from '../ddl/names-and-quotes.js';
 import { OPERATIONS } from '../ddl/operations.js';
 import { logSource, publishedResource, runSource } from '../ddl/published-sources.js';
 import { QueryError } from './errors.js';

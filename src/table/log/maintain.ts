@@ -1,3 +1,4 @@
+import { tableKeys } from '../../lake/documents/lake-layout.js';
 import { keptSince } from '../../lake/published/retention.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/swap.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
@@ -9,7 +10,7 @@ import {
   hintOf,
   versionIn,
 } from './checkpoint.js';
-import { type LogObject, type TablePlace, tableKeys, versionOfDataFile } from './paths.js';
+import { type LogObject, type TablePlace, versionOfDataFile } from './paths.js';
 import type { Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { ObjectKey } from '../../core/brands.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { EngineScope } from '../parquet/engine-scope.js';
 
@@ -9,24 +8,6 @@ import type { EngineScope } from '../parquet/engine-scope.js';
 export interface TablePlace extends EngineScope {
   readonly store: ObjectStore;
   readonly resource: string;
-}
-
-/** The objects of a resource's table. */
-export function tableKeys(resource: string) {
-  const prefix = `${resource}/table/`;
-  const log = `${prefix}_delta_log/`;
-  const numbered = (version: number, type: string) =>
-    `${log}${String(version).padStart(20, '0')}.${type}` as ObjectKey;
-  return {
-    /** Of all objects. */
-    prefix,
-    /** Of the objects of the log. */
-    log,
-    commit: (version: number) => numbered(version, 'json'),
-    checkpoint: (version: number) => numbered(version, 'checkpoint.parquet'),
-    lastCheckpoint: `${log}_last_checkpoint` as ObjectKey,
-    data: (path: string) => `${prefix}${path}` as ObjectKey,
-  };
 }
 
 /** An object of the log. */

@@ -1,12 +1,13 @@
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
+import { tableKeys } from '../../lake/documents/lake-layout.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
 import { EngineError } from '../parquet/engine-failure.js';
 import type { EngineScope } from '../parquet/engine-scope.js';
 import { decodeSchema, type TableColumn } from '../rules/table-columns.js';
 import { type Action, decodeCommit, isUpgraded, type Protocol } from './actions.js';
 import { type CheckpointHint, decodeCheckpoint, hintOf, versionIn } from './checkpoint.js';
-import { type LogObject, parseLogName, type TablePlace, tableKeys } from './paths.js';
+import { type LogObject, parseLogName, type TablePlace } from './paths.js';
 import { type Shown, shownBy, TableState } from './table-state.js';
 
 const READS_AT_ONCE = 8;

@@ -1,7 +1,7 @@
 import { toByteString } from '../../core/brands.js';
+import { InputError } from '../../core/input-error.js';
 import { DateReader } from '../dates.js';
 import { isIso } from '../input-columns.js';
-import { InputError } from '../input-error.js';
 import { InputProblems } from '../input-problems.js';
 import { clockText, serialTime, storedNumber } from './serial-time.js';
 import { sheetLibrary } from './sheet-library.js';

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { InputError } from '../input-error.js';
+import { InputError } from '../../core/input-error.js';
 import { archiveChecksums } from './archive-checksums.js';
 import { type NumberFormat, numberFormat } from './serial-time.js';
 import type { SheetLibrary } from './sheet-library.js';

@@ -13,18 +13,22 @@ export interface Restartable {
   running(): boolean;
 }
 
-/** Starts a module of the built package; what it prints is appended to `log`. */
+/** Starts a module of the built package, or of the tests by its URL; what it prints is appended to `log`. */
 export function startModule(
-  module: string,
+  module: string | URL,
   args: readonly string[],
   { env, cwd, log }: { env: NodeJS.ProcessEnv; cwd: string; log: string },
 ): Restartable {
   const out = openSync(log, 'a');
-  const child: ChildProcess = spawn(process.execPath, [`${DIST}${module}`, ...args], {
-    cwd,
-    env,
-    stdio: ['ignore', out, out],
-  });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [module instanceof URL ? fileURLToPath(module) : `${DIST}${module}`, ...args],
+    {
+      cwd,
+      env,
+      stdio: ['ignore', out, out],
+    },
+  );
   const ended = once(child, 'close');
   // A test run that is broken off leaves no process behind.
   const last = (): unknown => child.kill('SIGKILL');

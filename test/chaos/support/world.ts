@@ -61,6 +61,8 @@ export interface World {
   stop(): Promise<void>;
 }
 
+const SIMULATOR = new URL('../../support/simulator-process.mjs', import.meta.url);
+
 export async function startWorld(
   servers: SharedServers,
   options: {
@@ -75,6 +77,7 @@ export async function startWorld(
   const logOf = (victim: Victim): string => join(folder, `${victim}.log`);
   const resources = Object.keys(options.counts);
   const ports = { temporal: await freePort(), s3: await freePort(), service: await freePort() };
+  const controlPort = await freePort();
   const secret = 'chaos-secret-key-of-this-test';
   const credentials = { AWS_ACCESS_KEY_ID: 'worktrack', AWS_SECRET_ACCESS_KEY: secret };
   Object.assign(process.env, credentials, { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' });
@@ -85,6 +88,7 @@ export async function startWorld(
     secretAccessKey: secret,
   };
   const serviceUrl = `http://127.0.0.1:${ports.service}`;
+  const controlUrl = `http://127.0.0.1:${controlPort}`;
   const configFile = join(folder, 'worktrack.yaml');
   const yaml = `connections:
   ${CONNECTION}:
@@ -129,10 +133,14 @@ ${options.yaml ?? ''}`;
       const args = ['--port', String(ports.service), '--seed', String(options.seed)];
       for (const [name, count] of Object.entries(options.counts)) args.push(`--${name}`, String(count));
       args.push('--state', join(folder, 'service.state'), ...(options.service ?? []));
-      const started = startModule('simulator/main.js', args, { env, cwd: folder, log: logOf('service') });
+      const started = startModule(SIMULATOR, args, {
+        env: { ...env, WORKTRACK_TEST_CONTROL_PORT: String(controlPort) },
+        cwd: folder,
+        log: logOf('service'),
+      });
       await until(
         () =>
-          fetch(`${serviceUrl}/__control/clock`).then(
+          fetch(`${controlUrl}/stats`).then(
             (answer) => answer.ok,
             () => false,
           ),
@@ -159,7 +167,7 @@ ${options.yaml ?? ''}`;
     },
   };
   async function control(method: string, path: string, body?: unknown): Promise<string> {
-    const answer = await fetch(`${serviceUrl}/__control/${path}`, {
+    const answer = await fetch(`${controlUrl}/${path}`, {
       method,
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });

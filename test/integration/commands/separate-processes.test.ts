@@ -9,12 +9,13 @@ import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
-const SIMULATOR = fileURLToPath(new URL('../../../dist/src/simulator/main.js', import.meta.url));
+const SIMULATOR = fileURLToPath(new URL('../../support/simulator-process.mjs', import.meta.url));
 const KEY = 'wt_separate_key';
 
 describe('`worktrack export` with service, S3, Temporal and worker in separate processes', () => {
   let service: ChildProcess;
   let url: string;
+  let controlUrl: string;
   let stack: Stack;
 
   beforeAll(async () => {
@@ -37,7 +38,7 @@ describe('`worktrack export` with service, S3, Temporal and worker in separate p
       },
     );
     const [line] = await once(service.stdout!, 'data');
-    ({ url } = JSON.parse(String(line)) as { url: string });
+    ({ url, controlUrl } = JSON.parse(String(line)) as { url: string; controlUrl: string });
     stack = await startStack({ baseUrl: url, apiKey: KEY });
   });
   afterAll(async () => {
@@ -63,7 +64,7 @@ describe('`worktrack export` with service, S3, Temporal and worker in separate p
       members: 0,
     });
     for (const { resource, snapshot } of printed.runs) {
-      const response = await fetch(`${url}/__control/records/${resource}?scope=listed`);
+      const response = await fetch(`${controlUrl}/records/${resource}?scope=listed`);
       const records = (await response.text()).split('\n').filter((text) => text !== '');
       const { header } = await readSnapshot(stack.store, resource);
       const rows = await readWithDuckDb(join(stack.lakeFolder, snapshot, '..', 'part-*.csv.gz'), header);

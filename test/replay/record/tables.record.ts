@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { tableKeys } from '../../../src/table/log/paths.js';
+import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import { ran, record, stack, started } from './recorder.js';
 
 it('records a table that follows runs, a rollback and a purge, and a step that fails', async () => {

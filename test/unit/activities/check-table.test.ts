@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { TableSettings } from '../../../src/core/settings.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { warningText } from '../../../src/core/warnings.js';
+import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import type { MergePlan } from '../../../src/run/merge/merge-plan.js';
 import type { TaskResult } from '../../../src/run/merge/merge-result.js';
@@ -10,7 +11,6 @@ import {
   checkTableTypes,
   onThisWorker,
 } from '../../../src/run/publish/delta-table.js';
-import { tableKeys } from '../../../src/table/log/paths.js';
 import { typeBits } from '../../support/column-types.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';

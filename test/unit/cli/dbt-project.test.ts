@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readOwner, writeProject } from '../../../src/cli/inspect/dbt-command.js';
+import { readOwner, writeProject } from '../../../src/cli/sql/dbt-command.js';
 
 const OWNER = { connection: 'acme', adapter: 'duckdb' };
 const TASKS = 'models/worktrack/staging/stg_acme__tasks.sql';

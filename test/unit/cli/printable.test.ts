@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TransientError } from '../../../src/api/index.js';
-import { forOutput } from '../../../src/cli/inspect/ddl-csv.js';
 import { exportProgressOn } from '../../../src/cli/progress/progress-views.js';
 import { doctorLines, doctorScreen } from '../../../src/cli/setup/doctor-command.js';
 import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { output, printable, printableJson, printJson } from '../../../src/cli/shared/output.js';
+import { forOutput } from '../../../src/cli/sql/ddl-csv.js';
 import { ok, problem } from '../../../src/doctor/finding.js';
 import type { ResourceView } from '../../../src/temporal/follow/follow-export.js';
 

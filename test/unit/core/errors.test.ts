@@ -24,6 +24,7 @@ import {
   WorktrackError,
 } from '../../../src/core/errors.js';
 import { EXIT } from '../../../src/core/exit-code.js';
+import { InputError } from '../../../src/core/input-error.js';
 import { OutOfReachError } from '../../../src/core/reachability.js';
 import { SystemError } from '../../../src/core/system-error.js';
 import { DamagedError } from '../../../src/lake/damaged-error.js';
@@ -40,7 +41,6 @@ import { DocumentTooLargeError } from '../../../src/lake/too-large-error.js';
 import { ServerEnvironmentError, ServerInstallError, ServerStartError } from '../../../src/servers/errors.js';
 import { QueryError } from '../../../src/sql/query/errors.js';
 import { RunFailedError, WriteBackFailedError } from '../../../src/temporal/follow/require-published.js';
-import { InputError } from '../../../src/write-back/input-error.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const tooLarge = { key: 'tasks/latest.json' as ObjectKey, what: 'latest.json', maxBytes: 1, bytes: 2 };

@@ -81,7 +81,7 @@ describe('the reference of the commands', () => {
 
   it('has every option of the simulator', () => {
     const [, flags = ''] =
-      /const FLAGS = \{(.*?)\}\s*as const/s.exec(read('src/simulator/simulator-command.ts')) ?? [];
+      /const FLAGS = \{(.*?)\}\s*as const/s.exec(read('src/cli/demo/simulator-command.ts')) ?? [];
     const names = [...flags.matchAll(/^ {2}'?([\w-]+)'?: \{/gm)].map((match) => `--${match[1]}`);
     expect(names).toContain('--plain');
     const section = text.slice(text.indexOf('## worktrack simulator'));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resultTable } from '../../../src/cli/inspect/result-table.js';
+import { resultTable } from '../../../src/cli/shared/result-table.js';
 
 const columns = (...names: string[]) => names.map((name) => ({ name, type: 'VARCHAR' }));
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { noFacts } from '../../../src/core/value-facts.js';
+import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import type { Manifest } from '../../../src/lake/documents/manifest.js';
 import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
-import { dataFileName, tableKeys } from '../../../src/table/log/paths.js';
+import { dataFileName } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { type FixedTypes, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { typeBits } from '../../support/column-types.js';

@@ -11,6 +11,7 @@ import {
   pointerKey,
   runFolder,
   type Tree,
+  tableKeys,
 } from '../../../src/lake/documents/lake-layout.js';
 import { encodePointer } from '../../../src/lake/documents/pointer.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
@@ -22,7 +23,6 @@ import {
 } from '../../../src/table/index.js';
 import { type Action, decodeCommit, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { tableKeys } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { WRITER } from '../../support/writer.js';
 import { temporaryLake } from '../lake/data-plane.js';

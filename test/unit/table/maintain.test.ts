@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
+import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import { encodeCommit, PROTOCOL } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
 import { forgetEarlierVersions, listDataFiles, maintainTable } from '../../../src/table/log/maintain.js';
-import { dataFileName, tableKeys } from '../../../src/table/log/paths.js';
+import { dataFileName } from '../../../src/table/log/paths.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { temporaryLake } from '../lake/data-plane.js';

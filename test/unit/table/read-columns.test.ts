@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../src/core/value-facts.js';
+import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import { readTableColumns } from '../../../src/table/index.js';
 import { type Action, encodeCommit } from '../../../src/table/log/actions.js';
 import { checkpointActions, encodeCheckpoint } from '../../../src/table/log/checkpoint.js';
-import { tableKeys } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
 import { encodeSchema, nextColumns } from '../../../src/table/rules/table-columns.js';
 import { temporaryLake } from '../lake/data-plane.js';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseSettings } from '../../../src/config/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type { WritableResource } from '../../../src/core/contract/write-back.js';
+import { InputError } from '../../../src/core/input-error.js';
 import type { CsvSettings } from '../../../src/core/settings.js';
 import { Format, noFacts } from '../../../src/core/value-facts.js';
 import type { Column } from '../../../src/lake/rows/data-columns.js';
@@ -13,7 +14,6 @@ import {
   checkWriteBack,
   type WriteBackSource,
 } from '../../../src/write-back/check-write-back.js';
-import { InputError } from '../../../src/write-back/input-error.js';
 import type { InputProblems } from '../../../src/write-back/input-problems.js';
 import { BatchPlanner, type PlannedRow } from '../../../src/write-back/planner.js';
 import { typeBits } from '../../support/column-types.js';

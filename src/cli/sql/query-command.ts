@@ -14,7 +14,7 @@ import { type GlobalOptions, reachTimeoutMs, runIdOption } from '../shared/comma
 import { readConnection } from '../shared/each-connection.js';
 import { readDay } from '../shared/open-lake.js';
 import { counted, jsonWithRows, output, printable, terminalWidth, writeAll } from '../shared/output.js';
-import { resultTable } from './result-table.js';
+import { resultTable } from '../shared/result-table.js';
 
 interface QueryCommandOptions extends GlobalOptions {
   readonly dt?: string;

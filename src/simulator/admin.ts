@@ -1,10 +1,10 @@
-import type { Dataset } from '../data/dataset.js';
-import { type RawField, readFields } from '../data/raw-json.js';
-import type { FaultRules, HookAction, HookMatch } from '../faults.js';
-import type { KeyRing } from '../http/api-keys.js';
-import type { Service } from '../simulated-service.js';
-import { applyOptions, DEMO_ORGANIZATION, type TunableOptions } from '../simulator-options.js';
-import type { StatsSnapshot } from '../stats.js';
+import type { Dataset } from './data/dataset.js';
+import { type RawField, readFields } from './data/raw-json.js';
+import type { FaultRules, HookAction, HookMatch } from './faults.js';
+import type { KeyRing } from './http/api-keys.js';
+import type { Service } from './simulated-service.js';
+import { applyOptions, DEMO_ORGANIZATION, type TunableOptions } from './simulator-options.js';
+import type { StatsSnapshot } from './stats.js';
 
 /** Fields as a JavaScript object, or as JSON text if number literals (12.50, 2^53 + 1) must be preserved. */
 export type FieldsInput = string | Readonly<Record<string, unknown>>;

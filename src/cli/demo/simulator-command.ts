@@ -1,13 +1,15 @@
 import { parseArgs } from 'node:util';
-import { errorMessage } from './http/reply.js';
-import { oddList } from './odd/index.js';
-import { startSimulator } from './server.js';
+import { errorMessage } from '../../core/errors.js';
 import {
   BUILT_IN_RESOURCES,
   DEMO_KEY,
   DEMO_ORGANIZATION,
+  oddList,
+  type Simulator,
   type SimulatorOptions,
-} from './simulator-options.js';
+  startSimulator,
+} from '../../simulator/index.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 
 const FLAGS = {
   port: { type: 'string' },
@@ -38,7 +40,7 @@ const FLAGS = {
 const COUNTED = BUILT_IN_RESOURCES.map(({ name }) => name as keyof typeof FLAGS);
 
 /** Parses the command-line options. Throws an error with a message for the user if an option is invalid. */
-function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): SimulatorOptions {
+export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): SimulatorOptions {
   const { values } = parseArgs({ args: [...args], options: FLAGS });
   const number = (name: keyof typeof values): number | undefined => {
     const text = values[name];
@@ -80,30 +82,33 @@ function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): S
 }
 
 /**
- * Starts a simulated service that a signal stops, and prints its URL as JSON. If an option is invalid or the service cannot
- * start, it prints why and sets the exit code 2.
+ * `worktrack simulator`: runs the simulated service until a signal stops it, and prints its URL as JSON. If an option is invalid or
+ * the service cannot start, it prints why.
  */
-export async function runSimulatorCommand(args: readonly string[]): Promise<void> {
+export async function runSimulator(args: readonly string[]): Promise<ExitCode> {
   try {
-    await start(readOptions(args, process.env));
+    const options = readOptions(args, process.env);
+    if (options.odd?.includes('list') === true) {
+      process.stdout.write(`${oddList()}\n`);
+      return EXIT.done;
+    }
+    const { url, port } = await startUntilSignal(options);
+    process.stdout.write(`${JSON.stringify({ url, port, pid: process.pid })}\n`);
   } catch (error) {
     process.stderr.write(`simulator: ${errorMessage(error)}\n`);
-    process.exitCode = 2;
+    return EXIT.usage;
   }
+  return new Promise(() => {});
 }
 
-async function start(options: SimulatorOptions): Promise<void> {
-  if (options.odd?.includes('list') === true) {
-    process.stdout.write(`${oddList()}\n`);
-    return;
-  }
+/** Starts the service, seeds its data so that the first request does not wait for them, and ends the process at a signal. */
+export async function startUntilSignal(options: SimulatorOptions): Promise<Simulator> {
   const simulator = await startSimulator(options);
-  // Seeds the data before the URL is printed, so that the first request does not wait for it.
   for (const name of COUNTED) simulator.admin.prepare(name);
   const stop = (): void => {
     void simulator.close().then(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.stdout.write(`${JSON.stringify({ url: simulator.url, port: simulator.port, pid: process.pid })}\n`);
+  return simulator;
 }

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.js';
+import { ConfigurationError } from './errors.js';
 
 interface InputErrorOptions {
   /** From 1; absent for an error that is not about a line. */

@@ -1,4 +1,4 @@
-import { clip, table } from '../shared/output.js';
+import { clip, table } from './output.js';
 
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL|DOUBLE|FLOAT)/;
 /** A column is not narrower than this to make place for others. */

@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { viewName } from '../../sql/ddl/names-and-quotes.js';
+import { viewName } from '../../core/view-name.js';
 import { operationStatements, operationsIn } from '../../sql/ddl/operations.js';
 import { publishedResource } from '../../sql/ddl/published-sources.js';
 import {

@@ -1,0 +1,2 @@
+export type { WriteBackSource } from './check-write-back.js';
+export { stageWriteBack, stageWriteBackRows, type WriteBackRows } from './stage-input.js';

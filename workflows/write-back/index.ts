@@ -1,0 +1,3 @@
+export { confirmWriteBackWorkflow } from './confirm-workflow.js';
+export { writeBackLockWorkflow } from './lock.js';
+export { writeBackWorkflow } from './write-back-workflow.js';

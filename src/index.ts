@@ -55,7 +55,6 @@ export {
   type SyncAccepted,
   type SyncInput,
   scheduleId,
-  type Together,
 } from './core/contract/index.js';
 export {
   type InputFormat,

@@ -24,9 +24,10 @@ import {
 } from '../../src/core/contract/index.js';
 import { SCHEDULE_GRACE_MS } from '../../src/core/data-age.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
-import { parseRunDate } from '../../src/core/run-id.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
+import { LakeLayoutError } from '../../src/lake/documents/lake-layout.js';
 import { readPointer } from '../../src/lake/documents/pointer.js';
+import type { ObjectStore } from '../../src/lake/store/index.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { lastDue, scheduleTimes } from './schedule-times.js';
@@ -39,24 +40,8 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
   const { settings, store } = deps.connection(connection);
   const now = temporalClock()();
   const facts = await scheduleFacts(settings, now);
-  const maxAges = maxAgesOf(settings, facts);
-  const createdAt = facts.state === 'active' ? facts.createdAt : null;
-  const observations: Observation[] = [];
-  const checks: number[] = [];
-  const published: number[] = [];
-  for (const { name } of settings.resources) {
-    const pointer = await readPointer(store, name);
-    if (pointer !== null) published.push(Date.parse(pointer.publishedAt));
-    // A resource that was never published is as old as its Schedule.
-    const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
-    if (dataFrom === null || maxAges.size === 0) {
-      observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
-      continue;
-    }
-    const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
-    observations.push(observation);
-    if (checkAt !== null) checks.push(checkAt);
-  }
+  const names = settings.resources.map(({ name }) => name);
+  const { observations, checks, published } = await lookAtAges(store, names, { settings, facts, now });
   if (facts.state === 'active') {
     const started = [...facts.starts, ...published];
     const observation = observeSchedule(facts.dueAt, started.length === 0 ? null : Math.max(...started), now);
@@ -70,46 +55,96 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
   if (always !== true && !isPaused && observations.every(({ problems }) => problems.length === 0)) return;
   await signalAlerts(settings, {
     observations,
-    checkAt: checks.length === 0 ? null : Math.min(...checks),
+    checkAt: earliest(checks),
     ...(isPaused ? { isPaused } : {}),
   });
+}
+
+/** What is published of some resources. Times are milliseconds since 1970. */
+interface Ages {
+  readonly observations: Observation[];
+  /** When data become too old. */
+  readonly checks: number[];
+  /** When the snapshots were published. */
+  readonly published: number[];
+}
+
+/**
+ * Judges the age of what is published. Nothing is known of a resource whose pointer is damaged: its next run fails.
+ *
+ * @throws StoreError
+ */
+async function lookAtAges(
+  store: ObjectStore,
+  names: readonly string[],
+  { settings, facts, now }: { settings: ConnectionSettings; facts: ScheduleFacts; now: number },
+): Promise<Ages> {
+  const maxAges = maxAgesOf(settings, facts);
+  const createdAt = facts.state === 'active' ? facts.createdAt : null;
+  const ages: Ages = { observations: [], checks: [], published: [] };
+  for (const name of names) {
+    const pointer = await readPointer(store, name).catch((error: unknown) => {
+      if (error instanceof SyntaxError || error instanceof LakeLayoutError) return undefined;
+      throw error;
+    });
+    if (pointer === undefined) continue;
+    if (pointer !== null) ages.published.push(Date.parse(pointer.publishedAt));
+    // A resource that was never published is as old as its Schedule.
+    const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
+    if (dataFrom === null || maxAges.size === 0) {
+      ages.observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
+      continue;
+    }
+    const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
+    ages.observations.push(observation);
+    if (checkAt !== null) ages.checks.push(checkAt);
+  }
+  return ages;
+}
+
+function earliest(times: readonly number[]): number | null {
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 /** Reports ended runs and write-backs to the workflow that sends alerts. Does nothing for a connection without targets. */
 export async function reportAlerts(
   deps: ActivityDeps,
-  { connection, runs, writeBack, confirmation, together }: ReportAlertsInput,
+  { connection, runs, writeBack, confirmation }: ReportAlertsInput,
 ): Promise<void> {
-  const { settings } = deps.connection(connection);
+  const { settings, store } = deps.connection(connection);
   if (settings.notify.every(({ on }) => on.length === 0)) return;
-  const observations = [
-    ...runs.flatMap(observeRun),
-    ...(runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : []),
-    ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
-    ...(confirmation === undefined ? [] : [observeConfirmation(confirmation)]),
-  ];
+  const published = runs.flatMap(({ resource, outcome }) => (outcome === 'published' ? [resource] : []));
+  const { observations, ...next } = await afterRuns(store, settings, published);
   await signalAlerts(settings, {
-    observations,
-    ...(await nextCheck(settings, runs, temporalClock()())),
-    ...(together === undefined ? {} : { together }),
+    observations: [
+      ...runs.flatMap(observeRun),
+      ...observations,
+      ...(writeBack === undefined ? [] : [observeWriteBack(writeBack)]),
+      ...(confirmation === undefined ? [] : [observeConfirmation(confirmation)]),
+    ],
+    ...next,
   });
 }
 
-/** When the data can have become stale. After a run of all resources, an earlier check is not needed any more. */
-async function nextCheck(
+/**
+ * What published runs have changed: a run has started, and data are newer, unless a list was incomplete or the run was a rollback. After a
+ * run of all resources, an earlier check is not needed any more. Never throws: what the runs say is reported in any case.
+ */
+async function afterRuns(
+  store: ObjectStore,
   settings: ConnectionSettings,
-  runs: ReportAlertsInput['runs'],
-  now: number,
-): Promise<Pick<AlertReport, 'checkAt' | 'checkBy'>> {
-  const published = runs.filter(({ outcome }) => outcome === 'published');
-  if (published.length === 0) return {};
-  const maxAges = maxAgesOf(settings, await scheduleFacts(settings, now));
-  // The data is as old as the start of its run, or a little older, so it is too old at the time of the check.
-  const starts = published.map(({ runId }) => (runId === null ? now : parseRunDate(runId)));
-  const at = maxAges.size === 0 ? null : Math.min(...starts) + Math.min(...maxAges.values()) + 1;
-  const names = published.map(({ resource }) => resource);
-  if (settings.resources.every(({ name }) => names.includes(name))) return { checkAt: at };
-  return at === null ? {} : { checkBy: at };
+  published: readonly string[],
+): Promise<Pick<AlertReport, 'observations' | 'checkAt' | 'checkBy'>> {
+  if (published.length === 0) return { observations: [] };
+  const now = temporalClock()();
+  const facts = await scheduleFacts(settings, now);
+  const needed = maxAgesOf(settings, facts).size === 0 ? [] : published;
+  const looked = lookAtAges(store, needed, { settings, facts, now });
+  const ages = await looked.catch(() => ({ observations: [], checks: [now + HOUR_MS] }));
+  const observations = [HAS_STARTED, ...ages.observations];
+  const at = earliest(ages.checks);
+  if (settings.resources.every(({ name }) => published.includes(name))) return { observations, checkAt: at };
+  return { observations, ...(at !== null && { checkBy: at }) };
 }
 
 /** Reports to the workflow that sends the alerts of this task queue, and starts it if it is not running. */

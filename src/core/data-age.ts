@@ -45,6 +45,21 @@ export function countNights(due: readonly number[], runs: readonly number[], jit
 export const SCHEDULE_GRACE_MS = 10 * MINUTE_MS;
 
 /**
+ * The last start that a Schedule made or should have made, `null` if there is none. All times are milliseconds since 1970.
+ *
+ * @param started nominal start of the last run that it started
+ * @param due when it was due, oldest first; empty while it is paused
+ */
+export function lastStart(
+  started: number | null,
+  due: readonly number[],
+  { jitterMs, at }: { readonly jitterMs: number; readonly at: number },
+): number | null {
+  const missed = due.findLast((time) => time <= at - SCHEDULE_GRACE_MS - jitterMs) ?? null;
+  return started === null || missed === null ? (started ?? missed) : Math.max(started, missed);
+}
+
+/**
  * The nominal start of the scheduled run that is missing; `null` if there is none. All times are milliseconds since 1970.
  *
  * @param due nominal start of the last run that a Schedule started or should have started

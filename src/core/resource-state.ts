@@ -1,27 +1,38 @@
-import type { RunOutcome } from './contract/index.js';
+import type { ProblemKind } from './alert-events.js';
+import type { RunError, RunOutcome, RunRecord } from './contract/index.js';
 import { type AgeLimit, isStale } from './data-age.js';
+import { schemaChangeTexts } from './schema-changes.js';
+import { warningText } from './warnings.js';
 
-/** The states of a mirrored resource and their names for people, from the most to the least important. */
-export const STATE_NAMES = {
-  unreadable: 'unreadable',
-  'other-owner': 'owned by another writer',
-  refused: 'refused',
-  failed: 'failed',
-  retrying: 'retrying',
-  'no-worker': 'no worker',
-  'rolled-back': 'rolled back',
-  stale: 'stale',
-  cancelled: 'cancelled',
-  'behind-schedule': 'behind schedule',
-  'never-run': 'never run',
-  running: 'running',
-  published: 'published',
-} as const;
+/**
+ * The states of a mirrored resource, from the most to the least important: the name for people, and the event of alerts
+ * (docs/how-to/alerts.md#events). `null`: there is no alert about it. A failed run has the event of its type of error.
+ */
+const STATES = {
+  unreadable: ['unreadable', null],
+  'other-owner': ['owned by another writer', null],
+  refused: ['refused', 'failure'],
+  failed: ['failed', 'failure'],
+  retrying: ['retrying', null],
+  'no-worker': ['no worker', null],
+  'rolled-back': ['rolled back', null],
+  stale: ['stale', 'stale'],
+  cancelled: ['cancelled', null],
+  'behind-schedule': ['behind schedule', 'behind'],
+  'never-run': ['never run', null],
+  running: ['running', null],
+  published: ['published', null],
+} as const satisfies Record<string, readonly [name: string, event: ProblemKind | null]>;
 
-export type ResourceState = keyof typeof STATE_NAMES;
+export type ResourceState = keyof typeof STATES;
 
 /** From the most to the least important. */
-export const RESOURCE_STATES = Object.keys(STATE_NAMES) as readonly ResourceState[];
+export const RESOURCE_STATES = Object.keys(STATES) as readonly ResourceState[];
+
+/** The names of the states for people. */
+export const STATE_NAMES = Object.fromEntries(
+  RESOURCE_STATES.map((state) => [state, STATES[state][0]]),
+) as Readonly<Record<ResourceState, string>>;
 
 /** What is known about a resource. Times are milliseconds since 1970. */
 export interface ResourceFacts {
@@ -34,11 +45,7 @@ export interface ResourceFacts {
   /** Whether a worker polls the task queue; `null`: not known. */
   readonly hasWorker: boolean | null;
   /** The last run that ended. */
-  readonly lastRun: {
-    readonly outcome: RunOutcome;
-    readonly startedAt: number | null;
-    readonly error: string | null;
-  } | null;
+  readonly lastRun: EndedRun | null;
   /** The published checkpoint: every change before it is in the lake; `null`: nothing is published, or it is not known. */
   readonly dataFrom: number | null;
   /** A rollback published earlier rows, and no complete full read has followed. */
@@ -46,6 +53,21 @@ export interface ResourceFacts {
   /** Nominal start of the scheduled run that the published data lacks; `null`: there is none. */
   readonly behindSince: number | null;
 }
+
+/** What the judge uses of a run that ended. */
+interface EndedRun
+  extends Pick<RunRecord, 'outcome'>,
+    Partial<Pick<RunRecord, 'warnings' | 'schemaChanges'>> {
+  /** Milliseconds since 1970; `null`: not known. */
+  readonly startedAt: number | null;
+  readonly error: (Partial<Pick<RunError, 'type'>> & Pick<RunError, 'message'>) | null;
+}
+
+/** For those who know only some of the facts. */
+export const NOTHING_KNOWN: ResourceFacts = {
+  ...{ problem: null, owner: null, active: null, hasWorker: null, lastRun: null },
+  ...{ dataFrom: null, rolledBack: false, behindSince: null },
+};
 
 /** Those in the worst state of all; empty for none. */
 export function worstOf<One extends Pick<Verdict, 'state'>>(all: readonly One[]): One[] {
@@ -66,6 +88,16 @@ export interface Verdict {
   readonly since: number | null;
 }
 
+/** Something that is wrong, or, in the state `published`, something that a person should know. */
+export interface Problem extends Pick<Verdict, 'state' | 'since'> {
+  readonly cause: string;
+  /** The event of alerts that its beginning and its end are; `null`: no alert. */
+  readonly event: ProblemKind | null;
+}
+
+/** What a run in progress does not end. */
+const DURING_RUN: readonly ResourceState[] = ['unreadable', 'other-owner', 'retrying', 'no-worker'];
+
 /**
  * Judges a mirrored resource (docs/how-to/monitor.md#states).
  *
@@ -73,40 +105,80 @@ export interface Verdict {
  * const { state, fresh } = judgeResource(facts, { maxAgeMs: DEFAULT_MAX_AGE_MS, at: Date.now() });
  */
 export function judgeResource(facts: ResourceFacts, limit: AgeLimit): Verdict {
-  const found = judge(facts, limit);
-  const { problem, owner, lastRun, dataFrom } = facts;
-  const isReadable = problem === null && owner === null;
-  const fresh =
-    isReadable && lastRun?.outcome === 'published' && dataFrom !== null && !isStale(dataFrom, limit);
-  return { ...found, fresh, isProblem: found.state !== 'published' && found.state !== 'running' };
-}
-
-type Judgement = Pick<Verdict, 'state' | 'cause' | 'since'>;
-
-function judge(facts: ResourceFacts, limit: AgeLimit): Judgement {
-  const { problem, owner, active, hasWorker, lastRun, dataFrom, rolledBack, behindSince } = facts;
-  const outcome = lastRun?.outcome ?? null;
-  const started = lastRun?.startedAt ?? null;
-  if (problem !== null) return is('unreadable', problem);
-  if (owner !== null) return is('other-owner', owner);
-  if (active !== null && hasWorker !== false) {
-    if (active.retrying !== null) return is('retrying', active.retrying, active.startedAt);
-    return is('running', causeBefore(lastRun, dataFrom, limit), active.startedAt);
+  const problems = findProblems(facts, limit).filter(({ state }) => state !== 'published');
+  const { active, lastRun, dataFrom } = facts;
+  const [worst] = active === null ? problems : problems.filter(({ state }) => DURING_RUN.includes(state));
+  const isReadable = !problems.some(({ state }) => state === 'unreadable' || state === 'other-owner');
+  const isFresh = dataFrom !== null && !isStale(dataFrom, limit);
+  const fresh = isReadable && lastRun?.outcome === 'published' && isFresh;
+  if (worst !== undefined) {
+    const { state, cause, since } = worst;
+    return { state, fresh, isProblem: true, cause, since };
   }
-  if (active === null && (outcome === 'refused' || outcome === 'failed'))
-    return is(outcome, lastRun?.error ?? 'the cause is not known', started);
-  if (hasWorker === false) return is('no-worker', 'no worker polls the task queue');
-  if (rolledBack)
-    return is('rolled-back', 'a rollback published earlier rows, and no complete full read has followed');
-  if (dataFrom !== null && isStale(dataFrom, limit)) return is('stale', whyStale(lastRun, limit), dataFrom);
-  if (outcome === 'cancelled') return is('cancelled', 'the last run was cancelled', started);
-  if (behindSince !== null)
-    return is('behind-schedule', 'the last scheduled run was not published', behindSince);
-  return outcome === null ? is('never-run', 'no run is published yet') : is('published', null);
+  return active === null
+    ? { state: 'published', fresh, isProblem: false, cause: null, since: null }
+    : {
+        state: 'running',
+        fresh,
+        isProblem: false,
+        cause: causeBefore(facts, problems),
+        since: active.startedAt,
+      };
 }
 
-function is(state: ResourceState, cause: string | null, since: number | null = null): Judgement {
-  return { state, cause, since };
+/**
+ * Everything that is wrong with a resource, the most important first. `status` and the report show the first; alerts report when
+ * each that has an event begins and ends.
+ */
+export function findProblems(facts: ResourceFacts, limit: AgeLimit): Problem[] {
+  const { problem, owner, active, hasWorker, lastRun, dataFrom, rolledBack, behindSince } = facts;
+  const { outcome = null, startedAt = null, error = null } = lastRun ?? {};
+  const found: Problem[] = [];
+  const add = (state: Problem['state'], cause: string, since: number | null = null): void => {
+    found.push({ state, cause, since, event: STATES[state][1] });
+  };
+  if (problem !== null) add('unreadable', problem);
+  if (owner !== null) add('other-owner', owner);
+  if (outcome === 'refused' || outcome === 'failed')
+    found.push({
+      ...{ state: outcome, cause: error?.message ?? 'the cause is not known', since: startedAt },
+      event: eventOfFailure(error),
+    });
+  if (hasWorker === false) add('no-worker', 'no worker polls the task queue');
+  else if (active?.retrying != null) add('retrying', active.retrying, active.startedAt);
+  if (rolledBack)
+    add('rolled-back', 'a rollback published earlier rows, and no complete full read has followed');
+  if (dataFrom !== null && isStale(dataFrom, limit)) add('stale', whyStale(lastRun, limit), dataFrom);
+  if (outcome === 'cancelled') add('cancelled', 'the last run was cancelled', startedAt);
+  if (behindSince !== null) add('behind-schedule', 'the last scheduled run was not published', behindSince);
+  if (outcome === null) add('never-run', 'no run is published yet');
+  return lastRun?.outcome === 'published' ? [...found, ...notesOf(lastRun)] : found;
+}
+
+/** What a published run says: its warnings and its schema changes. */
+function notesOf({ warnings = [], schemaChanges, startedAt: since }: EndedRun): Problem[] {
+  const note = (event: ProblemKind, cause: string): Problem => ({ state: 'published', event, cause, since });
+  const notes: Problem[] = [];
+  if (warnings.length > 0) notes.push(note('warning', listed(warnings.map(warningText))));
+  if (schemaChanges !== undefined) {
+    const { first, count } = schemaChanges;
+    notes.push(note('schema-change', listed(schemaChangeTexts({ first, count: first.length }), count)));
+  }
+  return notes;
+}
+
+/** Most texts of a cause. The manifest has all. */
+const MAX_NAMED = 5;
+
+/** The first texts. @param all the number of all of them */
+function listed(texts: readonly string[], all = texts.length): string {
+  const more = all - Math.min(texts.length, MAX_NAMED);
+  return [...texts.slice(0, MAX_NAMED), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+function eventOfFailure(error: EndedRun['error']): ProblemKind {
+  if (error?.type === 'Check') return 'check';
+  return error?.type === 'DeletesHeld' ? 'deletes-held' : STATES.failed[1];
 }
 
 /** A run publishes what it has read, but moves no checkpoint, if its list was incomplete. */
@@ -119,14 +191,11 @@ function whyStale(lastRun: ResourceFacts['lastRun'], limit: AgeLimit): string {
 }
 
 /** What the run in progress has to end. */
-function causeBefore(
-  lastRun: ResourceFacts['lastRun'],
-  dataFrom: number | null,
-  limit: AgeLimit,
-): string | null {
-  if (lastRun?.outcome === 'failed' || lastRun?.outcome === 'refused')
-    return `the run before ${lastRun.outcome === 'failed' ? 'failed' : 'was refused'}${lastRun.error === null ? '' : `: ${lastRun.error}`}`;
-  return dataFrom !== null && isStale(dataFrom, limit) ? whyStale(lastRun, limit) : null;
+function causeBefore({ lastRun }: ResourceFacts, problems: readonly Problem[]): string | null {
+  const before = problems.find(({ state }) => ['refused', 'failed', 'stale'].includes(state));
+  if (before === undefined || before.state === 'stale') return before?.cause ?? null;
+  const why = lastRun?.error == null ? '' : `: ${lastRun.error.message}`;
+  return `the run before ${before.state === 'failed' ? 'failed' : 'was refused'}${why}`;
 }
 
 /** A run that was not published, or is in progress. */
@@ -151,10 +220,10 @@ export function factsOfRuns(published: NewestPublished | null, others: readonly 
   const active = others.find(({ outcome }) => outcome === 'running') ?? null;
   const [newest] = endedAfter(published, others);
   return {
-    ...{ problem: null, owner: null, hasWorker: null, behindSince: null },
+    ...NOTHING_KNOWN,
     active: active && { startedAt: active.startedAt, retrying: active.retrying },
     lastRun: newest
-      ? { outcome: newest.outcome, startedAt: newest.startedAt, error: newest.error?.message ?? null }
+      ? { outcome: newest.outcome, startedAt: newest.startedAt, error: newest.error }
       : published && { outcome: 'published', startedAt: published.startedAt, error: null },
     dataFrom: published === null ? null : Date.parse(published.checkpoint),
     rolledBack: published?.rolledBack ?? false,

@@ -26,7 +26,6 @@ import type {
   RunRecord,
   RunRequest,
   SyncInput,
-  Together,
 } from './contract/index.js';
 import { isRunId } from './run-id.js';
 import type { SchemaChange, SchemaChanges } from './schema-changes.js';
@@ -210,7 +209,6 @@ export const alertReportProblem = object<AlertReport>({
       quietly: ifTrue,
     }),
   ),
-  together: optional(object<Together>({ id: text, exports: count })),
   checkAt: optional(orNull(moment)),
   checkBy: optional(moment),
   isPaused: ifTrue,

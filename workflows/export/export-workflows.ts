@@ -121,7 +121,7 @@ function scheduledTime(): number | null {
   return scheduled === undefined ? null : new Date(scheduled).getTime();
 }
 
-type Requested = Pick<ExportInput, 'connection' | 'resources' | 'together' | 'dryRun'>;
+type Requested = Pick<ExportInput, 'connection' | 'resources' | 'dryRun'>;
 
 /** How often an audit gives way to other requests. */
 const MAX_GIVING_WAY = 20;
@@ -136,7 +136,7 @@ const MAX_SUMMARY_BYTES = 16_000;
  * @throws ApplicationFailure `ExportFailed` at the end if a run was not published, with every outcome in its details
  */
 async function requestRuns(
-  { connection, resources: wanted, together, dryRun }: Requested,
+  { connection, resources: wanted, dryRun }: Requested,
   spec: RequestSpec,
 ): Promise<ExportResult> {
   const requester = new MirrorRequester(connection);
@@ -181,7 +181,7 @@ async function requestRuns(
     const all = limitRecords(resources.flatMap((resource) => recordOf(resource) ?? []));
     // An audit that failed is no failed run.
     const runs = isAudit ? all.filter(({ audit }) => audit !== undefined) : all;
-    await reportAlerts({ connection, runs, ...(together === undefined ? {} : { together }) });
+    await reportAlerts({ connection, runs });
   }
 
   /** The request with the settings that a dry run previews, or with its share of an audit's requests. */

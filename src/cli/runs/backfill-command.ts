@@ -21,8 +21,8 @@ export async function runBackfill(options: BackfillOptions): Promise<ExitCode> {
   const settings = readSettings(options);
   const connections = chooseConnections(settings, options);
   const inputs = new Map(connections.map((connection) => [connection, inputOf(connection, options)]));
-  const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
-    startBackfill(temporal, { ...inputs.get(connection)!, ...together }, startOptions);
+  const start: RunCommand['start'] = (temporal, connection, startOptions) =>
+    startBackfill(temporal, inputs.get(connection)!, startOptions);
   const { source } = settings;
   return runOnConnections(
     { what: 'backfill', options, resources: options.resource, source, start },

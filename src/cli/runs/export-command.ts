@@ -40,8 +40,8 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
       ? ({ ...common, what: 'dry-run', first: diffPrinter(options, 'would change') } as const)
       : ({ ...common, what: 'export', source: settings.source } as const);
   const { local, follow } = options;
-  const start: RunCommand['start'] = (temporal, connection, startOptions, together) =>
-    startExport(temporal, { ...inputOf(options, connection), ...together }, startOptions);
+  const start: RunCommand['start'] = (temporal, connection, startOptions) =>
+    startExport(temporal, inputOf(options, connection), startOptions);
   if (local !== true && follow === undefined) return runOnConnections({ ...run, start }, connections);
   const [connection] = connections as [ConnectionSettings];
   const input = inputOf(options, connection);

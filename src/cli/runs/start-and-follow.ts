@@ -1,11 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { selectResources } from '../../config/index.js';
-import {
-  DEFAULT_TASK_QUEUE,
-  type ExportInput,
-  type ExportResult,
-  type RunOutcome,
-} from '../../core/contract/index.js';
+import { DEFAULT_TASK_QUEUE, type ExportResult, type RunOutcome } from '../../core/contract/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { shellWord } from '../../core/short-text.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
@@ -29,9 +23,6 @@ import { checkDifferences, checkWorkers } from '../shared/worker-config.js';
 import { openFollowSession, readWait, type WaitOptions, watchForWorker } from './follow-session.js';
 import { printResult, resultSummary, withConnection } from './result-lines.js';
 
-/** The part of an export's input that lets several exports share their alerts; empty for one that has none. */
-type TogetherInput = Pick<ExportInput, 'together'>;
-
 /** What a command starts and follows, on one or more connections. */
 export interface RunCommand {
   /** The kind of workflow, for messages. */
@@ -47,7 +38,6 @@ export interface RunCommand {
     temporal: TemporalClient,
     connection: ConnectionSettings,
     options: StartOptions,
-    together: TogetherInput,
   ) => Promise<string>;
 }
 
@@ -108,14 +98,13 @@ async function startOnce(
   { what, options, resources, source = '', start }: RunCommand,
   connection: ConnectionSettings,
   differences: readonly WorkerDifference[],
-  together: TogetherInput = {},
 ): Promise<string> {
   const own = differences.filter((found) => found.connection === connection.name);
   checkDifferences(own, { source, wanted: namesOf(connection, resources) });
   // All attempts use one id, so that a start whose response was lost does not start a second workflow.
   const workflowId = manualId(connection.name, what);
   await reachTemporal(temporal, () =>
-    start(temporal, connection, { workflowId, taskQueue: options.taskQueue }, together),
+    start(temporal, connection, { workflowId, taskQueue: options.taskQueue }),
   );
   return workflowId;
 }
@@ -186,18 +175,13 @@ function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[])
     });
     const { taskQueue = DEFAULT_TASK_QUEUE } = options;
     const worker = watchForWorker(() => whyNoRuns(temporal, taskQueue), session.note);
-    // The connections with targets for alerts report.
-    const reporting = connections.filter(({ notify }) => notify.some(({ on }) => on.length > 0));
-    const together = { together: { id: randomUUID(), exports: reporting.length } };
 
     const runOne = async (connection: ConnectionSettings, timeoutMs: number): Promise<Several> => {
       if (session.signal.aborted)
         throw new DetachedError(`The ${what} was not started, because the command ended first.`);
       if (session.isCancelled())
         throw new DetachedError(`The ${what} was not started, because the others were cancelled.`);
-      const isTogether = reporting.length > 1 && reporting.includes(connection);
-      const shared = isTogether ? together : {};
-      const workflowId = await startOnce(temporal, run, connection, differences, shared);
+      const workflowId = await startOnce(temporal, run, connection, differences);
       if (options.wait === false) return { workflowId, result: null };
       const resources = namesOf(connection, run.resources);
       const result = await session.follow(workflowId, (reach) =>

@@ -6,16 +6,16 @@ import type {
   ReportAlertsInput,
   WriteBackAlert,
 } from '../contract/alerts.js';
-import type { AuditReport, RunError } from '../contract/run-reports.js';
-import { behindSince, isStale } from '../data-age.js';
-import { type SchemaChanges, schemaChangeTexts } from '../schema-changes.js';
+import type { AuditReport } from '../contract/run-reports.js';
+import { type AgeLimit, behindSince } from '../data-age.js';
+import { findProblems, NOTHING_KNOWN, type Problem, type ResourceFacts } from '../resource-state.js';
 import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
-import { type StoredWarning, toWarning, warningText } from '../warnings.js';
+import { type StoredWarning, toWarning } from '../warnings.js';
 
 type EndedRun = ReportAlertsInput['runs'][number];
 
-/** Most warnings in one text. The manifest has all. */
+/** Most fields in one text. */
 const MAX_NAMED = 5;
 /** Most bytes of one text, and of the texts of one report: Temporal refuses a signal of 2 MiB. */
 const MAX_TEXT_BYTES = 500;
@@ -39,13 +39,35 @@ export function observeRun(run: EndedRun): Observation[] {
   // An audit that has compared nothing does not end the problem that another has found.
   if (outcome === 'cancelled' || outcome === 'not-compared') return [];
   if (run.audit !== undefined) return [observeAudit(resource, run.audit)];
-  if (outcome !== 'published') return [{ resource, covers: FAILED_RUN, problems: [failureOf(run, error)] }];
-  const problems: FoundProblem[] = [];
-  if (warnings.length > 0)
-    problems.push({ kind: 'warning', mark: kindsOf(warnings), text: listed(warnings.map(warningText)) });
-  if (schemaChanges !== undefined)
-    problems.push({ kind: 'schema-change', mark: run.runId ?? '', text: changesText(schemaChanges) });
-  return [{ resource, covers: [...FAILED_RUN, 'stale', 'warning', 'schema-change'], problems }];
+  const lastRun = { outcome, error, warnings, startedAt: null, ...(schemaChanges && { schemaChanges }) };
+  const covers =
+    outcome === 'published' ? ([...FAILED_RUN, 'warning', 'schema-change'] as const) : FAILED_RUN;
+  const problems = problemsOf({ lastRun }, covers).map(
+    ({ event: kind, cause }): FoundProblem => ({
+      ...{ kind, mark: markOf(kind, run) },
+      // The message of an alert names the resource itself.
+      text: cause.startsWith(`${resource}: `) ? cause.slice(resource.length + 2) : cause,
+    }),
+  );
+  return [{ resource, covers, problems }];
+}
+
+/** The problems of these kinds that the judge of `status` finds in what is known. */
+function problemsOf(
+  facts: Partial<ResourceFacts>,
+  covers: readonly ProblemKind[],
+  limit: AgeLimit = { maxAgeMs: Number.POSITIVE_INFINITY, at: 0 },
+): (Problem & { readonly event: ProblemKind })[] {
+  const isCovered = (found: Problem): found is Problem & { readonly event: ProblemKind } =>
+    found.event !== null && covers.includes(found.event);
+  return findProblems({ ...NOTHING_KNOWN, ...facts }, limit).filter(isCovered);
+}
+
+/** What makes a problem of a run the same as that of the run before: the type of its error, or the kinds of its warnings. */
+function markOf(kind: ProblemKind, { outcome, runId, error, warnings }: EndedRun): string {
+  if (kind === 'warning') return kindsOf(warnings);
+  if (kind === 'schema-change') return runId ?? '';
+  return [error?.type ?? outcome, ...(error?.scope === undefined ? [] : [error.scope])].join(' ');
 }
 
 /** What an audit says of its resource. Other counts are another state. */
@@ -62,35 +84,15 @@ function observeAudit(resource: string, { different, missing, extra }: AuditRepo
   return { resource, covers, problems: [{ kind: 'audit', mark, text }] };
 }
 
-/** Another type of error is another state. */
-function failureOf({ resource, outcome }: EndedRun, error: RunError | null): FoundProblem {
-  const kind: ProblemKind =
-    error?.type === 'Check' ? 'check' : error?.type === 'DeletesHeld' ? 'deletes-held' : 'failure';
-  const mark = [error?.type ?? outcome, ...(error?.scope === undefined ? [] : [error.scope])].join(' ');
-  // The message of an alert names the resource itself.
-  const text = error?.message ?? `the run was ${outcome}`;
-  return { kind, mark, text: text.startsWith(`${resource}: `) ? text.slice(resource.length + 2) : text };
-}
-
 /** The kinds of warnings. Counts in warnings change every night, their kinds do not. */
 function kindsOf(warnings: readonly StoredWarning[]): string {
   const kinds = warnings.map((warning) => toWarning(warning).kind).filter((kind) => kind !== 'more');
   return [...new Set(kinds)].sort().join(',');
 }
 
-function changesText({ first, count }: SchemaChanges): string {
-  return listed(schemaChangeTexts({ first, count: first.length }), count);
-}
-
 /** The numbers of things that there are. */
 function namedCounts(counts: readonly (readonly [number, string])[]): string[] {
   return counts.flatMap(([n, word]) => (n === 0 ? [] : [`${n} ${word}`]));
-}
-
-/** The first texts. @param all the number of all of them */
-function listed(texts: readonly string[], all = texts.length): string {
-  const more = all - Math.min(texts.length, MAX_NAMED);
-  return [...texts.slice(0, MAX_NAMED), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
 /** What an ended write-back says of its resource. */
@@ -141,13 +143,15 @@ export function observeAge(
   resource: string,
   { now, dataFrom, maxAges }: Ages,
 ): { readonly observation: Observation; readonly checkAt: number | null } {
-  const isTooOld = (maxAgeMs: number): boolean => isStale(dataFrom, { maxAgeMs, at: now });
+  const covers = ['stale'] as const;
+  const isTooOld = (maxAgeMs: number): boolean =>
+    problemsOf({ dataFrom }, covers, { maxAgeMs, at: now }).length > 0;
   const only = [...maxAges].filter(([, maxAgeMs]) => isTooOld(maxAgeMs)).map(([id]) => id);
   const later = [...maxAges.values()].filter((maxAgeMs) => !isTooOld(maxAgeMs));
   const text = `nothing newer than ${time(dataFrom)} is published`;
   const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
   return {
-    observation: { resource, covers: ['stale'], problems },
+    observation: { resource, covers, problems },
     // The first millisecond when the data is too old.
     checkAt: later.length === 0 ? null : dataFrom + Math.min(...later) + 1,
   };
@@ -167,10 +171,12 @@ export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['
  * @param now milliseconds since 1970
  */
 export function observeSchedule(dueAt: number | null, startedAt: number | null, now: number): Observation {
-  const missing = behindSince(dueAt, startedAt, now);
-  if (missing === null) return HAS_STARTED;
-  const text = `no run has started since ${time(missing)}, when one was due`;
-  return { ...HAS_STARTED, problems: [{ kind: 'behind', mark: 'behind', text, dueAt: missing }] };
+  const facts = { behindSince: behindSince(dueAt, startedAt, now) };
+  const problems = problemsOf(facts, HAS_STARTED.covers).map(({ since }): FoundProblem => {
+    const text = `no run has started since ${time(since!)}, when one was due`;
+    return { kind: 'behind', mark: 'behind', text, dueAt: since! };
+  });
+  return { ...HAS_STARTED, problems };
 }
 
 /** The longest time between two of these moments, in ms; `null` if there are fewer than two. */

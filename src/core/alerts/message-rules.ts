@@ -17,12 +17,10 @@ import type {
 } from '../contract/alerts.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../duration.js';
 import { groupsOf, mostImportant, NO_GROUPS } from './groups.js';
-import { type View, viewOf, viewsOf } from './views.js';
+import { viewOf, viewsOf } from './views.js';
 
 /** After a message, further news for the same target are collected for this long. */
 export const COLLECT_MS = 10 * MINUTE_MS;
-/** How long a message waits for the other exports of one command. */
-export const TOGETHER_MS = HOUR_MS;
 /** While other connections still have problems, a recovery waits this long for theirs. */
 const RECOVERY_MS = HOUR_MS;
 /** The first reminder. It is later than a day, so that it does not come just before the nightly run that ends the problem. */
@@ -36,7 +34,7 @@ const MAX_TEXTS = 800;
 const MAX_PROBLEMS = 3000;
 
 export function newAlerts(): AlertsState {
-  return { connections: {}, targets: {}, together: [] };
+  return { connections: {}, targets: {} };
 }
 
 /** Whether there is nothing to remember, so that the workflow can end. */
@@ -45,9 +43,8 @@ export function isIdle({ connections }: AlertsState): boolean {
 }
 
 /** Something was observed. */
-export function reported(before: AlertsState, report: AlertReport, now: number): AlertsState {
+export function reported(state: AlertsState, report: AlertReport, now: number): AlertsState {
   const { connection } = report;
-  const state = counted(before, report, now);
   const old = state.connections[connection];
   if (report.targets.length === 0) {
     const { [connection]: _, ...connections } = state.connections;
@@ -85,21 +82,6 @@ function checkAtOf(before: number | null, { checkAt, checkBy }: AlertReport): nu
 
 const UNUSED: AlertTargetState = { incidents: false, quietUntil: 0, remindAt: 0, retryAt: 0 };
 
-/** Counts the exports of one command that have reported. */
-function counted(
-  { together: before, ...state }: AlertsState,
-  { together }: AlertReport,
-  now: number,
-): AlertsState {
-  const open = before.filter(({ until }) => now < until);
-  if (together === undefined) return { ...state, together: open };
-  const fresh = { left: together.exports, until: now + TOGETHER_MS };
-  const { left, until } = open.find(({ id }) => id === together.id) ?? fresh;
-  const others = open.filter(({ id }) => id !== together.id);
-  const more = left <= 1 ? [] : [{ id: together.id, left: left - 1, until }];
-  return { ...state, together: [...others, ...more] };
-}
-
 function observed(
   problems: readonly AlertProblem[],
   report: AlertReport,
@@ -121,17 +103,13 @@ function observed(
     }
     left.delete(same);
     // One that had ended and comes back before its end was sent continues.
-    const { overAt: _, isReplaced: __, only: ___, together: before, ...open } = problem;
-    const isSame = mark === same.mark;
-    const waitsFor = isSame ? before : report.together?.id;
+    const { overAt: _, isReplaced: __, only: ___, ...open } = problem;
     const { text, only: targets } = same;
-    const seen = { mark: same.mark, text, ...(targets && { only: targets }) };
-    return { ...open, ...seen, ...(waitsFor && { together: waitsFor }) };
+    return { ...open, mark: same.mark, text, ...(targets && { only: targets }) };
   });
-  const together = report.together?.id;
   const added = [...left].map(
     ({ dueAt: _, ...one }): AlertProblem => ({
-      ...{ ...one, connection, resource, since: now, told: {}, ...(together && { together }) },
+      ...{ ...one, connection, resource, since: now, told: {} },
     }),
   );
   return [...after, ...added];
@@ -205,9 +183,7 @@ export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<st
       later.push(target.retryAt);
       continue;
     }
-    const found = target.incidents
-      ? nextIncident(state, entries, id, now)
-      : nextDigest(state, entries, id, now);
+    const found = target.incidents ? nextIncident(entries, id, now) : nextDigest(state, entries, id, now);
     if (found === null) continue;
     if (typeof found === 'number') later.push(found);
     else due.push(found);
@@ -218,20 +194,13 @@ export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<st
 /** Connections with problems, and those whose problems have ended. */
 type Entries = readonly (readonly [connection: string, entry: AlertsConnection])[];
 
-/** Until when a problem waits for the exports of the same command; 0 if it does not. */
-function heldUntil({ together }: AlertsState, { problem }: View): number {
-  if (problem.together === undefined) return 0;
-  return together.find(({ id }) => id === problem.together)?.until ?? 0;
-}
-
 /** A message to people: all that is new. @returns a time if it is due later */
 function nextDigest(state: AlertsState, entries: Entries, id: string, now: number): DueAlert | number | null {
   const target = state.targets[id]!;
   const views = entries.map(([, entry]) => viewsOf(entry, id));
   const times: number[] = [];
-  const held = views.flatMap(({ news }) => news.map((one) => heldUntil(state, one)));
-  times.push(...held.filter((until) => until > now));
-  if (held.some((until) => until <= now)) times.push(Math.max(now, target.quietUntil));
+  const news = views.flatMap((one) => one.news);
+  if (news.length > 0) times.push(Math.max(now, target.quietUntil));
   // One message when all is well again. Until then, a connection that is well waits for the others.
   const ended = views.filter((one) => one.over.length > 0 && one.isWell);
   const isWell = views.every((one) => one.isWell);
@@ -243,7 +212,6 @@ function nextDigest(state: AlertsState, entries: Entries, id: string, now: numbe
   if (times.length === 0) return null;
   const at = Math.min(...times);
   if (at > now) return at;
-  const news = views.flatMap((one) => one.news).filter((one) => heldUntil(state, one) <= now);
   const over = ended.flatMap((one) => one.over);
   const still = views.flatMap((one) => one.known);
   const tells = [...news, ...over].map(({ problem }) => problem);
@@ -264,19 +232,11 @@ function nextDigest(state: AlertsState, entries: Entries, id: string, now: numbe
   };
 }
 
-/** An event for each connection and kind, and its end. @returns a time if it is due later */
-function nextIncident(
-  state: AlertsState,
-  entries: Entries,
-  id: string,
-  now: number,
-): DueAlert | number | null {
-  const later: number[] = [];
+/** An event for each connection and kind, and its end. */
+function nextIncident(entries: Entries, id: string, now: number): DueAlert | null {
   for (const [connection, entry] of entries) {
     for (const { event, all, news, isTold, isEnded } of viewsOf(entry, id).incidents) {
-      const until = Math.max(...news.map((one) => heldUntil(state, one)));
-      const isNew = !isTold && news.length > 0 && until <= now;
-      if (!isTold && news.length > 0 && !isNew) later.push(until);
+      const isNew = !isTold && news.length > 0;
       if (!isNew && !isEnded) continue;
       const groups = groupsOf(isNew ? news : all);
       const parts = { news: isNew ? groups : NO_GROUPS, over: isNew ? NO_GROUPS : groups, still: NO_GROUPS };
@@ -287,7 +247,7 @@ function nextIncident(
       };
     }
   }
-  return later.length === 0 ? null : Math.min(...later);
+  return null;
 }
 
 function connectionsOf({ connections }: AlertsState, id: string): string[] {

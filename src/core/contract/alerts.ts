@@ -1,5 +1,5 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
-import type { RunRecord, Together } from './run-reports.js';
+import type { RunRecord } from './run-reports.js';
 import type { BatchRef, ConfirmationCounts, RowCounts, WriteBackResult } from './write-back.js';
 
 /** One problem that an observation has found. */
@@ -40,7 +40,6 @@ export interface AlertReport {
   /** All resources of the connection. Problems of others are dropped. */
   readonly resources: readonly string[];
   readonly observations: readonly Observation[];
-  readonly together?: Together;
   /** When to look whether data have become stale, milliseconds since 1970; `null`: never. Absent: as before. */
   readonly checkAt?: number | null;
   /** As `checkAt`, unless an earlier check is planned. Absent: no. */
@@ -60,8 +59,6 @@ export interface AlertProblem extends Omit<FoundProblem, 'dueAt'> {
   readonly isReplaced?: true;
   /** The mark that each target has heard of, by the target's id; `null`: it has heard of the end. */
   readonly told: Readonly<Record<string, string | null>>;
-  /** Exports whose end the problem waits for. Absent: none. */
-  readonly together?: string;
 }
 
 /** Times of one target, milliseconds since 1970; 0: never. */
@@ -89,7 +86,6 @@ export interface AlertsState {
   readonly connections: Readonly<Record<string, AlertsConnection>>;
   /** By id. */
   readonly targets: Readonly<Record<string, AlertTargetState>>;
-  readonly together: readonly { readonly id: string; readonly left: number; readonly until: number }[];
 }
 
 /** Problems of one connection that a message lists under one event. */
@@ -168,7 +164,6 @@ export interface ReportAlertsInput {
   >[];
   readonly writeBack?: WriteBackAlert;
   readonly confirmation?: ConfirmationAlert;
-  readonly together?: Together;
 }
 
 /** Input of `watchWorkflow`, and of its activity. */

@@ -271,8 +271,6 @@ export interface ExportInput {
    * (docs/how-to/checks.md).
    */
   readonly acceptChecks?: string;
-  /** Exports of other connections that share their alerts with this one (docs/how-to/alerts.md#when-messages-are-sent). */
-  readonly together?: Together;
 }
 
 export interface ExportResult {
@@ -291,7 +289,7 @@ export interface ExportProgress {
 }
 
 export interface BackfillInput
-  extends Pick<ExportInput, 'connection' | 'resources' | 'adoptOrganization' | 'allowDeletes' | 'together'> {
+  extends Pick<ExportInput, 'connection' | 'resources' | 'adoptOrganization' | 'allowDeletes'> {
   /**
    * Reads the changes since this time: a date such as `2026-08-01` (midnight UTC), or a time with its zone such as
    * `2026-08-01T12:00:00Z`. Absent: everything.
@@ -311,13 +309,6 @@ export interface RollbackInput {
 export interface PurgeInput extends Pick<RollbackInput, 'connection' | 'resource'> {
   /** The values of the record's key, in the order of the key's fields, as the service writes them. */
   readonly key: readonly string[];
-}
-
-/** Exports of several connections that one command has started. They lead to one message per target. */
-export interface Together {
-  readonly id: string;
-  /** How many of them report. */
-  readonly exports: number;
 }
 
 /** The settings of an export, from the worker's configuration. */

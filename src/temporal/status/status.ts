@@ -79,7 +79,7 @@ export interface StatusOptions {
   readonly timeoutMs?: number | undefined;
   /** Whether a worker polls the task queue. If none does, no mirror is asked. Default: not known. */
   readonly hasWorker?: boolean | null;
-  /** Nominal start of the last run that the Schedule started; default: not known. */
+  /** Nominal start of the last run that the Schedule started or should have started; default: not known. */
   readonly lastScheduled?: Date | null;
   /** When the Schedule was due in the last week, oldest first; default: not known. */
   readonly due?: readonly Date[] | null;
@@ -153,7 +153,7 @@ async function readResource(reading: Reading): Promise<ResourceStatus> {
     lastRun: lastRun && {
       outcome: lastRun.outcome,
       startedAt: lastRun.runId === null ? null : parseRunDate(lastRun.runId),
-      error: known.error?.message ?? null,
+      error: known.error,
     },
     dataFrom: checkpoint === null ? null : Date.parse(checkpoint.updatedSince),
     rolledBack: rolledBack !== null,

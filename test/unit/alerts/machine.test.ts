@@ -9,9 +9,8 @@ import {
   nextAlerts,
   RETRY_MS,
   reported,
-  TOGETHER_MS,
 } from '../../../src/core/alerts/message-rules.js';
-import type { AlertReport, AlertsState, Observation, Together } from '../../../src/core/contract/index.js';
+import type { AlertReport, AlertsState, Observation } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import { rounds } from '../../support/seeds.js';
 
@@ -207,30 +206,29 @@ describe('Alerts', () => {
     expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
   });
 
-  it('Alerts of one command for many connections are one message, when the last has ended', () => {
+  it('of many connections that fail in turn are two messages: the first one, and the others', () => {
     const world = new World();
-    const together: Together = { id: 'all', exports: 300 };
-    for (let at = 0; at < 299; at++) {
-      world.failed(`c${at}`, 'tasks', 'failure', { together });
+    for (let at = 0; at < 300; at++) {
+      world.failed(`c${at}`);
       world.pass(1000);
     }
-    expect(world.take()).toEqual([]);
-    world.report('last', [], { together });
-    expect(world.take()).toHaveLength(1);
+    expect(world.take()).toEqual(['alert | failure | +c0 failure tasks']);
     world.pass(HOUR_MS);
-    expect(world.take()).toEqual([]);
-    expect(world.state.together).toEqual([]);
+    expect(world.take()).toHaveLength(1);
   });
 
-  it('Alerts of one command do not wait longer than an hour, and let others pass', () => {
+  it('continue in the state of a build that let exports wait for each other', () => {
     const world = new World();
-    world.failed('acme', 'tasks', 'failure', { together: { id: 'all', exports: 3 } });
-    world.failed('lone');
-    expect(world.take()).toEqual(['alert | failure | +lone failure tasks']);
-    world.pass(TOGETHER_MS - 1);
-    expect(world.take()).toEqual([]);
-    world.pass(1);
-    expect(world.take()).toEqual(['alert | failure | +acme failure tasks | lone failure tasks']);
+    world.failed('acme');
+    world.take();
+    const [problem] = world.state.connections.acme!.problems;
+    const before = { ...world.state, together: [{ id: 'all', left: 2, until: START + HOUR_MS }] };
+    const connections = {
+      acme: { ...before.connections.acme!, problems: [{ ...problem!, together: 'all' }] },
+    };
+    world.state = { ...before, connections };
+    world.published('acme');
+    expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
   });
 
   it('wait with a recovery for other connections, for an hour', () => {

@@ -181,22 +181,32 @@ class Month {
     this.#started.set(connection, start);
     for (const { resource, outcome } of runs)
       if (outcome === 'published') this.#published.set(`${connection} ${resource}`, this.#now);
-    const observations = runs.flatMap((one) => observeRun(one));
-    const hasStarted = runs.some(({ outcome }) => outcome === 'published') ? [HAS_STARTED] : [];
-    this.#report(connection, [...observations, ...hasStarted]);
+    const published = runs.filter(({ outcome }) => outcome === 'published');
+    this.#report(connection, [
+      ...runs.flatMap((one) => observeRun(one)),
+      ...(published.length > 0 ? [HAS_STARTED] : []),
+      ...this.#ages(
+        connection,
+        published.map(({ resource }) => resource),
+      ),
+    ]);
+  }
+
+  #ages(connection: number, names: readonly string[]): Observation[] {
+    const maxAges = new Map(TARGETS.map(({ id }) => [id, MAX_AGE]));
+    return names.flatMap((name) => {
+      const publishedAt = this.#published.get(`${connection} ${name}`);
+      return publishedAt === undefined
+        ? []
+        : [observeAge(name, { now: this.#now, dataFrom: publishedAt, maxAges }).observation];
+    });
   }
 
   #watch(connection: number): void {
-    const maxAges = new Map(TARGETS.map(({ id }) => [id, MAX_AGE]));
     const grace = 15 * MINUTE_MS;
     const dueAt = FIRST + Math.floor((this.#now - grace - FIRST) / DAY_MS) * DAY_MS;
     const found = [
-      ...RESOURCES.flatMap((name) => {
-        const publishedAt = this.#published.get(`${connection} ${name}`);
-        return publishedAt === undefined
-          ? []
-          : [observeAge(name, { now: this.#now, dataFrom: publishedAt, maxAges }).observation];
-      }),
+      ...this.#ages(connection, RESOURCES),
       observeSchedule(dueAt < FIRST ? null : dueAt, this.#started.get(connection) ?? null, this.#now),
     ];
     if (found.some(({ problems }) => problems.length > 0)) this.#report(connection, found);

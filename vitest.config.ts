@@ -43,8 +43,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
-          // One file more than the cores of a small machine, because each waits for Temporal's timers a third of its time.
-          maxWorkers: 3,
+          // Twice the cores of a small machine, because each file waits for servers and timers half of its time.
+          maxWorkers: 4,
           setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
           testTimeout: isLong ? 3_600_000 : 300_000,
           hookTimeout: 300_000,

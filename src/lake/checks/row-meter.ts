@@ -7,8 +7,7 @@ import { cellEnd, readCell } from '../rows/csv.js';
 import { columnName } from '../rows/data-columns.js';
 import { cellDecoder } from '../rows/escaping.js';
 import { isTombstone, payloadAt } from '../rows/row.js';
-import { type CountRule, later, type Measure, type UniqueMeasure } from './check-plan.js';
-import { HashList } from './hash-merge.js';
+import { type CountRule, later, type Measure } from './check-plan.js';
 
 /** How the rows are written. */
 export interface RowForm {
@@ -29,10 +28,10 @@ export interface RowObserver {
   fetched(row: ByteString): void;
 }
 
-/** The hashes of a field's values in the rows that were added and removed. */
-export interface Hashes {
-  readonly added: HashList;
-  readonly removed: HashList;
+/** A field whose values in added rows are collected, except nulls. */
+export interface CollectedField {
+  readonly field: string;
+  readonly values: { add(value: ByteString): void };
 }
 
 /** Position of a field's column; -1 for none. */
@@ -46,7 +45,6 @@ export function columnOf(names: readonly string[], field: string): number {
  * that changed. Tombstones have no part in it. A column that does not exist has only nulls.
  */
 export class RowMeter {
-  readonly hashes: ReadonlyMap<string, Hashes>;
   readonly #delimiter: string;
   readonly #decode: ((cell: ByteString) => ByteString) | null;
   /** What to do with the cells of a column, in the order of the columns. */
@@ -56,7 +54,7 @@ export class RowMeter {
   readonly #counts = new Map<string, number>();
   readonly #newest = new Map<string, { added: number | null; removed: number | null }>();
 
-  constructor(measures: readonly Measure[], uniques: readonly UniqueMeasure[], { names, csv }: RowForm) {
+  constructor(measures: readonly Measure[], fields: readonly CollectedField[], { names, csv }: RowForm) {
     this.#delimiter = csv.delimiter;
     this.#decode = cellDecoder(csv);
     const notes = new Map<number, Note[]>();
@@ -77,15 +75,10 @@ export class RowMeter {
       if (isOfEachRow) this.#ofEachRow.push(id);
       else note(rule.field, this.#counter(id, rule));
     }
-    const hashes = new Map<string, Hashes>();
-    for (const { id, field } of uniques) {
-      const lists = { added: new HashList(), removed: new HashList() };
-      hashes.set(id, lists);
+    for (const { field, values } of fields)
       note(field, (value, sign) => {
-        if (value !== null) (sign === 1 ? lists.added : lists.removed).add(value);
+        if (value !== null && sign === 1) values.add(value);
       });
-    }
-    this.hashes = hashes;
     notes.delete(-1);
     for (const [column, all] of [...notes].sort(([a], [b]) => a - b))
       this.#columns.push({ column, notes: all });

@@ -61,16 +61,11 @@ export function withDay(
   };
 }
 
-/** The sorted hashes of a field's values in a snapshot, for a later run that continues with them. */
+/** What a run has found out about the values of a field. A run whose snapshot has the same parts relies on it. */
 export interface UniqueState {
-  /** Name of the object in the snapshot's folder; `null`: there are no values, and no object. */
-  readonly path: string | null;
-  readonly bytes: number;
-  /** 8 lower-case hex digits. */
-  readonly crc32: string;
-  readonly values: number;
+  /** Rows whose value another row has, too. */
   readonly shared: number;
-  /** Digest of the parts that the hashes belong to: a purge replaces parts, and the hashes do not count any more. */
+  /** Digest of the parts. */
   readonly of: string;
 }
 

@@ -22,9 +22,7 @@ export async function listAmongOthers(store: ObjectStore, prefix: string): Promi
 }
 
 const BELOW_RUN = /^[^/]+\/(?:snapshots|changes)\/dt=[^/]+\/run=[^/]+\/(.+)$/;
-const OURS = new RegExp(
-  `^(${PART_FORM}|_part-.*[.]index[.]json|_unique-.*[.]bin|${MANIFEST.replace('.', '[.]')})$`,
-);
+const OURS = new RegExp(`^(${PART_FORM}|_part-.*[.]index[.]json|${MANIFEST.replace('.', '[.]')})$`);
 const SHOWN = 10;
 
 /**

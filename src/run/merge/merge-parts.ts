@@ -7,7 +7,6 @@ import { shownName } from '../../core/text-budget.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { planChecks } from '../../lake/checks/check-plan.js';
 import { TaskMeter } from '../../lake/checks/task-meter.js';
-import { continuedUniques } from '../../lake/checks/uniques.js';
 import { indexKey } from '../../lake/documents/block-index.js';
 import {
   folderOf,
@@ -336,14 +335,13 @@ async function copyParts(
 
 /** Measures the rows of a task for the checks of the resource; `null` if it has none. */
 function meterOf({ staging, run, plan, token, signal }: MergeAt, task: MergeTask): TaskMeter | null {
-  const { resource, before } = run;
+  const { resource } = run;
   const checks = planChecks(resource);
   if (checks === null) return null;
   return new TaskMeter({
     store: staging.store,
     plan: checks,
     form: { names: plan.columns.map(({ name }) => name), csv: resource.csv },
-    continued: new Set(Object.keys(continuedUniques(checks, before))),
     keyOf: (name) => staging.key(`hashes-${task.number}-${token}-${name}.bin`),
     signal,
   });

@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import type { ObjectKey } from '../../core/brands.js';
 import type { Meter } from '../../core/metrics.js';
 import { cutText } from '../../core/text-budget.js';
 import type { Warning } from '../../core/warnings.js';
-import { addFigures, LIVE, measureId, planChecks, type UniqueMeasure } from '../../lake/checks/check-plan.js';
-import type { HashRun } from '../../lake/checks/hash-merge.js';
+import { addFigures, LIVE, measureId, planChecks } from '../../lake/checks/check-plan.js';
 import { judgeChecks } from '../../lake/checks/judge.js';
-import { readHashes } from '../../lake/checks/task-meter.js';
-import { mergeUniques } from '../../lake/checks/uniques.js';
+import { compareValues } from '../../lake/checks/shared-values.js';
 import {
   type CheckRecord,
   type CheckResult,
@@ -16,7 +12,7 @@ import {
   withDay,
 } from '../../lake/documents/check-record.js';
 import { dateOf } from '../../lake/documents/lake-layout.js';
-import { folderIn, type RunFile } from '../../lake/documents/run-file.js';
+import type { RunFile } from '../../lake/documents/run-file.js';
 import { finalFailure } from '../failures.js';
 import type { MergePlan } from '../merge/merge-plan.js';
 import type { AddedUp, TaskResult } from '../merge/merge-result.js';
@@ -34,8 +30,6 @@ interface ToCheck {
 /** A candidate that may be published. */
 export interface CheckedCandidate {
   readonly record: CheckRecord;
-  /** Objects that the checks wrote to the snapshot's folder. */
-  readonly objects: readonly ObjectKey[];
   readonly warnings: readonly Warning[];
 }
 
@@ -62,21 +56,10 @@ export async function checkCandidate(
     run: measures.run.length === 0 ? null : addFigures(measures.run, ofTasks),
   };
   const names = plan.columns.map(({ name }) => name);
-  const token = randomBytes(4).toString('hex');
   const form = { names, csv: resource.csv };
-  const recount = async (unique: UniqueMeasure): Promise<HashRun[]> => {
-    const runs: HashRun[] = [];
-    for (const [at, part] of sum.parts.entries()) {
-      const key = staging.key(`hashes-${unique.id}-${at}-${token}.bin`);
-      runs.push(...(await readHashes(part, unique, key, { store, form, signal })));
-    }
-    return runs;
-  };
-  const uniques = await mergeUniques(store, {
-    ...{ plan: checks, base: run.before, parts: sum.parts, token, signal, recount },
-    hashes: tasks.flatMap((task) => task.checks?.hashes ?? []),
-    stagedKey: (name) => staging.key(name),
-    folder: folderIn(run, 'snapshots'),
+  const uniques = await compareValues({
+    ...{ store, plan: checks, base: run.before, parts: sum.parts, form, signal },
+    ofRun: tasks.flatMap((task) => task.checks?.values ?? []),
   });
   const dt = dateOf(run.nominalStart);
   const judged = judgeChecks(
@@ -108,7 +91,6 @@ export async function checkCandidate(
       }),
       uniques: uniques.states,
     },
-    objects: uniques.objects,
     warnings: judged.flatMap(warningOf),
   };
 }

@@ -164,14 +164,14 @@ async function publish(
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(staging: Staging, run: RunFile, { plan, sum, checked }: RunFindings) {
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum }: RunFindings) {
   const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
   const objectsOf = (parts: readonly PublishedPart[]): ObjectKey[] =>
     parts.flatMap((part) => indexedObjects(part.key));
   const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(staging, run, 'snapshots', [...objectsOf(snapshot), ...(checked?.objects ?? [])]),
+    listStrays(staging, run, 'snapshots', objectsOf(snapshot)),
     listStrays(staging, run, 'changes', objectsOf(changes)),
     inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
   ]);

@@ -1,5 +1,4 @@
 import type { ObjectKey, RunId } from '../../core/brands.js';
-import { isHashesName } from '../../lake/checks/uniques.js';
 import { folderOf, indexedObjects, inFolder, MANIFEST, nameOf } from '../../lake/documents/lake-layout.js';
 import {
   decodeManifest,
@@ -60,10 +59,6 @@ export async function purgeTree(store: ObjectStore, purge: TreePurge): Promise<M
     const manifest = await removeFromManifest(store, found, purge);
     if (manifest !== null) {
       purge.onRefused(await removeStrayParts(store, folder, manifest, purge));
-      if (purge.tree === 'changes' || manifest.purged === undefined) return manifest;
-      // Checks have left hashes of values: the record's are among them. The next run reads the parts instead.
-      const hashes = (await collected(store.list(`${folder}/_`))).map(({ key }) => key);
-      await store.remove(hashes.filter((key) => isHashesName(nameOf(key))));
       return manifest;
     }
     if (tries === MAX_TRIES)

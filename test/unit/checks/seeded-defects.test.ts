@@ -174,7 +174,7 @@ async function failureOf(
 async function visible({ store }: InProcessMirror): Promise<string[]> {
   const found: string[] = [];
   for await (const { key, bytes } of store.list('tasks/'))
-    if (!/\/_(?:report|unique|part)/.test(key)) found.push(`${key} ${bytes}`);
+    if (!/\/_(?:report|part)/.test(key)) found.push(`${key} ${bytes}`);
   return found;
 }
 

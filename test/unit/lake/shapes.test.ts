@@ -203,6 +203,14 @@ describe('The shapes of a snapshot', () => {
     ).toEqual([0, 1, 1, 2]);
   });
 
+  it('keep the hashes of rows that no list returns any more, whatever else changes', () => {
+    let shapes: readonly Shape[] = [shape(K1)];
+    for (let n = 10; n < 25; n++)
+      shapes = nextShapes(shapes, shape({ ...K1, exclude: [`x${n}`] }, `2026-11-21T02:00:${n}Z`));
+    const oldest = new Reshaping(shapes, 0, shape(K1), ['id']);
+    expect([oldest.before(EMAIL), oldest.after(EMAIL)]).toEqual(['hash:1', 'hash:1']);
+  });
+
   it('stay few and small, and hide what may be a hash', () => {
     let shapes: readonly Shape[] = [shape({ nested: 'flatten' })];
     for (let n = 0; n < 60; n++)

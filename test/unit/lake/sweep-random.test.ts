@@ -159,7 +159,7 @@ class World {
       return;
     }
     const tree = random.pick(['snapshots', 'changes'] as const);
-    const name = random.pick(['part-00000-bbbbbbbb.csv.gz', '_unique-0.bin', '_datapackage.json']);
+    const name = random.pick(['part-00000-bbbbbbbb.csv.gz', '_other-0.bin', '_datapackage.json']);
     // A manifest is written once, and a published one is there already.
     if (name === '_datapackage.json' && (run.wasPublished || run.base === this.pointer.version)) return;
     if (random.share() < 0.3) this.write(`_staging/tasks/${run.id}/chunk-9`);

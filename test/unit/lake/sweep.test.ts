@@ -250,7 +250,7 @@ describe('a sweep', () => {
       { run: FIRST, hoursAgo: 100 },
       { run: FIRST, hoursAgo: 99, names: ['part-00009-aaaaaaaa.csv.gz'] },
       { run: id(90), hoursAgo: 90 },
-      { run: id(90), hoursAgo: 89, names: ['_unique-0.bin'] },
+      { run: id(90), hoursAgo: 89, names: ['_other-0.bin'] },
     ];
     expect(swept(folders, { published: [FIRST, id(90)] }).suspects).toEqual([FIRST]);
   });

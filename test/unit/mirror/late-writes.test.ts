@@ -35,16 +35,6 @@ describe('The sweep an hour after a purge', () => {
     return found;
   }
 
-  it('removes hashes of the record that arrived late', async () => {
-    const { key, body, before } = await purged('/_unique-', '{ name: tasks, checks: [{ unique: [id] }] }');
-    const late = key.replace(/[0-9a-f]{8}\.bin$/, '0badc0de.bin') as ObjectKey;
-    expect(late).not.toBe(key);
-    await mirror.store.write(late, body);
-    mirror.clock += HOUR;
-    await mirror.sweep({ before });
-    expect(await keysWith('/_unique-')).toEqual([]);
-  });
-
   it('removes a data file of the table that arrived late', async () => {
     const { key, body, before } = await purged('/table/part-', 'tasks', '    tables: { format: delta }\n');
     await mirror.store.write(key, body);

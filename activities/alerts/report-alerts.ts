@@ -12,6 +12,7 @@ import {
   withinBudget,
 } from '../../src/core/alerts/index.js';
 import { newAlerts } from '../../src/core/alerts/message-rules.js';
+import type { EpochMs, Millis } from '../../src/core/brands.js';
 import type { Observation } from '../../src/core/contract/alerts.js';
 import {
   ALERTS_SIGNAL,
@@ -60,13 +61,13 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
   });
 }
 
-/** What is published of some resources. Times are milliseconds since 1970. */
+/** What is published of some resources. */
 interface Ages {
   readonly observations: Observation[];
   /** When data become too old. */
-  readonly checks: number[];
+  readonly checks: EpochMs[];
   /** When the snapshots were published. */
-  readonly published: number[];
+  readonly published: EpochMs[];
 }
 
 /**
@@ -172,19 +173,19 @@ async function signalAlerts(
   });
 }
 
-/** What Temporal knows of the Schedule of a connection. Times are milliseconds since 1970. */
+/** What Temporal knows of the Schedule of a connection. */
 type ScheduleFacts =
   /** `unknown`: Temporal did not say, as the test server. */
   | { readonly state: 'none' | 'paused' | 'unknown' }
   | {
       readonly state: 'active';
-      readonly createdAt: number;
+      readonly createdAt: EpochMs;
       /** The last time when a run should have started by now; `null`: there was none since the last change. */
-      readonly dueAt: number | null;
+      readonly dueAt: EpochMs | null;
       /** When the last runs started. Nominal times; a manual start has the time when it was requested. */
-      readonly starts: readonly number[];
+      readonly starts: readonly EpochMs[];
       /** The longest time between two runs; `null`: not known. */
-      readonly longestGapMs: number | null;
+      readonly longestGapMs: Millis | null;
     };
 
 /** Periods that are searched for the next due times, until there are enough. */

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import type { EpochMs } from '../../src/core/brands.js';
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../src/core/duration.js';
 
 type Request = Parameters<Client['workflowService']['listScheduleMatchingTimes']>[0];
@@ -8,15 +9,14 @@ type Timestamp = NonNullable<Request['startTime']>;
  * When a Schedule is due, according to the server, which knows time zones, daylight saving time and calendars; oldest
  * first, at most 1,000.
  *
- * @param from milliseconds since 1970, like `to` and the result
  * @throws ServiceError if Temporal does not answer, or has no such Schedule
  */
 export async function scheduleTimes(
   { workflowService, options: { namespace } }: Client,
   scheduleId: string,
-  from: number,
-  to: number,
-): Promise<number[]> {
+  from: EpochMs,
+  to: EpochMs,
+): Promise<EpochMs[]> {
   const { startTime } = await workflowService.listScheduleMatchingTimes({
     ...{ namespace, scheduleId },
     ...{ startTime: timestamp(from), endTime: timestamp(to) },
@@ -25,21 +25,21 @@ export async function scheduleTimes(
 }
 
 /** The types ask for a `Long`, but protobufjs encodes numbers, too (google.protobuf.Timestamp). */
-function timestamp(ms: number): Timestamp {
+function timestamp(ms: EpochMs): Timestamp {
   const seconds = Math.floor(ms / 1000);
   return { seconds, nanos: Math.floor(ms - seconds * 1000) * 1e6 } as unknown as Timestamp;
 }
 
-/** The times of a period, oldest first, at most 1,000 (`scheduleTimes`); milliseconds since 1970. */
-type TimesOf = (from: number, to: number) => Promise<readonly number[]>;
+/** The times of a period, oldest first, at most 1,000 (`scheduleTimes`). */
+type TimesOf = (from: EpochMs, to: EpochMs) => Promise<readonly EpochMs[]>;
 
 /** The server lists the first times of a period, at most so many. */
 const MAX_TIMES = 1_000;
 /** Short ones first, because the last time is wanted. */
 const PERIODS_MS = [10 * MINUTE_MS, DAY_MS, 35 * DAY_MS];
 
-/** When a Schedule was due last, in milliseconds since 1970; `null`: not between `since` and `until`. */
-export async function lastDue(times: TimesOf, since: number, until: number): Promise<number | null> {
+/** When a Schedule was due last; `null`: not between `since` and `until`. */
+export async function lastDue(times: TimesOf, since: EpochMs, until: EpochMs): Promise<EpochMs | null> {
   for (const period of PERIODS_MS) {
     const from = Math.max(since, until - period);
     const last = from < until ? await lastOf(times, from, until) : null;
@@ -49,7 +49,7 @@ export async function lastDue(times: TimesOf, since: number, until: number): Pro
 }
 
 /** The last time of a period, which is halved while it has more times than the server lists. */
-async function lastOf(times: TimesOf, from: number, to: number): Promise<number | null> {
+async function lastOf(times: TimesOf, from: EpochMs, to: EpochMs): Promise<EpochMs | null> {
   const found = await times(from, to);
   const last = found.at(-1) ?? null;
   if (last === null || found.length < MAX_TIMES || to - last < SECOND_MS) return last;

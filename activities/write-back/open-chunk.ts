@@ -1,5 +1,5 @@
 import type { SentBefore } from '../../src/api/index.js';
-import type { ObjectKey } from '../../src/core/brands.js';
+import type { EpochMs, ObjectKey } from '../../src/core/brands.js';
 import type { SendRowsInput } from '../../src/core/contract/write-back.js';
 import type { RunClocks } from '../../src/lake/documents/run-file.js';
 import {
@@ -38,8 +38,8 @@ export interface SendAttemptOptions {
   /** Makes the log names of this attempt unique. */
   readonly token: string;
   readonly clock: SendClock;
-  /** The attempt starts no further row after this time, in milliseconds since 1970. */
-  readonly endBefore: number;
+  /** The attempt starts no further row after this time. */
+  readonly endBefore: EpochMs;
   /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
   readonly limitedSince: number | null;
   /** Attempts in a row, just before this one, that gave no row an outcome. */

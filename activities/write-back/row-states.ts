@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../src/core/brands.js';
 import type { WritableResource } from '../../src/core/contract/write-back.js';
 import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
@@ -100,12 +101,12 @@ async function writeFence(store: ObjectStore, resource: WritableResource, claim:
   await store.write(fenceKey(resource, claim), Buffer.from('{}'));
 }
 
-/** Ends and closes a claim whose batch no longer runs. @param at milliseconds since 1970 @throws StoreError */
+/** Ends and closes a claim whose batch no longer runs. @throws StoreError */
 export async function endClaim(
   store: ObjectStore,
   resource: WritableResource,
   claim: Claim,
-  at: number,
+  at: EpochMs,
 ): Promise<void> {
   await writeFence(store, resource, claim.number);
   await closeClaim(store, resource, claim, at, await readClaimedStates(store, claim, 'ended'));

@@ -1,4 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events';
+import type { EpochMs } from '../../src/core/brands.js';
 import type { RowOutcome, SendHeartbeat } from '../../src/core/contract/write-back.js';
 import { isWritten, type RowReceipt, type Said } from '../../src/write-back/plan-file.js';
 import { ChunkFeed } from './chunk-feed.js';
@@ -55,8 +56,8 @@ export class SendAttempt {
   readonly settled = new Map<RowOutcome, number>();
   /** Rows with an outcome, over all attempts. */
   #rows: number;
-  /** The time that the service has asked the connector to wait for, in milliseconds since 1970. */
-  #waitingUntil: number | null = null;
+  /** The time that the service has asked the connector to wait for. */
+  #waitingUntil: EpochMs | null = null;
 
   constructor(options: SendAttemptOptions) {
     const { plan } = options;

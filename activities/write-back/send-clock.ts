@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import type { EpochMs } from '../../src/core/brands.js';
 import type { RunClocks } from '../../src/lake/documents/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
@@ -8,13 +9,13 @@ import { latestOf } from '../../src/write-back/clocks.js';
 export class SendClock {
   readonly #worker: Pick<ActivityDeps, 'now'>;
   readonly #store: Pick<ObjectStore, 'serverTime'>;
-  readonly #temporal: () => number;
+  readonly #temporal: () => EpochMs;
 
-  /** @param temporal Temporal's clock, milliseconds since 1970 */
+  /** @param temporal Temporal's clock */
   constructor(
     worker: Pick<ActivityDeps, 'now'>,
     store: Pick<ObjectStore, 'serverTime'>,
-    temporal: () => number,
+    temporal: () => EpochMs,
   ) {
     this.#worker = worker;
     this.#store = store;
@@ -25,18 +26,18 @@ export class SendClock {
     return { temporal: this.#temporal(), worker: this.#worker.now(), store: this.#store.serverTime() };
   }
 
-  /** The latest time that a clock shows, milliseconds since 1970. */
-  now(): number {
+  /** The latest time that a clock shows. */
+  now(): EpochMs {
     return latestOf(this.read());
   }
 }
 
 /**
- * Temporal's clock, milliseconds since 1970: the time when the attempt started, plus the time elapsed since. The SDK tells an
+ * Temporal's clock: the time when the attempt started, plus the time elapsed since. The SDK tells an
  * activity only when it was scheduled, which can be days before a worker took it, so the server is asked. Without an answer, it is
  * the time when it was scheduled.
  */
-export async function temporalStartClock(): Promise<() => number> {
+export async function temporalStartClock(): Promise<() => EpochMs> {
   const begun = performance.now();
   const { info } = Context.current();
   const scheduled = info.currentAttemptScheduledTimestampMs;
@@ -44,7 +45,7 @@ export async function temporalStartClock(): Promise<() => number> {
   return () => Math.round(Math.max(scheduled, started ?? scheduled) + performance.now() - begun);
 }
 
-async function startedAt(): Promise<number | null> {
+async function startedAt(): Promise<EpochMs | null> {
   const { client, info } = Context.current();
   const { workflowId, runId } = info.workflowExecution!;
   const { raw } = await client.workflow.getHandle(workflowId, runId).describe();

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../src/core/brands.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
 import type { RepeatedFailure } from '../../src/write-back/plan-file.js';
 
@@ -17,8 +18,7 @@ const SPAN_MS = MINUTE_MS;
 export type WaitKind = 'refused' | 'words' | 'conflict' | 'failing';
 
 export interface Answer {
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
   /** The order of events when the answer arrives. */
   readonly order: number;
   /** What must be equal in all answers that settle a row. */
@@ -41,8 +41,8 @@ const BEFORE_ALL = -1;
  * another row was accepted, gets it again: one answer does not show whether it is about the row.
  */
 export class WaitingRows<Row> {
-  /** Since when no row was accepted while rows wait for a limit or a conflict, in milliseconds since 1970; `null`: no row does. */
-  since: number | null;
+  /** Since when no row was accepted while rows wait for a limit or a conflict; `null`: no row does. */
+  since: EpochMs | null;
   /** `notBefore`: what the service asks for. */
   #waiting: {
     readonly row: Row;
@@ -50,8 +50,8 @@ export class WaitingRows<Row> {
     readonly notBefore: number;
     readonly dueAt: number;
   }[] = [];
-  /** When the next new row may be sent, in milliseconds since 1970. */
-  #nextNew = 0;
+  /** When the next new row may be sent. */
+  #nextNew: EpochMs = 0;
   readonly #asked = new Map<Row, Asked>();
   /** The order of the last accepted request. */
   #lastAccepted = BEFORE_ALL;

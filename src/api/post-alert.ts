@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { renderAlert } from '../core/alerts/index.js';
+import type { EpochMs } from '../core/brands.js';
 import type { AlertGroups, AlertMessage } from '../core/contract/alerts.js';
 import type { PublishedReport } from '../core/contract/index.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -49,8 +50,7 @@ export async function postAlert(posting: Posting): Promise<JsonAnswer> {
 /** A published run for a target. */
 interface Announcing extends Omit<Posting, 'message' | 'named'> {
   readonly report: PublishedReport;
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
 }
 
 /**

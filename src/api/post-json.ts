@@ -1,4 +1,5 @@
 import { type Dispatcher, request } from 'undici';
+import type { Millis } from '../core/brands.js';
 import { proxyFor } from '../core/proxy.js';
 import { parseRetryAfter } from '../core/retry-after.js';
 import { systemCode } from '../core/system-error.js';
@@ -9,8 +10,8 @@ import { TransientError } from './errors.js';
 /** What a receiver answered. */
 export interface JsonAnswer {
   readonly status: number;
-  /** The wait that the receiver asks for, in ms; `null`: none. */
-  readonly retryAfterMs: number | null;
+  /** The wait that the receiver asks for; `null`: none. */
+  readonly retryAfterMs: Millis | null;
   /** The beginning of the body, as it is. */
   readonly text: string;
 }
@@ -19,8 +20,8 @@ interface JsonPost {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
-  /** Limit for the whole exchange, in ms. */
-  readonly timeoutMs: number;
+  /** Limit for the whole exchange. */
+  readonly timeoutMs: Millis;
   readonly signal?: AbortSignal | undefined;
   /** The receiver's name for messages, which never contain the URL. */
   readonly name: string;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ByteString, Cursor, UtcSeconds } from '../core/brands.js';
+import type { ByteString, Cursor, Millis, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
 import type { RateBudget } from './budget.js';
 import { refusalScope } from './classify-response.js';
@@ -37,8 +37,8 @@ export interface ServiceClientOptions {
   /** Milliseconds since the epoch. */
   readonly now?: (() => number) | undefined;
   readonly userAgent?: string | undefined;
-  /** How long the file of a rejected key is read again, in case it is being replaced; ms. Default: 0. */
-  readonly awaitKeyMs?: number | undefined;
+  /** How long the file of a rejected key is read again, in case it is being replaced. Default: 0. */
+  readonly awaitKeyMs?: Millis | undefined;
   /** Called for every request, for metrics. */
   readonly onEvent?: ((event: ServiceEvent) => void) | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Branded strings, which the compiler keeps apart: it rejects a cursor where an object key is expected. Brands do not exist
- * at run time.
+ * Branded strings and numbers, which the compiler keeps apart: it rejects a cursor where an object key is expected. Brands do
+ * not exist at run time.
  */
 declare const brand: unique symbol;
 type Brand<T, Name extends string> = T & { readonly [brand]: Name };
@@ -38,6 +38,16 @@ export function toByteString(text: string): ByteString {
 export function fromByteString(bytes: ByteString): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
+
+declare const unit: unique symbol;
+/** A number with a unit, which plain numbers become by themselves. The compiler rejects a number with another unit. */
+type Unit<Name extends string> = number & { readonly [unit]?: Name };
+
+/** A time: milliseconds since 1970. */
+export type EpochMs = Unit<'EpochMs'>;
+
+/** A length of time: milliseconds. */
+export type Millis = Unit<'Millis'>;
 
 /** A record's values by column: `null` or a hole for a missing value, `''` for the empty string. */
 export type Cells = (ByteString | null | undefined)[];

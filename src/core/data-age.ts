@@ -1,22 +1,22 @@
+import type { EpochMs, Millis } from './brands.js';
 import { HOUR_MS, MINUTE_MS } from './duration.js';
 
-/** The largest age of data that is not stale, ms: a nightly run and two hours, as in the alert `WorktrackDataTooOld`. */
-export const DEFAULT_MAX_AGE_MS = 26 * HOUR_MS;
+/** The largest age of data that is not stale: a nightly run and two hours, as in the alert `WorktrackDataTooOld`. */
+export const DEFAULT_MAX_AGE_MS: Millis = 26 * HOUR_MS;
 
 /** From which age data is stale, and when it is judged. */
 export interface AgeLimit {
-  readonly maxAgeMs: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  readonly maxAgeMs: Millis;
+  readonly at: EpochMs;
 }
 
-/** Milliseconds since the checkpoint of data. @param dataFrom,at milliseconds since 1970 */
-export function ageOfData(dataFrom: number, at: number): number {
+/** The time since the checkpoint of data. */
+export function ageOfData(dataFrom: EpochMs, at: EpochMs): Millis {
   return at - dataFrom;
 }
 
-/** Whether data is older than it may be. @param dataFrom its checkpoint, milliseconds since 1970 */
-export function isStale(dataFrom: number, { maxAgeMs, at }: AgeLimit): boolean {
+/** Whether data is older than it may be. @param dataFrom its checkpoint */
+export function isStale(dataFrom: EpochMs, { maxAgeMs, at }: AgeLimit): boolean {
   return ageOfData(dataFrom, at) > maxAgeMs;
 }
 
@@ -27,13 +27,12 @@ export interface Nights {
 }
 
 /**
- * Counts scheduled starts without a published run. A run counts for the last start before it, whoever requested it. All times are
- * milliseconds since 1970.
+ * Counts scheduled starts without a published run. A run counts for the last start before it, whoever requested it.
  *
  * @param due starts of the Schedule, in order, with its jitter
  * @param runs starts of published runs, with or without their jitter
  */
-export function countNights(due: readonly number[], runs: readonly number[], jitterMs: number): Nights {
+export function countNights(due: readonly EpochMs[], runs: readonly EpochMs[], jitterMs: Millis): Nights {
   // Run ids have whole seconds.
   const slackMs = jitterMs + 1000;
   const published = new Set(runs.map((run) => due.findLastIndex((start) => start <= run + slackMs)));
@@ -45,27 +44,27 @@ export function countNights(due: readonly number[], runs: readonly number[], jit
 export const SCHEDULE_GRACE_MS = 10 * MINUTE_MS;
 
 /**
- * The last start that a Schedule made or should have made, `null` if there is none. All times are milliseconds since 1970.
+ * The last start that a Schedule made or should have made, `null` if there is none.
  *
  * @param started nominal start of the last run that it started
  * @param due when it was due, oldest first; empty while it is paused
  */
 export function lastStart(
-  started: number | null,
-  due: readonly number[],
-  { jitterMs, at }: { readonly jitterMs: number; readonly at: number },
-): number | null {
+  started: EpochMs | null,
+  due: readonly EpochMs[],
+  { jitterMs, at }: { readonly jitterMs: Millis; readonly at: EpochMs },
+): EpochMs | null {
   const missed = due.findLast((time) => time <= at - SCHEDULE_GRACE_MS - jitterMs) ?? null;
   return started === null || missed === null ? (started ?? missed) : Math.max(started, missed);
 }
 
 /**
- * The nominal start of the scheduled run that is missing; `null` if there is none. All times are milliseconds since 1970.
+ * The nominal start of the scheduled run that is missing; `null` if there is none.
  *
  * @param due nominal start of the last run that a Schedule started or should have started
  * @param newest start of the newest run that counts
  */
-export function behindSince(due: number | null, newest: number | null, at: number): number | null {
+export function behindSince(due: EpochMs | null, newest: EpochMs | null, at: EpochMs): EpochMs | null {
   if (due === null || at - due < SCHEDULE_GRACE_MS) return null;
   // Run ids have whole seconds.
   return newest !== null && newest + 1000 > due ? null : due;

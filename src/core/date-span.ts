@@ -1,10 +1,11 @@
+import type { EpochMs } from './brands.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './duration.js';
 import { daysIn, momentOf, parseIsoTime, readIsoTime } from './utc-time.js';
 
-/** The instants that a date can mean, both inclusive, in milliseconds since 1970. A time with a zone is a single one. */
+/** The instants that a date can mean, both inclusive. A time with a zone is a single one. */
 export interface DateSpan {
-  readonly from: number;
-  readonly to: number;
+  readonly from: EpochMs;
+  readonly to: EpochMs;
 }
 
 /** A time without a zone can be anywhere between UTC+14 and UTC-12. */

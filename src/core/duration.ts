@@ -1,3 +1,4 @@
+import type { Millis } from './brands.js';
 import { quoted } from './short-text.js';
 
 /** A day is 24 hours. */
@@ -24,15 +25,15 @@ const STEP = /(\d+)(ms|w|d|h|m|s)/y;
  *
  * @throws RangeError whose message names the text and the allowed form.
  */
-export function parseDuration(text: string): number {
+export function parseDuration(text: string): Millis {
   const total = totalOf(text);
   if (total === null) throw notADuration(text);
   if (!Number.isSafeInteger(total)) throw new RangeError(`the duration ${quoted(text)} is too long`);
   return total;
 }
 
-/** @returns milliseconds; `null` for any other text */
-function totalOf(text: string): number | null {
+/** @returns `null` for any other text */
+function totalOf(text: string): Millis | null {
   let total = 0;
   let last = -1;
   STEP.lastIndex = 0;
@@ -49,12 +50,12 @@ function totalOf(text: string): number | null {
 }
 
 /**
- * Formats milliseconds as the shortest exact duration, in days and smaller units (`90d`, `1h30m`, `0s`). Rounds fractions of
+ * Formats a duration as the shortest exact text, in days and smaller units (`90d`, `1h30m`, `0s`). Rounds fractions of
  * a millisecond. `parseDuration` reads every non-negative result.
  *
  * @throws RangeError if the number is not finite.
  */
-export function formatDuration(ms: number): string {
+export function formatDuration(ms: Millis): string {
   if (!Number.isFinite(ms)) throw new RangeError(`${ms} is not a duration`);
   let rest = Math.round(Math.abs(ms));
   if (rest === 0) return '0s';

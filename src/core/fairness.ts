@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Millis } from './brands.js';
 
 /** Since when a connection has been busy in this process. Times are milliseconds, by the monotonic clock. */
 interface Busy {
@@ -21,8 +22,8 @@ const TIMES = {
 };
 
 interface FairnessOptions extends Partial<typeof TIMES> {
-  /** Milliseconds, monotonic. */
-  readonly now?: () => number;
+  /** Monotonic. */
+  readonly now?: () => Millis;
 }
 
 /** A shorter piece of work is not followed by a pause; ms. */

@@ -3,6 +3,7 @@ import { constants, mkdirSync, readFileSync, rmdirSync, statSync, unlinkSync } f
 import { copyFile, link, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EpochMs } from './brands.js';
 import { ownIdentity, type ProcessIdentity, stateOf } from './process-identity.js';
 import { makeFolder, systemCode } from './system-error.js';
 
@@ -105,8 +106,7 @@ interface SeenLock {
   readonly text: string;
   /** `null` if the text does not describe a holder: a power failure can leave an empty file. */
   readonly holder: LockHolder | null;
-  /** Milliseconds since 1970. */
-  readonly touchedMs: number;
+  readonly touchedMs: EpochMs;
 }
 
 /** Reads a lock; `null` if it does not exist. */

@@ -1,4 +1,4 @@
-import type { RunId } from './brands.js';
+import type { EpochMs, RunId } from './brands.js';
 import type { MirrorRequest, MirrorState, RunError, RunRecord, RunRequest } from './contract/index.js';
 import { DAY_MS } from './duration.js';
 
@@ -6,9 +6,9 @@ import { DAY_MS } from './duration.js';
 export type RequestSpec = WithoutSender<MirrorRequest>;
 type WithoutSender<Request> = Request extends unknown ? Omit<Request, 'requestId' | 'replyTo'> : never;
 
-/** A request for a run: an increment from the checkpoint, apart from `changes`. @param nominalStart milliseconds since 1970 */
+/** A request for a run: an increment from the checkpoint, apart from `changes`. */
 export function runSpec(
-  nominalStart: number,
+  nominalStart: EpochMs,
   changes: Partial<WithoutSender<RunRequest>> = {},
 ): WithoutSender<RunRequest> {
   return {
@@ -55,11 +55,11 @@ export function failedReport(
 
 /**
  * The nominal start of an export: the time of its Schedule, unless it begins more than a day later. Then it shows the service as
- * it is now, so it has the day when it begins. All times are milliseconds since 1970.
+ * it is now, so it has the day when it begins.
  *
  * @param scheduledAt `null`: no Schedule started it
  */
-export function nominalStartOf(scheduledAt: number | null, now: number): number {
+export function nominalStartOf(scheduledAt: EpochMs | null, now: EpochMs): EpochMs {
   return scheduledAt === null || now - scheduledAt > DAY_MS ? now : scheduledAt;
 }
 

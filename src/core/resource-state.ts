@@ -1,4 +1,5 @@
 import type { ProblemKind } from './alert-events.js';
+import type { EpochMs } from './brands.js';
 import type { RunError, RunOutcome, RunRecord } from './contract/index.js';
 import { type AgeLimit, isStale } from './data-age.js';
 import { schemaChangeTexts } from './schema-changes.js';
@@ -34,32 +35,32 @@ export const STATE_NAMES = Object.fromEntries(
   RESOURCE_STATES.map((state) => [state, STATES[state][0]]),
 ) as Readonly<Record<ResourceState, string>>;
 
-/** What is known about a resource. Times are milliseconds since 1970. */
+/** What is known about a resource. */
 export interface ResourceFacts {
   /** Why the lake, or the pointer in it, cannot be read; `null`: it can. */
   readonly problem: string | null;
   /** Which other connection or mirror has written the resource, and what to do; `null`: none. */
   readonly owner: string | null;
   /** The run in progress; `retrying` is why the last attempt of its step failed. */
-  readonly active: { readonly startedAt: number | null; readonly retrying: string | null } | null;
+  readonly active: { readonly startedAt: EpochMs | null; readonly retrying: string | null } | null;
   /** Whether a worker polls the task queue; `null`: not known. */
   readonly hasWorker: boolean | null;
   /** The last run that ended. */
   readonly lastRun: EndedRun | null;
   /** The published checkpoint: every change before it is in the lake; `null`: nothing is published, or it is not known. */
-  readonly dataFrom: number | null;
+  readonly dataFrom: EpochMs | null;
   /** A rollback published earlier rows, and no complete full read has followed. */
   readonly rolledBack: boolean;
   /** Nominal start of the scheduled run that the published data lacks; `null`: there is none. */
-  readonly behindSince: number | null;
+  readonly behindSince: EpochMs | null;
 }
 
 /** What the judge uses of a run that ended. */
 interface EndedRun
   extends Pick<RunRecord, 'outcome'>,
     Partial<Pick<RunRecord, 'warnings' | 'schemaChanges'>> {
-  /** Milliseconds since 1970; `null`: not known. */
-  readonly startedAt: number | null;
+  /** `null`: not known. */
+  readonly startedAt: EpochMs | null;
   readonly error: (Partial<Pick<RunError, 'type'>> & Pick<RunError, 'message'>) | null;
 }
 
@@ -84,8 +85,8 @@ export interface Verdict {
   readonly isProblem: boolean;
   /** Why, as a text without a full stop; `null` if there is nothing to say. */
   readonly cause: string | null;
-  /** When the state began, milliseconds since 1970; `null`: not known. */
-  readonly since: number | null;
+  /** When the state began; `null`: not known. */
+  readonly since: EpochMs | null;
 }
 
 /** Something that is wrong, or, in the state `published`, something that a person should know. */
@@ -201,16 +202,14 @@ function causeBefore({ lastRun }: ResourceFacts, problems: readonly Problem[]): 
 /** A run that was not published, or is in progress. */
 export interface OtherRun {
   readonly outcome: RunOutcome | 'running';
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
+  readonly startedAt: EpochMs;
   readonly error: { readonly message: string } | null;
   readonly retrying: string | null;
 }
 
 /** The newest published run. */
 export interface NewestPublished {
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
+  readonly startedAt: EpochMs;
   readonly checkpoint: string;
   readonly rolledBack: boolean;
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { EpochMs, Millis } from './brands.js';
 import { HOUR_MS, SECOND_MS } from './duration.js';
 import { momentOf, readIsoTime } from './utc-time.js';
 
@@ -8,8 +9,8 @@ const FIRST_EPOCH_S = 1_000_000_000;
 const LAST_EPOCH_S = 100_000_000_000;
 
 interface Clock {
-  /** The response's own `Date`, ms since 1970; null without one. */
-  readonly serviceDateMs: number | null;
+  /** The response's own `Date`; null without one. */
+  readonly serviceDateMs: EpochMs | null;
   readonly nowMs: number;
 }
 
@@ -21,9 +22,9 @@ interface Clock {
  * A time is relative to the response's own `Date`, so that a wrong clock on either side does not matter, or else to
  * `nowMs`. A past time means now.
  *
- * @returns the delay in milliseconds from the receipt of the response; it can be longer than anyone waits
+ * @returns the delay from the receipt of the response; it can be longer than anyone waits
  */
-export function parseRetryAfter(value: string | null, clock: Clock): number | null {
+export function parseRetryAfter(value: string | null, clock: Clock): Millis | null {
   if (value === null) return null;
   const text = value.trim();
   const now = clock.serviceDateMs ?? clock.nowMs;
@@ -87,9 +88,9 @@ const FORMS = [
  * more than 50 years after `nowMs` belongs to the previous century. The grammar allows a leap second, which counts as the
  * first second of the next minute.
  *
- * @returns milliseconds since 1970, or null for an invalid date, such as 30 February
+ * @returns null for an invalid date, such as 30 February
  */
-export function parseHttpDate(text: string, nowMs: number): number | null {
+export function parseHttpDate(text: string, nowMs: number): EpochMs | null {
   const form = FORMS.find((one) => one.test(text));
   if (form === undefined) return null;
   const { day = '', month, year = '', minute, second } = form.exec(text)!.groups!;

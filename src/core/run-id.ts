@@ -1,4 +1,4 @@
-import type { RunId } from './brands.js';
+import type { EpochMs, RunId } from './brands.js';
 import { parseIsoTime, toTimeStamp } from './utc-time.js';
 
 const RUN_ID = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z-[0-9a-f]{8}$/;
@@ -14,8 +14,8 @@ export function isRunId(text: string): text is RunId {
   return startOf(text) !== null;
 }
 
-/** The start time of a run, milliseconds since 1970. @throws RangeError for any other text */
-export function parseRunDate(runId: RunId): number {
+/** The start time of a run. @throws RangeError for any other text */
+export function parseRunDate(runId: RunId): EpochMs {
   const start = startOf(runId);
   if (start === null)
     throw new RangeError(`"${runId}" is not a run id. Run ids look like 20261121T020000Z-1a2b3c4d`);
@@ -59,10 +59,9 @@ const MAX_WAIT_MS = 5000;
  * Milliseconds that a mirror waits before it starts another run, so that no two runs start in the same second. Run ids then
  * sort in the order of publishing, even if runs follow each other quickly.
  *
- * @param now milliseconds since 1970
  * @param before earlier runs of the mirror
  */
-export function untilOwnSecond(now: number, before: readonly (RunId | null | undefined)[]): number {
+export function untilOwnSecond(now: EpochMs, before: readonly (RunId | null | undefined)[]): number {
   const waits = before.flatMap((run) => (run ? [parseRunDate(run) + 1000 - now] : []));
   return Math.max(0, ...waits.filter((ms) => ms <= MAX_WAIT_MS));
 }

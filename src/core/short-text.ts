@@ -1,3 +1,5 @@
+import type { EpochMs, Millis } from './brands.js';
+
 /** Numbers, times and texts in few characters, the same on the command line, in the report and in alerts. */
 
 /** `1,234,567`. Without `toLocaleString`, whose first call in a process takes 20 ms to load the locale. */
@@ -8,8 +10,8 @@ export function count(value: number): string {
   return (value < 0 ? '-' : '') + groups.join(',');
 }
 
-/** An age in one unit: `12 s`, `3 min`, `5 h`, `2 d`. @param ms milliseconds */
-export function age(ms: number): string {
+/** An age in one unit: `12 s`, `3 min`, `5 h`, `2 d`. */
+export function age(ms: Millis): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 90) return `${seconds} s`;
   if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`;
@@ -17,13 +19,13 @@ export function age(ms: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** `2026-11-21 02:00`, in UTC. @param ms milliseconds since 1970 */
-export function minute(ms: number): string {
+/** `2026-11-21 02:00`, in UTC. */
+export function minute(ms: EpochMs): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** `2026-11-21 02:00 UTC`. @param ms milliseconds since 1970 */
-export function time(ms: number): string {
+/** `2026-11-21 02:00 UTC`. */
+export function time(ms: EpochMs): string {
   return `${minute(ms)} UTC`;
 }
 

@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from './brands.js';
 import { MINUTE_MS } from './duration.js';
 
 /** How long a run believes words about a limit, without any other evidence. After that, the status counts. */
@@ -5,10 +6,10 @@ export const MAX_WORDS_MS = 15 * MINUTE_MS;
 
 /** The time that a run has spent on refusals with only such words. Plain JSON, passed on between activities. */
 export interface WordsSpent {
-  /** Of refusals that have ended, in ms. */
-  readonly ms: number;
-  /** When the current one began, on Temporal's clock, ms since 1970; null: the last request was not refused so. */
-  readonly since: number | null;
+  /** Of refusals that have ended. */
+  readonly ms: Millis;
+  /** When the current one began, on Temporal's clock; null: the last request was not refused so. */
+  readonly since: EpochMs | null;
 }
 
 export const NO_WORDS: WordsSpent = { ms: 0, since: null };

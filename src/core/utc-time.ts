@@ -1,4 +1,4 @@
-import type { UtcSeconds } from './brands.js';
+import type { EpochMs, UtcSeconds } from './brands.js';
 
 /** A date, or a time with its zone, in the form of ISO 8601 that RFC 3339 describes. */
 export interface IsoTime {
@@ -102,17 +102,17 @@ function dayNumber(year: number, month: number, day: number): number {
 /** From 1 March of the year 0. */
 const DAYS_BEFORE_1970 = 719_468;
 
-/** The moment of a date or a time in milliseconds since 1970, rounded down. */
-export function momentOf({ seconds, micros }: IsoTime): number {
+/** The moment of a date or a time, rounded down. */
+export function momentOf({ seconds, micros }: IsoTime): EpochMs {
   return seconds * 1000 + Math.floor(micros / 1000);
 }
 
 /**
  * Parses an ISO 8601 date (as its first moment in UTC) or a time with a zone.
  *
- * @returns milliseconds since 1970; `null` for anything else, such as a date that does not exist
+ * @returns `null` for anything else, such as a date that does not exist
  */
-export function parseIsoTime(text: string): number | null {
+export function parseIsoTime(text: string): EpochMs | null {
   const time = readIsoTime(text);
   return time && momentOf(time);
 }
@@ -122,13 +122,13 @@ export function isUtcSeconds(text: string): text is UtcSeconds {
   return text.length === 20 && text.endsWith('Z') && readIsoTime(text)?.precision === 'second';
 }
 
-/** Rounds down to whole seconds. An earlier time is safe: it only fetches some rows again. @param ms milliseconds since 1970 */
-export function toUtcSeconds(ms: number): UtcSeconds {
+/** Rounds down to whole seconds. An earlier time is safe: it only fetches some rows again. */
+export function toUtcSeconds(ms: EpochMs): UtcSeconds {
   return `${new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)}Z` as UtcSeconds;
 }
 
-/** `20261121T020000Z`, for names. Rounds down to whole seconds. @param ms milliseconds since 1970 */
-export function toTimeStamp(ms: number): string {
+/** `20261121T020000Z`, for names. Rounds down to whole seconds. */
+export function toTimeStamp(ms: EpochMs): string {
   return toUtcSeconds(ms).replace(/[-:]/g, '');
 }
 

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import { type Finding, ok, warning } from './finding.js';
 
 /** `Date` has whole seconds, and a response takes time to arrive. */
@@ -6,10 +7,10 @@ const TOLERATED_SKEW_MS = 30_000;
 /**
  * Compares another machine's clock with this machine's.
  *
- * @param theirs milliseconds since 1970; `null` if it sends no `Date` header
+ * @param theirs `null` if it sends no `Date` header
  * @param ours this machine's time at the same moment
  */
-export function clockFinding(who: string, theirs: number | null, ours: number): Finding {
+export function clockFinding(who: string, theirs: EpochMs | null, ours: EpochMs): Finding {
   if (theirs === null) {
     const remedy =
       "Checkpoints rely on the earliest of Temporal's clock, the worker's and the store's. Synchronize them (NTP), and set `sync.overlap` above their error.";

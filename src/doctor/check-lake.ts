@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { ObjectKey } from '../core/brands.js';
+import type { Millis, ObjectKey } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { errorMessage } from '../core/errors.js';
 import { EXIT } from '../core/exit-code.js';
@@ -32,8 +32,8 @@ const FATAL: readonly StoreErrorKind[] = [
 
 interface Step {
   readonly what: string;
-  /** The least time limit, ms. */
-  readonly least?: number;
+  /** The least time limit. */
+  readonly least?: Millis;
   /** Runs the step and returns a finding other than its success. */
   run(): Promise<Finding | null>;
 }

@@ -10,6 +10,7 @@ import {
   TransientError,
 } from '../api/index.js';
 import { type ListEnvelope, readListPage } from '../api/json/page.js';
+import type { EpochMs } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
 import { ColumnSet } from '../lake/rows/data-columns.js';
@@ -29,8 +30,8 @@ interface ListCheck {
   /** `grant`: about this list. Any other check applies to every resource. */
   readonly finding: Finding;
   readonly received: Received<ListEnvelope> | null;
-  /** When the service answered, milliseconds since 1970. */
-  readonly at: number;
+  /** When the service answered. */
+  readonly at: EpochMs;
 }
 
 /**

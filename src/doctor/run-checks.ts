@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { Millis } from '../core/brands.js';
 import { ConfigurationError, errorMessage, WorktrackError } from '../core/errors.js';
 import { inParallel } from '../core/in-parallel.js';
 import type { ConnectionSettings } from '../core/settings.js';
@@ -20,8 +21,8 @@ interface DoctorInput {
   readonly connections: readonly ConnectionSettings[];
   /** `null`: the configuration of Temporal cannot be read, which the caller reports. */
   readonly temporal: TemporalPlace | null;
-  /** Time limit of one call to a server, milliseconds. */
-  readonly timeoutMs: number;
+  /** Time limit of one call to a server. */
+  readonly timeoutMs: Millis;
 }
 
 /**

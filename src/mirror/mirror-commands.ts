@@ -1,5 +1,5 @@
 /** A mirror, the commands that its rules decide (`mirror-rules.ts`), and the calls among them. */
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, RunId } from '../core/brands.js';
 import type {
   ActiveRun,
   Activities,
@@ -34,8 +34,8 @@ export interface Turn {
   readonly wanted: readonly string[];
   /** Whether it is a dry run that ends because another request waits. */
   readonly givesWay: boolean;
-  /** When the turn began, milliseconds since 1970. */
-  readonly beganAt: number;
+  /** When the turn began. */
+  readonly beganAt: EpochMs;
   /** An id in the lake that the mirror did not know, so that the request was refused once; `null`: none. */
   readonly newer: RunId | null;
   /** The run's id in the lake. A run in memory is published under the id of its attempt. */
@@ -115,8 +115,7 @@ export interface Decided {
 
 /** When an event happens. */
 export interface Moment {
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
   /** A text that starts with eight hexadecimal digits. */
   random(): string;
 }

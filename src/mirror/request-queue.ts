@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import type { MirrorRequest, MirrorState, RunAnswer, RunRequest, SyncInput } from '../core/contract/index.js';
 import { runSpec } from '../core/mirror-requests.js';
 import { syncInputProblem } from '../core/signal-checks.js';
@@ -157,8 +158,7 @@ function problemOf(input: SyncInput): string | null {
   return since !== undefined && isFull ? 'since cannot be combined with a full pass' : null;
 }
 
-/** @param now milliseconds since 1970 */
-export function syncRequest(input: SyncInput | undefined, requestId: string, now: number): RunRequest {
+export function syncRequest(input: SyncInput | undefined, requestId: string, now: EpochMs): RunRequest {
   const { mode, reconcile, since } = input ?? {};
   const changes = {
     mode: reconcile === true ? 'full' : (mode ?? 'increment'),

@@ -1,4 +1,4 @@
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, RunId } from '../core/brands.js';
 import type { MirrorState, RunSweep, Swept } from '../core/contract/index.js';
 import { HOUR_MS } from '../core/duration.js';
 
@@ -14,10 +14,8 @@ const LATE_MS = HOUR_MS;
 /**
  * The sweep that the activity of a whole run makes; `null`: none is due. Plain increments sweep once a day, all other runs
  * always.
- *
- * @param now milliseconds since 1970
  */
-export function sweepOfRun(state: MirrorState, isPlain: boolean, now: number): RunSweep | null {
+export function sweepOfRun(state: MirrorState, isPlain: boolean, now: EpochMs): RunSweep | null {
   const { sweepAt } = state;
   const isDue = sweepAt === null || sweepAt.at <= now;
   const ended = endedRuns(state);
@@ -42,12 +40,12 @@ export function endedRuns({ lastRun }: Pick<MirrorState, 'lastRun'>): RunId[] {
 /**
  * The state after a sweep. What a purge requires stays until a sweep has done it that began late enough.
  *
- * @param now end of the sweep, milliseconds since 1970
+ * @param now end of the sweep
  */
 export function afterSweep(
   { sweepAt }: MirrorState,
   { before, isDone, refused }: { readonly before: RunId | null } & Pick<Swept, 'isDone' | 'refused'>,
-  now: number,
+  now: EpochMs,
 ): Pick<MirrorState, 'sweepAt'> {
   const left = refused.refused === 0 ? null : refused;
   if (sweepAt !== null && sweepAt.before !== null && sweepAt.before !== before)
@@ -58,18 +56,18 @@ export function afterSweep(
   return { sweepAt: { at: now + wait, before, refused: left } };
 }
 
-/** What a purge requires: a sweep when no late request can arrive any more. @param now milliseconds since 1970 */
-export function afterPurge(purge: RunId, now: number): Pick<MirrorState, 'sweepAt'> {
+/** What a purge requires: a sweep when no late request can arrive any more. */
+export function afterPurge(purge: RunId, now: EpochMs): Pick<MirrorState, 'sweepAt'> {
   return { sweepAt: { at: now + LATE_MS, before: purge, refused: null } };
 }
 
-/** Milliseconds until the mirror sweeps by itself; `null`: the next run does. @param now milliseconds since 1970 */
-export function untilSweep({ sweepAt }: MirrorState, now: number): number | null {
+/** Milliseconds until the mirror sweeps by itself; `null`: the next run does. */
+export function untilSweep({ sweepAt }: MirrorState, now: EpochMs): number | null {
   return sweepAt === null || sweepAt.before === null ? null : Math.max(1, sweepAt.at - now);
 }
 
-/** What a sweep that begins now removes for a purge; `null`: nothing. @param now milliseconds since 1970 */
-export function purgeToSweep({ sweepAt }: MirrorState, now: number): RunId | null {
+/** What a sweep that begins now removes for a purge; `null`: nothing. */
+export function purgeToSweep({ sweepAt }: MirrorState, now: EpochMs): RunId | null {
   return sweepAt !== null && sweepAt.at <= now ? sweepAt.before : null;
 }
 

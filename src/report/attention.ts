@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
 import { age, count, time } from '../core/short-text.js';
 import { type ConnectionReport, type ResourceReport, shownWarnings } from './model.js';
@@ -14,8 +15,8 @@ export interface ListedResource {
   readonly tone: Tone;
   /** What happened and what to do, without the times, which differ between resources; `null` if all is well. */
   readonly cause: string | null;
-  /** When the state began, in milliseconds since 1970. */
-  readonly since: number | null;
+  /** When the state began. */
+  readonly since: EpochMs | null;
   /** Number of failed runs since the last published one. */
   readonly failures: number;
 }

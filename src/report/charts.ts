@@ -1,3 +1,4 @@
+import type { Millis } from '../core/brands.js';
 import { count, cut, time } from '../core/short-text.js';
 import { html, type Markup, NOTHING, raw } from './markup.js';
 import { changesOf, type FigureGroup, type ReportedRun, restatedText, type Slot } from './model.js';
@@ -64,8 +65,8 @@ function durationChart(slots: readonly Slot[], runs: readonly ReportedRun[]): Ma
   return figure('Duration', { slots, chart, most: length(Math.max(...bars.map(total))) });
 }
 
-/** From the start of the run to its publication, ms. */
-export function runLength(run: ReportedRun): number {
+/** From the start of the run to its publication. */
+export function runLength(run: ReportedRun): Millis {
   return Math.max(0, run.publishedAt - run.startedAt);
 }
 

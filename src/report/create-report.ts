@@ -1,4 +1,4 @@
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import type { Verdict } from '../core/resource-state.js';
 import { DamagedError } from '../lake/damaged-error.js';
@@ -26,10 +26,9 @@ export interface ReportRequest {
   readonly resources: readonly string[];
   /** Report the state as of this run, for the resource that has it; `null`: the current state. */
   readonly runId: RunId | null;
-  /** Milliseconds since 1970. */
-  readonly madeAt: number;
-  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
-  readonly maxAgeMs?: number;
+  readonly madeAt: EpochMs;
+  /** The largest age of data that is not stale. Default: 26 hours. */
+  readonly maxAgeMs?: Millis;
   /** Charts of what the rows contain. Without them, the page has no record data. */
   readonly figures?: FigureGroup | undefined;
 }

@@ -1,4 +1,4 @@
-import type { RunId, UtcSeconds } from '../core/brands.js';
+import type { EpochMs, Millis, RunId, UtcSeconds } from '../core/brands.js';
 import type { CheckOutcome, RunOutcome } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
 import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
@@ -13,10 +13,9 @@ export const REPORTED_RUNS = 30;
 
 /** The data of a report: counts, names, times and error messages, but no record content. */
 export interface Report {
-  /** Milliseconds since 1970. */
-  readonly madeAt: number;
-  /** Data that is older is stale, in milliseconds. */
-  readonly maxAgeMs: number;
+  readonly madeAt: EpochMs;
+  /** Data that is older is stale. */
+  readonly maxAgeMs: Millis;
   readonly connections: readonly ConnectionReport[];
   /** Charts of what the rows contain, which the caller computed; absent or `null`: none. */
   readonly figures?: FigureGroup | null | undefined;
@@ -39,8 +38,8 @@ export type Coverage = 'complete' | 'published' | 'no-temporal' | 'no-worker';
 
 export interface ResourceReport {
   readonly resource: string;
-  /** The time when the resource's age is judged, in milliseconds since 1970. */
-  readonly at: number;
+  /** The time when the resource's age is judged. */
+  readonly at: EpochMs;
   readonly verdict: Verdict;
   /** Published runs, newest first, at most `REPORTED_RUNS`; empty if nothing is published, or it cannot be read. */
   readonly runs: readonly ReportedRun[];
@@ -48,14 +47,14 @@ export interface ResourceReport {
   readonly unpublished: readonly UnpublishedRun[];
 }
 
-/** What a report keeps of the manifest of a published run. Times are milliseconds since 1970. */
+/** What a report keeps of the manifest of a published run. */
 export interface ReportedRun
   extends Pick<
     Manifest,
     'runId' | 'mode' | 'updatedSince' | 'counts' | 'pages' | 'gap' | 'warnings' | 'deletes'
   > {
-  readonly startedAt: number;
-  readonly publishedAt: number;
+  readonly startedAt: EpochMs;
+  readonly publishedAt: EpochMs;
   readonly checkpoint: UtcSeconds;
   readonly columns: number;
   /** Whether this is the first run of the lake, which inserts every row. */
@@ -65,24 +64,23 @@ export interface ReportedRun
   readonly checks?: Readonly<Record<string, CheckOutcome>>;
 }
 
-/** A run that is in progress, or that ended without publishing. Times are milliseconds since 1970. */
+/** A run that is in progress, or that ended without publishing. */
 export interface UnpublishedRun {
   readonly resource: string;
   /** `null` for a run that failed before it got an id. */
   readonly runId: RunId | null;
   readonly outcome: RunOutcome | 'running';
-  readonly startedAt: number;
+  readonly startedAt: EpochMs;
   readonly error: { readonly message: string; readonly checks?: readonly string[] } | null;
   /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
 }
 
 interface ResourceReportOptions {
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  readonly at: EpochMs;
   readonly unpublished?: readonly UnpublishedRun[];
-  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
-  readonly maxAgeMs?: number | undefined;
+  /** The largest age of data that is not stale. Default: 26 hours. */
+  readonly maxAgeMs?: Millis | undefined;
   /** Why the lake cannot be read. */
   readonly problem?: string;
   /** The connection of another name or URL that owns the lake, and what to do. */

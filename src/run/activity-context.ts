@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import type { CheckedHead, RunPhase, StepHeartbeat, StoreLimitNote } from '../core/contract/index.js';
 import { MINUTE_MS } from '../core/duration.js';
 import { type StoreLimit, storeLimits } from '../lake/store/index.js';
@@ -8,12 +8,10 @@ import { type StoreLimit, storeLimits } from '../lake/store/index.js';
 export const HEARTBEAT_MS = 1000;
 
 /**
- * Temporal's clock, in milliseconds since 1970: the time when Temporal scheduled this attempt, plus the time elapsed
+ * Temporal's clock: the time when Temporal scheduled this attempt, plus the time elapsed
  * since. This machine's clock may be days off, so only its monotonic timer is used.
- *
- * @param measure another timer, milliseconds
  */
-export function temporalClock(measure: () => number = () => performance.now()): () => number {
+export function temporalClock(measure: () => Millis = () => performance.now()): () => EpochMs {
   const { currentAttemptScheduledTimestampMs: scheduledAt } = Context.current().info;
   const begunAt = measure();
   return () => Math.round(scheduledAt + measure() - begunAt);
@@ -74,8 +72,8 @@ export const SHARE_OF_TIME = 0.9;
 const OVER_AFTER_MS = MINUTE_MS;
 
 interface Seen extends StoreLimitNote {
-  /** When a request last met it, milliseconds since 1970. */
-  readonly last: number;
+  /** When a request last met it. */
+  readonly last: EpochMs;
 }
 
 /** The limits that running activities have met. */

@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../api/index.js';
+import type { EpochMs } from '../core/brands.js';
 import type { Meter } from '../core/metrics.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -16,8 +17,7 @@ export interface ActivityDeps {
   connection(name: string): OpenConnection;
   /** The worker and its configuration file, for messages. */
   readonly origin: string;
-  /** Milliseconds since 1970. */
-  now(): number;
+  now(): EpochMs;
   /** Whether this worker is shutting down. Long activities then end after the current page or row; another worker continues. */
   draining(): boolean;
   /** Records metrics. */

@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { ServiceError, TransientError } from '../api/index.js';
+import type { Millis } from '../core/brands.js';
 import type { FailureType } from '../core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../core/errors.js';
 import { redactKnown } from '../core/known-secrets.js';
@@ -9,8 +10,8 @@ import { StoreError } from '../lake/store/index.js';
 interface FailureOptions {
   readonly nonRetryable: boolean;
   readonly detail?: object | undefined;
-  /** The wait that the service requested, ms; `null`: none. */
-  readonly retryAfterMs?: number | null;
+  /** The wait that the service requested; `null`: none. */
+  readonly retryAfterMs?: Millis | null;
 }
 
 function failure(

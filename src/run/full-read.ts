@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../core/brands.js';
 import type { PublishedMode } from '../core/contract/index.js';
 import { HOUR_MS } from '../core/duration.js';
 import type { FullRead } from '../lake/documents/document-schemas.js';
@@ -16,10 +17,9 @@ const NEVER = new Date(0).toISOString();
  * was ahead during the last one, it says nothing, so another one is due.
  *
  * @param last the last full read of the base snapshot; `null` if unknown
- * @param now milliseconds since 1970
- * @param everyMs longest time between full reads in ms; `null` for no limit
+ * @param everyMs longest time between full reads; `null` for no limit
  */
-export function isFullReadDue(last: FullRead | null, now: number, everyMs: number | null): boolean {
+export function isFullReadDue(last: FullRead | null, now: EpochMs, everyMs: Millis | null): boolean {
   if (last === null) return everyMs !== null;
   const elapsed = now - Date.parse(last.startedAt);
   const isLonger = (ms: number): boolean => elapsed >= ms || elapsed < -CLOCK_DIFFERENCE_MS;
@@ -29,8 +29,8 @@ export function isFullReadDue(last: FullRead | null, now: number, everyMs: numbe
 
 interface Read {
   readonly mode: PublishedMode;
-  /** Start of reading, milliseconds since 1970. */
-  readonly startedAt: number;
+  /** Start of reading. */
+  readonly startedAt: EpochMs;
   readonly shifted: boolean;
   /** Whether the run moves no checkpoint, because a list was incomplete. */
   readonly isHeld: boolean;

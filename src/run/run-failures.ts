@@ -1,5 +1,5 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, RunId } from '../core/brands.js';
 import { activityFacts, timeGiven } from '../core/contract/activity-table.js';
 import type { FailureType, PublishInput, RunRef } from '../core/contract/index.js';
 import { parseRunDate } from '../core/run-id.js';
@@ -69,13 +69,13 @@ const SYMPTOMS: readonly (FailureType | null | undefined)[] = ['Lake', 'Verifica
  * The failure of a phase in the lake as its workflow gets it: see `orDisplaced` and `finalIfLate`. The time until the run gives
  * up is fixed with its settings. It limits the activities that ask the service. The others have a number of attempts.
  *
- * @param clock Temporal's, milliseconds since 1970
+ * @param clock Temporal's
  */
 export async function failureInLake(
   deps: ActivityDeps,
   ref: RunRef,
   failure: unknown,
-  clock: () => number,
+  clock: () => EpochMs,
 ): Promise<unknown> {
   if (!isTransient(failure)) return orDisplaced(deps, ref, failure);
   const { activityType, scheduledTimestampMs: from } = Context.current().info;

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../core/brands.js';
+import type { EpochMs, ObjectKey } from '../core/brands.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import type { Stage } from '../lake/documents/stage-file.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -40,8 +40,8 @@ export interface Staging {
    * @returns `dropped`: another attempt has done it before, so what this one reads is of no use
    */
   save(): Promise<'saved' | 'dropped'>;
-  /** Whether a wait until this time is too long for it, milliseconds since 1970. */
-  isTooLong(until: number): boolean;
+  /** Whether a wait until this time is too long for it. */
+  isTooLong(until: EpochMs): boolean;
 }
 
 /** What a phase of a run works with. */
@@ -50,10 +50,10 @@ export interface RunAt {
   readonly connection: OpenConnection;
   readonly staging: Staging;
   /**
-   * Temporal's clock, milliseconds since 1970. It counts from the start of the attempt, so that it never goes back between
+   * Temporal's clock. It counts from the start of the attempt, so that it never goes back between
    * the phases of one activity.
    */
-  readonly clock: () => number;
+  readonly clock: () => EpochMs;
   readonly progress: AttemptProgress;
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { EpochMs, Millis } from '../core/brands.js';
 import type { TableSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
@@ -37,15 +38,15 @@ export interface TableTask extends TablePlace {
   readonly badValues: 'stop' | 'clear';
   /** Compression of new data files. Default: `zstd`. */
   readonly codec?: TableSettings['codec'];
-  /** How long replaced versions stay readable, ms. */
-  readonly retentionMs: number;
-  /** Milliseconds since 1970, by Temporal's clock. */
-  readonly now: () => number;
+  /** How long replaced versions stay readable. */
+  readonly retentionMs: Millis;
+  /** By Temporal's clock. */
+  readonly now: () => EpochMs;
   /**
-   * When the step was first requested, milliseconds since 1970 by the same clock. An earlier attempt can have committed
+   * When the step was first requested, by the same clock. An earlier attempt can have committed
    * versions since then and not have reported their warnings. Default: only the newest version's are reported.
    */
-  readonly since?: number;
+  readonly since?: EpochMs;
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../core/brands.js';
+import type { EpochMs, ObjectKey } from '../core/brands.js';
 import type { TableSettings } from '../core/settings.js';
 import { parseStored } from '../core/stored-json.js';
 import { VERSION } from '../core/version.js';
@@ -34,8 +34,7 @@ export interface FilesInput extends EngineScope {
   readonly sizes: ReadonlyMap<string, number>;
   readonly badValues: 'stop' | 'clear';
   readonly codec: TableSettings['codec'];
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { EpochMs, Millis } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import { withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
@@ -29,14 +30,14 @@ export interface WebhookHandlerOptions {
   /** For `GET /healthz`: resolves if the receiver can accept notices. */
   readonly ready: () => Promise<void>;
   readonly log: WebhookLog;
-  /** Longest time that a notice waits for its signal, in milliseconds. Default: 12,000. */
-  readonly waitMs?: number | undefined;
+  /** Longest time that a notice waits for its signal. Default: 12,000. */
+  readonly waitMs?: Millis | undefined;
   /** Most concurrent notices; further ones get a 503. Default: 2,000. */
   readonly maxNotices?: number | undefined;
-  /** Least time between two signals of one resource, in milliseconds. Default: 1,000. */
-  readonly spacingMs?: number | undefined;
-  /** Milliseconds since 1970, for the tolerance of timestamps. */
-  readonly now?: (() => number) | undefined;
+  /** Least time between two signals of one resource. Default: 1,000. */
+  readonly spacingMs?: Millis | undefined;
+  /** For the tolerance of timestamps. */
+  readonly now?: (() => EpochMs) | undefined;
 }
 
 export interface WebhookHandler {

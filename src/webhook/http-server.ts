@@ -1,16 +1,17 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Millis } from '../core/brands.js';
 import { MINUTE_MS } from '../core/duration.js';
 
 export interface WebhookServerOptions {
   readonly handle: RequestListener;
   /** An IPv6 host has no brackets; port 0 selects a free port. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** Time limit for a request's headers, in milliseconds. Default: 10,000. */
-  readonly headersTimeoutMs?: number | undefined;
-  /** Time limit for a whole request, in milliseconds. Default: 20,000. */
-  readonly requestTimeoutMs?: number | undefined;
+  /** Time limit for a request's headers. Default: 10,000. */
+  readonly headersTimeoutMs?: Millis | undefined;
+  /** Time limit for a whole request. Default: 20,000. */
+  readonly requestTimeoutMs?: Millis | undefined;
   /** Most connections; further ones are dropped. Default: 1,000. */
   readonly maxConnections?: number | undefined;
   /**

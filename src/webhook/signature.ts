@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { EpochMs } from '../core/brands.js';
 import type { HmacSettings, SignatureSettings, TokenSettings } from '../core/settings.js';
 import { momentOf, readIsoTime } from '../core/utc-time.js';
 import { parseJson, valuesAt } from './notice.js';
@@ -12,8 +13,7 @@ interface SignedNotice {
   readonly url?: string | null | undefined;
   /** The raw bytes. */
   readonly body: Buffer;
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
 }
 
 /** Why a signature is not valid, for the log. The sender only gets a 401. */
@@ -185,9 +185,9 @@ const MILLISECONDS_FROM = 100_000_000_000;
 /**
  * Parses a timestamp header: Unix time in seconds or milliseconds, or an ISO 8601 time in UTC.
  *
- * @returns milliseconds since 1970; `null` for anything else
+ * @returns `null` for anything else
  */
-export function parseTimestamp(text: string): number | null {
+export function parseTimestamp(text: string): EpochMs | null {
   if (/^\d{1,15}$/.test(text)) {
     const value = Number(text);
     return value < MILLISECONDS_FROM ? value * 1000 : value;

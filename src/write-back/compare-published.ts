@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import { type ByteString, fromByteString, type RunId, toByteString } from '../core/brands.js';
 import type { WritableResource } from '../core/contract/write-back.js';
 import { dateSpan } from '../core/date-span.js';
@@ -97,11 +98,11 @@ export class PublishedRows {
   /** Fields that the service changes on its own. */
   readonly #ignore: readonly string[];
 
-  /** @param published `null`: the resource is not mirrored, or nothing is published @param now milliseconds since 1970 */
+  /** @param published `null`: the resource is not mirrored, or nothing is published */
   constructor(
     store: ObjectStore,
     connection: Pick<ConnectionSettings, 'resources' | 'writeBack'>,
-    { resource, published, now }: { resource: WritableResource; published: Manifest | null; now: number },
+    { resource, published, now }: { resource: WritableResource; published: Manifest | null; now: EpochMs },
   ) {
     this.#store = store;
     this.#now = now;

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../core/brands.js';
+import type { EpochMs, ObjectKey } from '../core/brands.js';
 import type {
   CorrectedInput,
   InputFormat,
@@ -138,8 +138,8 @@ interface RowDecision {
 export interface ChunkRow extends PlannedRow, RowDecision {
   /** The result from an earlier plan of the batch. */
   readonly receipt: RowReceipt | null;
-  /** Set if an earlier plan may have sent it without a known outcome, at this time or later: milliseconds since 1970. */
-  readonly sentAt: number | null;
+  /** Set if an earlier plan may have sent it without a known outcome, at this time or later. */
+  readonly sentAt: EpochMs | null;
   /** Of an upsert that is sent or was: its record before that. Absent: it is not kept. */
   readonly before?: BeforeRow;
 }
@@ -234,8 +234,8 @@ type OpenRow<What> = readonly [
 export interface RepeatedFailure {
   /** Status and hash of the body, equal for equal answers. */
   readonly sameness: string;
-  /** When the row got it first, and last, in milliseconds since 1970. */
-  readonly firstAt: number;
+  /** When the row got it first, and last. */
+  readonly firstAt: EpochMs;
   readonly lastAt: number;
   /** How often it came again after another row was accepted. */
   readonly repeats: number;

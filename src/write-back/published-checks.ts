@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../core/brands.js';
 import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import { dateSpan } from '../core/date-span.js';
 import { InputError } from '../core/input-error.js';
@@ -147,8 +148,8 @@ export interface BeforeWindow {
   readonly rows: number;
   /** The field with the date. */
   readonly field: string;
-  /** How far back the list of the service reaches, ms. */
-  readonly windowMs: number;
+  /** How far back the list of the service reaches. */
+  readonly windowMs: Millis;
 }
 
 /** Counts rows that the list of their resource will not show, so that they will not be in the lake. */
@@ -158,8 +159,7 @@ export class WindowCheck {
   readonly #from: number = 0;
   #rows = 0;
 
-  /** @param now milliseconds since 1970 */
-  constructor({ resources }: Pick<ConnectionSettings, 'resources'>, resource: string, now: number) {
+  constructor({ resources }: Pick<ConnectionSettings, 'resources'>, resource: string, now: EpochMs) {
     const mirrored = resources.find(({ name }) => name === resource);
     if (mirrored === undefined || mirrored.windowMs === null || mirrored.windowField === null) return;
     this.#field = toByteString(mirrored.windowField);

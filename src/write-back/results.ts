@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import { type ByteString, fromByteString, type ObjectKey, toByteString } from '../core/brands.js';
 import {
   type ConfirmationVerdict,
@@ -263,8 +264,8 @@ export interface Summary {
 
 /** A batch that has a final outcome for every row of an input. */
 export interface WrittenBatch {
-  /** When the last run of the batch wrote its results, milliseconds since 1970. */
-  readonly at: number;
+  /** When the last run of the batch wrote its results. */
+  readonly at: EpochMs;
   readonly written: WrittenResults;
 }
 

@@ -1,5 +1,5 @@
 import { ApplicationFailure, isCancellation, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { ObjectKey, RunId, UtcSeconds } from '../../src/core/brands.js';
+import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
   BackfillInput,
   DryRunInput,
@@ -115,8 +115,8 @@ function adopted({ adoptOrganization }: Pick<ExportInput, 'adoptOrganization'>) 
   return adoptOrganization === true ? ({ adoptOrganization: true } as const) : {};
 }
 
-/** The scheduled time if a Schedule started this run; milliseconds since 1970. */
-function scheduledTime(): number | null {
+/** The scheduled time if a Schedule started this run. */
+function scheduledTime(): EpochMs | null {
   const [scheduled] = (workflowInfo().searchAttributes.TemporalScheduledStartTime ?? []) as unknown as Date[];
   return scheduled === undefined ? null : new Date(scheduled).getTime();
 }

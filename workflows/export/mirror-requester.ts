@@ -5,6 +5,7 @@ import {
   getExternalWorkflowHandle,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { EpochMs } from '../../src/core/brands.js';
 import {
   type MirrorRequest,
   type MirrorState,
@@ -130,17 +131,16 @@ function mirrorOf(connection: string, resource: string) {
 
 /** One timer for several waits. Each timer takes two events of a history, and is billed as an action. */
 export class SharedTimer {
-  /** The ends of the waits, milliseconds since 1970. */
-  readonly #ends = new Set<{ readonly at: number }>();
+  /** The ends of the waits. */
+  readonly #ends = new Set<{ readonly at: EpochMs }>();
   #isRunning = false;
 
   /**
    * Waits until a condition holds, or until a time.
    *
-   * @param at milliseconds since 1970
    * @throws CancelledFailure if the workflow is cancelled
    */
-  async waitUntil(isOver: () => boolean, at: number): Promise<void> {
+  async waitUntil(isOver: () => boolean, at: EpochMs): Promise<void> {
     const end = { at };
     this.#ends.add(end);
     // A wait that is cancelled removes its end, which stops the timer.

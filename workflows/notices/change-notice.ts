@@ -1,4 +1,5 @@
 import { condition, continueAsNew, isCancellation, log } from '@temporalio/workflow';
+import type { EpochMs } from '../../src/core/brands.js';
 import { ACTIVITIES } from '../../src/core/contract/activity-table.js';
 import type { NoticesState, RunRecord } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
@@ -114,10 +115,8 @@ function mustContinue(): boolean {
 
 /**
  * A published run did not start before this time; `null` for a run that was not published.
- *
- * @param requestedAt milliseconds since 1970
  */
-function startedAfter(report: RunRecord | null, requestedAt: number): number | null {
+function startedAfter(report: RunRecord | null, requestedAt: EpochMs): number | null {
   if (report?.outcome !== 'published' || report.runId === null) return null;
   const began = parseRunDate(report.runId) - MAX_RUN_ID_DELAY_MS;
   // After a clock was ahead, ids are ahead until the time has caught up.

@@ -1,4 +1,5 @@
 import { type ActivityOptions, proxyActivities } from '@temporalio/workflow';
+import type { EpochMs } from '../../src/core/brands.js';
 import { ACTIVITIES, RETRY, timeGiven } from '../../src/core/contract/activity-table.js';
 import type { Activities } from '../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../src/core/duration.js';
@@ -31,12 +32,10 @@ export function activity<N extends keyof Activities>(
 
 /**
  * The limits of a phase by `retries.giveUpAfter`.
- *
- * @param startedAt milliseconds since 1970
  */
 export function untilGivenUp(
   name: keyof Activities,
-  { giveUpAfterMs, startedAt }: { readonly giveUpAfterMs: number; readonly startedAt: number },
+  { giveUpAfterMs, startedAt }: { readonly giveUpAfterMs: number; readonly startedAt: EpochMs },
 ): ActivityOptions {
   const { giveUp } = ACTIVITIES[name];
   if (giveUp === 'attempts')

@@ -1,4 +1,5 @@
 import { selectResources } from '../../config/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
 import { formatDuration } from '../../core/duration.js';
 import {
@@ -101,10 +102,8 @@ export function historyJson(histories: readonly ResourceHistory[]): object {
 
 /**
  * A table per resource, newest run first, with the reasons of failures below.
- *
- * @param now milliseconds since 1970
  */
-function historyLines(histories: readonly ResourceHistory[], now: number): string[] {
+function historyLines(histories: readonly ResourceHistory[], now: EpochMs): string[] {
   const tables = fittedTables(
     histories.map(({ runs }) => [HEADER, ...runs.map((run) => cells(run, now))]),
     { right: NUMBERS, optional: OPTIONAL, width: terminalWidth() - INDENT },
@@ -151,10 +150,10 @@ function cells(
   ];
 }
 
-/** The state of a connection's worst resource in one line, as its runs show it. @param now milliseconds since 1970 */
+/** The state of a connection's worst resource in one line, as its runs show it. */
 export function historySummary(
   histories: readonly ResourceHistory[],
-  now: number,
+  now: EpochMs,
 ): Omit<ConnectionSummary, 'name'> {
   const limit = { maxAgeMs: DEFAULT_MAX_AGE_MS, at: now };
   const judged = histories.map(({ name, runs }) => ({ name, ...judgeResource(factsOf(runs), limit) }));

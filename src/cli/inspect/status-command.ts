@@ -1,4 +1,5 @@
 import { selectResources } from '../../config/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { STATE_NAMES, worstOf } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
@@ -104,8 +105,8 @@ function withFailures(
   };
 }
 
-/** The state of a connection in one line: that of its worst resource. @param now milliseconds since 1970 */
-export function statusSummary(status: ConnectionStatus, now: number): ConnectionSummary {
+/** The state of a connection in one line: that of its worst resource. */
+export function statusSummary(status: ConnectionStatus, now: EpochMs): ConnectionSummary {
   const { name, resources, schedule } = status;
   const worst = worstOf(resources);
   const [first] = worst;

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { shownBatchId } from '../../core/contract/write-back.js';
 import { basisText, deletesNote } from '../../core/delete-detection.js';
 import { groupBy } from '../../core/group-by.js';
@@ -123,8 +124,8 @@ function iso(ms: number | null): string | null {
 
 const HEADER = ['RESOURCE', 'ROWS', 'DATA AS OF', 'STATE'];
 
-/** A table per connection, with causes and warnings below it. @param now milliseconds since 1970 */
-export function statusLines(connections: readonly ConnectionStatus[], now: number): string[] {
+/** A table per connection, with causes and warnings below it. */
+export function statusLines(connections: readonly ConnectionStatus[], now: EpochMs): string[] {
   return connections.flatMap((connection, i) => {
     const { name, resources, schedule } = connection;
     const before = i === 0 ? [] : [''];
@@ -264,8 +265,8 @@ function cells(resource: ResourceStatus, now: number): string[] {
   ];
 }
 
-/** The state of a resource, short enough for a table. @param now milliseconds since 1970 */
-export function stateText(resource: ResourceStatus, now: number): string {
+/** The state of a resource, short enough for a table. */
+export function stateText(resource: ResourceStatus, now: EpochMs): string {
   const { state, active, lastRun, snapshotAt } = resource;
   const ago = (ms: number): string => `${age(now - ms)} ago`;
   switch (state) {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Millis } from '../../core/brands.js';
 import { DAY_MS, formatDuration } from '../../core/duration.js';
 import {
   OutageTimer,
@@ -33,8 +34,8 @@ interface FollowedWork {
   next(workflowId: string): string;
   /** What a cancellation keeps, as a sentence; absent: nothing to add. */
   readonly kept?: string;
-  /** How long the command waits, in milliseconds; `null`: until the end. */
-  readonly waitMs: number | null;
+  /** How long the command waits; `null`: until the end. */
+  readonly waitMs: Millis | null;
   /** The connection whose lake is probed while the work makes no progress; absent: none. */
   readonly connection?: ConnectionSettings;
   /** A redrawn block on the screen, which ends before other text. */
@@ -149,8 +150,8 @@ export interface WaitOptions {
   readonly wait?: boolean;
 }
 
-/** The time limit of the waiting in milliseconds; `null` without one. @throws UsageError */
-export function readWait({ timeout, wait }: WaitOptions): number | null {
+/** The time limit of the waiting; `null` without one. @throws UsageError */
+export function readWait({ timeout, wait }: WaitOptions): Millis | null {
   if (timeout === undefined) return null;
   if (wait === false) throw new UsageError('--timeout and --no-wait exclude each other');
   const ms = durationOption('--timeout', timeout, '30m or 2h');

@@ -3,6 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import type { EpochMs, Millis } from '../../core/brands.js';
 import {
   auditId,
   DEFAULT_TASK_QUEUE,
@@ -137,8 +138,8 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
-/** A period when no server and no worker of this folder ran; milliseconds since 1970. */
-type Pause = readonly [from: number, to: number];
+/** A period when no server and no worker of this folder ran. */
+type Pause = readonly [from: EpochMs, to: EpochMs];
 
 const HEARTBEAT_MS = 5_000;
 /** A heartbeat later than this means that the machine slept. */
@@ -169,8 +170,8 @@ export function openPauseLog(folder: string) {
   const timer = setInterval(beat, HEARTBEAT_MS, SLEEP_THRESHOLD_MS);
   timer.unref();
   return {
-    /** Total length of all pauses since a time, in milliseconds. */
-    since(time: number): number {
+    /** Total length of all pauses since a time. */
+    since(time: number): Millis {
       beat(SLEEP_THRESHOLD_MS);
       return pauses.reduce((sum, [from, to]) => sum + Math.max(0, to - Math.max(from, time)), 0);
     },
@@ -185,12 +186,12 @@ export function openPauseLog(folder: string) {
  * Whether an export failed only because it was paused. A run gives up after `retries.giveUpAfter`, and the server counts
  * the pause, when no attempt was possible.
  *
- * @param startedAt start of the export, milliseconds since 1970
+ * @param startedAt start of the export
  * @param pausedSince total length of all pauses since a time, in milliseconds
  */
 export function failedByPause(
   { runs, outcome }: ExportResult,
-  startedAt: number,
+  startedAt: EpochMs,
   now: number,
   giveUpAfterMs: number,
   pausedSince: (time: number) => number,

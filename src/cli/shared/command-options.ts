@@ -1,4 +1,4 @@
-import type { RunId } from '../../core/brands.js';
+import type { Millis, RunId } from '../../core/brands.js';
 import { MINUTE_MS, parseDuration } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import { isRunId } from '../../core/run-id.js';
@@ -56,8 +56,8 @@ export function parsed<T>(option: string, text: string, parse: (text: string) =>
   }
 }
 
-/** A duration longer than zero, in milliseconds. @param example such as `26h or 8d` @throws UsageError */
-export function durationOption(option: string, text: string, example: string): number {
+/** A duration longer than zero. @param example such as `26h or 8d` @throws UsageError */
+export function durationOption(option: string, text: string, example: string): Millis {
   try {
     const ms = parseDuration(text);
     if (ms > 0) return ms;

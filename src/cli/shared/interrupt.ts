@@ -1,9 +1,10 @@
+import type { Millis } from '../../core/brands.js';
 import { EXIT } from './choose-exit-code.js';
 import { output, writeStderrSync } from './output.js';
 
 interface InterruptOptions {
-  /** Time for a second Ctrl-C after the first, in milliseconds. */
-  readonly windowMs: number;
+  /** Time for a second Ctrl-C after the first. */
+  readonly windowMs: Millis;
   /** Called on the first Ctrl-C: prints how to follow again, and that a second one cancels. */
   readonly onFirst: () => void;
   /** Called on the second Ctrl-C. */

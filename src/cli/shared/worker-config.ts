@@ -1,4 +1,5 @@
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
@@ -16,8 +17,7 @@ import { age, counted, output } from './output.js';
 interface Compared {
   /** The command's configuration file. */
   readonly source: string;
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_TASK_QUEUE, scheduleId } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
@@ -172,8 +173,8 @@ export function describedLines(described: DescribedSchedule): string[] {
   ];
 }
 
-/** When the next run starts, for one line. @param now milliseconds since 1970 */
-function nextText([next]: readonly Date[], now: number = Date.now()): string {
+/** When the next run starts, for one line. */
+function nextText([next]: readonly Date[], now: EpochMs = Date.now()): string {
   return next === undefined ? 'no next run' : `next run in ${age(next.getTime() - now)}`;
 }
 
@@ -190,12 +191,11 @@ const DAYS_AHEAD = 400;
  * The first day within 400 days that Temporal skips because the cron's local time does not exist (observed on server
  * 1.29.1). Handles only cron expressions with one time per day, such as the default; returns `null` for others.
  *
- * @param from milliseconds since 1970
  * @returns the local date, `2027-03-28`, and the local time that does not exist on it, `02:00`
  */
 export function nextSkippedNight(
   { cron, timezone }: Pick<ScheduleSettings, 'cron' | 'timezone'>,
-  from: number,
+  from: EpochMs,
 ): { readonly date: string; readonly time: string } | null {
   const [minute, hour] = /^(\d{1,2}) (\d{1,2}) \S+ \S+ \S+$/.exec(cron.replace(/\s+/g, ' '))?.slice(1) ?? [];
   if (minute === undefined || hour === undefined) return null;

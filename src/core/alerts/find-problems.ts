@@ -1,4 +1,5 @@
 import { FAILED_RUN, type ProblemKind } from '../alert-events.js';
+import type { EpochMs, Millis } from '../brands.js';
 import type {
   ConfirmationAlert,
   FoundProblem,
@@ -166,11 +167,10 @@ export const HAS_STARTED: Observation = { resource: WHOLE_CONNECTION, covers: ['
 /**
  * Whether the last run that was due has started.
  *
- * @param dueAt nominal start of that run, milliseconds since 1970; `null`: none was due
- * @param startedAt when the newest run started, milliseconds since 1970; `null`: none has
- * @param now milliseconds since 1970
+ * @param dueAt nominal start of that run; `null`: none was due
+ * @param startedAt when the newest run started; `null`: none has
  */
-export function observeSchedule(dueAt: number | null, startedAt: number | null, now: number): Observation {
+export function observeSchedule(dueAt: EpochMs | null, startedAt: EpochMs | null, now: EpochMs): Observation {
   const facts = { behindSince: behindSince(dueAt, startedAt, now) };
   const problems = problemsOf(facts, HAS_STARTED.covers).map(({ since }): FoundProblem => {
     const text = `no run has started since ${time(since!)}, when one was due`;
@@ -179,8 +179,8 @@ export function observeSchedule(dueAt: number | null, startedAt: number | null, 
   return { ...HAS_STARTED, problems };
 }
 
-/** The longest time between two of these moments, in ms; `null` if there are fewer than two. */
-export function longestGap(times: readonly number[]): number | null {
+/** The longest time between two of these moments; `null` if there are fewer than two. */
+export function longestGap(times: readonly number[]): Millis | null {
   if (times.length < 2) return null;
   return Math.max(...times.slice(1).map((time, at) => time - times[at]!));
 }

@@ -1,5 +1,7 @@
 /** The words of alerts, the same in every format (docs/how-to/alerts.md#what-the-messages-say). */
+
 import type { AlertEvent } from '../alert-events.js';
+import type { EpochMs } from '../brands.js';
 import type { AlertGroup, AlertGroups, AlertMessage } from '../contract/alerts.js';
 import { DEFAULT_TASK_QUEUE } from '../contract/workflow-ids.js';
 import { HOUR_MS } from '../duration.js';
@@ -174,8 +176,8 @@ function named(resources: readonly string[], { count }: AlertGroup): string {
   return `${resources.join(', ')}${more}`;
 }
 
-/** An example of a message, to try a target. @param at milliseconds since 1970 */
-export function exampleAlert(connection: string, event: AlertEvent, at: number): AlertMessage {
+/** An example of a message, to try a target. */
+export function exampleAlert(connection: string, event: AlertEvent, at: EpochMs): AlertMessage {
   const resource = event === 'behind' ? '' : event.startsWith('rows-') ? 'time-entries' : 'tasks';
   const causes = [{ resources: [resource], text: `This is a test. ${EVENTS[event].example}`.trim() }];
   const group: AlertGroup = {

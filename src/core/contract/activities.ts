@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
 import type { SchemaChanges } from '../schema-changes.js';
@@ -114,8 +114,8 @@ export interface ReadResult {
 
 /** A store limits the requests of a step, for example with 503 SlowDown. */
 export interface StoreLimitNote {
-  /** Of the first limited request since the last minute without one, milliseconds since 1970. */
-  readonly since: number;
+  /** Of the first limited request since the last minute without one. */
+  readonly since: EpochMs;
   /** The store's words. */
   readonly said: string;
 }
@@ -145,8 +145,8 @@ export interface ReadHeartbeat extends StepHeartbeat {
   readonly stage: ObjectKey | null;
   readonly pages: number;
   readonly rows: number;
-  /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
-  readonly waitingUntil: number | null;
+  /** The service allows no request before this time; `null`: any time. */
+  readonly waitingUntil: EpochMs | null;
   /** As in the input, for the next attempt. Absent: as the input says. */
   readonly words?: WordsSpent;
   /** Absent: a build without it has sent this. */
@@ -307,8 +307,8 @@ export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'schemaChange
 /** The audits of all resources that one command or Schedule requested. */
 export interface WriteAuditInput {
   readonly connection: string;
-  /** The end of the audit, milliseconds since 1970. */
-  readonly at: number;
+  /** The end of the audit. */
+  readonly at: EpochMs;
   readonly request: AuditRequest;
   readonly runs: readonly RunRecord[];
 }
@@ -364,8 +364,7 @@ export interface Swept {
 
 /** Removes what a run has written that cannot have been published. */
 export interface DiscardRunInput extends RunRef {
-  /** Milliseconds since 1970. */
-  readonly nominalStart: number;
+  readonly nominalStart: EpochMs;
   /** Whether the next run may resume from its staging folder, which is then kept. */
   readonly staging: 'kept' | 'removed';
 }

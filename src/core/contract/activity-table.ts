@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../brands.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../duration.js';
 import type { Activities } from './activities.js';
 import type { RunPhase } from './mirror-state.js';
@@ -170,15 +171,15 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
 };
 
 /**
- * The time that a phase has, in ms, which is requested at `from`. `retries.giveUpAfter` counts from the start of the run. A run
+ * The time that a phase has, which is requested at `from`. `retries.giveUpAfter` counts from the start of the run. A run
  * that has been busy for longer still gets up to an hour for each call, so that a short failure does not end it.
  *
- * @param run when it began, in milliseconds since 1970, and how long it retries
+ * @param run when it began, and how long it retries
  */
 export function timeGiven(
-  { startedAt, giveUpAfterMs }: { readonly startedAt: number; readonly giveUpAfterMs: number },
-  from: number,
-): number {
+  { startedAt, giveUpAfterMs }: { readonly startedAt: EpochMs; readonly giveUpAfterMs: Millis },
+  from: EpochMs,
+): Millis {
   return Math.max(startedAt + giveUpAfterMs - from, Math.min(giveUpAfterMs, HOUR_MS));
 }
 

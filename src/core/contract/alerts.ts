@@ -1,4 +1,5 @@
 import type { AlertEvent, ProblemKind } from '../alert-events.js';
+import type { EpochMs } from '../brands.js';
 import type { RunRecord } from './run-reports.js';
 import type { BatchRef, ConfirmationCounts, RowCounts, WriteBackResult } from './write-back.js';
 
@@ -10,8 +11,8 @@ export interface FoundProblem {
   readonly text: string;
   /** Ids of the targets that it concerns. Absent: all. */
   readonly only?: readonly string[];
-  /** Of `behind`: the time when a run was due, milliseconds since 1970. */
-  readonly dueAt?: number;
+  /** Of `behind`: the time when a run was due. */
+  readonly dueAt?: EpochMs;
 }
 
 /** What is known of one resource of a connection: of the kinds in `covers`, it has exactly `problems`. */
@@ -40,44 +41,44 @@ export interface AlertReport {
   /** All resources of the connection. Problems of others are dropped. */
   readonly resources: readonly string[];
   readonly observations: readonly Observation[];
-  /** When to look whether data have become stale, milliseconds since 1970; `null`: never. Absent: as before. */
-  readonly checkAt?: number | null;
+  /** When to look whether data have become stale; `null`: never. Absent: as before. */
+  readonly checkAt?: EpochMs | null;
   /** As `checkAt`, unless an earlier check is planned. Absent: no. */
-  readonly checkBy?: number;
+  readonly checkBy?: EpochMs;
   /** Whether the Schedule is paused or absent. No run is due until then. Absent: no. */
   readonly isPaused?: true;
 }
 
-/** A problem, or one that has ended without some target knowing it. Times are milliseconds since 1970. */
+/** A problem, or one that has ended without some target knowing it. */
 export interface AlertProblem extends Omit<FoundProblem, 'dueAt'> {
   readonly connection: string;
   readonly resource: string;
-  readonly since: number;
+  readonly since: EpochMs;
   /** When it ended; absent: it has not. */
-  readonly overAt?: number;
+  readonly overAt?: EpochMs;
   /** Whether its end is no recovery, for example because another kind of failed run has replaced it. Absent: no. */
   readonly isReplaced?: true;
   /** The mark that each target has heard of, by the target's id; `null`: it has heard of the end. */
   readonly told: Readonly<Record<string, string | null>>;
 }
 
-/** Times of one target, milliseconds since 1970; 0: never. */
+/** Times of one target; 0: never. */
 export interface AlertTargetState {
   readonly incidents: boolean;
   /** Until this time, further news are collected. */
-  readonly quietUntil: number;
-  readonly remindAt: number;
+  readonly quietUntil: EpochMs;
+  readonly remindAt: EpochMs;
   /** After a message that could not be sent: the next attempt. */
-  readonly retryAt: number;
+  readonly retryAt: EpochMs;
 }
 
-/** What is remembered of a connection. Times are milliseconds since 1970. */
+/** What is remembered of a connection. */
 export interface AlertsConnection {
   readonly targets: readonly AlertTarget[];
   /** When to look whether data have become stale; `null`: never. */
-  readonly checkAt: number | null;
+  readonly checkAt: EpochMs | null;
   /** When its Schedule was last seen paused or absent; 0: never. */
-  readonly pausedAt: number;
+  readonly pausedAt: EpochMs;
   readonly problems: readonly AlertProblem[];
 }
 
@@ -92,8 +93,8 @@ export interface AlertsState {
 export interface AlertGroup {
   readonly connection: string;
   readonly event: AlertEvent;
-  /** The oldest of them, milliseconds since 1970. */
-  readonly since: number;
+  /** The oldest of them. */
+  readonly since: EpochMs;
   /** The first resources, by name. */
   readonly resources: readonly string[];
   /** How many resources have the problem. */
@@ -119,8 +120,7 @@ export interface AlertMessage {
   readonly kind: 'alert' | 'reminder' | 'resolve';
   /** The most important event. */
   readonly event: AlertEvent;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  readonly at: EpochMs;
   readonly news: AlertGroups;
   readonly over: AlertGroups;
   /** What the target has heard of before and is not over. */

@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId, UtcSeconds } from '../brands.js';
+import type { EpochMs, Millis, ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { Removal } from '../removal.js';
 import type { StoredWarning } from '../warnings.js';
 import type {
@@ -31,8 +31,8 @@ export interface RunRequest extends Requested {
   readonly acceptChecks?: string;
   /** Start of an increment, instead of the checkpoint; `null`: the checkpoint. */
   readonly since: UtcSeconds | null;
-  /** Milliseconds since 1970. Determines `dt=`. */
-  readonly nominalStart: number;
+  /** Determines `dt=`. */
+  readonly nominalStart: EpochMs;
   /** The sender reports this run for alerts, together with those of other resources; absent: the mirror does. */
   readonly alertedBy?: 'sender';
   /** Do everything but publish. Absent: publish. */
@@ -123,8 +123,8 @@ export interface LearnedPageSize {
 
 /** The next sweep of a mirror. */
 export interface SweepDue {
-  /** When it is due, milliseconds since 1970. */
-  readonly at: number;
+  /** When it is due. */
+  readonly at: EpochMs;
   /**
    * Run id of the last purge, until a sweep has removed what late requests of earlier runs may have left: the mirror then
    * sweeps by itself when it is due, even if no run follows. `null`: the next run that is published when it is due sweeps.
@@ -180,23 +180,23 @@ export interface Sent {
   readonly wait: number;
 }
 
-/** Change notices of one resource, carried over a continue-as-new. Times are milliseconds since 1970. */
+/** Change notices of one resource, carried over a continue-as-new. */
 export interface NoticesState {
   readonly connection: string;
   readonly resource: string;
   /** Arrival of the oldest and the newest notice that no requested run covers; `null`: none. */
-  readonly pending: { readonly firstAt: number; readonly lastAt: number } | null;
+  readonly pending: { readonly firstAt: EpochMs; readonly lastAt: EpochMs } | null;
   /** The requested run whose report has not arrived; `null`: none. */
   readonly requested: {
     readonly number: number;
-    readonly at: number;
+    readonly at: EpochMs;
     readonly plan: Pick<ExportPlan, 'giveUpAfterMs' | 'minIntervalMs' | 'alerts'>;
     readonly sent: Sent | null;
   } | null;
   /** No run is requested before this time. */
-  readonly restUntil: number;
+  readonly restUntil: EpochMs;
   /** Number of runs requested so far. */
   readonly runs: number;
-  /** A run is requested once no notice has arrived for this long, in milliseconds. Absent: 5,000. */
-  readonly quietMs?: number;
+  /** A run is requested once no notice has arrived for this long. Absent: 5,000. */
+  readonly quietMs?: Millis;
 }

@@ -2,7 +2,7 @@
  * The messages between workflows, activities and clients of the write-back (docs/reference/json-output.md). They are written to
  * histories, so they hold names, counts and object keys, and never a row. Pure: the workflow sandbox imports this file.
  */
-import type { ObjectKey, UtcSeconds } from '../brands.js';
+import type { EpochMs, Millis, ObjectKey, UtcSeconds } from '../brands.js';
 import type { StoredWarning } from '../warnings.js';
 import type { ExportPlan, RunError, RunRecord } from './run-reports.js';
 
@@ -211,8 +211,8 @@ export interface PlanWriteBackInput extends Omit<WriteBackInput, 'unknown' | 're
 /** Before the rows can be planned, the resource's mirror has to read an increment, while no other batch writes. */
 export interface ReadFirst extends Pick<WriteBackPlanned, 'giveUpAfterMs'> {
   readonly readFirst: true;
-  /** Set if the increment is only for an undo: how long the batch waits for it, ms. */
-  readonly waitMs?: number;
+  /** Set if the increment is only for an undo: how long the batch waits for it. */
+  readonly waitMs?: Millis;
 }
 
 export interface WriteBackPlanned extends Pick<ExportPlan, 'alerts' | 'giveUpAfterMs'> {
@@ -241,8 +241,8 @@ export interface SendRowsInput extends BatchRef {
   readonly unknown: UnknownPolicy;
   /** The run of the batch: its first execution. */
   readonly run: string;
-  /** When the batch began to wait for a limit, by words alone: milliseconds since 1970; `null` if it does not wait. */
-  readonly limitedSince: number | null;
+  /** When the batch began to wait for a limit, by words alone; `null` if it does not wait. */
+  readonly limitedSince: EpochMs | null;
   /** As in `WriteBackInput`. */
   readonly sameOrganization?: boolean | undefined;
 }
@@ -257,8 +257,8 @@ export interface SentRows extends Pick<SendRowsInput, 'limitedSince'> {
 /** Heartbeat details of `sendRows`. */
 export interface SendHeartbeat extends Pick<SendRowsInput, 'limitedSince'> {
   readonly rows: number;
-  /** The service allows no request before this time, milliseconds since 1970; `null`: any time. */
-  readonly waitingUntil: number | null;
+  /** The service allows no request before this time; `null`: any time. */
+  readonly waitingUntil: EpochMs | null;
   /** Attempts in a row, up to this one, that gave no row an outcome. */
   readonly fruitless: number;
 }
@@ -293,8 +293,8 @@ export type ConfirmationCounts = Readonly<Record<ConfirmationVerdict, number>>;
 
 /** How the written rows of a batch are looked for. */
 export interface ConfirmPlan {
-  /** How long, ms. */
-  readonly forMs: number;
+  /** How long. */
+  readonly forMs: Millis;
   readonly giveUpAfterMs: number;
   readonly alerts: boolean;
 }

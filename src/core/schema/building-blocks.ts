@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Millis } from '../brands.js';
 import { formatBytes, parseBytes } from '../bytes.js';
 import { formatDuration, parseDuration } from '../duration.js';
 import { didYouMean } from '../suggest.js';
@@ -97,8 +98,7 @@ export function issueAt(message: string, ...path: (string | number)[]) {
 interface DurationOptions {
   /** The unit to suggest for a number without a unit. */
   readonly unit: 'ms' | 's' | 'm' | 'h' | 'd';
-  /** Milliseconds. */
-  readonly min?: number;
+  readonly min?: Millis;
   readonly max?: number;
 }
 

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { toByteString } from '../../core/brands.js';
 import { dateSpan } from '../../core/date-span.js';
 import { type DeletedRule, markIn } from '../../lake/rows/deletion-mark.js';
@@ -70,10 +71,8 @@ export class SeenRecords {
 
   /**
    * The setting for the field where records say that they are deleted, if some of them do, and not most. `null`: none is known.
-   *
-   * @param now milliseconds since 1970
    */
-  deleted(now: number): DeletedRule {
+  deleted(now: EpochMs): DeletedRule {
     const found = new Map<string, { values: Set<string> | null; records: number }>();
     for (const row of this.#newest.values())
       for (const [field, value] of row) {

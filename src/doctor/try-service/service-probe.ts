@@ -8,6 +8,7 @@ import {
 import { readListPage } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import { recordIn } from '../../api/json/record-in.js';
+import type { EpochMs } from '../../core/brands.js';
 import {
   type ByteString,
   type Cursor,
@@ -34,8 +35,8 @@ export interface ProbedPage {
   readonly evidence: PageEvidence;
   /** The columns of its rows. */
   readonly columns: readonly Column[];
-  /** The service's clock, milliseconds since 1970. */
-  readonly serviceDate: number | null;
+  /** The service's clock. */
+  readonly serviceDate: EpochMs | null;
 }
 
 /** A request that returned no page. `rejected`: a 4xx that is no refusal, such as 400 for an unknown parameter. */

@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../../core/brands.js';
 import { dateSpan } from '../../core/date-span.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -78,8 +79,8 @@ export async function tryCursor(probe: ResourceProbe): Promise<Finding> {
 
 interface SinceTrial {
   readonly finding: Finding;
-  /** `sync.overlap` that keeps changes from being lost, ms; `null`: the configured one does. */
-  readonly overlapMs: number | null;
+  /** `sync.overlap` that keeps changes from being lost; `null`: the configured one does. */
+  readonly overlapMs: Millis | null;
   /** The field whose newest time fits `updatedSince`; `null`: none is known. */
   readonly field: string | null;
 }
@@ -97,12 +98,12 @@ const MAX_ZONE_MS = 14 * HOUR_MS;
  * the newest change. A search finds that time to half a minute; compared with the time in the record that changed last, it shows
  * the zone. About 25 requests.
  *
- * @param now the service's clock, milliseconds since 1970
+ * @param now the service's clock
  * @param overlapMs the configured `sync.overlap`
  */
 export async function tryUpdatedSince(
   probe: ResourceProbe,
-  now: number,
+  now: EpochMs,
   overlapMs: number,
 ): Promise<SinceTrial> {
   const { name } = probe.resource;

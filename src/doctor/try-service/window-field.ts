@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { type DateSpan, dateSpan, formOf } from '../../core/date-span.js';
 import { DAY_MS } from '../../core/duration.js';
 import { type Finding, ok, warning } from '../finding.js';
@@ -49,13 +50,13 @@ function addRow(columns: Map<string, ColumnSummary>, row: ReadonlyMap<string, st
  * Finds the columns that are filled in all rows, hold only dates, and have no value outside of the window while their oldest value
  * lies near its edge.
  *
- * @param now the service's clock, milliseconds since 1970
+ * @param now the service's clock
  * @returns `fields`: the one with its oldest value nearest to the edge first; `rejected`: why others were left out, by field
  */
 function judgeColumns(
   columns: ReadonlyMap<string, ColumnSummary>,
   rows: number,
-  now: number,
+  now: EpochMs,
   windowMs: number,
 ) {
   const edge = now - windowMs;
@@ -103,8 +104,8 @@ export interface WindowInput {
   readonly probe: ResourceProbe;
   /** Size of the pages for reading the whole list, in rows. */
   readonly pageSize: number;
-  /** The service's clock, milliseconds since 1970. */
-  readonly now: number;
+  /** The service's clock. */
+  readonly now: EpochMs;
   /** Rows that the mirror has read so far and not marked as deleted, with their keys; `null`: the lake has none. */
   readonly known: (() => AsyncIterable<{ readonly key: string; readonly row: KnownRow }>) | null;
 }

@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../../core/brands.js';
 import type { CheckOutcome } from '../../core/contract/index.js';
 import { formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import type { CheckSettings } from '../../core/settings.js';
@@ -26,8 +27,8 @@ export interface Candidate {
   readonly names: readonly string[];
   readonly inserted: number;
   readonly deleted: number;
-  /** The start of the run, ms. */
-  readonly startedAt: number;
+  /** The start of the run. */
+  readonly startedAt: EpochMs;
   readonly dt: string;
   /** The last days, newest first. */
   readonly days: readonly MeasuredDay[];
@@ -138,8 +139,8 @@ function missingColumn(field: string, names: readonly string[]): string | null {
   );
 }
 
-/** @param age of the newest value, ms; `null`: there is none  @param undated values that are no date */
-function judgeNewest(maxAgeMs: number, age: number | null, undated: number, live: number): Verdict {
+/** @param age of the newest value; `null`: there is none  @param undated values that are no date */
+function judgeNewest(maxAgeMs: Millis, age: Millis | null, undated: number, live: number): Verdict {
   if (age === null && undated > 0) {
     const found = `none of ${counted(undated, 'value')} is a date or a time`;
     return { state: 'failed', found, rows: undated };
@@ -150,7 +151,7 @@ function judgeNewest(maxAgeMs: number, age: number | null, undated: number, live
 }
 
 /** Whole minutes, or whole hours if it is long. */
-function roughly(ms: number): number {
+function roughly(ms: Millis): Millis {
   const unit = ms >= 48 * HOUR_MS ? HOUR_MS : ms >= 2 * MINUTE_MS ? MINUTE_MS : SECOND_MS;
   return Math.floor(ms / unit) * unit;
 }

@@ -1,5 +1,5 @@
 import { auditOutcome } from '../../core/audit-outcome.js';
-import type { ObjectKey } from '../../core/brands.js';
+import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import type { AuditReport, AuditRequest, RunRecord } from '../../core/contract/index.js';
 import { count } from '../../core/short-text.js';
 import { parseStored } from '../../core/stored-json.js';
@@ -28,10 +28,10 @@ export type AuditedResource =
   | ({ readonly name: string } & Omit<AuditReport, 'diff'>)
   | { readonly name: string; readonly error: string };
 
-/** The statement of the audits of a connection's resources. @param at the end, milliseconds since 1970 */
+/** The statement of the audits of a connection's resources. @param at the end */
 export function auditStatement(
   runs: readonly RunRecord[],
-  facts: Pick<AuditStatement, 'connection' | 'baseUrl' | 'version' | 'request'> & { readonly at: number },
+  facts: Pick<AuditStatement, 'connection' | 'baseUrl' | 'version' | 'request'> & { readonly at: EpochMs },
 ): AuditStatement {
   const { at, ...of } = facts;
   const resources = runs.map(({ resource: name, audit, error }): AuditedResource => {

@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId } from '../../core/brands.js';
 import { WorktrackError } from '../../core/errors.js';
 import { indexKey } from './block-index.js';
 
@@ -14,8 +14,8 @@ export const PREVIOUS_RUNS = 100;
 /** The two published trees of a resource: the state after each run, and the changes of each run. */
 export type Tree = 'snapshots' | 'changes';
 
-/** UTC date of a run's nominal start, `2026-11-21`. @param nominalStart milliseconds since 1970 */
-export function dateOf(nominalStart: number): string {
+/** UTC date of a run's nominal start, `2026-11-21`. */
+export function dateOf(nominalStart: EpochMs): string {
   return new Date(nominalStart).toISOString().slice(0, 10);
 }
 

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../../core/brands.js';
+import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import type { RunRecord } from '../../core/contract/index.js';
 import { errorMessage } from '../../core/errors.js';
 import { limitWarnings } from '../../core/run-records.js';
@@ -23,11 +23,11 @@ import {
   PREVIOUS_RUNS,
 } from './lake-layout.js';
 
-/** One moment, on both clocks, in milliseconds since 1970. */
+/** One moment, on both clocks. */
 export interface ClockTimes {
-  readonly workflow: number;
+  readonly workflow: EpochMs;
   /** `null`: the service sent no `Date`. */
-  readonly service: number | null;
+  readonly service: EpochMs | null;
 }
 
 /** A part of a published tree. */

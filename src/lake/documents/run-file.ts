@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   AuditRequest,
   PreparedRun,
@@ -44,19 +44,17 @@ type Continued =
 export interface BaseSnapshot extends SnapshotFacts, Pick<Manifest, Continued> {
   readonly etag: string;
   readonly manifest: ObjectKey;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  /** Milliseconds since 1970. */
-  readonly publishedAt: number;
+  readonly startedAt: EpochMs;
+  readonly publishedAt: EpochMs;
   readonly rows: number;
 }
 
-/** Clocks of several machines at one moment, in milliseconds since 1970. */
+/** Clocks of several machines at one moment. */
 export interface RunClocks {
-  readonly temporal: number;
-  readonly worker: number;
+  readonly temporal: EpochMs;
+  readonly worker: EpochMs;
   /** `null`: a folder, or a store that sends no `Date`. */
-  readonly store: number | null;
+  readonly store: EpochMs | null;
 }
 
 /** The target of a rollback: a published snapshot, read as a complete list. */
@@ -76,10 +74,10 @@ export interface RunFile
   readonly updatedSince: UtcSeconds | null;
   readonly checkpoint: UtcSeconds | null;
   /**
-   * Start of reading on the workflow's clock, milliseconds since 1970. In a run that resumes the pages of a failed run, it is
+   * Start of reading on the workflow's clock. In a run that resumes the pages of a failed run, it is
    * earlier than `startedAt`.
    */
-  readonly readSince: number;
+  readonly readSince: EpochMs;
   /** All clocks at one moment before the run's first request; absent in the file of an earlier build. */
   readonly clocks?: RunClocks;
   readonly before: BaseSnapshot | null;

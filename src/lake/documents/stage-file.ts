@@ -1,4 +1,4 @@
-import type { Cursor, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { Cursor, EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type { ListRead } from '../../core/contract/index.js';
 import type { ListDoubt, ReadingEvidence } from '../../core/list-evidence.js';
 import type { Column } from '../rows/data-columns.js';
@@ -49,8 +49,8 @@ export interface Repetition {
   /** Pages with the same keys as the first page of the chain, and as the page before them. */
   readonly likeFirst: number;
   readonly likeBefore: number;
-  /** When the first of these pages arrived, milliseconds since 1970; `null` if there is none. */
-  readonly since: number | null;
+  /** When the first of these pages arrived; `null` if there is none. */
+  readonly since: EpochMs | null;
 }
 
 /** A part of a list that continues by time instead of by cursor. */
@@ -59,8 +59,8 @@ export interface Round {
   readonly number: number;
   /** The time that its records are requested from. */
   readonly since: UtcSeconds;
-  /** The newest time of the part before it, milliseconds since 1970. */
-  readonly after: number;
+  /** The newest time of the part before it. */
+  readonly after: EpochMs;
 }
 
 /** The progress of one chain of pages, as a stage records it. */
@@ -94,18 +94,18 @@ export interface Stage {
   /** Why `updatedSince` is earlier than planned, or not sent: the service refused the time. Absent: it did not. */
   readonly refusedSince?: 'too-old' | 'too-new' | undefined;
   /**
-   * The newest time of change in the current chain of pages, in milliseconds since 1970; `null`: its records are not in the order of
+   * The newest time of change in the current chain of pages; `null`: its records are not in the order of
    * these times; absent: not looked at.
    */
-  readonly latest?: number | null | undefined;
+  readonly latest?: EpochMs | null | undefined;
   /** The part of a list whose cursors end before it does; absent: the list is read as a whole. */
   readonly round?: Round | undefined;
   /** A later `updatedSince` that is enough, if the service refuses this one; absent: it is not. */
   readonly orSince?: UtcSeconds;
   /** Pages of this reading. */
   readonly readPages: number;
-  /** The service's clock when this reading's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
-  readonly readStart: number | null;
+  /** The service's clock when this reading's first request was sent; `null` without a `Date` header. */
+  readonly readStart: EpochMs | null;
   /** The workflow's clock at the same time; `null` before that response. */
   readonly readBegan: number | null;
   /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
@@ -148,8 +148,8 @@ export interface Stage {
   readonly evidence: ReadingEvidence;
   /** Why readings of this run may lack records: those that have reached the end of the list. */
   readonly doubts: readonly ListDoubt[];
-  /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
-  readonly serviceStart: number | null;
+  /** The service's clock when the run's first request was sent; `null` without a `Date` header. */
+  readonly serviceStart: EpochMs | null;
   /** The workflow's clock at the same time; `null` before that response. */
   readonly began: number | null;
   readonly pageSize: number;

@@ -1,17 +1,16 @@
-import type { RunId } from '../../core/brands.js';
+import type { EpochMs, Millis, RunId } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { RetentionSettings } from '../../core/settings.js';
 
-/** How long what was replaced is kept for readers that still use it, in ms (docs/reference/lake.md). */
-export const READER_GRACE_MS = DAY_MS;
+/** How long what was replaced is kept for readers that still use it (docs/reference/lake.md). */
+export const READER_GRACE_MS: Millis = DAY_MS;
 
 /**
  * Snapshots, and versions of a table, that were replaced before this time are no longer kept.
  *
  * @param retentionMs how long the configuration keeps them
- * @returns milliseconds since 1970
  */
-export function keptSince(now: number, retentionMs = 0): number {
+export function keptSince(now: EpochMs, retentionMs: Millis = 0): EpochMs {
   return now - Math.max(retentionMs, READER_GRACE_MS);
 }
 
@@ -20,8 +19,8 @@ export interface SnapshotRun {
   /** Date of its `dt=` folder, such as `2026-11-21`. */
   readonly date: string;
   readonly runId: RunId;
-  /** Milliseconds since 1970. For a run that was not published, the time when it started. */
-  readonly publishedAt: number;
+  /** For a run that was not published, the time when it started. */
+  readonly publishedAt: EpochMs;
 }
 
 interface RetentionInput {
@@ -32,8 +31,7 @@ interface RetentionInput {
   /** The run in `latest.json`. */
   readonly current: RunId;
   readonly settings: RetentionSettings;
-  /** Milliseconds since 1970. */
-  readonly now: number;
+  readonly now: EpochMs;
 }
 
 /**

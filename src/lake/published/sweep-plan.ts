@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId } from '../../core/brands.js';
 import { beganAfter, haveSameRequest, isRunId } from '../../core/run-id.js';
 import type { RetentionSettings } from '../../core/settings.js';
 import { MANIFEST, nameOf, type Tree } from '../documents/lake-layout.js';
@@ -9,8 +9,8 @@ import { type SnapshotRun, snapshotsToRemove } from './retention.js';
 /** A folder as a listing shows it. */
 interface Listed {
   readonly objects: readonly ListedObject[];
-  /** When its last object was written, by the store's clock, milliseconds since 1970. */
-  readonly newest: number;
+  /** When its last object was written, by the store's clock. */
+  readonly newest: EpochMs;
 }
 
 /** The folder of a run in one tree. */
@@ -26,9 +26,9 @@ interface StagedFolder extends Listed {
   readonly name: string;
 }
 
-/** The published runs that were read from the manifests, with the time of publication, milliseconds since 1970. */
+/** The published runs that were read from the manifests, with the time of publication. */
 export interface KnownRuns {
-  readonly published: ReadonlyMap<RunId, number>;
+  readonly published: ReadonlyMap<RunId, EpochMs>;
   /** Whether these are all published runs. */
   readonly isWhole: boolean;
 }
@@ -48,14 +48,14 @@ export interface SweepFacts {
   /** A purge: no object of an unpublished run that began before it may remain. `null`: there is none. */
   readonly before: RunId | null;
   readonly settings: RetentionSettings;
-  /** For the retention: the earlier of Temporal's clock and the newest object in the lake; milliseconds since 1970. */
-  readonly now: number;
+  /** For the retention: the earlier of Temporal's clock and the newest object in the lake. */
+  readonly now: EpochMs;
 }
 
 /** What a manifest says about its run. */
 export interface Recorded {
-  /** Milliseconds since 1970, by Temporal's clock: when the run was about to be published. */
-  readonly publishedAt: number;
+  /** By Temporal's clock: when the run was about to be published. */
+  readonly publishedAt: EpochMs;
   /** Whether this mirror wrote it. */
   readonly isOwn: boolean;
   /** The last runs before it, newest first. They were published: each was in `latest.json` when the next one read it. */

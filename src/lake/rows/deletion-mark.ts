@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { type ByteString, type Cells, fromByteString } from '../../core/brands.js';
 import { dateSpan } from '../../core/date-span.js';
 import { MINUTE_MS } from '../../core/duration.js';
@@ -20,13 +21,11 @@ const NUMBER = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:e[+-]?\d{1,3})?$/;
 /**
  * Whether the value of a deletion field says that the record is deleted (docs/explanation/guarantees.md#records-that-say-that-they-are-deleted).
  * Without `values`, these do not: null, false, 0, an empty value, and a time before 1971 or in the future.
- *
- * @param now milliseconds since 1970
  */
 export function saysDeleted(
   cell: ByteString | null | undefined,
   values: readonly string[] | null,
-  now: number,
+  now: EpochMs,
 ): boolean {
   if (cell === null || cell === undefined) return false;
   const text = fromByteString(cell);

@@ -1,3 +1,4 @@
+import type { Millis } from '../../core/brands.js';
 import { type ErrorCode, WorktrackError } from '../../core/errors.js';
 
 /** The kinds of failures, grouped by what to do about them, and their codes. */
@@ -38,8 +39,8 @@ export interface StoreErrorDetails {
   readonly remedy: string;
   /** The store's own words: status, code and message. Absent: it said nothing. */
   readonly said?: string;
-  /** How long the store asked to wait, ms. Absent: it did not say. */
-  readonly retryAfterMs?: number;
+  /** How long the store asked to wait. Absent: it did not say. */
+  readonly retryAfterMs?: Millis;
   readonly cause?: unknown;
 }
 
@@ -52,8 +53,8 @@ export class StoreError extends WorktrackError {
   readonly bucket: string;
   /** The store's own words, such as `501 NotImplemented: …`; `null` if it said nothing. */
   readonly said: string | null;
-  /** How long the store asked to wait, ms; `null` if it did not say. */
-  readonly retryAfterMs: number | null;
+  /** How long the store asked to wait; `null` if it did not say. */
+  readonly retryAfterMs: Millis | null;
   declare readonly remedy: string;
 
   constructor(details: StoreErrorDetails) {

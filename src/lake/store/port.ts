@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../../core/brands.js';
+import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import type { Removal } from '../../core/removal.js';
 
 export interface ObjectInfo {
@@ -8,8 +8,7 @@ export interface ObjectInfo {
   readonly etag: string;
   /** CRC32 of the whole object, 8 lower-case hex digits; null if the store does not report it. */
   readonly crc32: string | null;
-  /** Milliseconds since 1970. */
-  readonly modifiedAt: number;
+  readonly modifiedAt: EpochMs;
 }
 
 export type ListedObject = Pick<ObjectInfo, 'key' | 'bytes' | 'modifiedAt'>;
@@ -152,13 +151,13 @@ export interface ObjectStore {
    * Aborts unfinished uploads of killed processes below the prefix (`''` or ending in `/`). Uploads that the store refuses to list or
    * to end stay; they are no objects, so no reader sees them.
    *
-   * @param isAbandoned whether to abort an upload, given the key of its object and the time when the upload began, in
-   *   milliseconds since 1970 by the store's clock; default: all. In a file lake, the name after the last `/` is that of the
+   * @param isAbandoned whether to abort an upload, given the key of its object and the time when the upload began, by
+   *   the store's clock; default: all. In a file lake, the name after the last `/` is that of the
    *   temporary file, and the time that of its last change.
    */
   abortUploads(
     prefix: string,
-    isAbandoned?: (key: ObjectKey, startedAt: number) => boolean,
+    isAbandoned?: (key: ObjectKey, startedAt: EpochMs) => boolean,
   ): Promise<AbortedUploads>;
   /**
    * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects under `_staging/`, which it removes.
@@ -166,10 +165,10 @@ export interface ObjectStore {
    */
   probeUploads(): Promise<void>;
   /**
-   * The store's clock now, milliseconds since 1970: the `Date` of its last response, and the time since. `null` before the first
+   * The store's clock now: the `Date` of its last response, and the time since. `null` before the first
    * response, without `Date`, and for a folder, which has this machine's clock.
    */
-  serverTime(): number | null;
+  serverTime(): EpochMs | null;
   /** Closes connections. The store must not be used afterwards. */
   close(): void;
 }

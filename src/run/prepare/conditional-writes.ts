@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { DAY_MS } from '../../core/duration.js';
 import {
   type ConditionalWrites,
@@ -21,10 +22,9 @@ const OLD_MS = DAY_MS;
  * two concurrent runs could both swap the pointer, and one of them would be lost without an error
  * (docs/explanation/how-it-works.md#atomic-publishing). The store is probed once per connection and worker process.
  *
- * @param now milliseconds since 1970
  * @throws a final failure `Configuration`
  */
-export async function checkConditionalWrites(connection: OpenConnection, now: number): Promise<void> {
+export async function checkConditionalWrites(connection: OpenConnection, now: EpochMs): Promise<void> {
   const { store } = connection;
   const probing = answers.get(connection) ?? probe(store, now);
   answers.set(connection, probing);

@@ -1,5 +1,5 @@
 import { listName, ShownKeys } from '../../api/index.js';
-import type { ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   PreparedRun,
   PublishedHook,
@@ -362,14 +362,13 @@ interface Resumable extends Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> {
  * less than a day ago, and in the same organization. The new run takes its checkpoint from the start of the failed run, so later
  * changes are not missed.
  *
- * @param now milliseconds since 1970
  * @returns `warning`: why the pages are not used, although they could be
  */
 async function findResumable(
   connection: OpenConnection,
   request: ReadRequest & { readonly organization: Organization },
   failed: RunId,
-  now: number,
+  now: EpochMs,
 ): Promise<{ readonly pages: Resumable | null; readonly warning?: Warning } | null> {
   const { store } = connection;
   const { resource } = request;

@@ -1,5 +1,5 @@
 import { listName } from '../../api/index.js';
-import type { UtcSeconds } from '../../core/brands.js';
+import type { EpochMs, UtcSeconds } from '../../core/brands.js';
 import type { ResourceSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { BaseSnapshot, NamedChange, RollbackTarget } from '../../lake/documents/run-file.js';
@@ -36,12 +36,12 @@ function changedSettings(before: Shape, today: Shape): string[] {
   return names;
 }
 
-/** What shapes the rows of the snapshot that a run publishes. @param readSince milliseconds since 1970 */
+/** What shapes the rows of the snapshot that a run publishes. */
 export function shapesOf(
   resource: ResourceSettings,
   before: BaseSnapshot | null,
   rollback: RollbackTarget | null,
-  readSince: number,
+  readSince: EpochMs,
 ): readonly Shape[] {
   const today = shapeOf(resource, null);
   if (before === null) return [today];

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
+import type { EpochMs } from '../../core/brands.js';
 import type { ReadInput } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { WorktrackError } from '../../core/errors.js';
@@ -33,8 +34,8 @@ interface LongerRunsOptions {
   readonly staging: Staging;
   readonly run: WritingRun;
   readonly input: Pick<ReadInput, 'call' | 'resource'>;
-  /** Temporal's clock, milliseconds since 1970. */
-  readonly clock: () => number;
+  /** Temporal's clock. */
+  readonly clock: () => EpochMs;
   /** Whether the worker shuts down. */
   readonly draining: () => boolean;
 }

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { dateSpan } from '../../core/date-span.js';
 import { SECOND_MS } from '../../core/duration.js';
 import type { ResourceSettings } from '../../core/settings.js';
@@ -5,10 +6,10 @@ import { columnReader } from '../../lake/rows/newer.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import type { Page } from './page-reader.js';
 
-/** The times of change on a page, in milliseconds since 1970. */
+/** The times of change on a page. */
 export interface PageTimes {
-  readonly first: number;
-  readonly last: number;
+  readonly first: EpochMs;
+  readonly last: EpochMs;
 }
 
 /**

@@ -11,7 +11,7 @@ import {
 } from '../../api/index.js';
 import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
-import type { ByteString, Cursor, UtcSeconds } from '../../core/brands.js';
+import type { ByteString, Cursor, EpochMs, UtcSeconds } from '../../core/brands.js';
 import { formatDuration, HOUR_MS } from '../../core/duration.js';
 import {
   doubtOf,
@@ -61,8 +61,8 @@ export interface PageOptions {
   readonly orSince?: UtcSeconds | undefined;
   /** As in the stage: of the chain's pages before this call. */
   readonly evidence: ReadingEvidence;
-  /** The workflows' clock, milliseconds since 1970. */
-  readonly now: () => number;
+  /** The workflows' clock. */
+  readonly now: () => EpochMs;
   /** The moment that `updatedSince` counts from; `null`: it is not compared with the clocks. */
   readonly upTo: ClockTimes | null;
   readonly onWait: (until: number) => void;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ListEnvelope, scanListPage } from '../../api/json/page.js';
 import { SameColumnError } from '../../api/json/record.js';
+import type { EpochMs } from '../../core/brands.js';
 import { type ByteString, type Cells, toByteString, type UtcSeconds } from '../../core/brands.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -42,13 +43,13 @@ export class PageReader {
 
   /**
    * @param known the data columns so far
-   * @param now for times of deletion, milliseconds since 1970
+   * @param now for times of deletion
    * @param from `by-id`: records that their list does not show
    */
   constructor(
     run: WritingRun,
     known: readonly Column[],
-    now: () => number = () => run.startedAt,
+    now: () => EpochMs = () => run.startedAt,
     from: 'list' | 'by-id' = 'list',
   ) {
     const { resource, runId } = run;

@@ -1,4 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { EpochMs, Millis } from '../../core/brands.js';
 import type { FullRead } from '../../lake/documents/document-schemas.js';
 import type { ChainProgress, Mark, Repetition } from '../../lake/documents/stage-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
@@ -26,8 +27,7 @@ const NO_REPETITION: Repetition = {
 /** The bounds of one reading (docs/explanation/guarantees.md#lists-that-do-not-end). */
 export interface ReadBounds {
   readonly pages: number;
-  /** Milliseconds. */
-  readonly ms: number;
+  readonly ms: Millis;
 }
 
 /**
@@ -64,9 +64,9 @@ export class ReadProgress {
    * Adds a page. Returns whether it had a key that is certainly new.
    *
    * @param keys of all records; those without a key count by their content
-   * @param now milliseconds since 1970, by the workflows' clock
+   * @param now by the workflows' clock
    */
-  add(keys: readonly SortKey[], now: number): boolean {
+  add(keys: readonly SortKey[], now: EpochMs): boolean {
     let found = 0;
     let page = keys.length;
     for (const key of keys) {

@@ -1,4 +1,4 @@
-import type { Cells, ObjectKey } from '../../core/brands.js';
+import type { Cells, EpochMs, ObjectKey } from '../../core/brands.js';
 import type { ReadInput } from '../../core/contract/index.js';
 import {
   doubtOf,
@@ -75,8 +75,8 @@ interface StagerOptions {
   readonly reader: PageReader;
   /** Fingerprints of the API keys that pages may have been read with. */
   readonly keys: () => readonly string[];
-  /** The workflows' clock, milliseconds since 1970. */
-  readonly now: () => number;
+  /** The workflows' clock. */
+  readonly now: () => EpochMs;
   readonly onStaged: () => void;
 }
 

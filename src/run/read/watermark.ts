@@ -1,4 +1,4 @@
-import type { UtcSeconds } from '../../core/brands.js';
+import type { EpochMs, UtcSeconds } from '../../core/brands.js';
 import { DAY_MS, HOUR_MS } from '../../core/duration.js';
 import type { SyncSettings } from '../../core/settings.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -8,10 +8,10 @@ import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunClocks, RunFile } from '../../lake/documents/run-file.js';
 
 interface StartClocks {
-  /** Start of the run on the workflow's clock, milliseconds since 1970. */
-  readonly startedAt: number;
-  /** The service's clock when the run's first request was sent, milliseconds since 1970; `null` without a `Date` header. */
-  readonly serviceStart: number | null;
+  /** Start of the run on the workflow's clock. */
+  readonly startedAt: EpochMs;
+  /** The service's clock when the run's first request was sent; `null` without a `Date` header. */
+  readonly serviceStart: EpochMs | null;
   /** The other clocks before the run's first request. */
   readonly others: RunClocks | undefined;
 }
@@ -91,8 +91,8 @@ export function clockDifference(
  */
 const MIN_OVERLAP_MS = 1000;
 
-/** The `updatedSince` that fetches every change since a time. @param start milliseconds since 1970 */
-export function updatedSinceFor(start: number, { overlapMs }: Pick<SyncSettings, 'overlapMs'>): UtcSeconds {
+/** The `updatedSince` that fetches every change since a time. */
+export function updatedSinceFor(start: EpochMs, { overlapMs }: Pick<SyncSettings, 'overlapMs'>): UtcSeconds {
   return toUtcSeconds(start - Math.max(overlapMs, MIN_OVERLAP_MS));
 }
 

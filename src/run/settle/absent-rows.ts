@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { type ByteString, fromByteString } from '../../core/brands.js';
 import type { DeletesProblem } from '../../core/contract/index.js';
 import { dateSpan, formOf } from '../../core/date-span.js';
@@ -64,12 +65,12 @@ export interface AbsenceJudge {
  * Without a window, absence can always mean a delete. With a window, the row's date must be well inside it, whatever the date
  * can mean: see `dateSpan`.
  *
- * @param now the earliest and the latest time of the service's clock, milliseconds since 1970
+ * @param now the earliest and the latest time of the service's clock
  */
 export function judgeAbsence(
   { windowMs, windowField, csv }: Pick<ResourceSettings, 'windowMs' | 'windowField' | 'csv'>,
   columns: readonly Column[],
-  now: { readonly earliest: number; readonly latest: number },
+  now: { readonly earliest: EpochMs; readonly latest: EpochMs },
 ): AbsenceJudge {
   if (windowMs === null) return { note: null, isEligible: () => true, problem: () => null };
   const at = columns.findIndex((column) => column.name === windowField);

@@ -1,4 +1,4 @@
-import type { ObjectKey, RunId } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId } from '../../core/brands.js';
 import type { RunSweep, Writer } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { RetentionSettings } from '../../core/settings.js';
@@ -32,8 +32,8 @@ export interface SweepTask {
   /** As in `SweepFacts`. */
   readonly before: RunId | null;
   readonly settings: RetentionSettings;
-  /** Milliseconds since 1970, by Temporal's clock. */
-  readonly now: number;
+  /** By Temporal's clock. */
+  readonly now: EpochMs;
   readonly scope: RunSweep['scope'];
   readonly signal: AbortSignal;
 }

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 
 /** The actions of a Delta log that the connector reads and writes (PROTOCOL.md, "Actions"). */
@@ -14,8 +15,7 @@ export interface MetaData {
   readonly schemaString: string;
   readonly partitionColumns: readonly string[];
   readonly configuration: Readonly<Record<string, string>>;
-  /** Milliseconds since 1970. */
-  readonly createdTime?: number;
+  readonly createdTime?: EpochMs;
 }
 
 export interface AddFile {
@@ -51,9 +51,9 @@ export interface Action {
   readonly metaData?: MetaData;
   /**
    * Records the state of the pointer that a version shows, so that a repeated commit is detected. `version`: start of the run,
-   * rollback or purge that wrote the pointer, milliseconds since 1970.
+   * rollback or purge that wrote the pointer.
    */
-  readonly txn?: { readonly appId: string; readonly version: number; readonly lastUpdated?: number };
+  readonly txn?: { readonly appId: string; readonly version: EpochMs; readonly lastUpdated?: EpochMs };
   readonly add?: AddFile;
   readonly remove?: RemoveFile;
 }

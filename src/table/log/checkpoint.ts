@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { EngineScope } from '../parquet/engine-scope.js';
 import { decodeRecords, encodeRecords } from '../parquet/parquet-records.js';
@@ -35,9 +36,9 @@ const TYPES: Readonly<Record<string, string>> = {
 /**
  * The actions that a checkpoint holds.
  *
- * @param since removed files are left out if their retention ended before this time, milliseconds since 1970
+ * @param since removed files are left out if their retention ended before this time
  */
-export function checkpointActions(state: TableState, since: number): Action[] {
+export function checkpointActions(state: TableState, since: EpochMs): Action[] {
   return [
     ...(state.protocol === null ? [] : [{ protocol: state.protocol }]),
     ...(state.metaData === null ? [] : [{ metaData: state.metaData }]),

@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../../core/brands.js';
 import { tableKeys } from '../../lake/documents/lake-layout.js';
 import { keptSince } from '../../lake/published/retention.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/swap.js';
@@ -15,10 +16,10 @@ import type { Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 
 interface MaintenanceInput extends TablePlace {
-  /** How long replaced versions stay readable, ms. */
-  readonly retentionMs: number;
-  /** Milliseconds since 1970, by Temporal's clock. */
-  readonly now: number;
+  /** How long replaced versions stay readable. */
+  readonly retentionMs: Millis;
+  /** By Temporal's clock. */
+  readonly now: EpochMs;
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { EpochMs } from '../../core/brands.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { EngineScope } from '../parquet/engine-scope.js';
 
@@ -14,8 +15,7 @@ export interface TablePlace extends EngineScope {
 export interface LogObject {
   readonly kind: 'commit' | 'checkpoint';
   readonly version: number;
-  /** Milliseconds since 1970. */
-  readonly modifiedAt: number;
+  readonly modifiedAt: EpochMs;
 }
 
 /** What an object of the log is; `null` for other names. */

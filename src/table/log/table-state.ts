@@ -1,4 +1,4 @@
-import type { RunId } from '../../core/brands.js';
+import type { EpochMs, RunId } from '../../core/brands.js';
 import { isRunId, parseRunDate } from '../../core/run-id.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
@@ -25,8 +25,7 @@ export interface ShownState {
 export interface Shown extends ShownState {
   /** The version that the commit wrote. */
   readonly version: number;
-  /** Milliseconds since 1970. */
-  readonly committedAt: number;
+  readonly committedAt: EpochMs;
   readonly unfit: readonly Unfit[];
 }
 

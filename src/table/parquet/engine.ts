@@ -3,6 +3,7 @@ import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { EpochMs } from '../../core/brands.js';
 import { duckDbMissing, requireDuckDb } from '../../core/duckdb-library.js';
 import { DAY_MS } from '../../core/duration.js';
 import { systemCause, systemCode } from '../../core/system-error.js';
@@ -245,8 +246,8 @@ export async function removeLeft(root: string): Promise<void> {
   }
 }
 
-/** @param usedAt milliseconds since 1970. In a container, the next process often has the same number */
-function hasEnded(pid: number, usedAt: number): boolean {
+/** @param usedAt In a container, the next process often has the same number */
+function hasEnded(pid: number, usedAt: EpochMs): boolean {
   if (pid === process.pid) return usedAt < Date.now() - process.uptime() * 1000;
   try {
     process.kill(pid, 0);

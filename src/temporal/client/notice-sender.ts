@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { Millis } from '../../core/brands.js';
 import {
   CHANGE_NOTICE_SIGNAL,
   CHANGE_NOTICE_WORKFLOW,
@@ -13,8 +14,8 @@ import { grpcMessage } from './grpc.js';
 export interface NoticeSenderOptions {
   /** Default: `worktrack`. */
   readonly taskQueue?: string | undefined;
-  /** Time limit of one notice, in milliseconds. Default: 5,000. */
-  readonly timeoutMs?: number | undefined;
+  /** Time limit of one notice. Default: 5,000. */
+  readonly timeoutMs?: Millis | undefined;
   /**
    * A run is requested once no notice of the resource has arrived for this long, in milliseconds: at most 30,000. It is that of
    * the sender whose notice starts the collection. Default: 5,000.

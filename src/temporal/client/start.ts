@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { WithStartWorkflowOperation, type Workflow, WorkflowIdConflictPolicy } from '@temporalio/client';
+import type { EpochMs } from '../../core/brands.js';
 import {
   type AuditInput,
   BACKFILL_WORKFLOW,
@@ -41,12 +42,11 @@ type ManualRun = 'export' | 'dry-run' | 'audit' | 'backfill' | 'rollback' | 'pur
 /**
  * A unique id for a workflow that a user starts.
  *
- * @param now milliseconds since 1970
  * @example
  * const workflowId = manualId('acme', 'export');
  * await startExport(temporal, { connection: 'acme' }, { workflowId });
  */
-export function manualId(connection: string, what: ManualRun, now: number = Date.now()): string {
+export function manualId(connection: string, what: ManualRun, now: EpochMs = Date.now()): string {
   return `worktrack/${connection}/${what}/${toTimeStamp(now)}-${randomBytes(4).toString('hex')}`;
 }
 

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { ObjectKey, RunId } from '../../core/brands.js';
+import type { EpochMs, ObjectKey, RunId } from '../../core/brands.js';
 import {
   type ExportProgress,
   type ExportResult,
@@ -182,8 +182,7 @@ export interface ResourceView extends Pick<ReadHeartbeat, 'pages' | 'rows' | 'wa
   /** `waiting`: the mirror has not started the run, or is busy with another request. */
   readonly stage: 'waiting' | RunPhase | RunOutcome;
   readonly runId: RunId | null;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number | null;
+  readonly startedAt: EpochMs | null;
   /** Whether the store limits the requests of the current step. */
   readonly isStoreLimited: boolean;
   /** The failure of the last attempt; `null` if it did not fail. */

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
+import type { Millis } from '../../core/brands.js';
 import { OutageTimer, type ReachOptions } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { isUnreachable, outageReason } from '../client/grpc.js';
@@ -110,8 +111,8 @@ const CALL_TIMEOUT_MS = 3_000;
 
 /** How to wait for a workflow. */
 interface AwaitOptions extends ReachOptions {
-  /** Interval between two refreshes, and between two requests to a server that does not answer, in milliseconds. Default: 500. */
-  readonly everyMs?: number | undefined;
+  /** Interval between two refreshes, and between two requests to a server that does not answer. Default: 500. */
+  readonly everyMs?: Millis | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { ScheduleNotFoundError, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Millis } from '../../core/brands.js';
 import {
   auditId,
   EXPORT_WORKFLOW,
@@ -17,8 +18,8 @@ export type AppliedBeside = CreatedOrUpdated['outcome'] | 'deleted' | 'none';
 
 const MAX_INTERVAL_MS = 30 * MINUTE_MS;
 
-/** How often the watcher of a connection looks, in ms; `null`: no target needs one (docs/how-to/alerts.md#the-watcher). */
-function watchInterval({ notify }: Pick<ConnectionSettings, 'notify'>): number | null {
+/** How often the watcher of a connection looks; `null`: no target needs one (docs/how-to/alerts.md#the-watcher). */
+function watchInterval({ notify }: Pick<ConnectionSettings, 'notify'>): Millis | null {
   const maxAges = notify.flatMap(({ maxAgeMs }) => maxAgeMs ?? []);
   if (maxAges.length === 0 && !notify.some(({ on }) => on.includes('behind'))) return null;
   return Math.max(MINUTE_MS, Math.min(MAX_INTERVAL_MS, Math.floor(Math.min(...maxAges) / 4)));

@@ -1,4 +1,5 @@
 import { type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
+import type { EpochMs } from '../../core/brands.js';
 import {
   type MirrorStatus,
   mirrorWorkflowId,
@@ -102,16 +103,16 @@ export function queryMirror(
     .query<MirrorStatus>('status');
 }
 
-/** A step of a run whose attempts fail. Times are milliseconds since 1970. */
+/** A step of a run whose attempts fail. */
 export interface Retrying {
   /** When the first attempt of the step was scheduled. */
-  readonly since: number;
+  readonly since: EpochMs;
   /** Why the last attempt failed. */
   readonly error: string;
   /** Number of failed attempts. */
   readonly attempt: number;
   /** `null`: the next attempt is running. */
-  readonly nextAttemptAt: number | null;
+  readonly nextAttemptAt: EpochMs | null;
 }
 
 /** Events that are read to find when a step was scheduled; few events follow it while it is pending. */

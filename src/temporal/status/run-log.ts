@@ -1,4 +1,4 @@
-import type { RunId, UtcSeconds } from '../../core/brands.js';
+import type { EpochMs, Millis, RunId, UtcSeconds } from '../../core/brands.js';
 import {
   auditId,
   BACKFILL_WORKFLOW,
@@ -25,8 +25,7 @@ import { readMirror } from './read-mirror.js';
 export interface LoggedRun extends Pick<RunReport, 'resource' | 'runId' | 'counts' | 'warnings' | 'error'> {
   readonly outcome: RunOutcome | 'running';
   readonly mode: PublishedMode | null;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
+  readonly startedAt: EpochMs;
   /** `null` if the run is in progress or the end is not known. */
   readonly endedAt: number | null;
   /** Results of the checks before publish; absent: not published, or there were none. */
@@ -43,8 +42,8 @@ export interface RunLogOptions {
   readonly resources: readonly string[];
   /** Maximum number of runs per resource. */
   readonly limit: number;
-  /** Time limit of one call to Temporal, milliseconds. Default: 4,000. */
-  readonly timeoutMs?: number | undefined;
+  /** Time limit of one call to Temporal. Default: 4,000. */
+  readonly timeoutMs?: Millis | undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { RunId, UtcSeconds } from '../../core/brands.js';
+import type { Millis, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   ActiveRun,
   CheckSummary,
@@ -75,16 +75,16 @@ export interface ResourceStatus extends Verdict {
 }
 
 export interface StatusOptions {
-  /** Time limit of a mirror's answer, in milliseconds. Default: 4,000. */
-  readonly timeoutMs?: number | undefined;
+  /** Time limit of a mirror's answer. Default: 4,000. */
+  readonly timeoutMs?: Millis | undefined;
   /** Whether a worker polls the task queue. If none does, no mirror is asked. Default: not known. */
   readonly hasWorker?: boolean | null;
   /** Nominal start of the last run that the Schedule started or should have started; default: not known. */
   readonly lastScheduled?: Date | null;
   /** When the Schedule was due in the last week, oldest first; default: not known. */
   readonly due?: readonly Date[] | null;
-  /** The largest age of data that is not stale, in milliseconds. Default: 26 hours. */
-  readonly maxAgeMs?: number;
+  /** The largest age of data that is not stale. Default: 26 hours. */
+  readonly maxAgeMs?: Millis;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Payload } from '@temporalio/common';
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { upgradeCommand } from '../../core/deployment-version.js';
 import { SECOND_MS } from '../../core/duration.js';
 import { inParallel } from '../../core/in-parallel.js';
@@ -131,8 +132,7 @@ export type Poller = Omit<PollingWorker, 'config'>;
 
 /** The last poll of a worker. */
 interface Poll extends Poller {
-  /** Milliseconds since 1970. */
-  readonly at: number;
+  readonly at: EpochMs;
 }
 
 /**
@@ -226,13 +226,13 @@ function nameOf(
 /**
  * The record of a worker; `withdrawn`: the worker has stopped.
  *
- * @param polledAt the last poll, milliseconds since 1970. A poll after the withdrawal is that of another worker with the
+ * @param polledAt the last poll. A poll after the withdrawal is that of another worker with the
  *   same identity, whose record is gone until it publishes again.
  */
 async function readRecord(
   { client }: TemporalClient,
   workflowId: string,
-  polledAt: number,
+  polledAt: EpochMs,
 ): Promise<string | 'withdrawn' | null> {
   try {
     const { status, runId, closeTime } = await client.workflow.getHandle(workflowId).describe();

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Millis } from '../../core/brands.js';
 import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
 import { MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { type ReachOptions, reach } from '../../core/reachability.js';
@@ -22,8 +23,8 @@ export interface UpgradeOptions {
   readonly taskQueue: string;
   readonly onStep: (step: UpgradeStep) => void;
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait for the first poll of the build, in milliseconds. Default: two minutes. */
-  readonly appearsWithinMs?: number | undefined;
+  /** How long to wait for the first poll of the build. Default: two minutes. */
+  readonly appearsWithinMs?: Millis | undefined;
   /** How long Temporal may be unreachable. Default: a minute. */
   readonly reach?: ReachOptions | undefined;
   /** `false`: ends when the build is current. Default: waits until the version before has drained. */

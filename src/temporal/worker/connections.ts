@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ActivityDeps, OpenConnection } from '../../../activities/index.js';
 import { createServiceClient, RateBudget, type ServiceClient, type ServiceEvent } from '../../api/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { activityFacts } from '../../core/contract/activity-table.js';
 import type { RunDone } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
@@ -40,8 +41,7 @@ interface ConnectionsOptions {
 /** The connections that a run, a batch or a single activity has used. */
 interface Used {
   readonly connections: Map<string, IdleConnection>;
-  /** Milliseconds since 1970. */
-  at: number;
+  at: EpochMs;
 }
 
 /** The file of a rejected API key is read again for so long, because a new key may be on its way. */

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import type { EpochMs, Millis } from '../../core/brands.js';
 import { RETRY } from '../../core/contract/activity-table.js';
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import { ageOfData } from '../../core/data-age.js';
@@ -88,10 +89,10 @@ async function measureFreshness({ connections, meter }: GaugesOptions, labels: L
 /** `worktrack/<connection>/write-back/<resource>/<batch>`; the lock of a resource has an underscore instead of a batch. */
 const BATCH_ID = /^worktrack\/([^/]+)\/write-back\/([^/]+)\/[^_]/;
 
-/** The open batches of a connection, and when the oldest started, milliseconds since 1970. */
+/** The open batches of a connection, and when the oldest started. */
 interface Open {
   readonly count: number;
-  readonly since: number;
+  readonly since: EpochMs;
 }
 
 /**
@@ -132,15 +133,14 @@ interface Labels {
   readonly resource: string;
 }
 
-/** Times are milliseconds since 1970. */
 interface Retrying extends Labels {
-  readonly since: number;
+  readonly since: EpochMs;
   /** When the next attempt starts. */
-  readonly nextAt: number;
+  readonly nextAt: EpochMs;
 }
 
-/** The least time that an activity has been retried for when its nth attempt fails: the waits between the attempts; ms. */
-export function leastRetryingMs(attempt: number): number {
+/** The least time that an activity has been retried for when its nth attempt fails: the waits between the attempts. */
+export function leastRetryingMs(attempt: number): Millis {
   let sum = 0;
   for (let n = 1; n < attempt; n++) {
     const wait = Math.min(RETRY.initialInterval * 2 ** (n - 1), RETRY.maximumInterval);

@@ -1,12 +1,14 @@
+import type { Millis } from '../../core/brands.js';
+
 /** What an activity is about, for the log. */
 type Subject = Readonly<Record<string, string>>;
 
 interface LoopWatchOptions {
   readonly warn: (message: string, fields: Subject) => void;
-  /** Milliseconds, monotonic. */
-  readonly now?: () => number;
-  /** CPU time of this process, ms. */
-  readonly cpuMs?: () => number;
+  /** Monotonic. */
+  readonly now?: () => Millis;
+  /** CPU time of this process. */
+  readonly cpuMs?: () => Millis;
 }
 
 /** A shorter block is not logged, ms. */

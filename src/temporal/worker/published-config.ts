@@ -4,6 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { Client, WorkflowIdConflictPolicy } from '@temporalio/client';
 import type { Worker } from '@temporalio/worker';
 import { type ConfigDigest, configDigest } from '../../config/index.js';
+import type { EpochMs } from '../../core/brands.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
 import type { Settings } from '../../core/settings.js';
@@ -17,8 +18,8 @@ export interface ConfigRecord {
   readonly version: string;
   /** The worker's configuration file. */
   readonly source: string;
-  /** When the worker read it, milliseconds since 1970. */
-  readonly loadedAt: number;
+  /** When the worker read it. */
+  readonly loadedAt: EpochMs;
   /** By connection. */
   readonly connections: Readonly<Record<string, ConfigDigest>>;
 }

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../../core/brands.js';
+import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { writeIfUnchanged } from '../../lake/published/swap.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -141,14 +141,12 @@ export function claimedState(
 /**
  * Replaces a claim by what became of its rows; `tidyLedger` removes it. Whoever closes a claim first decides; before it
  * reads the states, it must write the fence.
- *
- * @param at milliseconds since 1970
  */
 export async function closeClaim(
   store: ObjectStore,
   resource: WritableResource,
   claim: Claim,
-  at: number,
+  at: EpochMs,
   stateOf: (row: number) => ClaimedState,
 ): Promise<void> {
   const { number, batchId, isKeyed, baseUrl, records } = claim;

@@ -1,4 +1,4 @@
-import type { ObjectKey } from '../../core/brands.js';
+import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import { damagedObject } from '../../lake/damaged-error.js';
 import { checkLayout, LAYOUT_VERSION } from '../../lake/documents/lake-layout.js';
 import { crc32 } from '../../lake/store/crc32.js';
@@ -16,8 +16,8 @@ export interface LedgerBatch {
   /** Batches claim their rows in turn, so a later batch has a larger number. */
   readonly number: number;
   readonly batchId: string;
-  /** When its entry was closed, milliseconds since 1970; `null` for a claim that is not closed. */
-  readonly at: number | null;
+  /** When its entry was closed; `null` for a claim that is not closed. */
+  readonly at: EpochMs | null;
   /** Where its rows were sent. */
   readonly baseUrl: string;
 }

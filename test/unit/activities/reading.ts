@@ -151,7 +151,13 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     const context = Context.current();
     const staging = new LakeStaging(aliveStore(context.cancellationSignal), ref, context.info.attempt);
     return readPages(
-      { deps, connection, staging, clock: temporalClock(() => deps.now()), progress: new AttemptProgress() },
+      {
+        deps,
+        connection,
+        staging,
+        clock: temporalClock(() => Date.now() + passed),
+        progress: new AttemptProgress(),
+      },
       input,
     );
   });

@@ -1,3 +1,4 @@
+import type { Millis } from '../../../core/brands.js';
 import { MINUTE_MS } from '../../../core/duration.js';
 import { parseHttpDate, parseRetryAfter } from '../../../core/retry-after.js';
 import { withoutEnd } from '../../../core/without-end.js';
@@ -12,8 +13,8 @@ export interface S3Answer {
   readonly status: number | null;
   readonly message: string;
   readonly requestId: string | null;
-  /** How long the store asks to wait (`Retry-After`), ms; null if it does not say. */
-  readonly retryAfterMs: number | null;
+  /** How long the store asks to wait (`Retry-After`); null if it does not say. */
+  readonly retryAfterMs: Millis | null;
   /** The region of the bucket, which the answer to a request in another region names; null: it names none. */
   readonly region: string | null;
 }
@@ -39,8 +40,8 @@ export function readAnswer(error: unknown): S3Answer {
 /** The longest wait that an answer can ask for. A store that needs more is asked again after this. */
 const MAX_WAIT_MS = 15 * MINUTE_MS;
 
-/** How long a response asks to wait (`Retry-After`), ms; `null` if it does not say. */
-function retryAfterOf(response: unknown): number | null {
+/** How long a response asks to wait (`Retry-After`); `null` if it does not say. */
+function retryAfterOf(response: unknown): Millis | null {
   const headers = headersOf(response);
   const nowMs = Date.now();
   const serviceDateMs = parseHttpDate(headers.date ?? '', nowMs);

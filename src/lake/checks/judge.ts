@@ -1,11 +1,16 @@
 import type { EpochMs, Millis } from '../../core/brands.js';
-import type { CheckOutcome } from '../../core/contract/index.js';
 import { formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import type { CheckSettings } from '../../core/settings.js';
 import { count as grouped } from '../../core/short-text.js';
 import { didYouMean } from '../../core/suggest.js';
 import { cutText, shownName } from '../../core/text-budget.js';
-import type { CheckResult, Figures, MeasuredDay } from '../documents/check-record.js';
+import type {
+  CheckFinding,
+  CheckResult,
+  CheckVerdict,
+  Figures,
+  MeasuredDay,
+} from '../documents/check-record.js';
 import {
   type CheckPlan,
   checkNames,
@@ -35,7 +40,7 @@ export interface Candidate {
 }
 
 /** A judged check, before anybody accepts anything. */
-type Verdict = Omit<CheckResult, 'name' | 'outcome' | 'allowed'> & {
+type Verdict = Omit<CheckFinding, 'name' | 'allowed'> & {
   readonly state: 'passed' | 'failed' | 'skipped';
 };
 
@@ -63,26 +68,24 @@ export function judgeChecks(
   return checks.map((check, at): CheckResult => {
     const name = names[at]!;
     const { state, found, rows } = judgeCheck(check, name, plan, candidate);
-    const outcome = checkOutcome(check, state, options);
     return {
+      ...checkVerdict(check, state, options),
       name,
-      outcome,
       allowed: cutText(`${allowedText(check)}${check.of === 'run' ? OF_RUN : ''}`, MAX_TEXT_BYTES),
       found: cutText(found, MAX_TEXT_BYTES),
       rows,
-      ...(outcome === 'accepted' ? { acceptedBy: options.acceptedBy! } : {}),
     };
   });
 }
 
-function checkOutcome(
+function checkVerdict(
   { onFail }: CheckSettings,
   state: Verdict['state'],
   { acceptedBy, mayStop }: JudgeOptions,
-): CheckOutcome {
-  if (state !== 'failed') return state;
-  if (onFail === 'warn' || !mayStop) return 'warned';
-  return acceptedBy === null ? 'failed' : 'accepted';
+): CheckVerdict {
+  if (state !== 'failed') return { outcome: state };
+  if (onFail === 'warn' || !mayStop) return { outcome: 'warned' };
+  return acceptedBy === null ? { outcome: 'failed' } : { outcome: 'accepted', acceptedBy };
 }
 
 function judgeCheck(check: CheckSettings, name: string, plan: CheckPlan, candidate: Candidate): Verdict {

@@ -7,7 +7,7 @@ import { RowMeter } from './row-meter.js';
 import { measureRows, type PartReading, type RunValues } from './task-meter.js';
 import { ValueCounts } from './value-hashes.js';
 
-/** Different values in memory at once: about 80 MiB. */
+/** Different values in memory at the same time: about 80 MiB. */
 const MOST_VALUES = 2_500_000;
 
 interface ToCompare extends PartReading {

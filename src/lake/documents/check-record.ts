@@ -4,20 +4,25 @@ import { cutText } from '../../core/text-budget.js';
 /** Figures of some rows by the id of their measure: a count, or the newest time in ms, `null` if there is none. */
 export type Figures = Readonly<Record<string, number | null>>;
 
-/** The result of a check, in the manifest of a snapshot. It contains no record content. */
-export interface CheckResult {
+/** What a check has found. It contains no record content. */
+export interface CheckFinding {
   /** Such as `rows` or `notNull(title)`. */
   readonly name: string;
-  readonly outcome: CheckOutcome;
   /** What the check allows, for people. */
   readonly allowed: string;
   /** What was found, for people. */
   readonly found: string;
   /** Rows that break the check; of `rows` and `change`, the rows that were counted. */
   readonly rows: number;
-  /** Who accepted that the check fails. */
-  readonly acceptedBy?: string;
 }
+
+/** Whether a run may be published, as far as one check is concerned. `acceptedBy`: who accepted that it fails. */
+export type CheckVerdict =
+  | { readonly outcome: Exclude<CheckOutcome, 'accepted'> }
+  | { readonly outcome: 'accepted'; readonly acceptedBy: string };
+
+/** The result of a check, in the manifest of a snapshot. */
+export type CheckResult = CheckFinding & CheckVerdict;
 
 /** The last published run of a day, which later runs compare with. */
 export interface MeasuredDay {

@@ -124,7 +124,10 @@ function resultText({ name, allowed, found }: CheckResult): string {
   return `${name}: allowed ${allowed}; found ${found}`;
 }
 
-function warningOf({ outcome, name, allowed, found, acceptedBy }: CheckResult): Warning[] {
+function warningOf(result: CheckResult): Warning[] {
+  const { outcome, name, allowed, found } = result;
   if (outcome !== 'warned' && outcome !== 'accepted') return [];
-  return [{ kind: 'check', name, allowed, found, acceptedBy: acceptedBy ?? null }];
+  return [
+    { kind: 'check', name, allowed, found, acceptedBy: outcome === 'accepted' ? result.acceptedBy : null },
+  ];
 }

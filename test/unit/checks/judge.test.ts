@@ -150,7 +150,9 @@ describe('a failed check', () => {
       found: '999 rows',
       rows: 999,
     });
-    expect(result.acceptedBy).toBe(outcome === 'accepted' ? 'alice@laptop' : undefined);
+    const acceptedBy = result.outcome === 'accepted' ? result.acceptedBy : undefined;
+    expect(acceptedBy).toBe(outcome === 'accepted' ? 'alice@laptop' : undefined);
+    expect('acceptedBy' in result).toBe(outcome === 'accepted');
   });
 
   it('a failed check of a column that the data do not have says so, unless there are no rows', () => {

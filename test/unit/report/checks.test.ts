@@ -6,7 +6,10 @@ import { renderReport, resourceReport } from '../../../src/report/index.js';
 import { connectionReport, failedRun, HOSTILE, MADE_AT, pastRun } from './fixtures.js';
 
 const results = (outcomes: Readonly<Record<string, CheckOutcome>>): CheckResult[] =>
-  Object.entries(outcomes).map(([name, outcome]) => ({ name, outcome, allowed: '', found: '', rows: 0 }));
+  Object.entries(outcomes).map(([name, outcome]) => ({
+    ...(outcome === 'accepted' ? { outcome, acceptedBy: 'alice@laptop' } : { outcome }),
+    ...{ name, allowed: '', found: '', rows: 0 },
+  }));
 
 /** Runs with these outcomes, newest first. */
 function pageOf(

@@ -155,8 +155,14 @@ ${options.yaml ?? ''}`;
     async startWorker(changed = settings, more = {}) {
       const worker = await createWorker({
         ...{ settings: changed, taskQueue, address, dataConverter, ...more },
-        // By default, the second heartbeat follows only two seconds before the server gives an activity up.
-        worker: { maxHeartbeatThrottleInterval: '1 second', ...more.worker },
+        worker: {
+          // By default, the second heartbeat follows only two seconds before the server gives an activity up.
+          maxHeartbeatThrottleInterval: '1 second',
+          // Workflows run in this thread, because to start and end one of their own takes half a second of CPU time. Workers in
+          // separate processes have one.
+          debugMode: true,
+          ...more.worker,
+        },
       });
       const done = worker.run();
       const handle = {

@@ -15,7 +15,7 @@ const LINE_BYTES = [MiB, 8 * MiB, 64 * MiB];
 const MEMORY_BYTES = [64 * MiB, 256 * MiB, 1024 * MiB];
 /** How much of it must be there for the longest row. */
 const LINES_IN_MEMORY = 12;
-/** Rows that are read to find the types of columns that have none. */
+/** Rows that are read to find the types of a new table. */
 const PROBE_ROWS = 2048;
 /** Most rows, cells and bytes of text in a row group, which DuckDB holds in memory. */
 const GROUP_ROWS = 20_480;
@@ -37,6 +37,8 @@ export async function connectTo(library: DuckDbLibrary, folder: string): Promise
     "SET temp_directory = ''",
     'SET enable_external_access = false',
     "SET TimeZone = 'UTC'",
+    // Memory that was freed goes back to the system.
+    "SET allocator_bulk_deallocation_flush_threshold = '1MB'",
   ];
   for (const statement of [...settings, ...MACROS]) await connection.run(statement);
   return connection;
@@ -49,8 +51,8 @@ interface Target {
 }
 
 /**
- * Converts the text of a part to a Parquet file. Each value is proven to be exact (`exact-sql.ts`). The first rows decide the types of
- * columns that have none; if a later value does not fit, all values are read for their types, and the file is written again.
+ * Converts the text of a part to a Parquet file. Each value is proven to be exact (`exact-sql.ts`). The first rows of a table decide its
+ * types; if a later value does not fit, all values are read for their types, and the file is written again.
  *
  * @throws Error of DuckDB, whose message can contain values
  */
@@ -61,8 +63,7 @@ export async function convertText(
 ): Promise<Converted> {
   return withLimits(connection, part, async (text) => {
     const unfit = await countUnfitIn(connection, text, part.columns);
-    const isNew = ({ type, fixed }: PartColumn): boolean => !fixed && type === 'empty';
-    let types = await widen(connection, `(FROM ${text} LIMIT ${PROBE_ROWS})`, part.columns, isNew);
+    let types = await firstTypes(connection, text, part.columns);
     let rows = await copy(connection, text, target, { part, types, unfit });
     if (rows === null) {
       types = await widen(connection, text, part.columns, ({ fixed, type }) => !fixed && type !== 'string');
@@ -71,6 +72,18 @@ export async function convertText(
     if (rows === null) throw new Error(`no types hold the values: ${types.join(', ')}`);
     return { rows, types, unfit };
   });
+}
+
+/** The types to begin with. Once values have decided some, a column without values rarely gets one, so the rows are not read first. */
+async function firstTypes(
+  connection: DuckDBConnection,
+  text: string,
+  columns: readonly PartColumn[],
+): Promise<ColumnType[]> {
+  const isDecided = columns.some(({ kind, type, fixed }) => !fixed && kind !== 'text' && type !== 'empty');
+  if (isDecided) return columns.map(({ type }) => type);
+  const isOpen = ({ type, fixed }: PartColumn): boolean => !fixed && type === 'empty';
+  return widen(connection, `(FROM ${text} LIMIT ${PROBE_ROWS})`, columns, isOpen);
 }
 
 /** Number of values, by column, that do not fit the type of the configuration. */

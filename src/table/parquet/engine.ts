@@ -157,6 +157,8 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
 const MODULE = fileURLToPath(new URL('dist/src/table/parquet/engine-process.js', PACKAGE_ROOT));
 /** What the process inherits: where to find its libraries, and nothing secret. */
 const ENVIRONMENT = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'];
+/** One query runs at a time. More threads, each with its own memory, would do nothing. */
+const ONE_THREAD = { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '1' };
 
 class EngineProcess {
   readonly #child: ChildProcess;
@@ -171,7 +173,7 @@ class EngineProcess {
     try {
       this.#child = fork(MODULE, [folder], {
         ...{ execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] },
-        env: Object.fromEntries(ENVIRONMENT.flatMap((name) => [[name, process.env[name]]])),
+        env: { ...Object.fromEntries(ENVIRONMENT.map((name) => [name, process.env[name]])), ...ONE_THREAD },
       });
     } catch (error) {
       throw new EngineError({ kind: 'ended', text: systemCause(error) }, root, error);

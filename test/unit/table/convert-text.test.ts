@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ByteString } from '../../../src/core/brands.js';
 import { type Cell, MAX_ROW_BYTES, writeRow } from '../../../src/lake/rows/csv.js';
-import { countUnfit } from '../../../src/table/parquet/convert-text.js';
+import { convertText, countUnfit } from '../../../src/table/parquet/convert-text.js';
 import type { ColumnType, ValueClass } from '../../../src/table/rules/column-type.js';
 import { readParquet } from '../../support/read-parquet.js';
 import { textConverter } from '../../support/table-engine.js';
@@ -179,6 +179,29 @@ describe('a part as a Parquet file', { timeout: 60_000 }, () => {
     const part = { path: 'part', rawBytes: 4 * 2 ** 30, rows: 2, csv: CSV_TEXT, columns };
     await expect(countUnfit(connection, part)).rejects.toThrow('CSV Error');
     expect(asked.map(Number)).toEqual([2 ** 20, 2 ** 23, 2 ** 26, MAX_ROW_BYTES + 1024]);
+  });
+
+  it.each([
+    ['before it is written if no values have decided a type yet', 'empty', 2],
+    ['only to be written if they have', 'long', 1],
+  ] as const)('is read %s', async (_, type, queries) => {
+    const asked: string[] = [];
+    const connection = {
+      run: async () => {},
+      async runAndReadAll(sql: string) {
+        asked.push(sql);
+        return { getRowsJS: () => [sql.startsWith('COPY') ? [2n] : ['[10100]', '[]']] };
+      },
+    } as unknown as Parameters<typeof convertText>[0];
+    const columns = [
+      { alias: '_synced_at', kind: 'text', type: 'timestamp', fixed: false },
+      { alias: 'count', kind: 'integer', type, fixed: false },
+      { alias: 'nothing', kind: 'string', type: 'empty', fixed: false },
+    ] as const;
+    const part = { path: 'part', rawBytes: 10, rows: 2, csv: CSV_TEXT, columns };
+    const { types } = await convertText(connection, part, { to: 'file', codec: 'zstd' });
+    expect(types).toEqual(['timestamp', 'long', 'empty']);
+    expect(asked.length).toBe(queries);
   });
 
   it('is rejected if a row has another number of cells', async () => {

@@ -13,14 +13,17 @@ const MiB = 1024 * KiB;
 const LINE_BYTES = [MiB, 8 * MiB, 64 * MiB];
 /** Memory of DuckDB that is tried: few parts need more than the first. */
 const MEMORY_BYTES = [64 * MiB, 256 * MiB, 1024 * MiB];
-/** How much of it must be there for the longest row. */
+/** How much of it must be there for the longest row, and for a column, whose vectors it reserves but rarely fills. */
 const LINES_IN_MEMORY = 12;
+const COLUMN_BYTES = 256 * KiB;
 /** Rows that are read to find the types of a new table. */
 const PROBE_ROWS = 2048;
 /** Most rows, cells and bytes of text in a row group, which DuckDB holds in memory. */
 const GROUP_ROWS = 20_480;
 const GROUP_CELLS = 1000 * GROUP_ROWS;
 const GROUP_BYTES = 16 * MiB;
+/** More columns than these are computed as lists. */
+const MOST_EXPRESSIONS = 100;
 /** Rows that DuckDB processes at a time. */
 const VECTOR_ROWS = 2048;
 
@@ -101,7 +104,8 @@ async function withLimits<T>(
   const lines = [...LINE_BYTES.filter((bytes) => bytes < longest), longest + KiB];
   for (let [line, memory] = [0, 0]; ; ) {
     const lineBytes = lines[line]!;
-    const bytes = Math.max(MEMORY_BYTES[memory]!, LINES_IN_MEMORY * lineBytes);
+    const least = Math.max(LINES_IN_MEMORY * lineBytes, COLUMN_BYTES * part.columns.length);
+    const bytes = Math.max(MEMORY_BYTES[memory]!, least);
     await connection.run(`SET memory_limit = '${bytes}B'`);
     try {
       return await work(csvText(part, lineBytes));
@@ -130,16 +134,49 @@ async function countUnfitIn(
   text: string,
   columns: readonly PartColumn[],
 ): Promise<number[]> {
-  const counts = columns.flatMap(({ fixed, type }, at) => {
+  const counted = columns.flatMap(({ fixed, type }, at): CellValue[] => {
     if (!fixed || type === 'string') return [];
-    const isUnfit = `c${at} IS NOT NULL AND ${exactValue(type, `c${at}`, 'all')} IS NULL`;
-    return [{ at, sql: `count(*) FILTER (WHERE ${isUnfit})` }];
+    return [{ at, sql: (x) => `${x} IS NOT NULL AND ${exactValue(type, x, 'all')} IS NULL` }];
   });
   const unfit = columns.map(() => 0);
-  if (counts.length === 0) return unfit;
-  const found = await firstRow(connection, `SELECT ${counts.map(({ sql }) => sql).join(', ')} FROM ${text}`);
-  for (const [index, { at }] of counts.entries()) unfit[at] = Number(found[index]);
+  if (counted.length === 0) return unfit;
+  const { values, from } = computed(text, counted);
+  const counts = values.map((isUnfit) => `count(*) FILTER (WHERE ${isUnfit})`);
+  const found = await firstRow(connection, `SELECT ${counts.join(', ')} FROM ${from}`);
+  for (const [index, { at }] of counted.entries()) unfit[at] = Number(found[index]);
   return unfit;
+}
+
+/** A value that is computed from the text of a column. */
+interface CellValue {
+  readonly at: number;
+  /** SQL for it. @param x SQL for the text */
+  readonly sql: (x: string) => string;
+}
+
+/**
+ * SQL for values, and for the rows that they are of. DuckDB plans each expression and compiles its patterns, which takes milliseconds and
+ * a third of a MiB. So many columns are computed as lists, with one expression for all that have the same.
+ */
+function computed(
+  text: string,
+  cells: readonly CellValue[],
+): { readonly values: readonly string[]; readonly from: string } {
+  if (cells.length <= MOST_EXPRESSIONS)
+    return { values: cells.map(({ at, sql }) => sql(`c${at}`)), from: text };
+  const lists = new Map<string, string[]>();
+  const values = cells.map(({ at, sql }) => {
+    const each = sql('x');
+    if (each === 'x') return `c${at}`;
+    const list = lists.get(each) ?? [];
+    lists.set(each, list);
+    const place = list.push(`c${at}`);
+    return `l${[...lists.keys()].indexOf(each)}[${place}]`;
+  });
+  const computedLists = [...lists].map(
+    ([each, list], index) => `list_transform([${list.join(', ')}], lambda x: ${each}) AS l${index}`,
+  );
+  return { values, from: `(SELECT ${['*', ...computedLists].join(', ')} FROM ${text})` };
 }
 
 /** The types of the columns, some widened by the values in the rows. */
@@ -152,14 +189,19 @@ async function widen(
   const types = columns.map(({ type }) => type);
   const open = columns.flatMap((column, at) => (isOpen(column) ? [{ ...column, at }] : []));
   if (open.length === 0) return types;
-  const classes = open.map(({ type, kind, at }) => {
-    const x = `c${at}`;
-    const fits = type === 'empty' ? 'false' : `${exactValue(type, x, 'common')} IS NOT NULL`;
-    const code = `CASE WHEN ${x} IS NULL OR ${fits} THEN NULL ELSE ${classOfValue(kind, x)} END`;
-    // As text, because the result of a list of numbers is an object of the library.
-    return `CAST(list_distinct(list(DISTINCT ${code})) AS VARCHAR)`;
-  });
-  const found = await firstRow(connection, `SELECT ${classes.join(', ')} FROM ${rows}`);
+  const codes = open.map(
+    ({ type, kind, at }): CellValue => ({
+      at,
+      sql(x) {
+        const fits = type === 'empty' ? 'false' : `${exactValue(type, x, 'common')} IS NOT NULL`;
+        return `CASE WHEN ${x} IS NULL OR ${fits} THEN NULL ELSE ${classOfValue(kind, x)} END`;
+      },
+    }),
+  );
+  const { values, from } = computed(rows, codes);
+  // A histogram needs no table of 2 MiB per column, as DISTINCT does. As text, because a list of numbers is an object of the library.
+  const classes = values.map((code) => `CAST(map_keys(histogram(${code})) AS VARCHAR)`);
+  const found = await firstRow(connection, `SELECT ${classes.join(', ')} FROM ${from}`);
   for (const [index, { at, type, kind }] of open.entries())
     types[at] = widenedType(type, kind, JSON.parse((found[index] as string | null) ?? '[]') as number[]);
   return types;
@@ -173,15 +215,17 @@ async function copy(
   { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: PartFile },
 ): Promise<number | null> {
   const { columns } = part;
-  const stored = columns.flatMap(({ alias, fixed }, at) =>
-    types[at] === 'empty' ? [] : [`${storedValue(types[at]!, `c${at}`, fixed)} AS ${sqlName(alias)}`],
+  const kept = columns.flatMap(({ alias, fixed }, at) =>
+    types[at] === 'empty' ? [] : [{ at, alias, sql: (x: string) => storedValue(types[at]!, x, fixed) }],
   );
+  const { values, from } = computed(text, kept);
+  const stored = values.map((value, index) => `${value} AS ${sqlName(kept[index]!.alias)}`);
   const empty = columns.flatMap((_, at) => (types[at] === 'empty' ? [`c${at}`] : []));
   const condition =
     empty.length === 0
       ? 'true'
       : `CASE WHEN coalesce(${empty.join(', ')}) IS NULL THEN true ELSE ${FAILURE} END`;
-  const query = `SELECT ${stored.join(',\n')} FROM ${text} WHERE ${condition}`;
+  const query = `SELECT ${stored.join(',\n')} FROM ${from} WHERE ${condition}`;
   const counts = columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
   const options = [
     ...['FORMAT parquet', `COMPRESSION ${codec}`, 'WRITE_BLOOM_FILTER false'],

@@ -166,6 +166,51 @@ describe('a part as a Parquet file', { timeout: 60_000 }, () => {
     }
   });
 
+  it('has every value of many columns, whatever decides their types', async () => {
+    const COPIES = 20;
+    const layout = (types: Partial<Record<string, ColumnType>>, fixed: readonly string[] = []) => ({
+      csv: CSV_TEXT,
+      columns: Array.from({ length: COPIES }, (_, copy) =>
+        names.map((name) => ({
+          ...{ alias: `${name} ${copy}`, kind: COLUMNS[name]!.kind, type: types[name] ?? 'empty' },
+          fixed: fixed.includes(name),
+        })),
+      ).flat(),
+    });
+    const lines = textOf(400, (cells, row) => {
+      cells[1] = (row === 7 ? 'x' : `${row}`) as ByteString;
+    }).toString('latin1');
+    const wide = lines.split('\n').map((line) => (line === '' ? '' : new Array(COPIES).fill(line).join(',')));
+    const text = Buffer.from(wide.join('\n'), 'latin1');
+    const known = {
+      flag: 'boolean',
+      count: 'long',
+      at: 'timestamp',
+      day: 'date',
+      repeated: 'string',
+    } as const;
+    const sets: Partial<Record<string, ColumnType>>[] = [{}, known, { ...known, count: 'date' }];
+    for (const types of sets) {
+      const { rows, file } = await convertTo(text, layout(types));
+      expect(rows).toBe(400);
+      const read = (await readParquet(file)).rows;
+      for (const name of ['flag', 'count', 'at', 'day', 'repeated'])
+        for (const copy of [0, 7, COPIES - 1])
+          expect(
+            read.map((row) => row[`${name} ${copy}`] ?? undefined),
+            name,
+          ).toEqual(
+            read.map((_, row) =>
+              name === 'count' && types.count === 'date' ? `${row * 7}` : COLUMNS[name]!.value(row),
+            ),
+          );
+    }
+    const { unfit } = await convertTo(text, layout({ ...known, unique: 'long' }, ['unique', 'count']));
+    expect(unfit).toEqual(
+      Array.from({ length: COPIES }, () => names.map((name) => (name === 'unique' ? 1 : 0))).flat(),
+    );
+  });
+
   it('is read with no more memory than the longest row that a part can have needs', async () => {
     const asked: string[] = [];
     const connection = {
@@ -202,6 +247,26 @@ describe('a part as a Parquet file', { timeout: 60_000 }, () => {
     const { types } = await convertText(connection, part, { to: 'file', codec: 'zstd' });
     expect(types).toEqual(['timestamp', 'long', 'empty']);
     expect(asked.length).toBe(queries);
+  });
+
+  it('has one expression per type if it has many columns, and memory for each column', async () => {
+    const asked: string[] = [];
+    const connection = {
+      run: async (sql: string) => void asked.push(sql),
+      async runAndReadAll(sql: string) {
+        asked.push(sql);
+        return { getRowsJS: () => [[2n]] };
+      },
+    } as unknown as Parameters<typeof convertText>[0];
+    const types = ['long', 'decimal(18,2)', 'timestamp', 'date'] as const;
+    const columns = Array.from({ length: 4000 }, (_, at) => {
+      return { alias: `f${at}`, kind: 'string', type: types[at % 4]!, fixed: false } as const;
+    });
+    const part = { path: 'part', rawBytes: 10, rows: 2, csv: CSV_TEXT, columns };
+    await convertText(connection, part, { to: 'file', codec: 'zstd' });
+    const [limit, copy] = asked as [string, string];
+    expect(limit).toBe(`SET memory_limit = '${4000 * 256 * 1024}B'`);
+    expect(copy.match(/CASE WHEN x IS NULL/g)).toHaveLength(types.length);
   });
 
   it('is rejected if a row has another number of cells', async () => {

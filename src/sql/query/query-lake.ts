@@ -339,8 +339,8 @@ async function startStatement(
     texts: () => converted<string | null>(toText),
     async writeParquet(path) {
       const own = join(session, 'result.parquet');
-      // The statement is one SELECT, as DuckDB's parser said, so it cannot end the parenthesis.
-      const body = exactInParquet(columns, statement.sql.trimEnd().replace(/;$/, ''));
+      // DuckDB takes the statement as a text, with whatever stands behind its semicolon.
+      const body = exactInParquet(columns, `FROM query(${sqlString(statement.sql)})`);
       await orQueryError(() =>
         connection.run(`COPY (\n${body}\n) TO ${sqlString(own)} (FORMAT parquet, COMPRESSION zstd)`),
       );

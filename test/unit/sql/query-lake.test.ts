@@ -163,6 +163,24 @@ describe('a query', () => {
     for (const [name, hash] of Object.entries(await hashes(cacheFolder))) expect(name).toContain(hash);
   });
 
+  it.each([
+    ['a semicolon and a comment', "SELECT ';--' AS text; -- of one row", [[';--']]],
+    ['a comment that ends on another line', 'FROM (SELECT 1 AS one) /* all\nof it */;\n', [['1']]],
+    ['a WITH', 'WITH two AS (SELECT 2 AS n) FROM two;', [['2']]],
+    ['a DESCRIBE', 'DESCRIBE SELECT 1 AS one;', [['one', 'INTEGER', 'YES', null, null, null]]],
+  ])('writes a Parquet file of a statement with %s', async (_, sql, expected) => {
+    const file = join(mirror.folder, '..', `worktrack-statement-${process.pid}.parquet`);
+    try {
+      await (await start(sql)).writeParquet(file);
+      const duckdb = await (await DuckDBInstance.create()).connect();
+      const read = await duckdb.runAndReadAll(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM '${file}'`);
+      duckdb.closeSync();
+      expect(read.getRows()).toEqual(expected);
+    } finally {
+      await rm(file, { force: true });
+    }
+  });
+
   it('writes a Parquet file with the types of its columns', async () => {
     const file = join(mirror.folder, '..', `worktrack-query-${process.pid}.parquet`);
     try {

@@ -93,31 +93,32 @@ function lazySdk() {
     resolveId: (source) => (source === `./${AWS}` ? { id: source, external: true } : null),
     load(id) {
       if (!id.endsWith(SDK)) return null;
-      return `export function sdk() { return require('./${AWS}'); }`;
+      return `export function sdk() { return require('./${AWS}'); }\nexport const providers = sdk;`;
     },
   };
 }
 
-/** Those of the SDK's hundred commands that the store uses. */
+/** Those of the SDK's hundred commands and providers of credentials that the store uses. */
 function usedCommands(root) {
-  const names = new Set();
   const folder = path.join(root, 'dist/src/lake/store/s3');
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js')))
-    for (const [, name] of readFileSync(path.join(folder, file), 'utf8').matchAll(/\bsdk\(\)\.(\w+)/g))
-      names.add(name);
+  const files = readdirSync(folder).filter((name) => name.endsWith('.js'));
+  const texts = files.map((file) => readFileSync(path.join(folder, file), 'utf8')).join('\n');
+  const exported = (calls, of) =>
+    `export { ${[...new Set(Array.from(texts.matchAll(calls), ([, name]) => name))].join(', ')} } from ${JSON.stringify(of)};`;
   return {
     name: 'used-commands',
     resolveId: (source) => (source === 'virtual:aws-sdk' ? source : null),
     load: (id) =>
       id === 'virtual:aws-sdk'
-        ? `export { ${[...names].join(', ')} } from ${JSON.stringify(sdkEntry(root))};`
+        ? exported(/\bsdk\(\)\.(\w+)/g, moduleOf(root, '@aws-sdk/client-s3')) +
+          exported(/\bproviders\(\)\.(\w+)/g, moduleOf(root, '@aws-sdk/credential-providers'))
         : null,
   };
 }
 
-/** The SDK as ES modules. Unused commands can be left out of them. */
-function sdkEntry(root) {
-  const manifest = createRequire(path.join(root, 'package.json')).resolve('@aws-sdk/client-s3/package.json');
+/** A package of the SDK as ES modules. What is not used can be left out of them. */
+function moduleOf(root, name) {
+  const manifest = createRequire(path.join(root, 'package.json')).resolve(`${name}/package.json`);
   const { module } = JSON.parse(readFileSync(manifest, 'utf8'));
   return path.join(path.dirname(manifest), module);
 }

@@ -1,13 +1,10 @@
-import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { LakeSettings } from '../../../core/settings.js';
 import { CREDENTIALS_LATE } from './s3-answer.js';
-
-const require = createRequire(import.meta.url);
+import { providers } from './sdk.js';
 
 type Provider = Exclude<S3ClientConfig['credentials'], undefined | { readonly accessKeyId: string }>;
-type Library = typeof import('@aws-sdk/credential-providers');
 
 /** Less than a step of `doctor` may take, so that its finding is about the credentials, and not about the store. */
 const TIMEOUT_MS = 9_000;
@@ -22,13 +19,11 @@ const TIMEOUT_MS = 9_000;
  */
 export function credentialsOf(lake: LakeSettings): Provider {
   const { profile, role, region } = lake;
-  // Loaded by the first lake in S3 only. `openStore` is synchronous, so this is no `import()`.
-  const library = require('@aws-sdk/credential-providers') as Library;
   const clientConfig = region === undefined ? {} : { clientConfig: { region } };
   const own = { ...(profile === undefined ? {} : { profile }), ignoreCache: true, ...clientConfig };
-  const base = explained(library.fromNodeProviderChain(own) as Provider, library, own);
+  const base = explained(providers().fromNodeProviderChain(own) as Provider, own);
   if (role === undefined) return base;
-  return library.fromTemporaryCredentials({
+  return providers().fromTemporaryCredentials({
     masterCredentials: base as never,
     ...clientConfig,
     params: {
@@ -40,7 +35,7 @@ export function credentialsOf(lake: LakeSettings): Provider {
 }
 
 /** A provider whose error says why nothing was found: the SDK's own error is that of the last place that it tries. */
-function explained(find: Provider, library: Library, own: { readonly profile?: string }): Provider {
+function explained(find: Provider, own: { readonly profile?: string }): Provider {
   let search: ReturnType<Provider> | null = null;
   return async (options?: Parameters<Provider>[0]) => {
     search ??= find(options).finally(() => {
@@ -54,7 +49,7 @@ function explained(find: Provider, library: Library, own: { readonly profile?: s
       const found = await Promise.race([search, late]);
       if (found !== 'late') return found;
     } catch (error) {
-      throw withReason(error, await reasonOf(library, own));
+      throw withReason(error, await reasonOf(own));
     } finally {
       timer.abort();
     }
@@ -81,9 +76,9 @@ function failure(message: string): Error {
 }
 
 /** Why the profile that is set, or the default one, gives no credentials; `null`: there is no such profile, and none is set. */
-async function reasonOf(library: Library, own: { readonly profile?: string }): Promise<string | null> {
+async function reasonOf(own: { readonly profile?: string }): Promise<string | null> {
   try {
-    await library.fromIni(own as Parameters<Library['fromIni']>[0])();
+    await providers().fromIni(own as never)();
     return null;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -9,3 +9,8 @@ const require = createRequire(import.meta.url);
 export function sdk(): typeof import('@aws-sdk/client-s3') {
   return require('@aws-sdk/client-s3');
 }
+
+/** The SDK's providers of credentials, loaded as the SDK. */
+export function providers(): typeof import('@aws-sdk/credential-providers') {
+  return require('@aws-sdk/credential-providers');
+}

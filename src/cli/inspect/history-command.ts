@@ -13,13 +13,12 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
+import { positive, type SeveralOptions } from '../shared/command-options.js';
 import { withOptionalTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
   chooseConnections,
-  eachConnection,
-  printEnded,
+  onConnections,
   readSettings,
 } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
@@ -51,18 +50,15 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
       const logs = await withAnsweringLake(connection, resources[0] ?? 'none', readLog, timeoutMs);
       return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
     };
-    if (isSeveral(options))
-      return printEnded(
-        await eachConnection(chosen, read),
-        options,
-        (histories) => historySummary(histories, Date.now()),
-        historyJson,
-      );
-    const [connection] = chosen as [ConnectionSettings];
-    const histories = await read(connection);
-    if (options.json === true) printJson({ connection: connection.name, ...historyJson(histories) });
-    else for (const line of historyLines(histories, Date.now())) output.out(line);
-    return EXIT.done;
+    return onConnections(chosen, read, options, {
+      one(histories, { name }) {
+        if (options.json === true) printJson({ connection: name, ...historyJson(histories) });
+        else for (const line of historyLines(histories, Date.now())) output.out(line);
+        return EXIT.done;
+      },
+      summary: (histories) => historySummary(histories, Date.now()),
+      json: historyJson,
+    });
   });
 }
 

@@ -11,8 +11,7 @@ import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
 import {
   type ConnectionSummary,
   chooseConnections,
-  eachConnection,
-  printEnded,
+  onConnections,
   readSettings,
 } from '../shared/each-connection.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
@@ -22,17 +21,21 @@ import { count, counted, output, printJson } from '../shared/output.js';
 export async function runVerify(options: SeveralOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const { resource, json } = options;
-  if (isSeveral(options)) {
-    const verify = (connection: ConnectionSettings, timeoutMs: number) =>
-      verifyConnection(connection, resource, () => {}, timeoutMs);
-    return printEnded(await eachConnection(chosen, verify), options, summaryOfReports, jsonOf);
-  }
-  const [connection] = chosen as [ConnectionSettings];
-  const reports = await verifyConnection(connection, resource, (report) => {
-    if (json !== true) for (const line of reportLines(report)) output.out(line);
+  // Each resource of one connection is printed at once: the next one may take long.
+  const isPrinted = json !== true && !isSeveral(options);
+  const onReport = (report: VerifyReport): void => {
+    if (isPrinted) for (const line of reportLines(report)) output.out(line);
+  };
+  const verify = (connection: ConnectionSettings, timeoutMs?: number) =>
+    verifyConnection(connection, resource, onReport, timeoutMs);
+  return onConnections(chosen, verify, options, {
+    one(reports, { name }) {
+      if (json === true) printJson({ connection: name, ...jsonOf(reports) });
+      return codeOf(reports);
+    },
+    summary: summaryOfReports,
+    json: jsonOf,
   });
-  if (json === true) printJson({ connection: connection.name, ...jsonOf(reports) });
-  return codeOf(reports);
 }
 
 function summaryOfReports(reports: readonly VerifyReport[]): Omit<ConnectionSummary, 'name'> {

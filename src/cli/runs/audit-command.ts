@@ -1,7 +1,7 @@
 import { selectResources } from '../../config/index.js';
-import type { AuditInput, ExportInput, ExportResult } from '../../core/contract/index.js';
+import type { AuditInput, ExportResult } from '../../core/contract/index.js';
 import { readShare } from '../../core/schema/readers.js';
-import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { startAudit, startExport } from '../../temporal/client/start.js';
 import { type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { isSeveral, parsed, positive, type SeveralOptions } from '../shared/command-options.js';
@@ -10,7 +10,7 @@ import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import type { WaitOptions } from './follow-session.js';
-import { printResult } from './result-lines.js';
+import { localFollower } from './local-follower.js';
 import { type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface AuditOptions extends SeveralOptions, WaitOptions, DiffOptions {
@@ -35,9 +35,15 @@ export async function runAudit(options: AuditOptions): Promise<ExitCode> {
     const shown = await print(result, connection);
     return repair === true ? { ...shown, ...(await requestRepair(shown, connection, options)) } : shown;
   };
+  const { cells, ...compared } = audit;
+  const dryRun = { audit: compared, ...(cells !== undefined && { cells }) };
+  const follower =
+    local === true
+      ? localFollower(options, settings, (one) => ({ ...resourcesOf(one, resource), dryRun }))
+      : undefined;
   const { source } = settings;
-  if (local === true) return auditLocally(options, settings, connections[0]!, { audit, print });
-  return runOnConnections({ what: 'audit', options, resources: resource, source, start, first }, connections);
+  const run = { what: 'audit', options, resources: resource, source, start, follower, first } as const;
+  return runOnConnections(run, connections);
 }
 
 /** @throws UsageError for options that exclude each other */
@@ -49,26 +55,6 @@ function checkOptions(options: AuditOptions): void {
     );
   if (local === true && (repair === true || isSeveral(options)))
     throw new UsageError('--local needs one connection, and no --repair');
-}
-
-/** Audits with a Temporal server and a worker in this process, as `export --local` exports. */
-async function auditLocally(
-  options: AuditOptions,
-  settings: Settings,
-  connection: ConnectionSettings,
-  {
-    audit: { cells, ...audit },
-    print,
-  }: {
-    readonly audit: Omit<AuditInput, 'connection'>;
-    readonly print: NonNullable<RunCommand['first']>;
-  },
-): Promise<ExitCode> {
-  const dryRun = { audit, ...(cells !== undefined && { cells }) };
-  const input: ExportInput = { ...resourcesOf(connection, options.resource), dryRun };
-  const { runLocalExport } = await import('./local-export.js');
-  const result = await print(await runLocalExport(options, settings, connection, input), connection);
-  return printResult(result, { what: 'audit', options }, connection);
 }
 
 /** @throws UsageError */

@@ -7,13 +7,12 @@ import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { startExport } from '../../temporal/client/start.js';
 import { type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
-import { withTemporal } from '../shared/context.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import { readWait, type WaitOptions } from './follow-session.js';
-import { printResult } from './result-lines.js';
-import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
+import { localFollower } from './local-follower.js';
+import { followRunning, type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface ExportOptions extends SeveralOptions, WaitOptions, DiffOptions {
   readonly full?: boolean;
@@ -42,17 +41,13 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
   const { local, follow } = options;
   const start: RunCommand['start'] = (temporal, connection, startOptions) =>
     startExport(temporal, inputOf(options, connection), startOptions);
-  if (local !== true && follow === undefined) return runOnConnections({ ...run, start }, connections);
-  const [connection] = connections as [ConnectionSettings];
-  const input = inputOf(options, connection);
-  if (follow !== undefined) {
-    const followed = { ...run, connection, workflowId: follow };
-    const result = await withTemporal(options, (temporal) => followToEnd(temporal, followed));
-    return printResult(result, run, connection);
-  }
-  const { runLocalExport } = await import('./local-export.js');
-  const result = await runLocalExport(options, settings, connection, input);
-  return printResult('first' in run ? await run.first(result, connection) : result, run, connection);
+  const follower: RunCommand['follower'] =
+    follow !== undefined
+      ? (connection) => followRunning(run, connection, follow)
+      : local === true
+        ? localFollower(options, settings, (connection) => inputOf(options, connection))
+        : undefined;
+  return runOnConnections({ ...run, start, follower }, connections);
 }
 
 /** @throws UsageError for options that exclude each other */

@@ -32,6 +32,8 @@ export interface RunCommand {
   readonly resources?: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'; absent: the command does not depend on it. */
   readonly source?: string;
+  /** Gives the result of the only connection in another way than a run that this command starts. */
+  readonly follower?: ((connection: ConnectionSettings) => Promise<ExportResult>) | undefined;
   /** Prints what comes before the result of a connection, and returns the result to print. Default: nothing. */
   readonly first?: (result: ExportResult, connection: ConnectionSettings) => Promise<ExportResult>;
   readonly start: (
@@ -52,7 +54,7 @@ export async function runOnConnections(
   if (isSeveral(run.options)) return runSeveral(run, connections);
   const [connection] = connections as [ConnectionSettings];
   if (run.options.wait === false) return startOnly(run, connection);
-  const result = await startAndFollow(run, connection);
+  const result = await (run.follower?.(connection) ?? startAndFollow(run, connection));
   return printResult(run.first === undefined ? result : await run.first(result, connection), run, connection);
 }
 
@@ -111,6 +113,15 @@ async function startOnce(
 
 function namesOf(connection: ConnectionSettings, resources: readonly string[] | undefined): string[] {
   return selectResources(connection, resources).map(({ name }) => name);
+}
+
+/** Follows a run that another command has started. */
+export function followRunning(
+  run: Omit<RunCommand, 'start'>,
+  connection: ConnectionSettings,
+  workflowId: string,
+): Promise<ExportResult> {
+  return withTemporal(run.options, (temporal) => followToEnd(temporal, { ...run, connection, workflowId }));
 }
 
 interface Followed extends Omit<RunCommand, 'start' | 'source'> {

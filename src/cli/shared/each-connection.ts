@@ -11,7 +11,7 @@ import {
   UsageError,
   worstExitCode,
 } from './choose-exit-code.js';
-import { type GlobalOptions, reachTimeoutMs, type SeveralOptions } from './command-options.js';
+import { type GlobalOptions, isSeveral, reachTimeoutMs, type SeveralOptions } from './command-options.js';
 import { count, counted, cut, output, printJson, table, terminalWidth } from './output.js';
 
 /** @throws ConfigurationError */
@@ -192,6 +192,28 @@ export function printEnded<T>(
     printJson({ connections });
   } else printSummaries(summaries, options);
   return worstExitCode(summaries.map(({ code }) => code));
+}
+
+/**
+ * Runs a command's work on its connections, often one, and prints the ends: that of one connection in full, those of several as
+ * `printEnded` does. The form depends on the options, not on the number in the file.
+ *
+ * @throws what the work on a single connection throws
+ */
+export async function onConnections<T>(
+  connections: readonly ConnectionSettings[],
+  work: (connection: ConnectionSettings, timeoutMs?: number) => Promise<T>,
+  options: SeveralOptions,
+  print: {
+    readonly one: (result: T, connection: ConnectionSettings) => ExitCode;
+    readonly summary: (result: T, connection: ConnectionSettings) => Omit<ConnectionSummary, 'name'>;
+    readonly json: (result: T) => object;
+  },
+): Promise<ExitCode> {
+  if (isSeveral(options))
+    return printEnded(await eachConnection(connections, work), options, print.summary, print.json);
+  const [only] = connections as [ConnectionSettings];
+  return print.one(await work(only), only);
 }
 
 /** Prints a line per connection and, on stderr, the total. */

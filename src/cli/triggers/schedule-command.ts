@@ -18,9 +18,9 @@ import {
 import { silenceText } from '../../temporal/status/silence.js';
 import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
+import type { SeveralOptions } from '../shared/command-options.js';
 import { toUserError, withTemporal } from '../shared/context.js';
-import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
+import { chooseConnections, onConnections, readSettings } from '../shared/each-connection.js';
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
@@ -39,27 +39,28 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
       ? (await checkWorkers(temporal, chosen, options)).differences
       : [];
     const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
-      const { warnings = [], ...result } = await actions[action](temporal, connection, options);
+      const { warnings = [], ...result } = await actions[action](temporal, connection, options).catch(
+        (error: unknown) => {
+          throw toUserError(error, temporal);
+        },
+      );
       const found = differences
         .filter((one) => one.connection === connection.name)
         .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
       return { ...result, warnings: [...warnings, ...found] };
     };
-    if (!isSeveral(options)) {
-      const { value, lines, warnings = [] } = await act(chosen[0]!);
-      if (options.json === true) printJson(value);
-      else for (const line of lines) output.out(line);
-      for (const warning of warnings) output.note(warning);
-      return EXIT.done;
-    }
-    const actWithReason = (connection: ConnectionSettings): Promise<ScheduleResult> =>
-      act(connection).catch((error: unknown) => {
-        throw toUserError(error, temporal);
-      });
-    const summary = ({ state, detail, lines, warnings: notes = [] }: ScheduleResult) => {
-      return { code: EXIT.done, problem: false, state, detail, lines, notes };
-    };
-    return printEnded(await eachConnection(chosen, actWithReason), options, summary, ({ value }) => value);
+    return onConnections(chosen, act, options, {
+      one({ value, lines, warnings = [] }) {
+        if (options.json === true) printJson(value);
+        else for (const line of lines) output.out(line);
+        for (const warning of warnings) output.note(warning);
+        return EXIT.done;
+      },
+      summary: ({ state, detail, lines, warnings: notes = [] }) => {
+        return { code: EXIT.done, problem: false, state, detail, lines, notes };
+      },
+      json: ({ value }) => value,
+    });
   });
 }
 

@@ -203,7 +203,8 @@ function causeBefore({ lastRun }: ResourceFacts, problems: readonly Problem[]): 
 export interface OtherRun {
   readonly outcome: RunOutcome | 'running';
   readonly startedAt: EpochMs;
-  readonly error: { readonly message: string } | null;
+  readonly error: Pick<RunError, 'message'> | null;
+  /** Why the last attempt of a running step failed; `null` if it did not. */
   readonly retrying: string | null;
 }
 

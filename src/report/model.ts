@@ -1,7 +1,7 @@
 import type { EpochMs, Millis, RunId, UtcSeconds } from '../core/brands.js';
-import type { CheckOutcome, RunOutcome } from '../core/contract/index.js';
+import type { CheckOutcome, RunError, RunRecord } from '../core/contract/index.js';
 import { DEFAULT_MAX_AGE_MS } from '../core/data-age.js';
-import { factsOfRuns, judgeResource, type Verdict } from '../core/resource-state.js';
+import { factsOfRuns, judgeResource, type OtherRun, type Verdict } from '../core/resource-state.js';
 import { schemaChangeTexts } from '../core/schema-changes.js';
 import { count } from '../core/short-text.js';
 import { warningText } from '../core/warnings.js';
@@ -65,15 +65,8 @@ export interface ReportedRun
 }
 
 /** A run that is in progress, or that ended without publishing. */
-export interface UnpublishedRun {
-  readonly resource: string;
-  /** `null` for a run that failed before it got an id. */
-  readonly runId: RunId | null;
-  readonly outcome: RunOutcome | 'running';
-  readonly startedAt: EpochMs;
-  readonly error: { readonly message: string; readonly checks?: readonly string[] } | null;
-  /** Why the last attempt of a running step failed; `null` if it did not. */
-  readonly retrying: string | null;
+export interface UnpublishedRun extends OtherRun, Pick<RunRecord, 'resource' | 'runId'> {
+  readonly error: Pick<RunError, 'message' | 'checks'> | null;
 }
 
 interface ResourceReportOptions {

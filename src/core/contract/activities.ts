@@ -1,7 +1,6 @@
 import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../brands.js';
 import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
-import type { SchemaChanges } from '../schema-changes.js';
 import type { WordsSpent } from '../unproven-limits.js';
 import type { Warning } from '../warnings.js';
 import type { WorkerDeaths } from '../worker-deaths.js';
@@ -259,16 +258,14 @@ export interface PublishInput extends RunRef {
   readonly expected?: number;
 }
 
-export interface PublishedRun extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks' | 'missed'> {
+export interface PublishedRun
+  extends Pick<Published, 'snapshot' | 'publishedAt' | 'checks' | 'missed'>,
+    Pick<RunRecord, 'warnings' | 'schemaChanges' | 'rolledBackFrom'> {
   /** The run that was published, if it is another attempt with its own id. */
   readonly runId?: RunId;
   readonly checkpoint: { readonly updatedSince: UtcSeconds };
   readonly counts: RunCounts;
-  readonly warnings: readonly Warning[];
-  readonly schemaChanges?: SchemaChanges;
   readonly deletes: DeleteDetection;
-  /** Of a rollback: the run that was published before it. */
-  readonly rolledBackFrom?: RunId;
 }
 
 /** What a request wants of its run, without who sends it and how urgent it is. */

@@ -67,11 +67,15 @@ export async function ownerProblem(
   return 'message' in fence ? fence.message : null;
 }
 
-interface PublishedFacts extends Pick<Manifest, 'warnings'> {
+/** What the last published run of a resource says about it. */
+export interface PublishedFacts extends Pick<Manifest, 'warnings'> {
+  /** What is known about deletes of the resource; `null`: not known. */
   readonly deletes: DeleteDetection | null;
+  /** The checks of the run; `null`: it had none, or they are not known. */
   readonly checks: CheckSummary | null;
   /** What the run found out about its API key; `null`: not known. */
   readonly organization: Organization | null;
+  /** Rows that the last full read found changed, and that no increment had shown; `null`: not known. */
   readonly missedByIncrements: number | null;
   /** The published runs that the manifest lists, the newest first. */
   readonly runs: readonly RunId[];

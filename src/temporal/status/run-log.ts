@@ -1,4 +1,4 @@
-import type { EpochMs, Millis, RunId, UtcSeconds } from '../../core/brands.js';
+import type { Millis, RunId, UtcSeconds } from '../../core/brands.js';
 import {
   auditId,
   BACKFILL_WORKFLOW,
@@ -9,6 +9,7 @@ import {
   type RunReport,
 } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
+import type { OtherRun } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { DamagedError } from '../../lake/damaged-error.js';
@@ -22,16 +23,14 @@ import { exportResultOf } from '../client/export-result.js';
 import { readMirror } from './read-mirror.js';
 
 /** A run of a resource: published, failed or running. */
-export interface LoggedRun extends Pick<RunReport, 'resource' | 'runId' | 'counts' | 'warnings' | 'error'> {
-  readonly outcome: RunOutcome | 'running';
+export interface LoggedRun
+  extends Pick<RunReport, 'resource' | 'runId' | 'counts' | 'warnings' | 'error'>,
+    Omit<OtherRun, 'error'> {
   readonly mode: PublishedMode | null;
-  readonly startedAt: EpochMs;
   /** `null` if the run is in progress or the end is not known. */
   readonly endedAt: number | null;
   /** Results of the checks before publish; absent: not published, or there were none. */
   readonly checks?: readonly CheckResult[];
-  /** Why the last attempt of a running step failed; `null` if it did not. */
-  readonly retrying: string | null;
   /** Whether a later rollback went back to a run before this one; absent: none did. */
   readonly rolledBack?: true;
   /** What the lake holds since this run; absent: it was not published. `rolledBack`: no full read has followed a rollback. */

@@ -1,8 +1,6 @@
 import type { Millis, RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   ActiveRun,
-  CheckSummary,
-  DeleteDetection,
   LearnedPageSize,
   MirrorStatus,
   RunError,
@@ -12,12 +10,10 @@ import { behindSince, countNights, DEFAULT_MAX_AGE_MS, type Nights } from '../..
 import { judgeResource, type Verdict } from '../../core/resource-state.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { Organization } from '../../lake/documents/document-schemas.js';
-
 import type { Pointer } from '../../lake/documents/pointer.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { TemporalClient } from '../client/connect.js';
-import { ownerProblem, publishedFacts, readLake } from './read-lake.js';
+import { ownerProblem, type PublishedFacts, publishedFacts, readLake } from './read-lake.js';
 import { type MirrorRead, readMirror } from './read-mirror.js';
 import { readUnsuccessfulRuns, type UnsuccessfulRun } from './run-log.js';
 import { silenceSentences } from './silence.js';
@@ -29,7 +25,7 @@ export type StatusRun = { readonly [Field in keyof ActiveRun]: ActiveRun[Field] 
 >;
 
 /** The status of a mirrored resource, and what it amounts to. */
-export interface ResourceStatus extends Verdict {
+export interface ResourceStatus extends Verdict, Omit<PublishedFacts, 'runs'> {
   readonly name: string;
   readonly checkpoint: { readonly updatedSince: UtcSeconds } | null;
   /** Rows of the current snapshot, including tombstones. */
@@ -45,15 +41,6 @@ export interface ResourceStatus extends Verdict {
   readonly snapshotAt: string | null;
   /** Start of the run that published the current snapshot, ISO 8601: the snapshot shows the service as it was then. */
   readonly dataAsOf: string | null;
-  readonly warnings: readonly string[];
-  /** What is known about deletes of the resource since the last published run; `null`: not known. */
-  readonly deletes: DeleteDetection | null;
-  /** What the last published run found out about its API key; `null`: not known. */
-  readonly organization: Organization | null;
-  /** Rows that the last full read found changed, and that no increment had shown; `null`: not known. */
-  readonly missedByIncrements: number | null;
-  /** The checks of the last published run; `null`: it had none, or they are not known. */
-  readonly checks: CheckSummary | null;
   /** Why the last run was not published, or why the resource cannot be written or read. */
   readonly error: RunError | null;
   /** `null` if no run is in progress. */
@@ -232,7 +219,7 @@ async function knownOf(
   const published = { outcome: 'published', warnings: [], error: null } as const;
   const last = ended ?? (pointer && { ...published, runId: pointer.runId });
   const isPublished = last?.outcome === 'published' && last.runId === current?.runId;
-  const { warnings, deletes, checks, organization, missedByIncrements, runs } =
+  const facts =
     status === null
       ? await publishedFacts(store, pointer)
       : { ...factsOf(status, last?.warnings ?? []), ...(await onlyInManifest(store, pointer)) };
@@ -242,17 +229,12 @@ async function knownOf(
     snapshotAt,
     dataAsOf: current && new Date(parseRunDate(current.runId)).toISOString(),
     pageSize: status?.pageSize ?? null,
-    deletes,
-    organization,
-    checks,
-    missedByIncrements,
-    runs,
+    ...facts,
     lastRun: last && {
       runId: last.runId,
       outcome: last.outcome,
       publishedAt: isPublished ? snapshotAt : null,
     },
-    warnings,
     error: last?.error ?? null,
   };
 }

@@ -298,8 +298,8 @@ function ready(before: Mirror, { publish, pageSize }: ReadyRun): Decided {
 function published(mirror: Mirror, result: RunPublished, now: number): Decided {
   const { resource, published: before, pageSize: known } = mirror.state;
   const { runId, run, pageSize: sizes, table } = result;
-  const { snapshot, counts, publishedAt, deletes, checks, checkpoint, missed, rolledBackFrom } = run;
-  const { schemaChanges } = run;
+  const { publishedAt, checkpoint, missed, ...facts } = run;
+  const { snapshot, counts, deletes, checks } = facts;
   const { active, batch } = turnOf(mirror);
   const request = batch.first;
   const shown = { runId, snapshot, rows: counts.rows, publishedAt, deletes };
@@ -311,11 +311,9 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
     published: { ...shown, ...more, tableWarning: before?.tableWarning ?? null },
   };
   const report: RunRecord = {
-    ...{ resource, outcome: 'published', runId, rows: counts.rows, counts, snapshot },
-    ...{ warnings: run.warnings.map(toWarning), ...(schemaChanges && { schemaChanges }) },
-    ...{ deletes, ...asBefore(before, deletes), ...(checks && { checks }), error: null },
+    ...{ ...facts, resource, outcome: 'published', runId, rows: counts.rows, error: null },
+    ...{ warnings: facts.warnings.map(toWarning), ...asBefore(before, deletes) },
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
-    ...(rolledBackFrom && { rolledBackFrom }),
   };
   if (!table) return followed(changed(mirror, state, { published: result, report }), null, [], now);
   const following = { published: result, report, active: { ...active, runId, phase: 'follow' } } as const;

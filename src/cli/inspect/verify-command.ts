@@ -21,7 +21,7 @@ import { count, counted, output, printJson } from '../shared/output.js';
 export async function runVerify(options: SeveralOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const { resource, json } = options;
-  // Each resource of one connection is printed at once: the next one may take long.
+  // Of one connection, each report is printed when it is there, because the next one may take long.
   const isPrinted = json !== true && !isSeveral(options);
   const onReport = (report: VerifyReport): void => {
     if (isPrinted) for (const line of reportLines(report)) output.out(line);

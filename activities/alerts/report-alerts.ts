@@ -24,10 +24,12 @@ import {
   type WatchInput,
 } from '../../src/core/contract/index.js';
 import { SCHEDULE_GRACE_MS } from '../../src/core/data-age.js';
-import { DAY_MS, HOUR_MS } from '../../src/core/duration.js';
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../src/core/duration.js';
+import { inParallel } from '../../src/core/in-parallel.js';
+import { withTimeout } from '../../src/core/reachability.js';
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import { LakeLayoutError } from '../../src/lake/documents/lake-layout.js';
-import { readPointer } from '../../src/lake/documents/pointer.js';
+import { type Pointer, readPointer } from '../../src/lake/documents/pointer.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
@@ -61,6 +63,10 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
   });
 }
 
+/** How long the report of ended runs waits for the lake. It reports them in any case. */
+const LOOK_MS: Millis = 10 * SECOND_MS;
+const READS_AT_ONCE = 8;
+
 /** What is published of some resources. */
 interface Ages {
   readonly observations: Observation[];
@@ -83,17 +89,15 @@ async function lookAtAges(
   const maxAges = maxAgesOf(settings, facts);
   const createdAt = facts.state === 'active' ? facts.createdAt : null;
   const ages: Ages = { observations: [], checks: [], published: [] };
-  for (const name of names) {
-    const pointer = await readPointer(store, name).catch((error: unknown) => {
-      if (error instanceof SyntaxError || error instanceof LakeLayoutError) return undefined;
-      throw error;
-    });
+  const pointers = await inParallel(names, READS_AT_ONCE, (name) => readIntactPointer(store, name));
+  for (const [at, name] of names.entries()) {
+    const pointer = pointers[at];
     if (pointer === undefined) continue;
     if (pointer !== null) ages.published.push(Date.parse(pointer.publishedAt));
     // A resource that was never published is as old as its Schedule.
     const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
     if (dataFrom === null || maxAges.size === 0) {
-      ages.observations.push({ resource: name, covers: ['stale'], problems: [], quietly: true });
+      ages.observations.push({ ...anyAge(name), quietly: true });
       continue;
     }
     const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
@@ -101,6 +105,19 @@ async function lookAtAges(
     if (checkAt !== null) ages.checks.push(checkAt);
   }
   return ages;
+}
+
+/** Of a resource whose data may have any age. */
+function anyAge(resource: string): Observation {
+  return { resource, covers: ['stale'], problems: [] };
+}
+
+/** @returns `undefined` for a damaged pointer */
+function readIntactPointer(store: ObjectStore, name: string): Promise<Pointer | null | undefined> {
+  return readPointer(store, name).catch((error: unknown) => {
+    if (error instanceof SyntaxError || error instanceof LakeLayoutError) return undefined;
+    throw error;
+  });
 }
 
 function earliest(times: readonly number[]): number | null {
@@ -139,9 +156,13 @@ async function afterRuns(
   if (published.length === 0) return { observations: [] };
   const now = temporalClock()();
   const facts = await scheduleFacts(settings, now);
-  const needed = maxAgesOf(settings, facts).size === 0 ? [] : published;
-  const looked = lookAtAges(store, needed, { settings, facts, now });
-  const ages = await looked.catch(() => ({ observations: [], checks: [now + HOUR_MS] }));
+  const ages =
+    maxAgesOf(settings, facts).size === 0
+      ? { observations: published.map(anyAge), checks: [] }
+      : await withTimeout(lookAtAges(store, published, { settings, facts, now }), LOOK_MS).catch(() => ({
+          observations: [],
+          checks: [now + HOUR_MS],
+        }));
   const observations = [HAS_STARTED, ...ages.observations];
   const at = earliest(ages.checks);
   if (settings.resources.every(({ name }) => published.includes(name))) return { observations, checkAt: at };

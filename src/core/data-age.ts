@@ -44,21 +44,6 @@ export function countNights(due: readonly EpochMs[], runs: readonly EpochMs[], j
 export const SCHEDULE_GRACE_MS = 10 * MINUTE_MS;
 
 /**
- * The last start that a Schedule made or should have made, `null` if there is none.
- *
- * @param started nominal start of the last run that it started
- * @param due when it was due, oldest first; empty while it is paused
- */
-export function lastStart(
-  started: EpochMs | null,
-  due: readonly EpochMs[],
-  { jitterMs, at }: { readonly jitterMs: Millis; readonly at: EpochMs },
-): EpochMs | null {
-  const missed = due.findLast((time) => time <= at - SCHEDULE_GRACE_MS - jitterMs) ?? null;
-  return started === null || missed === null ? (started ?? missed) : Math.max(started, missed);
-}
-
-/**
  * The nominal start of the scheduled run that is missing; `null` if there is none.
  *
  * @param due nominal start of the last run that a Schedule started or should have started

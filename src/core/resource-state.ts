@@ -142,7 +142,11 @@ export function findProblems(facts: ResourceFacts, limit: AgeLimit): Problem[] {
   if (owner !== null) add('other-owner', owner);
   if (outcome === 'refused' || outcome === 'failed')
     found.push({
-      ...{ state: outcome, cause: error?.message ?? 'the cause is not known', since: startedAt },
+      ...{
+        state: outcome,
+        cause: error?.message ?? `the run was ${outcome}; the cause is not known`,
+        since: startedAt,
+      },
       event: eventOfFailure(error),
     });
   if (hasWorker === false) add('no-worker', 'no worker polls the task queue');

@@ -311,8 +311,14 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
     published: { ...shown, ...more, tableWarning: before?.tableWarning ?? null },
   };
   const report: RunRecord = {
-    ...{ ...facts, resource, outcome: 'published', runId, rows: counts.rows, error: null },
-    ...{ warnings: facts.warnings.map(toWarning), ...asBefore(before, deletes) },
+    ...{ resource, outcome: 'published', runId, rows: counts.rows },
+    ...{
+      ...facts,
+      runId,
+      error: null,
+      warnings: facts.warnings.map(toWarning),
+      ...asBefore(before, deletes),
+    },
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
   };
   if (!table) return followed(changed(mirror, state, { published: result, report }), null, [], now);

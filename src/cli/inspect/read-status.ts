@@ -1,26 +1,15 @@
 import { selectResources } from '../../config/index.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
-import { lastStart } from '../../core/data-age.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { lastAudit } from '../../lake/documents/audit-statement.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { openConfirmations } from '../../temporal/follow/batch-confirmation.js';
-import { type NextScheduled, nextScheduled } from '../../temporal/schedule/schedule.js';
+import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
 import { notCurrent, readWorkers, workerDifferences } from '../../temporal/status/workers.js';
 import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
-
-/** The last start that the Schedule made or missed. A paused Schedule misses none. */
-function lastScheduled(
-  { state, last, due = [] }: NextScheduled,
-  { schedule: { jitterMs } }: ConnectionSettings,
-): Date | null {
-  const times = state === 'paused' ? [] : due.map((time) => time.getTime());
-  const start = lastStart(last?.getTime() ?? null, times, { jitterMs, at: Date.now() });
-  return start === null ? null : new Date(start);
-}
 
 /** How long the list of open confirmations may take, ms. */
 const LIST_MS = 4_000;
@@ -54,7 +43,7 @@ export async function openStatus(
     const options = {
       hasWorker,
       maxAgeMs,
-      lastScheduled: schedule === null ? null : lastScheduled(schedule, connection),
+      lastScheduled: schedule?.last ?? null,
       due: schedule?.due ?? null,
     };
     const shown = { ...connection, resources: selectResources(connection, wanted) };

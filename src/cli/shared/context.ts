@@ -170,6 +170,7 @@ export async function withKeptTemporal<T>(
 
 /** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
 export function toUserError(error: unknown, target: Target): unknown {
+  if (error instanceof ConfigurationError) return error;
   if (error instanceof ScheduleNotFoundError) {
     return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
   }

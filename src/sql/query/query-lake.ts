@@ -338,6 +338,8 @@ async function startStatement(
     rows: () => converted<QueryValue>(toQueryValue),
     texts: () => converted<string | null>(toText),
     async writeParquet(path) {
+      if (statement.explained !== null)
+        throw new QueryError('A plan cannot be written to a Parquet file. Leave out EXPLAIN or --output.');
       const own = join(session, 'result.parquet');
       // DuckDB takes the statement as a text, with whatever stands behind its semicolon.
       const body = exactInParquet(columns, `FROM query(${sqlString(statement.sql)})`);

@@ -66,7 +66,7 @@ export interface StatusOptions {
   readonly timeoutMs?: Millis | undefined;
   /** Whether a worker polls the task queue. If none does, no mirror is asked. Default: not known. */
   readonly hasWorker?: boolean | null;
-  /** Nominal start of the last run that the Schedule started or should have started; default: not known. */
+  /** Nominal start of the last run that the Schedule started; default: not known. */
   readonly lastScheduled?: Date | null;
   /** When the Schedule was due in the last week, oldest first; default: not known. */
   readonly due?: readonly Date[] | null;

@@ -295,6 +295,24 @@ describe('alerts of other events', () => {
     expect(observed).toEqual([['projects', 'tasks'], ['projects']]);
   });
 
+  it('end an alert about old data if a run is published when any age is allowed', async () => {
+    stack = await startStack({
+      simulator: { counts: { projects: 3 } },
+      resources: '[projects]',
+      yaml: `    notify: { url: "${targets.url('slack')}", format: slack, maxAge: 2m }\n`,
+    });
+    const strict = await stack.startWorker();
+    await stack.export();
+    await until(() => titles().length === 1, 'the message');
+    await strict.stop();
+    const [connection] = stack.settings.connections;
+    const notify = connection!.notify.map((target) => ({ ...target, maxAgeMs: null }));
+    await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, notify }] });
+    await stack.export();
+    await until(() => titles().length === 2, 'the end');
+    expect(titles()[1]).toBe(`${stack.connection}: all is well again`);
+  });
+
   it('report rows that a write-back did not write, once for each batch', async () => {
     const service = await RowService.start();
     try {

@@ -4,7 +4,7 @@ import { statusSummary } from '../../../src/cli/inspect/status-command.js';
 import { isAllFresh, statusJson, statusLines } from '../../../src/cli/inspect/status-lines.js';
 import { observeAge, observeSchedule } from '../../../src/core/alerts/index.js';
 import type { RunId } from '../../../src/core/brands.js';
-import { ageOfData, behindSince, countNights, lastStart } from '../../../src/core/data-age.js';
+import { ageOfData, behindSince, countNights } from '../../../src/core/data-age.js';
 import {
   factsOfRuns,
   judgeResource,
@@ -121,23 +121,6 @@ describe('the state of a resource', () => {
     const { checkAt } = observeAge('tasks', { now: AT, dataFrom, maxAges: new Map([['slack', 4 * HOUR]]) });
     expect(judgeResource(QUIET, { maxAgeMs: 4 * HOUR, at: checkAt! - 1 }).fresh).toBe(true);
     expect(judgeResource(QUIET, { maxAgeMs: 4 * HOUR, at: checkAt! }).fresh).toBe(false);
-  });
-
-  it.each<[started: number | null, due: readonly number[], last: number | null]>([
-    [null, [], null],
-    [0, [], 0],
-    [null, [-24, -1], -1],
-    [0, [-24, -1], 0],
-    // One that is due now, or within the jitter, has not been missed.
-    [-24, [-48, -24, -0.2], -24],
-    [-24, [-48, -24, -1], -1],
-  ])('the last start of a Schedule that started at %s and was due at %j is %s', (started, due, last) => {
-    const of = (hours: number) => AT + hours * HOUR;
-    const found = lastStart(started === null ? null : of(started), due.map(of), {
-      jitterMs: HOUR / 4,
-      at: AT,
-    });
-    expect(found).toBe(last === null ? null : of(last));
   });
 
   it.each([

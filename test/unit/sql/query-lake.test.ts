@@ -203,6 +203,8 @@ describe('a query', () => {
       duckdb.closeSync();
       expect(columnNames).toEqual(['a "sum"', 'u', 'h', 'list', 'nested', 'b']);
       expect(rows).toEqual([Object.values(exact)]);
+      const plan = start('EXPLAIN SELECT 1');
+      await expect((await plan).writeParquet(file)).rejects.toThrow('A plan cannot be written to a Parquet');
       const tooLong = start('SELECT 170141183460469231731687303715884105727::HUGEINT AS h');
       await expect((await tooLong).writeParquet(file)).rejects.toMatchObject({ code: 'QUERY' });
     } finally {

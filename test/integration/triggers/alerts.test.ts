@@ -309,8 +309,8 @@ describe('alerts of other events', () => {
     const notify = connection!.notify.map((target) => ({ ...target, maxAgeMs: null }));
     await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, notify }] });
     await stack.export();
-    await until(() => titles().length === 2, 'the end');
-    expect(titles()[1]).toBe(`${stack.connection}: all is well again`);
+    // The first message is sent again if its worker stopped before it could say that it was sent.
+    await until(() => titles().at(-1) === `${stack.connection}: all is well again`, 'the end');
   });
 
   it('report rows that a write-back did not write, once for each batch', async () => {

@@ -91,6 +91,13 @@ export interface FetchedPage {
   readonly done: boolean;
 }
 
+/** A page with records in the order of their times. */
+interface ShownPage {
+  readonly keys: readonly SortKey[];
+  /** Time of the first record. */
+  readonly first: EpochMs;
+}
+
 /**
  * Reads one list page by page. Follows opaque cursors (docs/explanation/guarantees.md#cursors) and finds a page size that
  * the service accepts (docs/explanation/guarantees.md#page-size). Requests the next page as soon as the body of the current
@@ -111,7 +118,7 @@ export class PageChain {
   /** Whether the service has rejected the current cursor once. */
   #retried = false;
   /** The last page with records in the order of their times; `null`: there is none, or an earlier call has read it. */
-  #last: { readonly keys: readonly SortKey[]; readonly first: number } | null = null;
+  #last: ShownPage | null = null;
   #prefetched: PrefetchedPage<ReceivedPage<Page>> | null = null;
   /** Pages that have arrived, without those that were dropped. */
   #arrived = 0;
@@ -445,7 +452,8 @@ export class PageChain {
    */
   async #continueByTime(): Promise<boolean> {
     const { latest, round, chain } = this.#at;
-    if (typeof latest !== 'number' || this.#last === null) return false;
+    if (typeof latest !== 'number') return false;
+    // The service has shown before the first part that it can be asked by time, perhaps to an earlier call.
     if (round === undefined ? !(await this.#isShownByTime(this.#last)) : latest <= round.after) return false;
     const since = updatedSinceFor(latest, this.#options.run.sync);
     this.#seen.clear();
@@ -457,7 +465,9 @@ export class PageChain {
     return true;
   }
 
-  async #isShownByTime({ keys, first }: { keys: readonly SortKey[]; first: number }): Promise<boolean> {
+  async #isShownByTime(last: ShownPage | null): Promise<boolean> {
+    if (last === null) return false;
+    const { keys, first } = last;
     const round = { number: 0, since: toUtcSeconds(first), after: first };
     const page = await this.#try({ ...this.#at, cursor: null, round });
     if (page === null) return false;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { RejectedError } from '../../../src/api/errors.js';
 import type { ListRequest, ServiceClient } from '../../../src/api/index.js';
 import type { Parse, ReceivedPage } from '../../../src/api/service-client.js';
-import { type Cursor, toByteString } from '../../../src/core/brands.js';
+import { type Cursor, toByteString, type UtcSeconds } from '../../../src/core/brands.js';
 import { NOTHING_READ } from '../../../src/core/list-evidence.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { PageChain } from '../../../src/run/read/page-chain.js';
@@ -24,10 +25,14 @@ class FakeService {
     this.#bodies = bodies;
   }
 
-  chain(mode: RunFile['mode'] = 'full'): PageChain {
+  chain(
+    mode: RunFile['mode'] = 'full',
+    from: Partial<ConstructorParameters<typeof PageChain>[1]> = {},
+  ): PageChain {
     const client = { listPage: this.#listPage } as unknown as ServiceClient;
-    const run = { ...RUN, mode, sync: { ...RUN.sync, endCursors: this.endCursors } };
-    const position = { cursor: null, updatedSince: null, chain: 0, restarts: 0, shrinks: 0, pageSize: 2 };
+    const run = { ...RUN, mode, sync: { ...RUN.sync, overlapMs: 1000, endCursors: this.endCursors } };
+    const start = { cursor: null, updatedSince: null, chain: 0, restarts: 0, shrinks: 0, pageSize: 2 };
+    const position = { ...start, ...from };
     const { signal } = new AbortController();
     const options = {
       client,
@@ -52,6 +57,7 @@ class FakeService {
     this.onAsked(cursor ?? 'first', onWait!);
     await new Promise(setImmediate);
     const body = this.#bodies[cursor ?? ''];
+    if (body === 'ended') throw new RejectedError('the cursor has ended', { status: 400 });
     if (body === undefined) throw new Error(`no page ${cursor}`);
     const facts = {
       status: 200,
@@ -104,6 +110,16 @@ describe('a chain of pages', () => {
     expect(await readAll(service.chain())).toEqual(['x', null]);
     expect(service.log).toEqual(['asked first', 'asked wrong', 'read first', 'asked x', 'read x']);
     expect(service.reader.columns.names).toEqual(['id', 'a', 'b']);
+  });
+
+  it('continues by time if the cursor of a part has ended, which an earlier call began', async () => {
+    const service = new FakeService({ old: 'ended', '': page('a', null) });
+    const latest = Date.parse('2026-11-02T00:00:00Z');
+    const round = { number: 1, since: '2026-11-01T00:00:00Z' as UtcSeconds, after: latest - 1 };
+    const chain = service.chain('full', { cursor: 'old' as Cursor, chain: 1, restarts: 1, round, latest });
+    const { next } = await chain.next();
+    expect(next.round).toEqual({ number: 2, since: '2026-11-01T23:59:59Z', after: latest });
+    expect(service.log).toEqual(['asked old', 'asked old', 'asked first', 'read first']);
   });
 
   it('prefetches only one page', async () => {

@@ -44,7 +44,8 @@ export async function watchConnection(deps: ActivityDeps, { connection, always }
   const now = temporalClock()();
   const facts = await scheduleFacts(settings, now);
   const names = settings.resources.map(({ name }) => name);
-  const { observations, checks, published } = await lookAtAges(store, names, { settings, facts, now });
+  const maxAges = maxAgesOf(settings, facts);
+  const { observations, checks, published } = await lookAtAges(store, names, { maxAges, facts, now });
   if (facts.state === 'active') {
     const started = [...facts.starts, ...published];
     const observation = observeSchedule(facts.dueAt, started.length === 0 ? null : Math.max(...started), now);
@@ -84,9 +85,8 @@ interface Ages {
 async function lookAtAges(
   store: ObjectStore,
   names: readonly string[],
-  { settings, facts, now }: { settings: ConnectionSettings; facts: ScheduleFacts; now: number },
+  { maxAges, facts, now }: { maxAges: Map<string, Millis>; facts: ScheduleFacts; now: EpochMs },
 ): Promise<Ages> {
-  const maxAges = maxAgesOf(settings, facts);
   const createdAt = facts.state === 'active' ? facts.createdAt : null;
   const ages: Ages = { observations: [], checks: [], published: [] };
   const pointers = await inParallel(names, READS_AT_ONCE, (name) => readIntactPointer(store, name));
@@ -145,8 +145,9 @@ export async function reportAlerts(
 }
 
 /**
- * What published runs have changed: a run has started, and data are newer, unless a list was incomplete or the run was a rollback. After a
- * run of all resources, an earlier check is not needed any more. Never throws: what the runs say is reported in any case.
+ * What published runs have changed: a run has started, and data are newer, unless a list was incomplete or the run was a
+ * rollback. After a run of all resources, an earlier check is not needed any more. Never throws: what the runs say is
+ * reported in any case.
  */
 async function afterRuns(
   store: ObjectStore,
@@ -156,10 +157,11 @@ async function afterRuns(
   if (published.length === 0) return { observations: [] };
   const now = temporalClock()();
   const facts = await scheduleFacts(settings, now);
+  const maxAges = maxAgesOf(settings, facts);
   const ages =
-    maxAgesOf(settings, facts).size === 0
+    maxAges.size === 0
       ? { observations: published.map(anyAge), checks: [] }
-      : await withTimeout(lookAtAges(store, published, { settings, facts, now }), LOOK_MS).catch(() => ({
+      : await withTimeout(lookAtAges(store, published, { maxAges, facts, now }), LOOK_MS).catch(() => ({
           observations: [],
           checks: [now + HOUR_MS],
         }));
@@ -251,7 +253,7 @@ async function longestGapFrom(id: string, now: number): Promise<number | null> {
 function maxAgesOf(
   { notify, retries }: Pick<ConnectionSettings, 'notify' | 'retries'>,
   facts: ScheduleFacts,
-): Map<string, number> {
+): Map<string, Millis> {
   const standard =
     facts.state === 'active' && facts.longestGapMs !== null
       ? facts.longestGapMs + retries.giveUpAfterMs

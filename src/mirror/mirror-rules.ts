@@ -298,7 +298,7 @@ function ready(before: Mirror, { publish, pageSize }: ReadyRun): Decided {
 function published(mirror: Mirror, result: RunPublished, now: number): Decided {
   const { resource, published: before, pageSize: known } = mirror.state;
   const { runId, run, pageSize: sizes, table } = result;
-  const { publishedAt, checkpoint, missed, ...facts } = run;
+  const { publishedAt, checkpoint, missed, runId: _, ...facts } = run;
   const { snapshot, counts, deletes, checks } = facts;
   const { active, batch } = turnOf(mirror);
   const request = batch.first;
@@ -311,14 +311,8 @@ function published(mirror: Mirror, result: RunPublished, now: number): Decided {
     published: { ...shown, ...more, tableWarning: before?.tableWarning ?? null },
   };
   const report: RunRecord = {
-    ...{ resource, outcome: 'published', runId, rows: counts.rows },
-    ...{
-      ...facts,
-      runId,
-      error: null,
-      warnings: facts.warnings.map(toWarning),
-      ...asBefore(before, deletes),
-    },
+    ...{ resource, outcome: 'published', runId, rows: counts.rows, ...facts },
+    ...{ error: null, warnings: facts.warnings.map(toWarning), ...asBefore(before, deletes) },
     ...(request.kind === 'rollback' && { rolledBackTo: request.to }),
   };
   if (!table) return followed(changed(mirror, state, { published: result, report }), null, [], now);

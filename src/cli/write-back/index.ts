@@ -86,23 +86,24 @@ export function declareWriteBack(program: WorktrackCommand): void {
     // The commands below it have options of the same names (`WorktrackCommand.parseOptions`).
     .enablePositionalOptions();
 
-  const receipts = writeBack.command('receipts');
-  receipts
-    // The options of the command above are not those of this one.
-    .configureHelp({ ...receipts.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+  /** A command below, on a batch. The options of the command above are not its own. */
+  const onBatch = (name: string): WorktrackCommand => {
+    const command = writeBack.command(name);
+    return command
+      .configureHelp({ ...command.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+      .argument('<batch>', 'batch id, or its first digits');
+  };
+
+  onBatch('receipts')
     .description('print the receipts of a batch, one line for each row')
-    .argument('<batch>', 'batch id, or its first digits')
     .option('--rejected', 'only rows that were rejected or are unknown')
     .option('--csv', 'rejected rows with the cells of the input (NDJSON for JSON), ready to correct and send')
     .json()
     .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rejected --csv > corrected.csv')
     .runs(async () => (await import('./receipts-command.js')).runReceipts);
 
-  const resend = writeBack.command('resend');
-  resend
-    .configureHelp({ ...resend.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+  onBatch('resend')
     .description('send rows of a batch again that are not written, or settle them')
-    .argument('<batch>', 'batch id, or its first digits')
     .option('--rejected', 'the rows that the service has rejected')
     .option('--unknown', 'the rows that may or may not have been written')
     .option('--rows <numbers>', 'rows by their numbers in the input, such as 3,7-9')
@@ -119,20 +120,14 @@ export function declareWriteBack(program: WorktrackCommand): void {
     .examples('3b860e3713d2 --rejected', '3b860e3713d2 --rows 3,7-9 --new-key')
     .runs(async () => (await import('./resend-command.js')).runResend);
 
-  const confirm = writeBack.command('confirm');
-  confirm
-    .configureHelp({ ...confirm.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+  onBatch('confirm')
     .description('look for the written rows of a batch in the service')
-    .argument('<batch>', 'batch id, or its first digits')
     .json()
     .examples('3b860e3713d2')
     .runs(async () => (await import('./confirm-command.js')).runConfirm);
 
-  const undo = writeBack.command('undo');
-  undo
-    .configureHelp({ ...undo.configureHelp(), visibleGlobalOptions: () => [...program.options] })
+  onBatch('undo')
     .description('give the records that a batch has updated their values from before')
-    .argument('<batch>', 'batch id, or its first digits')
     .option('--with-null', 'also set fields to null that were empty before')
     .option('--limit <n>', 'show at most this many cells (default: 20)')
     .option('--same-organization', SAME_ORGANIZATION)

@@ -20,7 +20,7 @@ import type { Manifest, PublishedPart } from '../lake/documents/manifest.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { readIndexBody } from '../lake/part/read-index.js';
 import type { SortKey } from '../lake/rows/row.js';
-import type { HeldStore } from '../lake/store/index.js';
+import { type HeldStore, MAX_COPY_BYTES } from '../lake/store/index.js';
 import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { toFailure } from './failures.js';
@@ -30,6 +30,7 @@ import { mergeParts } from './merge/merge-parts.js';
 import type { MergePlan } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
+import { WriteTrial } from './prepare/conditional-writes.js';
 import { hookOf, prepareRun, toPrepared } from './prepare/prepare-run.js';
 import { auditRun } from './preview/audit-run.js';
 import { saveUse } from './preview/dry-staging.js';
@@ -59,8 +60,16 @@ export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<Run
   const clock = temporalClock();
   try {
     const opened = deps.connection(input.connection);
-    const connection = input.dryRun === undefined ? opened : dryConnection(opened);
-    return await attemptRun(deps, connection, input, clock);
+    const trial = new WriteTrial(opened, { now: clock, logger: Context.current().log });
+    const { settings, client } = opened;
+    const tried = { settings, client, store: trial.store };
+    const connection = input.dryRun === undefined ? tried : dryConnection(tried);
+    try {
+      return await attemptRun({ deps, connection, input, clock, trial });
+    } finally {
+      // A store that cannot be published to is the first thing to repair, so its failure replaces others.
+      await withHeartbeat(() => trial.ended());
+    }
   } catch (error) {
     const failure = await orDisplaced(deps, input, toFailure(error));
     const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
@@ -68,12 +77,15 @@ export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<Run
   }
 }
 
-async function attemptRun(
-  deps: ActivityDeps,
-  connection: OpenConnection,
-  input: RunInput,
-  clock: () => number,
-): Promise<RunDone> {
+interface Attempt {
+  readonly deps: ActivityDeps;
+  readonly connection: OpenConnection;
+  readonly input: RunInput;
+  readonly clock: () => number;
+  readonly trial: WriteTrial;
+}
+
+async function attemptRun({ deps, connection, input, clock, trial }: Attempt): Promise<RunDone> {
   const { attempt, heartbeatDetails } = Context.current().info;
   const { store, settings } = connection;
   const progress = new AttemptProgress();
@@ -88,6 +100,7 @@ async function attemptRun(
       worker: () => deps.now(),
       origin: deps.origin,
       progress,
+      trial,
     });
     if (found.kind === 'published' || !beginsInLake(found.run, input, attempt)) return found;
     await fixRun(store, found.run);
@@ -322,16 +335,13 @@ function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
   if (merged > MAX_MERGED_BYTES || copied > MAX_COPIED_BYTES) throw new Spill('the snapshot is large');
 }
 
-/** A larger part is copied within the store, in bytes as stored. */
-const MAX_BYTES = 256 * 1024;
-
 /**
  * Reads the part of a small base snapshot and its block index once. Copies and merges of the part then need no further reads.
  *
  * @throws DamagedError if the part does not match its manifest
  */
 async function holdBasePart(store: HeldStore, part: PublishedPart): Promise<void> {
-  if (part.bytes > MAX_BYTES || part.rows === 0) return;
+  if (part.bytes > MAX_COPY_BYTES || part.rows === 0) return;
   const [body, index] = await allDone([store.read(part.key), readIndexBody(store, part)]);
   if (sha256Of(body) !== part.sha256)
     throw damagedObject(part.key, 'its SHA-256 does not match its manifest');

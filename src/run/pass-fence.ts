@@ -88,17 +88,20 @@ export function checkIsNewId(
  * Checks that a lake without `latest.json` has no runs either: an increment of a new mirror would otherwise publish a snapshot
  * without the rows and tombstones that only earlier runs have. A first run of this mirror that failed does not count.
  *
+ * @param dates what `changeDates` returns, if the caller has already requested it
  * @returns the newest of these runs, if the run adopts the lake and so leaves it behind; `null` if there is none
  * @throws a final failure `Displaced`, unless the run adopts the lake; LakeLayoutError when the lake has another layout
  */
 export async function checkIsEmpty(
   store: ObjectStore,
   { resource, writer, adopt }: Pick<WriterClaim, 'resource' | 'writer' | 'adopt'>,
+  dates?: Promise<string[]>,
 ): Promise<RunId | null> {
   const newest = await findNewestRun(
     store,
     resource,
     (run) => run.previousRunId !== null || !isSameWriter(run.writer, writer),
+    dates,
   );
   if (newest === null || adopt) return newest?.runId ?? null;
   throw finalFailure(

@@ -77,13 +77,18 @@ interface ProxyOptions {
    * shows it. Default: the server's.
    */
   readonly clock?: () => number;
+  /** How long each request is under way, milliseconds. Default: 0. */
+  readonly awayMs?: number;
 }
 
 /**
  * An HTTP proxy in front of an S3 server. Requests pass as they were signed, `Host` too, so that signatures hold; only
  * conditions that are dropped need a request of the proxy's own.
  */
-export async function startFaultyS3(target: S3Access, { clock }: ProxyOptions = {}): Promise<FaultyS3> {
+export async function startFaultyS3(
+  target: S3Access,
+  { clock, awayMs = 0 }: ProxyOptions = {},
+): Promise<FaultyS3> {
   const listedAt = new Map<string, string>();
   let requests: string[] = [];
   let times: { readonly began: number; ended: number }[] = [];
@@ -119,12 +124,14 @@ export async function startFaultyS3(target: S3Access, { clock }: ProxyOptions = 
     outgoing.on('finish', () => {
       time.ended = performance.now();
     });
-    // Only the short bodies of POST requests are read before the fault is chosen.
-    if (incoming.method !== 'POST') return answer(incoming, outgoing, null);
-    buffered(incoming).then(
-      (body) => answer(incoming, outgoing, body),
-      () => outgoing.destroy(),
-    );
+    setTimeout(() => {
+      // Only the short bodies of POST requests are read before the fault is chosen.
+      if (incoming.method !== 'POST') return answer(incoming, outgoing, null);
+      buffered(incoming).then(
+        (body) => answer(incoming, outgoing, body),
+        () => outgoing.destroy(),
+      );
+    }, awayMs);
   });
   function answer(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer | null): void {
     const fault = faultFor(incoming, body);

@@ -33,10 +33,16 @@ export async function listRuns(
   return folders;
 }
 
+/** The folders of days in the tree of change logs. */
+export function changeDates(store: ObjectStore, resource: string): Promise<string[]> {
+  return store.listFolders(treePrefix(resource, 'changes'));
+}
+
 /**
  * Finds the newest complete change log of a resource that has no `latest.json`: it may have been lost.
  *
  * @param isWanted other change logs are passed over
+ * @param dates what `changeDates` returns
  * @returns its manifest; `null` if there is none
  * @throws LakeLayoutError if a manifest has another layout
  */
@@ -44,9 +50,9 @@ export async function findNewestRun(
   store: ObjectStore,
   resource: string,
   isWanted: (manifest: Manifest) => boolean,
+  dates = changeDates(store, resource),
 ): Promise<Manifest | null> {
-  const dates = await store.listFolders(treePrefix(resource, 'changes'));
-  for (const date of dates.sort().reverse()) {
+  for (const date of (await dates).toSorted().reverse()) {
     const runs = await listRuns(store, resource, 'changes', [date]);
     for (const runId of [...runs.keys()].sort().reverse()) {
       const found = await readIntact(store, runs.get(runId)!);

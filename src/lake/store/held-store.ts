@@ -20,6 +20,9 @@ export interface HeldStore extends ObjectStore {
   writeHeld(isWanted: (key: ObjectKey) => boolean): Promise<void>;
 }
 
+/** A larger object is copied within the store. */
+export const MAX_COPY_BYTES = 256 * 1024;
+
 /** Holds what a run in memory stages. `close` does nothing: the connection closes the real store. */
 export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions): HeldStore {
   const staged = new Map<ObjectKey, Buffer>();
@@ -77,7 +80,12 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
           pieces.push(Buffer.from(chunk));
           bytes += chunk.length;
         },
-        finish: () => store.write(key, pieces, options),
+        async finish() {
+          const written = await store.write(key, pieces, options);
+          // A copy is then a write, whose response confirms the CRC32.
+          if (bytes <= MAX_COPY_BYTES && !isHeld(key)) store.hold(key, Buffer.concat(pieces));
+          return written;
+        },
         async abort() {
           pieces = [];
         },

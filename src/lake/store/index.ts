@@ -7,7 +7,7 @@ export {
   type StoreErrorKind,
   StoreUnclearError,
 } from './errors.js';
-export { type HeldStore, holdObjects } from './held-store.js';
+export { type HeldStore, holdObjects, MAX_COPY_BYTES } from './held-store.js';
 export { toObjectKey } from './key.js';
 export { openStore } from './open.js';
 export type {
@@ -26,5 +26,6 @@ export {
   PROBES,
   probeConditionalWrites,
   raceConditionalWrites,
+  tryConditionalWrites,
 } from './probe-conditions.js';
 export { type StoreLimit, storeLimits } from './s3/s3-client.js';

@@ -157,7 +157,7 @@ export interface ObjectStore {
    */
   abortUploads(
     prefix: string,
-    isAbandoned?: (key: ObjectKey, startedAt: EpochMs) => boolean,
+    isAbandoned?: (key: ObjectKey, startedAt: EpochMs) => boolean | Promise<boolean>,
   ): Promise<AbortedUploads>;
   /**
    * Tests an upload of two parts as a run makes it, and unfinished uploads, with probe objects under `_staging/`, which it removes.

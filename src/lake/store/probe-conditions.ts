@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../../core/brands.js';
+import { allDone } from '../../core/in-parallel.js';
+import type { Removal } from '../../core/removal.js';
 import { StoreError } from './errors.js';
 import { toObjectKey } from './key.js';
 import type { Expected, ObjectStore } from './port.js';
@@ -16,23 +18,44 @@ export interface ConditionalWrites {
   readonly said: string | null;
 }
 
+type Tried = Pick<ObjectStore, 'swap' | 'write' | 'readIfExists' | 'remove'>;
+
 /**
  * Tests the conditional writes that publishing needs (docs/explanation/how-it-works.md#atomic-publishing), with a probe
  * object under `_staging/`. The store must reject a second `If-None-Match: *` and an outdated `If-Match`, and accept the ETag
- * that a reader of the object sees. The object is always removed. Errors that do not concern conditions are thrown: a refused
- * write is compared with one without a condition, and if that fails, too, its error is the cause.
+ * that a reader of the object sees.
+ *
+ * @returns `answer` fails with errors that do not concern conditions: a refused write is compared with one without a condition,
+ *   and if that fails, too, its error is the cause. `removed` settles when the object has been removed, or the removal has failed.
  */
-export async function probeConditionalWrites(
-  store: Pick<ObjectStore, 'swap' | 'write' | 'readIfExists' | 'remove'>,
-): Promise<ConditionalWrites> {
+export function tryConditionalWrites(store: Tried): {
+  readonly answer: Promise<ConditionalWrites>;
+  readonly removed: Promise<Removal>;
+} {
   const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
+  const answer = answerOf(store, key);
+  const remove = (): Promise<Removal> => store.remove([key]);
+  return { answer, removed: answer.then(remove, remove) };
+}
+
+/** As `tryConditionalWrites`, and waits for the removal of the object. */
+export async function probeConditionalWrites(store: Tried): Promise<ConditionalWrites> {
+  const { answer, removed } = tryConditionalWrites(store);
+  await removed.catch(() => {});
+  return answer;
+}
+
+async function answerOf(store: Tried, key: ObjectKey): Promise<ConditionalWrites> {
   const body = (text: string) => Buffer.from(JSON.stringify({ probe: text }));
   try {
     const first = await store.swap(key, body('first'), 'absent');
     if (first.outcome === 'conflict') return answer('refused');
-    if ((await store.swap(key, body('second'), 'absent')).outcome === 'written') return answer('ignored');
     // As a run does: it reads `latest.json`, and expects that version at its end.
-    const read = await store.readIfExists(key);
+    const [second, read] = await allDone([
+      store.swap(key, body('second'), 'absent'),
+      store.readIfExists(key),
+    ]);
+    if (second.outcome === 'written') return answer('ignored');
     if (read === null || read.etag === '') return answer('changed-etag');
     const next = await store.swap(key, body('third'), { etag: read.etag });
     if (next.outcome === 'conflict') return answer(read.etag === first.etag ? 'refused' : 'changed-etag');
@@ -43,8 +66,6 @@ export async function probeConditionalWrites(
     if (!(error instanceof StoreError && isUnsupported(error))) throw error;
     await store.write(key, body('plain'));
     return { outcome: 'refused', said: error.said };
-  } finally {
-    await store.remove([key]).catch(() => {});
   }
 }
 

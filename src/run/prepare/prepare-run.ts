@@ -23,6 +23,7 @@ import {
   type RunFile,
 } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
+import { changeDates } from '../../lake/published/run-folders.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
 import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
@@ -39,7 +40,7 @@ import { findPublishedAttempt } from '../publish/find-published.js';
 import { type StoredStage, toReadResult } from '../read/read-stage.js';
 import { isNotShown, showKey } from '../show-organization.js';
 import { readStages, type Staging } from '../staging.js';
-import { checkConditionalWrites } from './conditional-writes.js';
+import type { WriteTrial } from './conditional-writes.js';
 import { checkKey, checkOrganization } from './organization.js';
 import { readIntactHead, readTarget, stageTarget } from './rollback.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
@@ -70,7 +71,8 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
 
 /**
  * Reads the configuration and the pointer, checks that this mirror may write, and determines the settings that the run uses
- * from start to end. It writes nothing. A mirror without state continues from the snapshot in the lake.
+ * from start to end. It begins the trial of the store, and writes nothing else. A mirror without state continues from the
+ * snapshot in the lake.
  */
 export async function prepareRun(
   connection: OpenConnection,
@@ -80,11 +82,13 @@ export async function prepareRun(
     worker,
     origin,
     progress,
+    trial,
   }: {
     readonly now: () => number;
     readonly worker: () => number;
     readonly origin: string;
     readonly progress: AttemptProgress;
+    readonly trial: WriteTrial;
   },
 ): Promise<Preparation> {
   const { settings, store } = connection;
@@ -99,15 +103,18 @@ export async function prepareRun(
   const used = input.dryRun?.settings === undefined ? own : withRowSettings(own, input.dryRun.settings);
   const resource = await withMaskingFingerprint(settings, used.resource);
   const claim = { ...input, baseUrl: settings.baseUrl };
+  // Each answer of a distant store takes long. The lake of a mirror without state is empty most of the time.
+  const dates = input.publishedRunId === null ? changeDates(store, input.resource) : undefined;
+  dates?.catch(() => {});
   const { found, outcome, movedFrom, renamedFrom, leftBehind } = await passFence(store, claim);
   if (found !== null && found.pointer.runId !== input.publishedRunId && input.dryRun === undefined) {
     const published = await findPublishedAttempt(store, { ...input, resource }, found.pointer);
     if (published !== null) return { kind: 'published', run: published };
   }
-  const newest = found === null ? await checkIsEmpty(store, input) : null;
+  const newest = found === null ? await checkIsEmpty(store, input, dates) : null;
   if (found !== null) checkIsNewId(found, input);
   // Only now, because it writes to the lake.
-  await checkConditionalWrites(connection, now());
+  trial.begin();
   const { before, warnings: fromHead } = await readHead(store, found, input, progress);
   const audit = auditOf(input, before, resource, settings);
   const rollback =

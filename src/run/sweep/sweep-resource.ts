@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../core/brands.js';
 import type { DiscardRunInput, SweepInput, Swept } from '../../core/contract/index.js';
-import { inParallel } from '../../core/in-parallel.js';
+import { allDone, inParallel } from '../../core/in-parallel.js';
 import { isRunId } from '../../core/run-id.js';
 import {
   folderOf,
@@ -94,7 +94,10 @@ const READS_AT_ONCE = 8;
  */
 export async function sweepResource(store: ObjectStore, task: SweepTask): Promise<Swept> {
   const { signal, scope, resource } = task;
-  const { plan, input } = await findGarbage(store, task);
+  const found = findGarbage(store, task);
+  // The listings do not wait for each other, because each answer of a distant store takes long.
+  const uploads = scope === 'all' ? abortUploads(store, task, found) : 0;
+  const [{ plan, input }, aborted] = await allDone([found, uploads]);
   const folders = plan.folders.slice(0, MAX_FOLDERS);
   const removed = await removePlanned(store, { folders, staged: plan.staged }, signal);
   const suspects = task.before === null ? plan.suspects.slice(-MAX_SUSPECTS) : plan.suspects;
@@ -107,7 +110,7 @@ export async function sweepResource(store: ObjectStore, task: SweepTask): Promis
     folders: folders.length,
     staged: plan.staged.length,
     strays: strays.reduce((sum, { count }) => sum + count, 0),
-    uploads: scope === 'all' ? await abortUploads(store, task, input) : 0,
+    uploads: aborted,
     isDone: folders.length === plan.folders.length,
     refused: addRemovals(removed, ...strays.map(({ removal }) => removal)),
   };
@@ -156,16 +159,20 @@ async function listStrays(
 async function abortUploads(
   store: ObjectStore,
   { resource, signal }: SweepTask,
-  input: SweepFacts,
+  found: ReturnType<typeof findGarbage>,
 ): Promise<number> {
   const staging = stagingPrefix(resource);
-  const isDoomed = doomed(input);
-  const isAbandoned = (key: ObjectKey, startedAt: number): boolean => {
-    if (signal.aborted) return false;
+  const facts = found.then(
+    ({ input }) => ({ published: input.known.published, isDoomed: doomed(input) }),
+    () => null,
+  );
+  const isAbandoned = async (key: ObjectKey, startedAt: number): Promise<boolean> => {
+    const known = await facts;
+    if (signal.aborted || known === null) return false;
     const name = key.startsWith(staging)
       ? key.slice(staging.length).split('/')[0]!
       : (/\/run=([^/]*)\//.exec(key)?.[1] ?? '');
-    return (isRunId(name) && input.known.published.has(name)) || isDoomed(name, startedAt);
+    return (isRunId(name) && known.published.has(name)) || known.isDoomed(name, startedAt);
   };
   const counts = await Promise.all([
     store.abortUploads(`${resource}/`, isAbandoned),

@@ -59,13 +59,34 @@ describe('a store without conditional writes', () => {
         expect(run.error!.message).toMatch(message);
         expect(run.error!.message).toContain('Use AWS S3');
       }
-      expect(faulty.stack.simulator.admin.stats().requests).toBe(0);
       const files = await readdir(faulty.stack.lakeFolder, { recursive: true, withFileTypes: true }).catch(
         () => [],
       );
       expect(files.filter((file) => file.isFile())).toEqual([]);
     },
   );
+
+  it('is the first thing to repair, even if the service refuses the run', async () => {
+    faulty = await startFaultyStack();
+    await faulty.stack.startWorker();
+    faulty.s3.add({ fault: { kind: 'ignore-conditions' } });
+    faulty.stack.simulator.admin.faults.add({ match: {}, fault: { kind: 'status', status: 403 } });
+    const { runs } = await faulty.stack.export();
+    for (const run of runs) expect(run.error?.message).toMatch(/ignores the conditions/);
+  });
+
+  it('may refuse to remove what the probe has written', async () => {
+    faulty = await startFaultyStack();
+    const { stack, s3 } = faulty;
+    await stack.startWorker();
+    const denied = { kind: 'status', status: 403, code: 'AccessDenied' } as const;
+    const removal = s3.add({ method: 'POST', body: /_probe-/, fault: denied });
+    s3.add({ method: 'DELETE', path: /_probe-/, fault: denied });
+    const listing = s3.add({ method: 'GET', path: /prefix=[^&]*_probe-/, fault: denied });
+    expect((await stack.export()).outcome).toBe('published');
+    expect(removal.hits).toBeGreaterThan(0);
+    expect(listing.hits).toBeGreaterThan(0);
+  });
 
   it('is probed once per worker and connection', async () => {
     faulty = await startFaultyStack();

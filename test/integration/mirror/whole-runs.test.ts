@@ -193,6 +193,33 @@ describe('a run that fits into memory', () => {
     await world.checkLake();
   });
 
+  it('waits for at most 12 answers of a distant store in turn, in the first export of a lake', async () => {
+    // A small part is written twice, a larger one is copied within the store.
+    for (const rows of [400, 10_000]) {
+      const s3 = await startFaultyS3(sharedS3(), { awayMs: 250 });
+      const stack = await startStack({
+        s3Endpoint: s3.url,
+        simulator: { seed: 11, now: Date.now(), counts: { [RESOURCE]: rows } },
+        resources: `[${RESOURCE}]`,
+        yaml: '    sync: { clock: service }\n',
+      });
+      try {
+        await stack.startWorker();
+        s3.takeRequests();
+        s3.takeLongestChain();
+        const { outcome } = await stack.export();
+        const requests = s3.takeRequests();
+        expect(outcome).toBe('published');
+        expect(requests.some((request) => request.includes('_probe-'))).toBe(true);
+        expect(requests.filter((request) => request.startsWith('HEAD'))).toHaveLength(rows > 400 ? 1 : 0);
+        expect(s3.takeLongestChain(), requests.join('\n')).toBeLessThanOrEqual(12);
+      } finally {
+        await stack.stop();
+        await s3.close();
+      }
+    }
+  });
+
   it('copies a larger part within the store, with one request more', async () => {
     await world.start({ simulator: { seed: 11, now: Date.now(), counts: { [RESOURCE]: 10_000 } } });
     const cost = await world.night();

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
-import { checkConditionalWrites } from '../../../src/run/prepare/conditional-writes.js';
+import { WriteTrial } from '../../../src/run/prepare/conditional-writes.js';
 import { openConnections } from '../../../src/temporal/worker/connections.js';
 
 let folder = '';
@@ -30,7 +30,9 @@ it('tries the conditional writes of a lake once per process, even after the conn
       const { store } = connection;
       stores.add(store);
       const spy = vi.spyOn(store, 'swap');
-      await checkConditionalWrites(connection, Date.now());
+      const trial = new WriteTrial(connection, { now: Date.now, logger: console });
+      await trial.passed();
+      await trial.ended();
       swaps.push(...spy.mock.calls.map(([key]) => key));
       spy.mockRestore();
     });

@@ -211,7 +211,7 @@ async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promi
 async function removeUnfinished(
   folder: LakeFolder,
   below: string,
-  isAbandoned: (key: ObjectKey, startedAt: number) => boolean,
+  isAbandoned: (key: ObjectKey, startedAt: number) => boolean | Promise<boolean>,
 ): Promise<number> {
   let removed = 0;
   for (const entry of await entriesOf(join(folder.root, below))) {
@@ -220,7 +220,7 @@ async function removeUnfinished(
       const path = join(folder.root, below, entry.name);
       // The writer may remove it meanwhile.
       const info = await lstat(path).catch(() => null);
-      if (info === null || !isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs)) continue;
+      if (info === null || !(await isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs))) continue;
       await rm(path, { force: true });
       await folder.prune(path);
       removed += 1;

@@ -100,14 +100,14 @@ async function removeOne(s3: S3Connection, key: ObjectKey): Promise<Removal> {
 export async function abortUploads(
   s3: S3Connection,
   prefix: string,
-  isAbandoned: (key: ObjectKey, startedAt: number) => boolean = () => true,
+  isAbandoned: (key: ObjectKey, startedAt: number) => boolean | Promise<boolean> = () => true,
 ): Promise<AbortedUploads> {
   checkFolder(prefix);
   let aborted = 0;
   try {
     for await (const upload of unfinishedUploads(s3, prefix)) {
       const key = s3.relative(upload.key);
-      if (key !== null && !isAbandoned(key, upload.startedAt)) continue;
+      if (key !== null && !(await isAbandoned(key, upload.startedAt))) continue;
       const target = { Bucket: s3.bucket, Key: upload.key, UploadId: upload.id };
       aborted += await s3.run('abortUploads', prefix, undefined, async () => {
         try {

@@ -3,7 +3,7 @@ import type { PageEvidence } from '../../core/list-evidence.js';
 import { JsonScanner } from '../../json/scanner.js';
 import { type JsonValue, readValue } from '../../json/value.js';
 import { BrokenPromiseError } from '../errors.js';
-import { mayReport, plainName, ReportedError, reportedError, reportsFailure } from '../service-message.js';
+import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
 import { EvidenceReader } from './read-evidence.js';
 import { type FieldColumns, RecordReader } from './record.js';
 
@@ -76,7 +76,6 @@ export function* scanListPage(
   let firstOther: number | null = null;
   let page: PageFields | null = null;
   let hasFailed = false;
-  let isMore = false;
   const evidence = new EvidenceReader();
 
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(body, 'the body is not an object');
@@ -88,18 +87,17 @@ export function* scanListPage(
       if (data === 'null') scanner.word('null');
       else firstOther = yield* readData(scanner, records, options);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner, evidence);
-    else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
     else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
-    else if (!evidence.read(name, scanner, 'envelope')) scanner.skip();
+    else if (!evidence.read(name, scanner)) scanner.skip();
   }
   scanner.end();
 
   if (hasFailed || data !== 'array') checkReport(body, hasFailed);
   if (data === 'none') rejectEnvelope(body, 'the envelope has no "data"');
   if (data === 'null' && options.nullData !== 'empty') rejectEnvelope(body, '"data" is null');
-  if (data === 'null') page ??= { limit: null, nextCursor: null, isMore };
-  const { limit, nextCursor, ...rest } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
-  if (nextCursor === null && (isMore || rest.isMore))
+  if (data === 'null') page ??= { limit: null, nextCursor: null };
+  const { limit, nextCursor } = page ?? rejectEnvelope(body, 'the envelope has no "page"');
+  if (nextCursor === null && evidence.isMore)
     rejectEnvelope(body, 'it says that the list continues, but has no "nextCursor"');
   return { limit, nextCursor, replaced: scanner.replaced, firstOther, evidence: evidence.found };
 }
@@ -117,16 +115,7 @@ const OPEN_ARRAY = 0x5b;
 /** The first character of `null`. */
 const NULL = 0x6e;
 
-interface PageFields extends Pick<ListEnvelope, 'limit' | 'nextCursor'> {
-  readonly isMore: boolean;
-}
-
-/** Members that tell whether a list continues. Without a cursor, the rest of it cannot be read. */
-const MORE: readonly string[] = ['hasmore', 'hasnext', 'hasnextpage', 'truncated', 'istruncated'];
-
-function saysMore(name: ByteString): boolean {
-  return MORE.includes(plainName(name));
-}
+type PageFields = Pick<ListEnvelope, 'limit' | 'nextCursor'>;
 
 /** Reads the records. Returns the position of the first element that is none. */
 function* readData(
@@ -156,21 +145,19 @@ function* readData(
 function readPageFields(scanner: JsonScanner, evidence: EvidenceReader): PageFields {
   let limit: number | null = null;
   let nextCursor: Cursor | null = null;
-  let isMore = false;
   // PHP writes an empty map as an empty array.
   if (scanner.peek() === OPEN_ARRAY && isEmpty(readValue(scanner))) {
     evidence.oddEnd('"page": []');
-    return { limit, nextCursor, isMore };
+    return { limit, nextCursor };
   }
   if (scanner.peek() !== OPEN_OBJECT) rejectEnvelope(scanner.text, '"page" is not an object');
   for (const [name] of scanner.members()) {
     const code = scanner.peek();
     if (name === 'nextCursor') nextCursor = readCursor(scanner, code, evidence);
     else if (name === 'limit' && code >= 0x30 && code <= 0x39) limit = Number(scanner.number());
-    else if (saysMore(name)) isMore = readValue(scanner).kind === 'true' || isMore;
-    else if (!evidence.read(name, scanner, 'page')) scanner.skip();
+    else if (!evidence.read(name, scanner, 1)) scanner.skip();
   }
-  return { limit, nextCursor, isMore };
+  return { limit, nextCursor };
 }
 
 function readCursor(scanner: JsonScanner, code: number, evidence: EvidenceReader): Cursor | null {

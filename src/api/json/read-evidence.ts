@@ -3,45 +3,50 @@ import { NO_EVIDENCE, type PageEvidence } from '../../core/list-evidence.js';
 import type { JsonScanner } from '../../json/scanner.js';
 import { type JsonValue, readValue } from '../../json/value.js';
 import type { ResponseFacts } from '../service-client.js';
-import { plainName } from '../service-message.js';
+import { MAX_TEXT, saysIncomplete } from './incomplete-words.js';
 
-/** Members that say by `true` that a list is incomplete, by their plain names. */
-const SIGNS: readonly string[] = [
-  ...['incomplete', 'isincomplete', 'incompleteresults', 'incompleteresult', 'resultsincomplete'],
-  ...['partial', 'ispartial', 'partialresults', 'partialresult', 'partialdata', 'resultspartial'],
-  ...['timedout', 'istimedout', 'hastimedout', 'terminatedearly'],
-];
+/** What a member is about, if its name says so. */
+const OF = '(?:list|results?|records?|rows|items|data|response|search|query|content)?';
+/** A member that says by `true` that a list is incomplete, by its plain name. */
+const SIGN = new RegExp(
+  `^(?:is|are|was|has|had)?${OF}(?:is|are|was|has)?(?:(?:incomplete|partial)${OF}|timedout|timeout|terminatedearly|degraded)$`,
+);
+/** A member that says by `true` that a list continues. Without a cursor, the rest of it cannot be read. */
+const MORE = new RegExp(
+  `^(?:is|was|are|has)?${OF}(?:is|are|was)?(?:truncated${OF}|cutoff|capped|next(?:page)?|more(?:pages|available)?${OF})$`,
+);
+/** A member that says by `false` that a list continues. */
+const LAST = /^(?:is)?lastpage$|^islast$/;
 /** Members that count parts of a service which have not answered; and objects with such a count in `failed`. */
-const FAILED_PARTS: readonly string[] = [
-  'failedshards',
-  'shardsfailed',
-  'failedpartitions',
-  'unavailableshards',
-];
-const PARTS: readonly string[] = ['shards', 'clusters', 'partitions'];
+const FAILED_PARTS =
+  /^(?:(?:num|number|count)?(?:of)?(?:failed|unavailable)(?:shards?|partitions?|clusters?|nodes?)|(?:shards?|partitions?|clusters?|nodes?)(?:failed|failures))(?:count)?$/;
+const PARTS: readonly string[] = ['shards', 'clusters', 'partitions', 'nodes'];
 const FAILED: readonly string[] = ['failed', 'failures'];
 /** Members with words for people. */
-const TEXTS: readonly string[] = [
-  ...['warning', 'warnings', 'message', 'messages', 'notice', 'notices', 'note', 'notes', 'info', 'msg'],
-];
-/** Members with the number of records in the whole list. */
-const TOTALS: readonly string[] = [
-  ...['total', 'totalcount', 'totalrecords', 'totalitems', 'totalresults', 'totalelements', 'totalrows'],
-  ...['totalentries', 'totalhits', 'totalsize', 'recordstotal', 'resultcount', 'count', '@odata.count'],
-];
-const TOTAL_HEADERS: readonly string[] = [
-  ...['totalcount', 'total', 'totalrecords', 'totalitems', 'totalresults', 'paginationtotalcount'],
-  ...['paginationtotal', 'wptotal', 'recordcount', 'resultcount'],
-];
+const TEXTS =
+  /^(?:(?:status|warning|result|info)?messages?|statustext|(?:warn|warning|notice|note|alert|remark|diagnostic|info)s?|msg|information)$/;
+const COUNTED =
+  '(?:count|records?|items?|results?|elements?|rows?|entry|entries|hits?|matches|objects?|documents?|resources?)';
+/** A member with the number of records in the whole list. */
+const TOTAL = new RegExp(
+  [
+    `^(?:grand|overall|full|list|result)?total(?:size|(?:num|number|count)?(?:of)?${COUNTED}{0,2})$`,
+    `^(?:overall|full|list|result)?${COUNTED}(?:total|count)$`,
+    `^(?:num|number|nb)(?:of)?(?:found|total|${COUNTED})$`,
+    '^(?:odata)?count$',
+  ].join('|'),
+);
 /** Objects next to `data` that describe the list, as `page` does. */
-const ABOUT_LIST: readonly string[] = ['meta', 'metadata', 'pagination', 'paging', 'pageinfo'];
+const ABOUT_LIST =
+  /^(?:(?:response|results?|list|page|paging|pagination|search|query)(?:meta|metadata|info)|meta|metadata|page|pagination|paging)$/;
 
-/** Longest text that is looked at for words, and longest one that is quoted, in characters. */
-const MAX_TEXT = 1000;
+/** Longest text that is quoted, in characters. */
 const MAX_WORDS = 200;
 /** Texts of one member that are looked at. */
 const MAX_TEXTS = 20;
 const MAX_DEPTH = 3;
+/** Longest name of a member that is looked at, in characters. */
+const MAX_NAME = 64;
 
 /** Collects what the members of an envelope say about the list, while it is scanned. */
 export class EvidenceReader {
@@ -51,11 +56,19 @@ export class EvidenceReader {
     return this.#found;
   }
 
-  /** Reads a member next to `data`, or one of `page`, if it says something about the list. Returns false if it does not: nothing is read. */
-  read(name: ByteString, scanner: JsonScanner, where: 'envelope' | 'page'): boolean {
-    const plain = plainName(name).replace(/^_+/, '');
-    if (where === 'envelope' && ABOUT_LIST.includes(plain) && scanner.peek() === OPEN_OBJECT) {
-      for (const [inner] of scanner.members()) if (!this.read(inner, scanner, 'page')) scanner.skip();
+  /** Whether a member says that the list continues. */
+  isMore = false;
+
+  /**
+   * Reads a member next to `data`, or one of `page`, if it says something about the list. Returns false if it does not: nothing is
+   * read.
+   *
+   * @param depth of objects that describe the list, such as `{"meta": {"page": {"total": 12}}}`
+   */
+  read(name: ByteString, scanner: JsonScanner, depth = 2): boolean {
+    const plain = name.length > MAX_NAME ? '' : namePlainly(name);
+    if (depth > 0 && ABOUT_LIST.test(plain) && scanner.peek() === OPEN_OBJECT) {
+      for (const [inner] of scanner.members()) if (!this.read(inner, scanner, depth - 1)) scanner.skip();
       return true;
     }
     if (!mayTell(plain)) return false;
@@ -71,34 +84,44 @@ export class EvidenceReader {
   #note(name: string, plain: string, value: JsonValue): void {
     const { incomplete, total } = this.#found;
     const words = incomplete ?? wordsOf(name, plain, value);
-    const counted = total ?? (TOTALS.includes(plain) ? totalOf(value) : null);
+    const counted = total ?? (TOTAL.test(plain) ? totalOf(value) : null);
+    this.isMore ||= value.kind === 'true' ? MORE.test(plain) : value.kind === 'false' && LAST.test(plain);
     this.#found = { ...this.#found, incomplete: words, total: counted };
   }
 }
 
 const OPEN_OBJECT = 0x7b;
 
+/** A name without its case and signs, such as `incompleteresults` of `_incomplete-Results`. */
+function namePlainly(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
 function mayTell(plain: string): boolean {
-  return [SIGNS, FAILED_PARTS, PARTS, TEXTS, TOTALS].some((names) => names.includes(plain));
+  return (
+    PARTS.includes(plain) || [SIGN, MORE, LAST, FAILED_PARTS, TEXTS, TOTAL].some((names) => names.test(plain))
+  );
 }
 
 /** What a member says about the list being incomplete; `null`: nothing. */
 function wordsOf(name: string, plain: string, value: JsonValue): string | null {
-  if (SIGNS.includes(plain) && isTrue(value)) return `"${name}": ${textOf(value)}`;
-  if (FAILED_PARTS.includes(plain) && isSome(value)) return `"${name}": ${textOf(value)}`;
+  if (isSign(plain, value)) return `"${name}": ${textOf(value)}`;
+  if (FAILED_PARTS.test(plain) && isSome(value)) return `"${name}": ${textOf(value)}`;
   if (PARTS.includes(plain) && value.kind === 'object') {
     const failed = [...value.members].find(
-      ([inner, one]) => FAILED.includes(plainName(inner)) && isSome(one),
+      ([inner, one]) => FAILED.includes(namePlainly(inner)) && isSome(one),
     );
     return failed === undefined ? null : `"${name}": { "${failed[0]}": ${textOf(failed[1])} }`;
   }
-  return TEXTS.includes(plain) ? (textsIn(value).find(saysIncomplete) ?? null) : null;
+  return TEXTS.test(plain) ? (textsIn(value).find(saysIncomplete) ?? null) : null;
 }
 
-/** Some services write a yes as 1 or in quotation marks. */
-function isTrue(value: JsonValue): boolean {
-  if (value.kind === 'string') return /^(?:true|yes|1)$/i.test(value.text.trim());
-  return value.kind === 'true' || (value.kind === 'number' && value.literal === '1');
+/** Some services write a yes as 1 or in quotation marks. A `timeout` of 1 is a setting. */
+function isSign(plain: string, value: JsonValue): boolean {
+  if (!SIGN.test(plain)) return false;
+  if (value.kind === 'true') return true;
+  const text = value.kind === 'string' ? value.text.trim() : value.kind === 'number' ? value.literal : '';
+  return plain.endsWith('timeout') ? /^true$/i.test(text) : /^(?:true|yes|1)$/i.test(text);
 }
 
 /** Whether a count is above zero, or a list of failures has one. */
@@ -125,46 +148,6 @@ function textsIn(value: JsonValue, depth = MAX_DEPTH): string[] {
     .slice(0, MAX_TEXTS);
 }
 
-const LIST =
-  '(?:results?|result sets?|records?|rows|items|entries|hits|lists?|data|responses?|answers?|output|pages?)';
-const LACKS = '(?:incomplete|partial|truncated|cut off|missing|omitted|skipped|dropped|left out|lost)';
-const IS = '(?:is|are|was|were|be|been|being|may|might|could|can|not|have|has|had|only)';
-const READ = '(?:loaded|read|fetched|returned|included|searched|retrieved|reached|queried|shown|listed)';
-/** A sentence that says that records are missing, in lower case and with single spaces. */
-const INCOMPLETE = [
-  /^(?:incomplete|partial|truncated|timed out|time ?out)$/,
-  new RegExp(`\\b(?:incomplete|partial|truncated|missing|omitted|capped) ${LIST}\\b`),
-  new RegExp(`\\b${LIST} (?:${IS} ){1,4}${LACKS}\\b`),
-  new RegExp(
-    `\\b(?:some|many|several|[1-9][\\d,]*) (?:of the )?(?:\\w+ )?\\w+ (?:${IS} ){1,4}(?:missing|omitted|skipped|left out|lost)\\b`,
-  ),
-  new RegExp(`\\b(?:not|cannot|t) (?:be )?${READ}\\b`),
-  /\b(?:could not|cannot|can not|unable to|failed to) (?:load|read|fetch|search|return|include|reach|query|retrieve)\b/,
-  new RegExp(
-    `\\b(?:not all|only (?:the )?(?:first|top|newest|latest|last)|limited to(?: the)?(?: first| top)?) (?:[\\d,]+ )?(?:of )?(?:the )?(?:matching )?${LIST}\\b`,
-  ),
-  /\bpartial(?:ly)? (?:success|failure|content|outage|loaded|returned|available)\b/,
-  /\b(?:timed out|time ?out (?:exceeded|reached|occurred|while|after|during)|(?:due to|because of) (?:an? |the )?time ?out)\b/,
-  /\b(?:shards?|nodes?|partitions?|replicas?|regions?) (?:failed|(?:is|are|was|were) (?:down|unavailable|unreachable|not available))\b/,
-];
-/** A sentence about something else, or that says that nothing is missing. */
-const OTHER = [
-  /\b(?:deprecat\w*|sunset|obsolete|will be|upgrade|migrate|parameters?|arguments?|headers?|fields?|attributes?|values?|per page|page size)\b/,
-  /\b(?:no|not|never|without|isn t|aren t|wasn t|weren t) (?:\w+ ){0,2}(?:incomplete|partial|truncated|timed out|missing|omitted|skipped)\b/,
-];
-
-/** Whether a text for people says that the list is incomplete. One about something else does not, for example about a deprecated parameter. */
-export function saysIncomplete(text: string): boolean {
-  const sentences = text.slice(0, MAX_TEXT).split(/[.;!?\n](?=\s|$)/);
-  return sentences.some((sentence) => {
-    const plain = sentence
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9,]+/g, ' ')
-      .trim();
-    return INCOMPLETE.some((one) => one.test(plain)) && !OTHER.some((one) => one.test(plain));
-  });
-}
-
 /** A number of records, also as text or as `{"value": 12}`. */
 function totalOf(value: JsonValue): number | null {
   if (value.kind === 'object') {
@@ -187,13 +170,21 @@ export function withResponse(
   let { incomplete, total } = body;
   if (status === 206) incomplete ??= 'status 206 (Partial Content)';
   for (const [name, value] of Object.entries(headers)) {
-    const plain = plainName(name).replace(/^x/, '');
+    const plain = namePlainly(name).replace(/^x?(?:pagination|wp)?(?=.)/, '');
     const text = String(value ?? '').trim();
-    if (SIGNS.includes(plain) && isTrue({ kind: 'string', text })) incomplete ??= `${name}: ${text}`;
+    if (isSign(plain, { kind: 'string', text })) incomplete ??= `${name}: ${text}`;
     if (plain === 'warning' && saysIncomplete(text)) incomplete ??= `${name}: ${text}`;
-    if (TOTAL_HEADERS.includes(plain)) total ??= count(text);
+    if (TOTAL.test(plain)) total ??= count(text);
     if (plain === 'contentrange') total ??= count(text.slice(text.lastIndexOf('/') + 1));
+    if (/^x-paginat(?:ion|or)$/.test(name)) total ??= totalIn(text);
   }
   if (incomplete !== null) incomplete = shown(incomplete.slice(0, MAX_TEXT)).slice(0, MAX_WORDS);
   return incomplete === body.incomplete && total === body.total ? body : { ...body, incomplete, total };
+}
+
+/** The total in a header that is JSON, such as `{"totalCount": 12, "pageSize": 10}`. */
+function totalIn(header: string): number | null {
+  const pairs = header.slice(0, MAX_TEXT).matchAll(/"([\w-]{1,64})":\s?"?(\d{1,12})\b/g);
+  const [, , digits] = [...pairs].find(([, name = '']) => TOTAL.test(namePlainly(name))) ?? [];
+  return digits === undefined ? null : count(digits);
 }

@@ -108,7 +108,7 @@ describe('a Schedule whose nights are missed', () => {
     expect(afterStop.unpublished).toBeGreaterThanOrEqual(afterPause.unpublished + 2);
     await pauseSchedule(stack.temporal, stack.connection);
 
-    // History, lake and status agree, once a run that was going on at the pause is in all of them.
+    // History, lake and status agree, once a run that was in progress at the pause is in all of them.
     await until(
       async () => (await snapshots()).length === (await published()).length,
       'the log has a run for each snapshot',

@@ -9,6 +9,7 @@ import {
   reportsFailure,
 } from '../../../src/api/index.js';
 import { peekNextCursor, readListPage } from '../../../src/api/json/page.js';
+import { withResponse } from '../../../src/api/json/read-evidence.js';
 import { recordIn } from '../../../src/api/json/record-in.js';
 import { safeCause } from '../../../src/api/redact.js';
 import { redirectPath } from '../../../src/api/redirect.js';
@@ -18,6 +19,7 @@ import { clip, printable, printableJson, wrap } from '../../../src/cli/shared/ou
 import { runnableHere } from '../../../src/cli/shared/runnable.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { decimalLimit, isDecimal } from '../../../src/core/decimal.js';
+import { NO_EVIDENCE } from '../../../src/core/list-evidence.js';
 import { parseRetryAfter, resetDelayMs } from '../../../src/core/retry-after.js';
 import { limitWarnings } from '../../../src/core/run-records.js';
 import { quoted } from '../../../src/core/short-text.js';
@@ -28,6 +30,7 @@ import { repairJson } from '../../../src/json/repair.js';
 import { compact, JsonScanner } from '../../../src/json/scanner.js';
 import { readValue } from '../../../src/json/value.js';
 import { readRow } from '../../../src/lake/rows/csv.js';
+import { ColumnSet } from '../../../src/lake/rows/data-columns.js';
 import { saysDeleted } from '../../../src/lake/rows/deletion-mark.js';
 import { escapeFormula, escapeLineBreaks } from '../../../src/lake/rows/escaping.js';
 import { escapeHtml } from '../../../src/report/markup.js';
@@ -57,6 +60,12 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'the cause of a refusal': (text) => isOtherCause(text),
   'what headers announce': (text) =>
     announcementIn({ deprecation: text, sunset: text, warning: text, link: text }, redact, 0),
+  'what a page says of its list': (text) => {
+    const said = JSON.stringify({ data: [], [text]: text, page: { message: text, [text]: true } });
+    readListPage(toByteString(said), { columns: new ColumnSet(['id'], []), flatten: null });
+    const headers = { warning: text, 'x-pagination': text, 'content-range': text, [text]: 'true' };
+    return withResponse(NO_EVIDENCE, { status: 200, headers, shown: redact });
+  },
   'a deletion field': (text) => saysDeleted(toByteString(text), null, 0),
   'the class of a failure': (text) => classifyResponse(signs(503, text), MAPPING, 'read'),
   'the class by reason and header': (text) =>

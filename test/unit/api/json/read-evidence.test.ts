@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { EvidenceReader, saysIncomplete, withResponse } from '../../../../src/api/json/read-evidence.js';
+import { saysIncomplete } from '../../../../src/api/json/incomplete-words.js';
+import { EvidenceReader, withResponse } from '../../../../src/api/json/read-evidence.js';
 import { toByteString } from '../../../../src/core/brands.js';
 import { NO_EVIDENCE, type PageEvidence } from '../../../../src/core/list-evidence.js';
 import { JsonScanner } from '../../../../src/json/scanner.js';
 
 /** What the members of an envelope say. */
-function evidenceIn(envelope: unknown): PageEvidence {
+const evidenceIn = (envelope: unknown): PageEvidence => readEnvelope(envelope).found;
+
+function readEnvelope(envelope: unknown): EvidenceReader {
   const scanner = new JsonScanner(toByteString(JSON.stringify(envelope)));
   const reader = new EvidenceReader();
   scanner.peek();
   for (const [name] of scanner.members())
     if (name === 'page') {
-      for (const [inner] of scanner.members()) if (!reader.read(inner, scanner, 'page')) scanner.skip();
-    } else if (!reader.read(name, scanner, 'envelope')) scanner.skip();
-  return reader.found;
+      for (const [inner] of scanner.members()) if (!reader.read(inner, scanner, 1)) scanner.skip();
+    } else if (!reader.read(name, scanner)) scanner.skip();
+  return reader;
 }
 
 describe('A page that says that its list is incomplete', () => {
@@ -28,6 +31,14 @@ describe('A page that says that its list is incomplete', () => {
     [{ _shards: { total: 5, failed: 1 } }, '"_shards": { "failed": 1 }'],
     [{ shards: { failures: [{}] } }, '"shards": { "failures": [1] }'],
     [{ failed_shards: 2 }, '"failed_shards": 2'],
+    [{ failedShardCount: '2' }, '"failedShardCount": "2"'],
+    [{ hasPartialResults: true }, '"hasPartialResults": true'],
+    [{ 'search.timed out': true }, '"search.timed out": true'],
+    [{ timeout: true }, '"timeout": true'],
+    [{ data_incomplete: true }, '"data_incomplete": true'],
+    [{ meta: { pagination: { partial: true } } }, '"partial": true'],
+    [{ statusMessage: 'List truncated' }, 'List truncated'],
+    [{ alerts: ['Not all shards responded'] }, 'Not all shards responded'],
     [{ warning: 'Results may be incomplete.' }, 'Results may be incomplete.'],
     [{ warnings: [{ code: 'PARTIAL_RESULTS' }] }, 'PARTIAL_RESULTS'],
     [{ page: { message: 'The search timed out' } }, 'The search timed out'],
@@ -38,6 +49,8 @@ describe('A page that says that its list is incomplete', () => {
   it.each<[unknown]>([
     [{ incomplete: false, partial: null, timed_out: 'no', isPartial: 0 }],
     [{ partial: 12 }],
+    [{ timeout: 1 }],
+    [{ partialPage: true }],
     [{ _shards: { total: 5, failed: 0, failures: [] } }],
     [{ warnings: [], message: 'OK' }],
     [{ other: { incomplete: true } }],
@@ -56,6 +69,24 @@ describe('A page that says that its list is incomplete', () => {
     'The parameter `x` is deprecated. Results are partial.',
     'Result set limited to 10000 records',
     'Partial success',
+    'Result set truncated',
+    '1 of 5 shards did not respond',
+    'Shard 3 did not answer in time.',
+    'Some data is temporarily unavailable',
+    'The list is not complete',
+    "The response isn't complete",
+    'The query exceeded its time limit and was stopped early',
+    'Request took too long; returning what we have',
+    'Results were capped at 10000',
+    'Maximum number of results reached',
+    'Result limit of 10,000 exceeded',
+    'One of the data sources is unavailable',
+    'The index is being rebuilt, results may be stale or missing',
+    'The search index is catching up; some tasks may not appear',
+    'Records from region eu-west are missing',
+    "We couldn't load everything",
+    'Too many results; the first 5000 are shown',
+    'Fewer results than expected',
   ])('in words: %s', (text) => {
     expect(saysIncomplete(text)).toBe(true);
   });
@@ -69,6 +100,13 @@ describe('A page that says that its list is incomplete', () => {
     'Descriptions of more than 1000 characters are truncated',
     'Field "notes" was omitted',
     'Results limited to 100 records per page',
+    'pageSize is limited to 100 records',
+    'Each response is limited to 100 records',
+    'Attachments are not included; expand them',
+    'Archived records are not included',
+    'Deleted records are omitted by default',
+    'The list is complete',
+    'Too many requests per minute slow the service down',
     'Partial matches are found, too',
     'Successfully loaded all records',
     'Please migrate to v3, v2 may time out',
@@ -94,6 +132,11 @@ describe('The total of a list', () => {
     [{ pagination: { total: 7 } }, 7],
     [{ page: { total: { value: 12, relation: 'eq' } } }, 12],
     [{ '@odata.count': 3 }, 3],
+    [{ meta: { pagination: { total: 7 } } }, 7],
+    [{ meta: { page: { totalRecordCount: 7 } } }, 7],
+    [{ numFound: 7 }, 7],
+    [{ page: { total_number_of_results: 7 } }, 7],
+    [{ totalHours: 80, total_pages: 4 }, null],
     [{ page: { total: null } }, null],
     [{ page: { total: -1 } }, null],
     [{ page: { total: 'many' } }, null],
@@ -101,6 +144,30 @@ describe('The total of a list', () => {
   ])('%j', (envelope, total) => {
     expect(evidenceIn(envelope).total).toBe(total);
   });
+});
+
+describe('A page that says that its list continues', () => {
+  it.each([
+    ...[
+      { hasMore: true },
+      { page: { has_more: true } },
+      { pagination: { hasNextPage: true } },
+      { more: true },
+    ],
+    ...[
+      { isTruncated: true },
+      { resultsTruncated: true },
+      { page: { isLast: false } },
+      { moreAvailable: true },
+    ],
+  ])('%j', (envelope) => expect(readEnvelope(envelope).isMore).toBe(true));
+
+  it.each([
+    { hasMore: false },
+    { page: { isLast: true } },
+    { next: 'https://service.example/2' },
+    { more: 3 },
+  ])('is not one with %j', (envelope) => expect(readEnvelope(envelope).isMore).toBe(false));
 });
 
 describe('The status and the headers of a page', () => {
@@ -116,6 +183,10 @@ describe('The status and the headers of a page', () => {
     ],
     [{ warning: '299 - "Deprecated API"' }, 200, {}],
     [{ 'x-total-count': '12' }, 200, { total: 12 }],
+    [{ 'x-wp-total': '12' }, 200, { total: 12 }],
+    [{ 'x-total-results': '12' }, 200, { total: 12 }],
+    [{ 'x-pagination': '{"totalPages":2,"TotalCount":12,"pageSize":10}' }, 200, { total: 12 }],
+    [{ 'x-page-count': '2', 'x-pagination': 'cursor' }, 200, {}],
     [{ 'content-range': 'items 0-9/120' }, 200, { total: 120 }],
     [{ 'content-range': 'items 0-9/*' }, 200, {}],
   ])('%j with %d', (headers, status, expected) => {

@@ -158,9 +158,10 @@ export function isLimitLeft({ headers }: Pick<ResponseSigns, 'headers'>): boolea
 
 /** Words and codes about a limit, in prose (`rate limit`) or as a code (`rateLimitExceeded`, `RATE_LIMITED`). */
 const LIMIT_WORDS: readonly RegExp[] = [
-  /rate[\s_-]{0,9}limit|quota|too[\s_-]{0,9}many|throttl|slow[\s_-]{0,9}down|requests?[\s_-]{0,9}limit/i,
+  /rate[\s_-]{0,9}limit|quota|too[\s_-]{0,9}(?:many|fast|frequent|quick)|throttl|slow[\s_-]{0,9}down|requests?[\s_-]{0,9}limit/i,
   /limit[\s_-]{0,9}(?:(?:has|was|is)\s{1,9}(?:been\s{1,9})?)?(?:exceed|reached|hit)/i,
   /(?:requests|calls)\s{1,9}(?:per|an?)\s{1,9}(?:second|minute|hour|day|month)/i,
+  /(?:number|volume)\s{1,9}of\s{1,9}(?:api\s{1,9})?(?:requests|calls)|(?:credits|allowance)\s{1,9}(?:(?:is|are)\s{1,9})?(?:used|exhausted)/i,
   /over[\s_-]{0,9}query|resource[\s_-]{0,9}exhausted/i,
 ];
 /** Services name their documentation in each error, such as `https://…/errors#rate-limits`. */

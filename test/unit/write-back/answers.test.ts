@@ -3,6 +3,7 @@ import { likenessOf } from '../../../activities/write-back/alike-rejections.js';
 import { sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { WaitingRows } from '../../../activities/write-back/waiting-rows.js';
 import type { SentBefore } from '../../../src/api/index.js';
+import { isMarked } from '../../../src/api/write-meaning.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
@@ -50,6 +51,15 @@ const CASES: readonly Case[] = [
   ['-', 409, {}, says('Version conflict, retry the operation'), 'conflict'],
   ['-', 409, {}, says('Temporarily unavailable'), 'conflict'],
   ['-', 409, {}, says('Please try again later.'), 'conflict'],
+  ['-', 409, {}, '{"code":"ResourceLocked"}', 'conflict'],
+  ['-', 409, {}, '{"code":"OptimisticLockException"}', 'conflict'],
+  ['-', 409, {}, '{"error":"lockTimeout"}', 'conflict'],
+  ['-', 409, {}, '{"error":"WriteConflict"}', 'conflict'],
+  ['-', 409, {}, says('The timesheet was changed since it was read.'), 'conflict'],
+  ['-', 409, {}, says('The timesheet is being recalculated.'), 'conflict'],
+  ['-', 409, {}, says('Another change is in flight.'), 'conflict'],
+  ['-', 409, {}, says('Too many parallel changes. Please wait.'), 'conflict'],
+  ['-', 423, {}, says('The week is approved.'), 'conflict'],
   ['-', 409, WAIT, '', 'conflict'],
   ['-', 409, {}, says('A timer is in progress.'), 'conflict'],
   ['-', 409, WAIT, says('The record already exists.'), 'conflict'],
@@ -75,15 +85,26 @@ const CASES: readonly Case[] = [
   ['earlier', 422, {}, says('Reference has already been taken'), 'unknown'],
   ['earlier', 400, {}, says('reference must be unique'), 'unknown'],
   ['forgotten', 422, {}, says('Reference has already been taken'), 'unknown'],
+  ['earlier', 422, {}, says('The entry overlaps an existing entry.'), 'unknown'],
+  ['earlier', 409, {}, says('It conflicts with an existing entry.'), 'unknown'],
+  ['earlier', 422, {}, says('Reference has been taken'), 'unknown'],
+  ['earlier', 422, {}, says('You have already logged this time.'), 'unknown'],
+  ['earlier', 422, {}, says('This entry has already been submitted.'), 'unknown'],
+  ['earlier', 422, {}, says("The reference isn't unique."), 'unknown'],
+  ['earlier', 400, {}, '{"code":"UniquenessViolated"}', 'unknown'],
+  ['earlier', 422, {}, says('An identical entry was found.'), 'unknown'],
+  ['-', 422, {}, says('The entry overlaps an existing entry.'), 'rejected'],
   // No such record: the opposite.
   ['-', 409, {}, says('The project does not exist.'), 'rejected'],
   ['-', 409, {}, says('The project no longer exists.'), 'rejected'],
   ['earlier', 422, {}, says("The project doesn't exist."), 'rejected'],
   ['earlier', 422, {}, '{"code":"DOES_NOT_EXIST"}', 'rejected'],
+  ['earlier', 422, {}, '{"code":"DoesNotExist"}', 'rejected'],
+  ['earlier', 422, {}, says('The project must be an existing one.'), 'rejected'],
   // Other conflicts and contents.
-  ['-', 409, {}, says('It overlaps a holiday.'), 'rejected'],
+  ['-', 409, {}, says('It lies on a holiday.'), 'rejected'],
   ['-', 409, {}, '', 'rejected'],
-  ['earlier', 409, {}, says('It overlaps a holiday.'), 'conflict, doubt'],
+  ['earlier', 409, {}, says('It lies on a holiday.'), 'conflict, doubt'],
   ['-', 400, {}, says('Too long.'), 'rejected'],
   ['-', 422, {}, says('Rate limit of the week.'), 'rejected'],
   ['earlier', 422, {}, says('Too long.'), 'rejected'],
@@ -107,6 +128,9 @@ const CASES: readonly Case[] = [
   // Limits.
   ['-', 403, {}, says('Rate limit exceeded.'), 'limit'],
   ['-', 402, {}, says('Quota exceeded.'), 'limit'],
+  ['-', 402, {}, says('The credits are exhausted.'), 'limit'],
+  ['-', 403, {}, says('Maximum number of API calls reached.'), 'limit'],
+  ['-', 403, {}, says('You are sending requests too fast.'), 'limit'],
   ['earlier', 403, {}, says('Rate limit exceeded.'), 'limit, doubt'],
   ['-', 403, WAIT, '', 'not sent'],
   ['-', 403, { 'x-ratelimit-remaining': '0' }, '', 'not sent'],
@@ -329,5 +353,21 @@ describe('rejections', () => {
     expect(likenessOf({ status, message: one })).toBe(likenessOf({ status, message: other }));
     expect(likenessOf({ status: status + 1, message: one })).not.toBe(likenessOf({ status, message: one }));
     expect(likenessOf({ status, message: `${one} now` })).not.toBe(likenessOf({ status, message: one }));
+  });
+});
+
+describe('an error of the service', () => {
+  it.each([
+    ['{"error":"Failed.","request_id":"r1"}', true],
+    ['{"error":"Failed.","reqId":"r1"}', true],
+    ['{"error":"Failed.","eventId":"7"}', true],
+    ['{"error":"Failed.","at":"2026-11-28T10:00:00Z"}', true],
+    ['{"error":"Failed.","at":"Sat, 28 Nov 2026 10:00:00 GMT"}', true],
+    ['{"error":"Failed.","ref":"01HXYZ3KQ9V1T8N4W6A7B2C3D4"}', true],
+    ['<p>Internal error. Reference #18.2f3c1f60</p>', true],
+    ['{"error":"Failed."}', false],
+    ['{"error":"Failed.","error_code":"INTERNAL"}', false],
+  ])('is stored if it comes again with the same time or id: %s -> %s', (body, expected) => {
+    expect(isMarked(body)).toBe(expected);
   });
 });

@@ -306,7 +306,7 @@ const READABLE = ODD_SERVICES.map(({ name }) => name).filter(
     !/^(?:announced|list-ended|cursor-ignored|empty-object|error-in-200|huge-cursor|increment-404)/.test(
       name,
     ) &&
-    !/^(?:last-page|null-data-always|null-records|repeated-ids|poison|not-a-number|control-char)/.test(
+    !/^(?:last-page|latin1|length-in-characters|null-data-always|null-records|repeated-ids|poison|not-a-number|control-char)/.test(
       name,
     ) &&
     !/^(?:key-replaced|untimed-changes|archived-records|silent-changes|marked-deletes)/.test(name),

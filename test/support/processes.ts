@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { type CommandResult, canShareProcess, runShared } from './command-hosts.js';
 import { logOf } from './last-logs.js';
 import { type Stack, until } from './stack.js';
 
@@ -82,8 +83,18 @@ function start(
   };
 }
 
-/** Runs a command to its end. */
-export async function runCommand(stack: Place, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+/** Runs a command to its end, in a process of its own only if it needs one. */
+export async function runCommand(
+  stack: Place,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<CommandResult> {
+  const all = { ...stack.env, ...env };
+  if (canShareProcess(args, all)) {
+    const result = await runShared(args, all, stack.folder);
+    logOf(args.slice(0, 2).join(' '))(`${result.stdout}\n${result.stderr}`);
+    return result;
+  }
   const command = startCommand(stack, args, env);
   const code = await command.exited;
   return { code, ...(await command.output()) };

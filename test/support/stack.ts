@@ -94,6 +94,12 @@ export interface Stack {
 const RESOURCES =
   '[projects, tasks, time-entries, { name: calendar-entries, window: 90d, key: [source, sourceKey] }, members]';
 
+/**
+ * For a worker of hundreds of workflows, or of very long histories: their tasks would keep the thread of the test from all else,
+ * and end too late.
+ */
+export const OWN_THREAD = { worker: { debugMode: false } } as const;
+
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const servers = inject('servers');
   const id = randomBytes(4).toString('hex');
@@ -159,7 +165,7 @@ ${options.yaml ?? ''}`;
           // By default, the second heartbeat follows only two seconds before the server gives an activity up.
           maxHeartbeatThrottleInterval: '1 second',
           // Workflows run in this thread, because to start and end one of their own takes half a second of CPU time. Workers in
-          // separate processes have one.
+          // separate processes have one, and `OWN_THREAD`.
           debugMode: true,
           ...more.worker,
         },

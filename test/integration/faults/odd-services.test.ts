@@ -11,7 +11,7 @@ import { type Expected, ODD_CASES, type OddCase } from '../../support/odd/index.
 import { assertRowEquals } from '../../support/oracle.js';
 import { shortenBackOffs } from '../../support/short-waits.js';
 import { readSnapshot } from '../../support/snapshot.js';
-import { resultOf, type Stack, startStack } from '../../support/stack.js';
+import { OWN_THREAD, resultOf, type Stack, startStack } from '../../support/stack.js';
 
 shortenBackOffs();
 
@@ -49,7 +49,8 @@ ${one.yaml ?? '    sync: { pageSize: 10 }\n'}`,
     );
     const settings = parseSettings(`connections:\n${yaml.join('')}`, 'odd.yaml');
     // Most of them wait for the service, so many may do so at the same time.
-    await stack.startWorker(settings, { maxConcurrentActivities: 64, maxActivityMemoryBytes: 4 * 2 ** 30 });
+    const limits = { maxConcurrentActivities: 64, maxActivityMemoryBytes: 4 * 2 ** 30 };
+    await stack.startWorker(settings, { ...limits, ...OWN_THREAD });
     ODD_CASES.forEach((one, at) => {
       const { lake } = settings.connections[at]!;
       const service = { simulator: simulators[at]!, keyFile: keyFileOf(at) };

@@ -9,7 +9,7 @@ import { holdAnswer } from '../../support/hold.js';
 import { type NoticeStack, SHORT_QUIET_MS, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { freePort } from '../../support/ports.js';
 import { readSnapshot } from '../../support/snapshot.js';
-import { until } from '../../support/stack.js';
+import { OWN_THREAD, until } from '../../support/stack.js';
 
 type HistoryEvent = NonNullable<Awaited<ReturnType<NoticeStack['history']>>['events']>[number];
 
@@ -31,7 +31,7 @@ describe('change notices', () => {
 
   it('arriving in a burst of 2,000 lead to few signals, one or two runs and short histories', async () => {
     stack = await startNoticeStack({ quietMs: QUIET_MS });
-    await stack.startWorker();
+    await stack.startWorker(undefined, OWN_THREAD);
     await stack.export();
     const before = await stack.runs('tasks');
     const { post } = await stack.startReceiver();
@@ -177,7 +177,7 @@ describe('change notices', () => {
 
   it('continue as new in a long history and keep the requested run', async () => {
     stack = await startNoticeStack({ sync: '{ minInterval: 0s, pageSize: 1 }' });
-    await stack.startWorker();
+    await stack.startWorker(undefined, OWN_THREAD);
     const { post } = await stack.startReceiver();
     const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 0 });
     expect((await post(TASKS)).status).toBe(202);
@@ -208,7 +208,7 @@ describe('change notices', () => {
     expect((await post(TASKS)).status).toBe(202);
     expect((await post(TASKS)).status).toBe(202);
     expect((await notices('tasks').describe()).historyLength).toBe(historyLength);
-    await stack.startWorker();
+    await stack.startWorker(undefined, OWN_THREAD);
     await ended('tasks');
     expect(await stack.runs('tasks')).toHaveLength(1);
     expect((await readSnapshot(stack.store, 'tasks')).rows).toHaveLength(30);

@@ -46,8 +46,10 @@ export default defineConfig({
           // Twice the cores of a small machine, because each file waits for servers and timers half of its time.
           maxWorkers: 4,
           setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
-          testTimeout: isLong ? 3_600_000 : 300_000,
-          hookTimeout: 300_000,
+          // Longer than a wait of `until` (test/support/stack.ts), whose error says what did not come.
+          testTimeout: isLong ? 3_600_000 : 600_000,
+          hookTimeout: 600_000,
+          expect: { poll: { timeout: 250_000 } },
         },
       },
     ],

@@ -34,6 +34,6 @@ export async function requestRun(
     ({ lastRun: last } = await mirrorStatus(stack, resource).catch(() => ({ lastRun: null })));
     return last !== null && last.runId !== before;
   };
-  await until(isOver, 'the run has ended', 120_000);
+  await until(isOver, 'the run has ended');
   return last!;
 }

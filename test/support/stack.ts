@@ -228,11 +228,14 @@ export function resultOf(error: unknown): ExportResult {
   return details[0] as ExportResult;
 }
 
+/** A limit of waiting that an idle machine stays far below. */
+const WAIT_MS = 250_000;
+
 /** Resolves when the condition holds. @throws Error when it does not within the time */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  ms = 60_000,
+  ms = WAIT_MS,
 ): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {

@@ -49,7 +49,7 @@ describe('the examples of deployments', () => {
       kubernetes: [{ ...first, metdata: {} }],
     };
     expect(await schemaErrors(wrong)).toHaveLength(2);
-  }, 180_000);
+  });
 
   it('have configurations that are valid, with secrets by reference only', () => {
     const config = kubernetes.find(({ kind }) => kind === 'ConfigMap')?.data?.['worktrack.yaml'] ?? '';

@@ -46,7 +46,7 @@ async function isRunning(pid: number): Promise<boolean> {
   return status === null || !/\) [ZX] /.test(status);
 }
 
-describe('the Temporal dev server', { timeout: 120_000 }, () => {
+describe('the Temporal dev server', () => {
   it('keeps its workflows after kill -9 and a restart on the same port, and leaves no process', async () => {
     const options = {
       executable: await executable('temporal'),
@@ -106,7 +106,7 @@ describe('the Temporal dev server', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the time-skipping test server', { timeout: 120_000 }, () => {
+describe('the time-skipping test server', () => {
   it('answers when started by itself, and leaves no process', async () => {
     const server = await startTimeSkippingServer({ executable: await executable(TEST_SERVER) });
     await server.stop();
@@ -127,7 +127,7 @@ describe('the time-skipping test server', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the S3 server', { timeout: 60_000 }, () => {
+describe('the S3 server', () => {
   const start = async (port: number) =>
     startVersitygw({
       executable: await executable('versitygw'),
@@ -172,7 +172,7 @@ describe('the S3 server', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a server whose host ends', { timeout: 60_000 }, () => {
+describe('a server whose host ends', () => {
   const repository = new URL('../../../', import.meta.url).pathname;
   let compiled: string;
 

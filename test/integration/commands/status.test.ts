@@ -134,7 +134,7 @@ describe('worktrack status', () => {
     expect((await status()).tasks).toMatchObject({ state: 'refused', source: 'mirror' });
     await worker.signal('SIGTERM');
     // A worker that could not withdraw its configuration in time counts as polling for two minutes.
-    await until(async () => (await status()).projects?.state === 'no-worker', 'no worker polls', 180_000);
+    await until(async () => (await status()).projects?.state === 'no-worker', 'no worker polls');
     await until(async () => (await status()).tasks?.state === 'refused', 'the server lists the ended export');
     expect((await status()).tasks).toMatchObject({
       source: 'latest.json',

@@ -70,5 +70,5 @@ describe('servers that are killed in the middle of an export or a write-back', (
     expect(reader.faults).toEqual([]);
     expect(reader.followed).toBeGreaterThan(PLANS.length);
     expect(world.unexpectedExits).toEqual([]);
-  }, 240_000);
+  });
 });

@@ -65,11 +65,11 @@ describe('ids and keys of records', () => {
     const untilSpoilt = async (failure: string, command: () => Promise<string>): Promise<void> => {
       const before = front.spoilt();
       const isSpoilt = () => command().then(() => front.spoilt() > before);
-      await until(isSpoilt, `a record is asked for: ${failure}`, 120_000);
+      await until(isSpoilt, `a record is asked for: ${failure}`);
     };
 
     const isPublished = async () => JSON.parse(await run('export', '--json')).outcome === 'published';
-    await until(isPublished, 'a first export is published, although little time is allowed', 120_000);
+    await until(isPublished, 'a first export is published, although little time is allowed');
     const known = idsOf(stack);
     for (const failure of FAILURES) {
       front.spoil((method, path) => (method === 'GET' && path.includes('/projects/') ? failure : null));

@@ -48,7 +48,7 @@ describe('checks before publish', () => {
     const first = await stack.export();
     expect(first.outcome, JSON.stringify(first.runs)).toBe('published');
     expect(first.runs[0]!.checks).toEqual({ passed: 4, skipped: 1, warned: [], accepted: [] });
-  }, 120_000);
+  });
   afterAll(() => stack?.stop());
 
   it.each([

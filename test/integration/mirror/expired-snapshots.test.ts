@@ -84,7 +84,7 @@ describe('snapshots that expire on runs without changes', () => {
     expect(await stack.store.listFolders(`${RESOURCE}/changes/`)).toHaveLength(12);
     expect((await verifySnapshot(stack.store, RESOURCE)).problems).toEqual([]);
     await expectMirrored(stack, RESOURCE);
-  }, 300_000);
+  });
 
   it('are removed by the next sweep if one could not list or remove them', async () => {
     await start();
@@ -113,5 +113,5 @@ describe('snapshots that expire on runs without changes', () => {
     expect(last.activities).toEqual(['worktrack.run']);
     expect(last.warnings).toBe('');
     expect(last.dates).toHaveLength(RETENTION_DAYS);
-  }, 300_000);
+  });
 });

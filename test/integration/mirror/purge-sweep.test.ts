@@ -62,5 +62,5 @@ describe('a mirror that is idle after a purge', () => {
     expect(await objects()).toEqual(purged);
     expect((await verifySnapshot(stack.store, RESOURCE)).problems).toEqual([]);
     expect((await stack.export()).outcome).toBe('published');
-  }, 120_000);
+  });
 });

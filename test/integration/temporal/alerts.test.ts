@@ -142,7 +142,7 @@ describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker'
     async function batch(csv: string) {
       return { resource: 'time-entries', file: await fileIn(stack, csv) } as const;
     }
-  }, 400_000);
+  });
 });
 
 /** The other resources have no published run from the beginning. */

@@ -47,7 +47,7 @@ describe("a user's encrypting data converter", () => {
     });
     following.catch(() => {});
     const projects = () => last?.resources.find(({ resource }) => resource === 'projects');
-    await until(() => (projects()?.failure ?? null) !== null, 'an attempt has failed', 180_000);
+    await until(() => (projects()?.failure ?? null) !== null, 'an attempt has failed');
     expect(projects()!.failure!.message).toContain('503');
     const held = holdAnswer(stack.simulator, { resource: 'projects', page: 2 });
     faults.clear();
@@ -93,7 +93,7 @@ describe("a user's encrypting data converter", () => {
     });
     following.catch(() => {});
     const view = () => last;
-    await until(() => (view()?.failure ?? null) !== null, 'an attempt has failed', 180_000);
+    await until(() => (view()?.failure ?? null) !== null, 'an attempt has failed');
     expect(view()!.failure!.message).toContain('rows have no known outcome');
     const held = holdAnswer(stack.simulator, writes);
     faults.clear();

@@ -86,9 +86,9 @@ describe('a worker whose connection to Temporal dies', () => {
     const command = start(queue, health, { ...death, env: { ...MOVABLE, ...death.env } });
     const answer = (path: string) => healthOf(command, health, path);
     const becomes = (status: number): Promise<void> =>
-      until(async () => (await answer('/readyz')).status === status, `${name}: ${status}`, 120_000);
+      until(async () => (await answer('/readyz')).status === status, `${name}: ${status}`);
     const logs = (text: string): Promise<void> =>
-      until(async () => (await command.output()).stderr.includes(text), `${name}: it logs ${text}`, 120_000);
+      until(async () => (await command.output()).stderr.includes(text), `${name}: it logs ${text}`);
     await becomes(200);
     await death.kill();
     command.child.kill('SIGHUP');

@@ -103,7 +103,7 @@ describe('a Schedule whose nights are missed', () => {
     await temporal.stop();
     await sleep(4 * NIGHT_MS);
     temporal = await start();
-    await until(async () => (await published()).length > before, 'a run follows', 120_000);
+    await until(async () => (await published()).length > before, 'a run follows');
     const afterStop = await nights();
     expect(afterStop.unpublished).toBeGreaterThanOrEqual(afterPause.unpublished + 2);
     await pauseSchedule(stack.temporal, stack.connection);

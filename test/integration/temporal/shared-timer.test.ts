@@ -49,7 +49,7 @@ describe('waits that share a timer', () => {
 
   it('end at their times if these differ, and if a later one came first', async () => {
     const handle = await start(HOUR, 200);
-    await expect.poll(async () => (await timers(handle)).started, { timeout: 60_000 }).toBe(2);
+    await expect.poll(async () => (await timers(handle)).started).toBe(2);
     await handle.signal('release');
     const [long, short] = (await handle.result()) as number[];
     expect(short).toBeGreaterThanOrEqual(200);
@@ -67,7 +67,7 @@ describe('waits that share a timer', () => {
 
   it('end with the cancellation of the workflow, and leave no timer', async () => {
     const handle = await start(HOUR, 2 * HOUR);
-    await expect.poll(async () => (await timers(handle)).started, { timeout: 60_000 }).toBe(1);
+    await expect.poll(async () => (await timers(handle)).started).toBe(1);
     await handle.cancel();
     await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
     expect(await timers(handle)).toEqual({ started: 1, fired: 0, canceled: 1 });

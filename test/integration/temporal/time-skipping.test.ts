@@ -192,5 +192,5 @@ describe('a request to a mirror that does not answer, in the time-skipping serve
     await env.sleep('61 minutes');
     const result = (await exporting.result()) as ExportResult;
     expect(result.runs).toMatchObject([{ outcome: 'published', rows: 5 }]);
-  }, 300_000);
+  });
 });

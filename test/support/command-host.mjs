@@ -1,4 +1,4 @@
-// Runs commands one after the other in one process, which saves the start of a process and of its code for each of them. Each
+// Runs commands in turn in one process, which saves the start of a process and of its code for each of them. Each
 // command has its own arguments, environment and folder, and what it leaves running can no longer write.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';

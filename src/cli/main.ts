@@ -7,12 +7,14 @@ import { fileURLToPath } from 'node:url';
 const { enableCompileCache } = module as { enableCompileCache?: () => void };
 enableCompileCache?.();
 
-/** The bundle that `npm run build` makes of `run.js`: one file per part instead of a thousand, which Node loads faster. */
-const bundle = fileURLToPath(new URL('../../cli/run.cjs', import.meta.url));
-const separate = () => import('./run.js');
-if (existsSync(bundle)) {
-  const bundled = createRequire(import.meta.url)(bundle) as typeof import('./run.js');
-  await bundled.run(separate);
-} else {
-  await (await separate()).run();
-}
+type Commands = typeof import('./run.js');
+
+/**
+ * The bundles that `npm run build` makes of `run.js`: one file per part instead of a thousand, which Node loads faster. `host` uses the
+ * SDK from its packages, as workers do.
+ */
+const bundle = (name: 'run' | 'host'): string =>
+  fileURLToPath(new URL(`../../cli/${name}.cjs`, import.meta.url));
+const load = (name: 'run' | 'host'): Commands => createRequire(import.meta.url)(bundle(name)) as Commands;
+if (existsSync(bundle('run'))) await load('run').run(() => load('host'));
+else await (await import('./run.js')).run();

@@ -12,9 +12,9 @@ const HOSTS: readonly string[] = ['worker', 'replay', 'unpin', 'demo', 'simulato
 /**
  * Runs the command in the arguments, and ends the process with its exit code.
  *
- * @param separate loads this module from its own file; absent: this is that file, and not the bundle of the commands
+ * @param host loads this module from the bundle that uses the SDK's packages; absent: this is not the bundle of clients
  */
-export async function run(separate?: () => Promise<{ run(): Promise<never> }>): Promise<never> {
+export async function run(host?: () => { run(): Promise<never> }): Promise<never> {
   // Libraries such as the AWS SDK ask the system for the home of a user, and fail if it has no entry for the user. Docker
   // sets the same value for such users. This package creates nothing below it.
   if (process.env.HOME === '') delete process.env.HOME;
@@ -38,7 +38,7 @@ export async function run(separate?: () => Promise<{ run(): Promise<never> }>): 
     code = ended;
   });
   program.hook('preAction', async (_, command) => {
-    if (separate !== undefined && usesPackages(command)) await (await separate()).run();
+    if (host !== undefined && usesPackages(command)) await host().run();
     process.on('uncaughtException', (error) => {
       writeStderrSync(failureOf(error, process.env).message, 'error');
       process.exit(EXIT.failed);

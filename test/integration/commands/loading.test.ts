@@ -125,6 +125,23 @@ describe.concurrent('the command line', () => {
       expect((await filesOf(args)).length, args.join(' ')).toBeLessThanOrEqual(most);
   });
 
+  it("loads the SDK of a worker from its packages, and the worker's own code from the bundle", async () => {
+    const bundled = await bundledPackages();
+    const files = await filesOf(['worker']);
+    const names = files.filter((file) => file.startsWith(join(ROOT, BUNDLED))).map((file) => basename(file));
+    expect(files.some((file) => file.includes('/node_modules/@temporalio/worker/'))).toBe(true);
+    expect(names).toContain('host.cjs');
+    expect(names.flatMap((name) => bundled[name]!.filter((one) => one.startsWith('@temporalio/')))).toEqual(
+      [],
+    );
+    expect(files.filter((file) => file.startsWith(join(ROOT, 'dist/src/')))).toEqual([CLI]);
+  });
+
+  it('has only ASCII in the bundle, because V8 keeps any other text with two bytes per character', async () => {
+    for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs')))
+      expect(await readFile(join(ROOT, BUNDLED, name), 'utf8'), name).toMatch(/^[\0-\x7f]*$/);
+  });
+
   it.runIf('enableCompileCache' in module)('lets Node keep the compiled code of the bundle', async () => {
     const cache = await mkdtemp(join(folder, 'cache-'));
     await filesOf(['config', 'check'], { NODE_COMPILE_CACHE: cache });

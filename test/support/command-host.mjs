@@ -23,19 +23,26 @@ process.on('message', async ({ args, env, folder }) => {
   Object.assign(process.env, env);
   process.chdir(folder);
   process.exitCode = undefined;
-  const before = new Map(EVENTS.map((event) => [event, process.listeners(event)]));
+  const before = listeners();
   const command = { stdout: [], stderr: [], isOver: false };
   const code = await running.run(command, exitCode);
   command.isOver = true;
-  for (const [event, listeners] of before)
-    for (const listener of process.listeners(event))
-      if (!listeners.includes(listener)) process.off(event, listener);
+  for (const [at, { emitter, event, functions }] of listeners().entries())
+    for (const one of functions) if (!before[at].functions.includes(one)) emitter.off(event, one);
   const [stdout, stderr] = [command.stdout, command.stderr].map((chunks) => Buffer.concat(chunks).toString());
   process.send({ code, stdout, stderr });
 });
 
-/** Events of the process that a command listens to. */
-const EVENTS = ['uncaughtException', 'warning', 'SIGINT', 'SIGTERM', 'SIGHUP'];
+/** Who listens to the events of the process that a command listens to. */
+function listeners() {
+  const events = ['uncaughtException', 'warning', 'SIGINT', 'SIGTERM', 'SIGHUP'];
+  const all = [
+    ...events.map((event) => [process, event]),
+    [process.stdout, 'error'],
+    [process.stderr, 'error'],
+  ];
+  return all.map(([emitter, event]) => ({ emitter, event, functions: emitter.listeners(event) }));
+}
 
 /** Runs the command in `process.argv` until it would end the process. */
 function exitCode() {

@@ -304,12 +304,17 @@ describe('alerts of other events', () => {
     const strict = await stack.startWorker();
     await stack.export();
     await until(() => titles().length === 1, 'the message');
+    // A worker that stops before it could say so keeps the next message back until the activity times out.
+    const alerts = stack.temporal.client.workflow.getHandle(alertsWorkflowId(stack.taskQueue));
+    await until(
+      async () => ((await alerts.describe()).raw.pendingActivities ?? []).length === 0,
+      'the workflow knows that it was sent',
+    );
     await strict.stop();
     const [connection] = stack.settings.connections;
     const notify = connection!.notify.map((target) => ({ ...target, maxAgeMs: null }));
     await stack.startWorker({ ...stack.settings, connections: [{ ...connection!, notify }] });
     await stack.export();
-    // The first message is sent again if its worker stopped before it could say that it was sent.
     await until(() => titles().at(-1) === `${stack.connection}: all is well again`, 'the end');
   });
 

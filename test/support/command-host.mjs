@@ -33,7 +33,7 @@ process.on('message', async ({ args, env, folder }) => {
   process.send({ code, stdout, stderr });
 });
 
-/** Who listens to the events of the process that a command listens to. */
+/** The listeners of the events that a command may listen to. */
 function listeners() {
   const events = ['uncaughtException', 'warning', 'SIGINT', 'SIGTERM', 'SIGHUP'];
   const all = [

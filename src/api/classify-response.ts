@@ -94,9 +94,9 @@ export function refusalScope(status: number, message: string | null): RefusalSco
   return 'grant';
 }
 
-/** What no other key repairs: the client's address, single sign-on, a suspended account, terms to accept. */
+/** What no other key repairs: the client's address, single sign-on, a suspended or unpaid account, terms to accept. */
 const OTHER_CAUSES =
-  /\b(?:ip|ips|cidr|vpn)\b|\b(?:network |remote )?address(?:es)?\b|\b(?:allow|white|block|deny)[- ]?list|\bsingle[- ]sign[- ]?on\b|\b(?:sso|saml|mfa|2fa)\b|\btwo[- ]factor\b|\bsuspen(?:ded|sion)\b|\bdeactivated\b|\b(?:account|organi[sz]ation|workspace|tenant|user)\b[^.]{0,40}\b(?:disabled|locked|blocked|closed|frozen|inactive)\b|\bterms\b|\b(?:licen[sc]e|user) agreement\b|\bcountry\b|\bregion\b/i;
+  /\b(?:ip|ips|cidr|vpn)\b|\b(?:network |remote )?address(?:es)?\b|\b(?:allow|white|block|deny)[- ]?list|\bsingle[- ]sign[- ]?on\b|\b(?:sso|saml|mfa|2fa)\b|\btwo[- ]factor\b|\bsuspen(?:ded|sion)\b|\bdeactivated\b|\b(?:account|organi[sz]ation|workspace|tenant|user)\b[^.]{0,40}\b(?:disabled|locked|blocked|closed|frozen|inactive|archived|restricted)\b|\bterms\b|\bprivacy policy\b|\b(?:licen[sc]e|user) agreement\b|\bcountry\b|\bregion\b|\bgeo\b|\blocation\b|\bnetwork\b|\bidentity provider\b|\baccess restrictions?\b|\bon hold\b|\boverdue\b|\bunpaid\b|\b\d{1,3}(?:\.\d{1,3}){3}\b/i;
 
 /** Whether the words of a 403 name another cause than the key, its grants or the plan. They then stand alone. */
 export function isOtherCause(message: string): boolean {

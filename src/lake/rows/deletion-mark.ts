@@ -15,7 +15,13 @@ const CLOCKS_MS = 5 * MINUTE_MS;
 /** Milliseconds in the units of epoch numbers. */
 const EPOCH_UNITS = [1000, 1, 0.001] as const;
 
-const NOTHING: readonly string[] = ['', 'false', 'null', 'none', 'no', 'n', 'never', '[]', '{}'];
+/** Numbers of seconds in the year 9999, which stands for never. As milliseconds, they would be in January 1978. */
+const NEVER = { from: Date.UTC(9999, 0) / 1000, to: Date.UTC(10_000, 0) / 1000 };
+
+const NOTHING: readonly string[] = [
+  ...['', 'false', 'null', 'none', 'no', 'n', 'never', '[]', '{}', 'off', '-', 'n/a', 'na', 'nan', 'nil'],
+  ...['undefined', 'active', 'live', 'not deleted', 'not_deleted', 'undeleted'],
+];
 const NUMBER = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:e[+-]?\d{1,3})?$/;
 
 /**
@@ -35,18 +41,28 @@ export function saysDeleted(
   const isPast = (from: number, to = from): boolean => to >= FIRST_TIME && from <= now + CLOCKS_MS;
   const span = dateSpan(plain) ?? dateSpan(plain.replace(/^(\d{8})(\d{4}(?:\d\d)?)$/, '$1T$2'));
   if (span !== null) return isPast(span.from, span.to);
-  if (NUMBER.test(plain))
-    return Number(plain) === 1 || EPOCH_UNITS.some((unit) => isPast(Number(plain) * unit));
+  if (NUMBER.test(plain)) return Number(plain) === 1 || isPastNumber(Number(plain), isPast);
   // Any other form of a time, such as that of HTTP, or a text.
   const at = /^0[0\s:.tz-]*$/.test(plain) ? 0 : Date.parse(plain);
   return Number.isNaN(at) || isPast(at);
 }
 
+function isPastNumber(value: number, isPast: (at: number) => boolean): boolean {
+  const isNever = [1, 1000, 1_000_000].some((unit) => {
+    const seconds = value / unit;
+    return seconds >= NEVER.from && seconds <= NEVER.to;
+  });
+  return !isNever && EPOCH_UNITS.some((unit) => isPast(value * unit));
+}
+
 /** Names of fields that mark a deletion, and values of states that do. */
 const MARK =
-  /^(?:is|was)?(?:deleted|removed|trashed|destroyed|tombstone)(?:at|on|by|date|time|timestamp)?$|^(?:dateof)?deletion(?:date|time)?$|^datedeleted$/;
-const STATE = /^(?:status|state|recordstate|recordstatus|lifecycle)$/;
-const DELETED_STATES: readonly string[] = ['deleted', 'removed', 'trashed', 'destroyed', 'trash'];
+  /^(?:is|was|hasbeen|soft|issoft|entity|record)?(?:deleted|removed|trashed|destroyed|erased|purged|tombstone)(?:at|on|by|date|time|datetime|timestamp|utc|atutc)?$|^(?:is)?intrash$|^(?:dateof)?deletion(?:date|time|timestamp)?$|^(?:date|time)(?:deleted|removed)$/;
+const STATE =
+  /^(?:entity|object|record|item|lifecycle)?(?:status|state)$|^lifecycle$|^(?:op|operation|changetype)$/;
+const DELETED_STATES: readonly string[] = [
+  ...['deleted', 'removed', 'trashed', 'destroyed', 'trash', 'delete', 'remove', 'destroy'],
+];
 
 const plainName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 

@@ -407,7 +407,8 @@ export class PageChain {
     if (round !== undefined) throw this.#expires(error);
     const says = error.serviceMessage ?? '';
     if (error instanceof NotFoundError) throw this.#noList('has no list', 404);
-    if (updatedSince !== null && !LIMIT_WORDS.test(says) && error.status !== PAYLOAD_TOO_LARGE) {
+    const isAboutSize = LIMIT_WORDS.test(says) && !TIME_WORDS.test(says);
+    if (updatedSince !== null && !isAboutSize && error.status !== PAYLOAD_TOO_LARGE) {
       const { orSince } = this.#options;
       if (orSince !== undefined && orSince > updatedSince) {
         this.#at = { ...this.#at, updatedSince: orSince };
@@ -536,6 +537,9 @@ const IN_PARTS =
 const PAYLOAD_TOO_LARGE = 413;
 /** Words about the size of a page, in the refusal of a first page. */
 const LIMIT_WORDS = /\blimit\b|page[ _-]?size|per[ _-]?page|\btoo many\b/i;
+/** Words about a time, whose limit is none of a page: "updatedSince is beyond the limit of 90 days". */
+const TIME_WORDS =
+  /since|\b(?:hours?|days?|weeks?|months?|years?|dates?|time ?stamps?|retention|history|future|past|old)\b/i;
 /** Words about a time that is too new. */
 const TOO_NEW =
   /\bfuture\b|too (?:new|recent|late)|\bahead\b|(?:later|newer|after) than|in the past|not yet/i;

@@ -42,6 +42,14 @@ describe('The words of a 403', () => {
     'Your organization is disabled. Contact support.',
     'You must accept the new Terms of Service first.',
     'This API key may not be used from this address.',
+    'Access from your location is not allowed',
+    'Blocked by network policy',
+    'Access denied from 203.0.113.7',
+    'This workspace has been archived',
+    'Payment overdue: account restricted',
+    'Please agree to the updated privacy policy',
+    'Your identity provider must authorize this token',
+    'OAuth app access restrictions are enabled for this organization',
   ])('name a cause that no key repairs: %s', (message) => expect(isOtherCause(message)).toBe(true));
 
   it.each([

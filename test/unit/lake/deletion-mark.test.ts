@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Cells, toByteString } from '../../../src/core/brands.js';
-import { recordJudge, saysDeleted } from '../../../src/lake/rows/deletion-mark.js';
+import { markIn, recordJudge, saysDeleted } from '../../../src/lake/rows/deletion-mark.js';
 
 const NOW = Date.parse('2026-11-22T02:00:00Z');
 const cell = (value: unknown) => {
@@ -16,6 +16,8 @@ describe('The value of a deletion field', () => {
     ...['0000-00-00', '0000-00-00 00:00:00', '0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '01/01/1970'],
     ...['2099-01-01', '2026-11-24T00:00:00Z', '9999-12-31', 'Sun, 22 Nov 2099 02:00:00 GMT'],
     ...[-62135596800, 86400, '86400', 4102444800, 4102444800000],
+    ...[253402300799, '253402300799', 253402300799000, 253402300799999, 253402214400000000],
+    ...['off', '-', 'n/a', 'active', 'not deleted'],
   ])('does not say that the record is deleted: %j', (value) => expect(says(value)).toBe(false));
 
   it.each([
@@ -45,8 +47,22 @@ describe('The value of a deletion field', () => {
   });
 });
 
+describe('The name of a deletion field', () => {
+  it.each([
+    ...['deletedAt', 'is_removed', 'soft_deleted_at', 'hasBeenDeleted', 'inTrash', 'deletionTimestamp'],
+    ...['dateRemoved', '_deleted', 'purged'],
+  ])('is recognized: %s', (name) =>
+    expect(markIn(name, cell(true), NOW)).toEqual({ field: name, values: null }),
+  );
+
+  it.each(['archived', 'deletedItems', 'deletable', 'removedFrom', 'operation'])(
+    'is another one: %s',
+    (name) => expect(markIn(name, cell(true), NOW)).toBeNull(),
+  );
+});
+
 describe('A record about a deletion alone', () => {
-  const names = ['id', 'title', 'hours', 'note', 'owner', 'team', 'plan', 'isDeleted', 'status'];
+  const names = ['id', 'title', 'hours', 'note', 'owner', 'team', 'plan', 'isDeleted', 'status', 'op'];
   const judge = (record: Readonly<Record<string, unknown>>) => {
     const cells: Cells = [];
     for (const [name, value] of Object.entries(record)) cells[names.indexOf(name)] = cell(value);
@@ -65,6 +81,10 @@ describe('A record about a deletion alone', () => {
     [
       { id: 'a', status: 'Deleted' },
       { field: 'status', values: ['Deleted'] },
+    ],
+    [
+      { id: 'a', op: 'delete' },
+      { field: 'op', values: ['delete'] },
     ],
   ])('is recognized: %j', (record, rule) => expect(judge(record)).toEqual(rule));
 

@@ -48,16 +48,19 @@ describe('A time of changes that the service refuses', () => {
       return { status: 400, body: JSON.stringify({ error: 'INVALID_SINCE', description: says }) };
     });
 
-  it.each(['updatedSince is too old: at most 90 days', 'Bad Request'])(
-    'is followed by a request for everything (%s)',
-    async (says) => {
-      const { run } = await since(says, () => true);
-      await run();
-      const { requests, warnings } = await run();
-      expect(requests).toBe(2);
-      expect(warnings.join()).toContain('the service refused the time');
-    },
-  );
+  it.each([
+    'updatedSince is too old: at most 90 days',
+    'updatedSince is beyond the limit of 90 days',
+    'Too many days between updatedSince and now',
+    'The date exceeds the retention limit',
+    'Bad Request',
+  ])('is followed by a request for everything (%s)', async (says) => {
+    const { run } = await since(says, () => true);
+    await run();
+    const { requests, warnings } = await run();
+    expect(requests).toBe(2);
+    expect(warnings.join()).toContain('the service refused the time');
+  });
 
   it('is an hour earlier if it is too new', async () => {
     let newest = 0;

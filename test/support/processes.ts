@@ -115,17 +115,18 @@ export async function startWorkerProcess(
   await until(async () => {
     if (command.child.exitCode !== null)
       throw new Error(`the worker ended: ${(await command.output()).stderr}`);
-    return (await pollers(stack)) > 0;
+    return (await pollers(stack)).some((identity) => identity.startsWith(`${command.child.pid}@`));
   }, 'the worker polls');
   return command;
 }
 
-async function pollers(stack: Stack): Promise<number> {
+/** The workers that poll, also those that have just stopped. */
+async function pollers(stack: Stack): Promise<string[]> {
   const { client, namespace } = stack.temporal;
   const found = await client.workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: stack.taskQueue },
     taskQueueType: 1,
   });
-  return found.pollers?.length ?? 0;
+  return (found.pollers ?? []).map(({ identity }) => identity ?? '');
 }

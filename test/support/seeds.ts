@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { it, type TestAPI } from 'vitest';
 
 /** Whether this run is `npm run test:long`, which plays every random test many times. */
@@ -28,4 +29,21 @@ export function seeds(short: number): readonly number[] {
   const count = GIVEN === undefined ? rounds(short) : Number(process.env.WORKTRACK_ROUNDS ?? 1);
   const fixed = GIVEN === undefined ? Math.min(count, short) - 1 : 0;
   return Array.from({ length: count }, (_, round) => (round < fixed ? round + 1 : SEED + round - fixed));
+}
+
+/**
+ * The rows of a table that this run tries. All in `npm run test:long`. In `npm test`, those that `always` accepts, and `count`
+ * others that the seed of the run draws. The order stays as it is.
+ */
+export function drawn<T>(rows: readonly T[], count: number, always: (row: T) => boolean = () => false): T[] {
+  if (IS_LONG) return [...rows];
+  const others = rows.filter((row) => !always(row));
+  const place = (row: T): number => drawOf(SEED, rows.indexOf(row));
+  const chosen = new Set([...others].sort((a, b) => place(a) - place(b)).slice(0, count));
+  return rows.filter((row) => always(row) || chosen.has(row));
+}
+
+/** A number that looks random, and that the seed and the place determine. */
+function drawOf(seed: number, place: number): number {
+  return Number.parseInt(createHash('sha256').update(`${seed}/${place}`).digest('hex').slice(0, 12), 16);
 }

@@ -1,5 +1,12 @@
 import type { EpochMs, RunId } from './brands.js';
-import type { MirrorRequest, MirrorState, RunError, RunRecord, RunRequest } from './contract/index.js';
+import type {
+  MirrorRequest,
+  MirrorState,
+  RunError,
+  RunRecord,
+  RunRequest,
+  UnreadDocument,
+} from './contract/index.js';
 import { DAY_MS } from './duration.js';
 
 /** A request without its id and the workflow to answer. */
@@ -39,6 +46,8 @@ export interface RunFailure {
   readonly isOvertaken?: boolean;
   /** The newer id in the lake, if a request was refused because its id is not later (`checkIsNewId`). */
   readonly newerId?: RunId;
+  /** What the run has staged and no worker could read. Another worker may have been able to continue the run. */
+  readonly unread?: UnreadDocument;
   /** The last run whose workflow of `onPublished` was started before the failure. */
   readonly hookedTo?: RunId;
 }

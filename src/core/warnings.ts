@@ -100,6 +100,11 @@ const SENTENCES = {
     'reads the changes since the earliest of all clocks. Synchronize the clocks (NTP)',
   resumed: (of: { readonly runId: RunId; readonly since: string }) =>
     `resumed: this run reused pages of failed run ${of.runId}, read from ${of.since} on, and read the changes since then itself`,
+  /** `object`: a document that the run staged; `layout`: `null`: it is damaged, or has none. */
+  'not-continued': (of: { readonly runId: RunId; readonly object: string; readonly layout: number | null }) =>
+    `not continued: run ${of.runId} could not be continued, because ${of.object} ` +
+    `${of.layout === null ? 'is damaged' : `has layout ${of.layout}, which this version does not read`}, so this run began again. ` +
+    'Give all workers of the connection the same version',
   'pages-of-other-key': ({ runId }: { readonly runId: RunId }) =>
     `organization: the pages of failed run ${runId} were read with another API key, and it is not shown that both keys belong ` +
     'to the same organization, so this run read everything itself',

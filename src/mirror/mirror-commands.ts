@@ -38,6 +38,8 @@ export interface Turn {
   readonly beganAt: EpochMs;
   /** An id in the lake that the mirror did not know, so that the request was refused once; `null`: none. */
   readonly newer: RunId | null;
+  /** The run that this one takes the place of, because no worker could read what it had staged; `null`: there was none. */
+  readonly notContinued: RunInput['notContinued'] | null;
   /** The run's id in the lake. A run in memory is published under the id of its attempt. */
   readonly runId: RunId;
   readonly active: ActiveRun;

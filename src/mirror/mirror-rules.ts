@@ -5,7 +5,7 @@
  */
 
 import { auditOutcome } from '../core/audit-outcome.js';
-import type { RunId } from '../core/brands.js';
+import type { EpochMs, RunId } from '../core/brands.js';
 import type {
   ActiveRun,
   Audited,
@@ -25,7 +25,7 @@ import { isSameDetection } from '../core/delete-detection.js';
 import { HOUR_MS } from '../core/duration.js';
 import { failedReport, type RunFailure, runSpec } from '../core/mirror-requests.js';
 import { nextPageSize } from '../core/page-size.js';
-import { newestId, newRunId, untilOwnSecond } from '../core/run-id.js';
+import { attemptRunId, newestId, newRunId, untilOwnSecond } from '../core/run-id.js';
 import { limitRecord, limitWarnings } from '../core/run-records.js';
 import { removalWarnings, type StoredWarning, toWarning, type Warning } from '../core/warnings.js';
 import {
@@ -111,7 +111,14 @@ export function nextTurn(mirror: Mirror, at: Moment): Decided | null {
   const { batch, rest } = next;
   const wanted = batch.all.map(({ requestId }) => requestId);
   const queued = changed(mirror, { waiting: rest });
-  return begin(queued, { batch, wanted, givesWay: false, beganAt: at.now, newer: null }, at);
+  const opening = { batch, wanted, givesWay: false, beganAt: at.now, newer: null, notContinued: null };
+  return begin(queued, opening, at.now, nextId(mirror.state, null, at));
+}
+
+/** The id of a run or purge that begins now. @param newer one in the lake that the mirror did not know; `null`: none */
+function nextId({ published, lastRun, sweepAt }: MirrorState, newer: RunId | null, at: Moment): RunId {
+  const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, newer]);
+  return newRunId(at.now, known, at.random());
 }
 
 /** Once more an hour after a purge, because late requests may have restored the purged row. */
@@ -187,9 +194,9 @@ const AFTER: { readonly [N in CallName]: After<N> } = {
       ),
   },
   'worktrack.sweepFailedRun': {
-    returned: (mirror, _, now) => ended(mirror, turnOf(mirror).report!, now),
+    returned: (mirror, _, now) => discarded(mirror, now),
     // The next published run removes what is left.
-    failed: (mirror, _, { now }) => ended(mirror, turnOf(mirror).report!, now),
+    failed: (mirror, _, { now }) => discarded(mirror, now),
   },
   'worktrack.purgeRecord': {
     returned(mirror, amended, now, { resource, runId: purge }) {
@@ -209,15 +216,14 @@ const AFTER: { readonly [N in CallName]: After<N> } = {
 /** Starts the run of a turn, or its purge. */
 function begin(
   mirror: Mirror,
-  opening: Pick<Turn, 'batch' | 'wanted' | 'givesWay' | 'beganAt' | 'newer'>,
-  { now: startedAt, random }: Moment,
+  opening: Pick<Turn, 'batch' | 'wanted' | 'givesWay' | 'beganAt' | 'newer' | 'notContinued'>,
+  startedAt: EpochMs,
+  runId: RunId,
 ): Decided {
   const { state } = mirror;
   const request = opening.batch.first;
-  const { published, lastRun, sweepAt } = state;
-  const known = newestId([published?.runId, lastRun?.runId, sweepAt?.before, opening.newer]);
   const active: ActiveRun = {
-    ...{ runId: newRunId(startedAt, known, random()), startedAt, pages: 0, rows: 0, resumed: null },
+    ...{ runId, startedAt, pages: 0, rows: 0, resumed: null },
     phase: request.kind === 'purge' ? 'purge' : 'read',
     mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
   };
@@ -228,7 +234,7 @@ function begin(
     // A timed-out attempt may leave parts in any folder.
     return call(changed(begun, afterPurge(active.runId, startedAt)), 'worktrack.purgeRecord', input);
   }
-  const input = inputOf(mirror, request, active);
+  const input = inputOf(mirror, request, active, opening.notContinued);
   return call(begun, 'worktrack.run', input, `${state.resource}: ${input.mode}`);
 }
 
@@ -236,6 +242,7 @@ function inputOf(
   mirror: Mirror,
   request: RunRequest | RollbackRequest,
   { runId, startedAt }: ActiveRun,
+  notContinued: Turn['notContinued'],
 ): RunInput {
   const { state } = mirror;
   const { checkpoint, resumable, pageSize, hookedTo, sweepAt } = state;
@@ -243,13 +250,15 @@ function inputOf(
   const wanted = request.kind === 'run' ? request : runSpec(startedAt, { allowDeletes: true });
   const { mode, reconcile, adopt, allowDeletes, since, nominalStart, dryRun } = wanted;
   const { adoptOrganization, acceptChecks } = wanted;
-  const sweep = sweepOfRun(state, rollbackTo === null && mode === 'increment' && !reconcile, startedAt);
+  const isPlain = rollbackTo === null && mode === 'increment' && !reconcile;
+  const sweep = sweepOfRun(state, { isPlain, notContinued }, startedAt);
   return {
     ...{ ...fenced(mirror, runId), mode, reconcile, adopt, allowDeletes, since, rollbackTo, nominalStart },
     ...{ startedAt, checkpoint, resumable, pageSize, hookedTo },
     ...(adoptOrganization && { adoptOrganization }),
     ...(acceptChecks !== undefined && { acceptChecks }),
     ...(sweepAt?.refused && { refused: sweepAt.refused }),
+    ...(notContinued && { notContinued }),
     ...(dryRun === undefined ? sweep && { sweep } : { dryRun }),
   };
 }
@@ -352,13 +361,13 @@ function followed(
 /** Last, the mirror sweeps, unless the activity of the run has done it or no sweep is due. */
 function hooked(before: Mirror, found: readonly StoredWarning[], now: number): Decided {
   const { state } = before;
-  const { published, runId: requested } = turnOf(before);
+  const { published, runId: requested, notContinued } = turnOf(before);
   const { swept, runId } = published!;
   // A sweep tries again what an earlier one could not remove.
   const mirror = warned(swept === null ? before : withoutRefusals(before), found);
   if (swept === null) return sweptOnce(mirror, [], now);
   if (swept !== 'to do') return sweptBy(mirror, swept, now);
-  const replaced = [requested, ...endedRuns(state)].filter((id) => id !== runId);
+  const replaced = [requested, ...endedRuns(state, notContinued)].filter((id) => id !== runId);
   return sweep(mirror, runId, replaced, now);
 }
 
@@ -424,7 +433,11 @@ function failed(mirror: Mirror, failure: RunFailure, at: Moment): Decided {
   const { runId, startedAt, phase } = active;
   const { first } = batch;
   if (failure.newerId !== undefined && turn.newer === null)
-    return begin(mirror, { ...turn, newer: failure.newerId }, at);
+    return begin(mirror, { ...turn, newer: failure.newerId }, at.now, nextId(state, failure.newerId, at));
+  if (failure.unread !== undefined && turn.notContinued === null && first.kind !== 'purge') {
+    const notContinued = { ...failure.unread, runId };
+    return beginAgain(changed(mirror, {}, { notContinued, runId: attemptRunId(runId, at.random()) }), at.now);
+  }
   const report = failedReport(resource, runId, failure);
   if (first.kind === 'purge') return ended(mirror, report, at.now);
   const ref = { connection, resource, runId };
@@ -446,6 +459,25 @@ function failed(mirror: Mirror, failure: RunFailure, at: Moment): Decided {
   // A rollback has the day when it begins.
   const nominalStart = first.kind === 'run' ? first.nominalStart : startedAt;
   return call(after, 'worktrack.sweepFailedRun', { ...ref, nominalStart, staging });
+}
+
+/**
+ * No worker can read what the run has staged, so it begins again, once, under another id of its request. What it has in the lake is
+ * removed first, unless its swap may still arrive. If it does, the run that begins now finds that its request was published.
+ */
+function beginAgain(mirror: Mirror, now: EpochMs): Decided {
+  const { batch, active, inLake, runId } = turnOf(mirror);
+  if (inLake === 'sent') return begin(mirror, turnOf(mirror), now, runId);
+  const { connection, resource } = mirror.state;
+  const nominalStart = batch.first.kind === 'run' ? batch.first.nominalStart : active.startedAt;
+  const input = { connection, resource, runId: active.runId, nominalStart, staging: 'removed' } as const;
+  return call(mirror, 'worktrack.sweepFailedRun', input);
+}
+
+/** What a run had in the lake is removed: the run ends, or begins again. */
+function discarded(mirror: Mirror, now: EpochMs): Decided {
+  const { report, runId } = turnOf(mirror);
+  return report === null ? begin(mirror, turnOf(mirror), now, runId) : ended(mirror, report, now);
 }
 
 /**

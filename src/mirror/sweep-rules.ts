@@ -1,5 +1,5 @@
 import type { EpochMs, RunId } from '../core/brands.js';
-import type { MirrorState, RunSweep, Swept } from '../core/contract/index.js';
+import type { MirrorState, RunInput, RunSweep, Swept } from '../core/contract/index.js';
 import { HOUR_MS } from '../core/duration.js';
 
 /** Less than a day, so that a run that starts a little earlier than the day before still sweeps. */
@@ -11,14 +11,26 @@ const EVERY_MS = 20 * HOUR_MS;
  */
 const LATE_MS = HOUR_MS;
 
+/** What a sweep has to know of the run that makes it. */
+interface SweepingRun {
+  /** Whether it is a plain increment. */
+  readonly isPlain: boolean;
+  /** As in the turn. */
+  readonly notContinued: RunInput['notContinued'] | null;
+}
+
 /**
  * The sweep that the activity of a whole run makes; `null`: none is due. Plain increments sweep once a day, all other runs
  * always.
  */
-export function sweepOfRun(state: MirrorState, isPlain: boolean, now: EpochMs): RunSweep | null {
+export function sweepOfRun(
+  state: MirrorState,
+  { isPlain, notContinued }: SweepingRun,
+  now: EpochMs,
+): RunSweep | null {
   const { sweepAt } = state;
   const isDue = sweepAt === null || sweepAt.at <= now;
-  const ended = endedRuns(state);
+  const ended = endedRuns(state, notContinued);
   const hasFailed = ended.length > 0;
   if (isPlain && !isDue && !hasFailed) return null;
   const before = purgeToSweep(state, now);
@@ -29,12 +41,15 @@ export function sweepOfRun(state: MirrorState, isPlain: boolean, now: EpochMs): 
 }
 
 /**
- * The last run, if it was not published. The next published run has begun after its end, so it can no longer
- * be published then. A store shows whole seconds, so its times may not tell the two runs apart.
+ * The last run, if it was not published, and the one that the published run takes the place of. The published run has begun after
+ * their end, so they can no longer be published then. A store shows whole seconds, so its times may not tell the runs apart.
  */
-export function endedRuns({ lastRun }: Pick<MirrorState, 'lastRun'>): RunId[] {
-  if (lastRun === null || lastRun.outcome === 'published' || lastRun.runId === null) return [];
-  return [lastRun.runId];
+export function endedRuns(
+  { lastRun }: Pick<MirrorState, 'lastRun'>,
+  notContinued: SweepingRun['notContinued'],
+): RunId[] {
+  const isEnded = lastRun !== null && lastRun.outcome !== 'published' && lastRun.runId !== null;
+  return [...(isEnded ? [lastRun.runId!] : []), ...(notContinued ? [notContinued.runId] : [])];
 }
 
 /**

@@ -19,7 +19,6 @@ import { sha256Of } from '../lake/documents/checksums.js';
 import type { Manifest, PublishedPart } from '../lake/documents/manifest.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { readIndexBody } from '../lake/part/read-index.js';
-import type { SortKey } from '../lake/rows/row.js';
 import { type HeldStore, MAX_COPY_BYTES } from '../lake/store/index.js';
 import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
@@ -27,7 +26,7 @@ import { toFailure } from './failures.js';
 import { fixRun, LakeStaging, readRunIfThere } from './lake-staging.js';
 import { MemoryStaging } from './memory-staging.js';
 import { mergeParts } from './merge/merge-parts.js';
-import type { MergePlan } from './merge/merge-plan.js';
+import { type MergePlan, PLAN } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
 import { WriteTrial } from './prepare/conditional-writes.js';
@@ -39,9 +38,10 @@ import { previewRun } from './preview/preview-run.js';
 import { publishRun } from './publish/publish-run.js';
 import { readPages } from './read/read-pages.js';
 import { removeAll, removeRun } from './remove-folders.js';
-import { finalIfLate, orDisplaced } from './run-failures.js';
+import { finalIfLate, finalIfUnread, orDisplaced } from './run-failures.js';
 import { confirmDeletes } from './settle/confirm-deletes.js';
 import { findAbsentRecords } from './settle/find-absent.js';
+import { KEYS } from './staged-documents.js';
 import { type RunAt, Spill } from './staging.js';
 import { sweepResource } from './sweep/sweep-resource.js';
 
@@ -71,8 +71,9 @@ export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<Run
       await withHeartbeat(() => trial.ended());
     }
   } catch (error) {
-    const failure = await orDisplaced(deps, input, toFailure(error));
+    const found = await orDisplaced(deps, input, toFailure(error));
     const giveUpAfterMs = (): number => deps.connection(input.connection).settings.retries.giveUpAfterMs;
+    const failure = finalIfUnread(found, clock(), giveUpAfterMs);
     throw finalIfLate(failure, clock() - input.startedAt, giveUpAfterMs);
   }
 }
@@ -294,7 +295,7 @@ function stepsInMemory(at: InMemory): Steps {
     },
     async settleById(input) {
       await begin();
-      const among = await staging.read<SortKey[]>(input.among);
+      const among = await staging.read(KEYS, input.among);
       if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
       return withHeartbeat(() => confirmDeletes(at, input));
     },
@@ -302,7 +303,7 @@ function stepsInMemory(at: InMemory): Steps {
       await begin();
       return withHeartbeat(async () => {
         const planned = await planMerge(at, input);
-        checkIsSmall(await staging.read<MergePlan>(planned.plan));
+        checkIsSmall(await staging.read(PLAN, planned.plan));
         return planned;
       });
     },

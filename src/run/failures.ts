@@ -6,6 +6,7 @@ import { errorMessage, isAbort, WorktrackError } from '../core/errors.js';
 import { redactKnown } from '../core/known-secrets.js';
 import { cutText, MAX_MESSAGE_BYTES } from '../core/text-budget.js';
 import { StoreError } from '../lake/store/index.js';
+import { UnreadDocumentError } from './staged-documents.js';
 
 interface FailureOptions {
   readonly nonRetryable: boolean;
@@ -52,6 +53,10 @@ export function toFailure(error: unknown): unknown {
     const detail = error.refusal.failureDetail;
     const options = { nonRetryable: !error.retryable, detail, retryAfterMs: asked };
     return failure('Refused', error.describe(), options);
+  }
+  if (error instanceof UnreadDocumentError) {
+    const { unread } = error;
+    return failure('Transient', error.describe(), { nonRetryable: false, detail: { unread } });
   }
   if (error instanceof WorktrackError && error.failureType !== null) {
     if (error.retryable) return transientFailure(error.describe(), asked);

@@ -1,11 +1,11 @@
 import type { ObjectKey } from '../core/brands.js';
 import type { RunRef } from '../core/contract/index.js';
-import { parseStored } from '../core/stored-json.js';
 import { inFolder, stagingFolder } from '../lake/documents/lake-layout.js';
 import { RUN_FILE, type RunFile } from '../lake/documents/run-file.js';
 import { encodeWithin } from '../lake/size-limits.js';
 import { collected, type ObjectStore } from '../lake/store/index.js';
 import { finalFailure } from './failures.js';
+import { type DocumentKind, decodeDocument, encodeDocument, RUN } from './staged-documents.js';
 import type { Staging } from './staging.js';
 
 type StagedRun = Pick<RunRef, 'resource' | 'runId'>;
@@ -22,7 +22,7 @@ export class LakeStaging implements Staging {
   ) {}
 
   async run(): Promise<RunFile> {
-    const run = await this.readIfExists<RunFile>(RUN_FILE);
+    const run = await this.readIfExists(RUN, RUN_FILE);
     if (run !== null) return run;
     const { resource, runId } = this.ref;
     throw finalFailure(
@@ -37,19 +37,20 @@ export class LakeStaging implements Staging {
     return stagedKey(this.ref, name);
   }
 
-  async write(name: string, document: object): Promise<ObjectKey> {
+  async write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey> {
     const key = this.key(name);
-    await writeStaged(this.store, key, document);
+    await writeStaged(this.store, kind, key, document);
     return key;
   }
 
-  async read<T>(key: ObjectKey): Promise<T> {
-    return parseStored(await this.store.read(key)) as T;
+  async read<T>(kind: DocumentKind<T>, key: ObjectKey): Promise<T> {
+    return decodeDocument(kind, await this.store.read(key), key);
   }
 
-  async readIfExists<T>(name: string): Promise<T | null> {
-    const found = await this.store.readIfExists(this.key(name));
-    return found === null ? null : (parseStored(found.body) as T);
+  async readIfExists<T>(kind: DocumentKind<T>, name: string): Promise<T | null> {
+    const key = this.key(name);
+    const found = await this.store.readIfExists(key);
+    return found === null ? null : decodeDocument(kind, found.body, key);
   }
 
   async last(prefix: string): Promise<ObjectKey | null> {
@@ -75,11 +76,16 @@ export function stagedKey({ resource, runId }: StagedRun, name: string): ObjectK
   return inFolder(stagingFolder(resource, runId), name);
 }
 
-/** Writes a JSON document to the lake. */
-export async function writeStaged(store: ObjectStore, key: ObjectKey, document: object): Promise<void> {
+/** Writes a document to the lake. */
+export async function writeStaged<T>(
+  store: ObjectStore,
+  kind: DocumentKind<T>,
+  key: ObjectKey,
+  document: T,
+): Promise<void> {
   await store.write(
     key,
-    encodeWithin(key, () => Buffer.from(JSON.stringify(document))),
+    encodeWithin(key, () => encodeDocument(kind, document)),
   );
 }
 
@@ -90,10 +96,14 @@ export async function writeStaged(store: ObjectStore, key: ObjectKey, document: 
  */
 export async function fixRun(store: ObjectStore, run: RunFile): Promise<boolean> {
   const key = stagedKey({ resource: run.resource.name, runId: run.runId }, RUN_FILE);
-  return (await store.swap(key, Buffer.from(JSON.stringify(run)), 'absent')).outcome === 'written';
+  return (await store.swap(key, encodeDocument(RUN, run), 'absent')).outcome === 'written';
 }
 
-/** The run's settings in the lake; `null`: it has staged nothing there. */
+/**
+ * The run's settings in the lake; `null`: it has staged nothing there.
+ *
+ * @throws UnreadDocumentError
+ */
 export function readRunIfThere(store: ObjectStore, ref: StagedRun): Promise<RunFile | null> {
-  return new LakeStaging(store, ref, 1).readIfExists<RunFile>(RUN_FILE);
+  return new LakeStaging(store, ref, 1).readIfExists(RUN, RUN_FILE);
 }

@@ -3,6 +3,7 @@ import { quarantineKey } from '../lake/documents/lake-layout.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { type HeldStore, holdObjects, type ObjectStore } from '../lake/store/index.js';
 import { fixRun, stagedKey, writeStaged } from './lake-staging.js';
+import type { DocumentKind } from './staged-documents.js';
 import type { Staging } from './staging.js';
 
 /** What one run holds at most, in bytes. */
@@ -13,6 +14,11 @@ const MAX_PROCESS_BYTES = 64 * 1024 * 1024;
 const MAX_AGE_MS = 5000;
 /** A run that waits longer is not in memory meanwhile, ms. */
 const MAX_WAIT_MS = 5000;
+
+interface HeldDocument {
+  readonly kind: DocumentKind<unknown>;
+  readonly document: unknown;
+}
 
 /** What all runs of this process hold, in bytes. */
 let processBytes = 0;
@@ -30,7 +36,7 @@ export class MemoryStaging implements Staging {
   /** The run id in the lake, if the run is spilled. */
   readonly #request: RunId;
   readonly #run: RunFile;
-  readonly #documents = new Map<ObjectKey, object>();
+  readonly #documents = new Map<ObjectKey, HeldDocument>();
   #bytes = 0;
   #spilling: Promise<'saved' | 'dropped'> | null = null;
   #isInLake = false;
@@ -62,24 +68,24 @@ export class MemoryStaging implements Staging {
     return stagedKey({ resource: this.#run.resource.name, runId: this.#request }, name);
   }
 
-  async write(name: string, document: object): Promise<ObjectKey> {
+  async write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey> {
     const key = this.key(name);
-    this.#documents.set(key, document);
+    this.#documents.set(key, { kind: kind as DocumentKind<unknown>, document });
     if (!this.#isInLake) return key;
     // A record may have been set aside before the spill ended, and only this document counts it.
     await this.store.writeHeld(() => true);
-    await writeStaged(this.#lake, key, document);
+    await writeStaged(this.#lake, kind, key, document);
     return key;
   }
 
-  async read<T>(key: ObjectKey): Promise<T> {
+  async read<T>(_kind: DocumentKind<T>, key: ObjectKey): Promise<T> {
     const found = this.#documents.get(key);
     if (found === undefined) throw new Error(`${key} is not in memory`);
-    return found as T;
+    return found.document as T;
   }
 
-  async readIfExists<T>(name: string): Promise<T | null> {
-    return (this.#documents.get(this.key(name)) ?? null) as T | null;
+  async readIfExists<T>(_kind: DocumentKind<T>, name: string): Promise<T | null> {
+    return (this.#documents.get(this.key(name))?.document ?? null) as T | null;
   }
 
   async last(prefix: string): Promise<ObjectKey | null> {
@@ -125,9 +131,9 @@ export class MemoryStaging implements Staging {
       return 'dropped';
     this.#isFixed = true;
     // More may be staged meanwhile: then it is at the end of the map.
-    for (const [key, document] of this.#documents) {
+    for (const [key, { kind, document }] of this.#documents) {
       await this.store.writeHeld(() => true);
-      await writeStaged(this.#lake, key, document);
+      await writeStaged(this.#lake, kind, key, document);
     }
     this.#isInLake = true;
     return 'saved';

@@ -1,7 +1,9 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type { EpochMs, RunId } from '../core/brands.js';
+import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import { activityFacts, timeGiven } from '../core/contract/activity-table.js';
-import type { FailureType, PublishInput, RunRef } from '../core/contract/index.js';
+import type { FailureType, PublishInput, RunRef, StepHeartbeat } from '../core/contract/index.js';
+import { MINUTE_MS } from '../core/duration.js';
+import type { RunFailure } from '../core/mirror-requests.js';
 import { parseRunDate } from '../core/run-id.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import type { RunFile } from '../lake/documents/run-file.js';
@@ -78,6 +80,12 @@ export async function failureInLake(
   clock: () => EpochMs,
 ): Promise<unknown> {
   if (!isTransient(failure)) return orDisplaced(deps, ref, failure);
+  if (isUnread(failure))
+    return finalIfUnread(
+      failure,
+      clock(),
+      () => deps.connection(ref.connection).settings.retries.giveUpAfterMs,
+    );
   const { activityType, scheduledTimestampMs: from } = Context.current().info;
   if (activityFacts(activityType)?.giveUp !== 'time') return failure;
   const { store } = deps.connection(ref.connection);
@@ -96,6 +104,32 @@ export async function orDisplaced(deps: ActivityDeps, ref: RunRef, failure: unkn
   // If this look-up fails as well, the original failure is the useful one.
   const winner = await findDisplacingRun(deps, ref).catch(() => null);
   return winner === null ? failure : displacedFailure(ref, winner);
+}
+
+/** How long a run waits for a worker that can read what it has staged. */
+const MAX_UNREAD_MS = 10 * MINUTE_MS;
+
+/**
+ * The final failure if no attempt could read a staged document for long enough, otherwise the failure itself. The mirror then
+ * begins the run again. Any other failure is returned unchanged.
+ *
+ * @param now by Temporal's clock
+ * @param giveUpAfterMs called only for such a failure
+ */
+export function finalIfUnread(failure: unknown, now: EpochMs, giveUpAfterMs: () => Millis): unknown {
+  if (!isTransient(failure) || !isUnread(failure)) return failure;
+  const context = Context.current();
+  const before = context.info.heartbeatDetails as StepHeartbeat | null | undefined;
+  const since = before?.unreadSince ?? now;
+  // The other details are those of the last attempt that could.
+  context.heartbeat({ ...before, unreadSince: since } satisfies StepHeartbeat);
+  // The waits between attempts double, so another one comes before Temporal gives up.
+  if (now - since < Math.min(MAX_UNREAD_MS, giveUpAfterMs() / 3)) return failure;
+  return finalFailure('Transient', failure.message, failure.details?.[0] as object);
+}
+
+function isUnread({ details }: ApplicationFailure): boolean {
+  return (details?.[0] as Partial<RunFailure> | undefined)?.unread !== undefined;
 }
 
 /** A failure that Temporal would retry, of the service or the store. A refusal that is retried seems to be a limit. */

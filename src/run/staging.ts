@@ -4,6 +4,7 @@ import type { Stage } from '../lake/documents/stage-file.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { AttemptProgress } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
+import { type DocumentKind, STAGE } from './staged-documents.js';
 
 /** Thrown when the run leaves the memory. It is no error: nothing has failed. */
 export class Spill {
@@ -22,14 +23,16 @@ export interface Staging {
   readonly attempt: number;
   /** Whether the run id is this attempt's own, so that no other attempt has objects in the run's folders. */
   readonly isPrivate: boolean;
-  /** The run's settings. @throws a final failure when they are gone */
+  /** The run's settings. @throws a final failure when they are gone; as `read` */
   run(): Promise<RunFile>;
   /** The key of a staged object or document with this name. */
   key(name: string): ObjectKey;
   /** Stages a document. Returns its key. */
-  write(name: string, document: object): Promise<ObjectKey>;
-  read<T>(key: ObjectKey): Promise<T>;
-  readIfExists<T>(name: string): Promise<T | null>;
+  write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey>;
+  /** @throws UnreadDocumentError if it is in the lake, and this build cannot read it */
+  read<T>(kind: DocumentKind<T>, key: ObjectKey): Promise<T>;
+  /** As `read`. */
+  readIfExists<T>(kind: DocumentKind<T>, name: string): Promise<T | null>;
   /** The key of the last document whose name begins so; `null`: there is none. */
   last(prefix: string): Promise<ObjectKey | null>;
   /** Whether reading must end, because the staging takes no more. @param buffered bytes of rows that are not staged yet */
@@ -71,7 +74,7 @@ export async function readRunWith<T>(staging: Staging, rest: Promise<T>): Promis
 export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey): Promise<Stage[]> {
   const stages: Stage[] = [];
   for (let key: ObjectKey | null = last; key !== null; ) {
-    const stage: Stage = await staging.read<Stage>(key);
+    const stage: Stage = await staging.read(STAGE, key);
     stages.unshift(stage);
     key = stage.previous;
   }

@@ -44,7 +44,7 @@ function lastAttempt({ failure }: TimeoutFailure): RunError | null {
 }
 
 /** What a failure of our activities says besides its message. */
-type FailureDetail = Pick<RunFailure, 'isOvertaken' | 'newerId' | 'hookedTo'> &
+type FailureDetail = Pick<RunFailure, 'isOvertaken' | 'newerId' | 'unread' | 'hookedTo'> &
   Pick<RunError, 'scope' | 'checks'>;
 
 /** The first detail of the innermost failure. */
@@ -70,11 +70,12 @@ export function toOutcome(error: unknown): 'failed' | 'refused' | 'cancelled' {
 
 /** A failure, as the report of its run and the rules of its mirror see it. */
 export function failureOf(error: unknown): RunFailure {
-  const { isOvertaken, newerId, hookedTo } = failureDetail(error);
+  const { isOvertaken, newerId, unread, hookedTo } = failureDetail(error);
   return {
     ...{ outcome: toOutcome(error), error: toRunError(error) },
     ...(isOvertaken !== undefined && { isOvertaken }),
     ...(newerId !== undefined && { newerId }),
+    ...(unread !== undefined && { unread }),
     ...(hookedTo !== undefined && { hookedTo }),
   };
 }

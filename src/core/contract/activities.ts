@@ -119,8 +119,18 @@ export interface StoreLimitNote {
   readonly said: string;
 }
 
+/** A document in the staging folder of a run that a worker cannot read. */
+export interface UnreadDocument {
+  /** Its key. */
+  readonly object: ObjectKey;
+  /** Its layout; `null`: it is damaged, or has none. */
+  readonly layout: number | null;
+}
+
 /** Heartbeat details of steps that save no position, and a part of those of other steps. */
 export interface StepHeartbeat {
+  /** Since when no attempt could read what the run has staged, on Temporal's clock. Absent: the last one could. */
+  readonly unreadSince?: EpochMs;
   /** Absent: the store limits no requests. */
   readonly storeLimit?: StoreLimitNote;
   /** Of a merge: rows of its new parts so far. Absent: none. */
@@ -282,6 +292,8 @@ export interface RunInput
   /** The run whose rows a rollback publishes; `null`: the run reads the service. */
   readonly rollbackTo: RunId | null;
   readonly startedAt: number;
+  /** The run of this request that could not be continued: a warning of the run. Absent: there is none. */
+  readonly notContinued?: UnreadDocument & Pick<RunRef, 'runId'>;
   /** What the store refused to remove in the last sweep: a warning of the run. Absent: nothing. */
   readonly refused?: Removal;
   /** The sweep that the run makes after it is published. Absent: none is due. */

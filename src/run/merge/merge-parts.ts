@@ -40,13 +40,14 @@ import { uniqueKey } from '../../lake/rows/unique-key.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
+import { KEYS } from '../staged-documents.js';
 import { type RunAt, readRunWith, type Staging } from '../staging.js';
 import { isSampled } from './audit-tally.js';
 import { compareRows } from './compare-rows.js';
 import { type Restorable, restorable } from './earlier-settings.js';
 import { inRange } from './key-ranges.js';
-import type { MergePlan, MergeTask } from './merge-plan.js';
-import { type BatchResult, MergeCounts, type TaskResult } from './merge-result.js';
+import { type MergePlan, type MergeTask, PLAN } from './merge-plan.js';
+import { BATCH, MergeCounts, type TaskResult } from './merge-result.js';
 import { mergeRows, type Tally } from './merge-rows.js';
 import type { MergeSource } from './merge-source.js';
 import { openSources } from './sources.js';
@@ -60,13 +61,13 @@ export async function mergeParts(
 ): Promise<MergedParts> {
   const { connection, resource } = input;
   const begun = performance.now();
-  const [fixed, plan] = await readRunWith(staging, staging.read<MergePlan>(input.plan));
+  const [fixed, plan] = await readRunWith(staging, staging.read(PLAN, input.plan));
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
   const { cancellationSignal: signal } = Context.current();
   const token = randomBytes(4).toString('hex');
   const batch = plan.batches[input.batch]!;
   const signs: Tally = { repeated: 0, found: 0 };
-  const gone = plan.gone === null ? [] : await staging.read<SortKey[]>(plan.gone);
+  const gone = plan.gone === null ? [] : await staging.read(KEYS, plan.gone);
   const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
   const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
     signal.throwIfAborted();
@@ -85,7 +86,7 @@ export async function mergeParts(
     return { task: at, ...carried };
   });
   const name = `merged-${input.pass}-${input.batch}-${staging.attempt}.json`;
-  const key = await staging.write(name, { tasks } satisfies BatchResult);
+  const key = await staging.write(BATCH, name, { tasks });
   const seconds = (performance.now() - begun) / 1000;
   deps.meter.record('mergeSeconds', seconds, { connection, resource });
   const open = tasks.reduce((sum, { audit }) => sum + (audit?.open ?? 0), 0);

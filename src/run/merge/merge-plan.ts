@@ -1,9 +1,11 @@
+import { z } from 'zod';
 import type { ObjectKey } from '../../core/brands.js';
 import type { Block } from '../../lake/documents/block-index.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import type { StagedChunk } from '../../lake/documents/stage-file.js';
 import type { Column } from '../../lake/rows/data-columns.js';
 import type { SortKey } from '../../lake/rows/row.js';
+import { CHUNK, documentKind } from '../staged-documents.js';
 import { byKey, type KeyRange, overlaps, upperBound } from './key-ranges.js';
 
 /** One key range, and whether its part is copied or merged. */
@@ -40,6 +42,23 @@ export interface MergePlan {
   /** Whether the base snapshot has rows. If not, the change log has the same content as the snapshot. */
   readonly hasBefore: boolean;
 }
+
+const RANGE = z.looseObject({ from: z.string().nullable(), to: z.string().nullable() });
+const PART = z.looseObject({ key: z.string(), rows: z.int(), bytes: z.int(), rawBytes: z.int() });
+
+export const PLAN = documentKind<MergePlan>('plan', {
+  ...{ columns: z.array(z.looseObject({ name: z.string() })), chunks: z.array(CHUNK), lastChain: z.int() },
+  tasks: z.array(
+    z.discriminatedUnion('kind', [
+      z.looseObject({ kind: z.literal('carry'), number: z.int(), part: PART }),
+      z.looseObject({
+        ...{ kind: z.literal('merge'), number: z.int(), parts: z.int(), partBytes: z.number(), range: RANGE },
+        ...{ before: PART.nullable(), chunks: z.array(z.int()) },
+      }),
+    ]),
+  ),
+  ...{ batches: z.array(z.array(z.int()).min(1)), gone: z.string().nullable(), hasBefore: z.boolean() },
+});
 
 export interface PlanInput {
   readonly before: readonly PublishedPart[];

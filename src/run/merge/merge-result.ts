@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { TaskChecks } from '../../lake/checks/task-meter.js';
 import { type PublishedPart, rowsOf } from '../../lake/documents/manifest.js';
+import { documentKind, type FieldsOf } from '../staged-documents.js';
 import type { TaskTally } from './audit-tally.js';
 
 /** Row counts of a merge (docs/explanation/guarantees.md#verification). */
@@ -54,6 +56,17 @@ export interface TaskResult {
 export interface BatchResult {
   readonly tasks: readonly TaskResult[];
 }
+
+const parts = z.array(z.looseObject({ key: z.string(), rows: z.int(), bytes: z.int(), sha256: z.string() }));
+
+/** The result of a batch. An audit counts nothing else, so its counts may be empty. */
+export const BATCH = documentKind<BatchResult>('merged', {
+  tasks: z.array(
+    z.looseObject({
+      ...{ task: z.int(), counts: z.record(z.string(), z.number()), parts, changes: parts },
+    } satisfies FieldsOf<TaskResult>),
+  ),
+});
 
 export interface Totals {
   /** Rows in all pages of the service. */

@@ -14,8 +14,9 @@ import { columnsWithMasks, shapeOf } from '../../lake/rows/shapes.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
 import { checkDeleteLimit } from '../run-failures.js';
+import { KEYS } from '../staged-documents.js';
 import { type RunAt, readRunWith, readStages } from '../staging.js';
-import { type MergePlan, planTasks } from './merge-plan.js';
+import { type MergePlan, PLAN, planTasks } from './merge-plan.js';
 import { framingOfRead } from './sources.js';
 
 const READS_AT_ONCE = 16;
@@ -44,7 +45,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     .filter(({ chain }) => chain === lastChain)
     .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
   const { before } = run;
-  const gone = input.gone === null ? [] : await staging.read<SortKey[]>(input.gone);
+  const gone = input.gone === null ? [] : await staging.read(KEYS, input.gone);
   guard(run, columns, gone.length, input);
   const today = profileFingerprint(run.resource);
   // The target of a rollback has the head's header and settings, so that equal parts have equal rows.
@@ -70,7 +71,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
       keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
     })),
   };
-  const key = await staging.write(`plan-${input.pass}-${staging.attempt}.json`, plan);
+  const key = await staging.write(PLAN, `plan-${input.pass}-${staging.attempt}.json`, plan);
   return { plan: key, batches: plan.batches.length, repeated };
 }
 

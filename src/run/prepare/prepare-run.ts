@@ -39,6 +39,7 @@ import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass
 import { findPublishedAttempt } from '../publish/find-published.js';
 import { type StoredStage, toReadResult } from '../read/read-stage.js';
 import { isNotShown, showKey } from '../show-organization.js';
+import { STAGE, UnreadDocumentError } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
 import type { WriteTrial } from './conditional-writes.js';
 import { checkKey, checkOrganization } from './organization.js';
@@ -121,7 +122,10 @@ export async function prepareRun(
     input.rollbackTo === null
       ? null
       : await readTarget(store, input, input.rollbackTo, found?.pointer ?? null);
-  const warnings: Warning[] = [...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)];
+  const warnings: Warning[] = [
+    ...(input.notContinued ? [{ kind: 'not-continued', ...input.notContinued } as const] : []),
+    ...[...fromHead, ...removalWarnings(input.refused ?? ALL_REMOVED)],
+  ];
   const { isNew, ...organization } =
     rollback === null ? await checkKey(connection, resource, before, input) : keptKeys(before);
   if (before !== null) {
@@ -193,7 +197,9 @@ export async function prepareRun(
   const resumable =
     input.resumable === null || rollback !== null || audit !== null
       ? null
-      : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt);
+      : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt).catch(
+          orNotContinued(input.resumable),
+        );
   if (resumable?.warning !== undefined) warnings.push(resumable.warning);
   const pages = resumable?.pages ?? null;
   const readSince = pages?.readSince ?? input.startedAt;
@@ -364,6 +370,19 @@ interface Resumable extends Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> {
   readonly keys: readonly string[];
 }
 
+interface FoundPages {
+  readonly pages: Resumable | null;
+  readonly warning?: Warning;
+}
+
+/** Takes over nothing that a build with another layout has staged. */
+function orNotContinued(runId: RunId): (error: unknown) => FoundPages {
+  return (error) => {
+    if (!(error instanceof UnreadDocumentError)) throw error;
+    return { pages: null, warning: { kind: 'not-continued', runId, ...error.unread } };
+  };
+}
+
 /**
  * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
  * less than a day ago, and in the same organization. The new run takes its checkpoint from the start of the failed run, so later
@@ -376,7 +395,7 @@ async function findResumable(
   request: ReadRequest & { readonly organization: Organization },
   failed: RunId,
   now: EpochMs,
-): Promise<{ readonly pages: Resumable | null; readonly warning?: Warning } | null> {
+): Promise<FoundPages | null> {
   const { store } = connection;
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
@@ -436,7 +455,7 @@ function fingerprintOf(run: ReadRequest): string {
 /** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
 async function firstReading(staging: LakeStaging, last: ObjectKey): Promise<StoredStage | null> {
   for (let key: ObjectKey | null = last; key !== null; ) {
-    const stage: Stage = await staging.read<Stage>(key);
+    const stage: Stage = await staging.read(STAGE, key);
     if (stage.read === 0) return { key, stage };
     key = stage.previous;
   }

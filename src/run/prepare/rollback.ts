@@ -19,6 +19,7 @@ import type { AttemptProgress } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../pass-fence.js';
 import { firstStage, toReadResult } from '../read/read-stage.js';
+import { STAGE } from '../staged-documents.js';
 import { Spill, type Staging } from '../staging.js';
 
 const CHECKS_AT_ONCE = 16;
@@ -82,7 +83,7 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
   const fetched = rowsOf(parts);
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
   // Each attempt writes the same text.
-  const key = await staging.write('target.json', stage);
+  const key = await staging.write(STAGE, 'target.json', stage);
   return toReadResult({ key, stage });
 }
 

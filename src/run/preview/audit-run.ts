@@ -5,8 +5,8 @@ import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { finalFailure } from '../failures.js';
 import { sumOfTallies, type TaskTally } from '../merge/audit-tally.js';
-import type { MergePlan } from '../merge/merge-plan.js';
-import type { BatchResult } from '../merge/merge-result.js';
+import { type MergePlan, PLAN } from '../merge/merge-plan.js';
+import { BATCH } from '../merge/merge-result.js';
 import { type RunAt, readStages } from '../staging.js';
 import { removeStaged, useOfRun } from './dry-staging.js';
 import { writeDiff } from './write-diff.js';
@@ -23,8 +23,8 @@ export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited>
   const [run, stages, plan, results] = await allDone([
     staging.run(),
     readStages(staging, input.stage),
-    staging.read<MergePlan>(input.plan),
-    inParallel(input.results, READS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
+    staging.read(PLAN, input.plan),
+    inParallel(input.results, READS_AT_ONCE, (key) => staging.read(BATCH, key)),
   ]);
   const tasks = results.flatMap((result) => result.tasks);
   const tally = sumOfTallies(tasks.flatMap(({ audit }) => audit ?? []));

@@ -30,8 +30,8 @@ import { checkObject } from '../../lake/store/digest.js';
 import { ALL_REMOVED, collected, type ObjectStore } from '../../lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
 import { finalFailure } from '../failures.js';
-import type { MergePlan } from '../merge/merge-plan.js';
-import { addUp, type BatchResult } from '../merge/merge-result.js';
+import { type MergePlan, PLAN } from '../merge/merge-plan.js';
+import { addUp, BATCH } from '../merge/merge-result.js';
 import { checkDeleteLimit, displacedFailure } from '../run-failures.js';
 import { type RunAt, readRunWith, readStages, type Staging } from '../staging.js';
 import { checkCandidate } from './check-candidate.js';
@@ -77,8 +77,8 @@ export async function verifyRun(
   const documents = allDone([
     staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
     readStages(staging, input.stage),
-    staging.read<MergePlan>(input.plan),
-    inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read<BatchResult>(key)),
+    staging.read(PLAN, input.plan),
+    inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read(BATCH, key)),
   ]);
   const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
   const done = found === 'unchanged' ? null : await findPublished(store, run, found);

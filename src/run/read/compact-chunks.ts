@@ -18,6 +18,7 @@ import { SHARE_OF_TIME } from '../activity-context.js';
 import { nextSlice, type Slice } from '../merge/key-ranges.js';
 import { mergeRows } from '../merge/merge-rows.js';
 import { openSources } from '../merge/sources.js';
+import { STAGE } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
 import { LONGER_SEQUENCE, stageName } from './position.js';
 import type { StoredStage } from './read-stage.js';
@@ -80,7 +81,7 @@ export async function withLongerRuns(
     if (next === null) return { ...end, complete: !draining() };
     stage = next;
     const name = stageName(input.call, staging.attempt, LONGER_SEQUENCE + merged);
-    end = { key: await staging.write(name, stage), stage };
+    end = { key: await staging.write(STAGE, name, stage), stage };
   }
 
   function unlessOptional(error: unknown): null {

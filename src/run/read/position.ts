@@ -5,6 +5,7 @@ import { NOTHING_READ } from '../../core/list-evidence.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
+import { STAGE } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
 import type { ChainPosition } from './prefetched-page.js';
 import { changesUpTo, firstStage, type StoredStage } from './read-stage.js';
@@ -78,7 +79,7 @@ function endOfReading({ after, read }: ReadInput, before: Stage | undefined): St
 async function lastStaged(staging: Staging, input: ReadInput): Promise<StoredStage | null> {
   // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
   const last = await staging.last(`stage-${String(input.call).padStart(6, '0')}-`);
-  return last === null ? null : { key: last, stage: await staging.read<Stage>(last) };
+  return last === null ? null : { key: last, stage: await staging.read(STAGE, last) };
 }
 
 function firstPosition(input: ReadInput, run: RunFile, before: Stage | undefined): Stage {

@@ -18,6 +18,7 @@ import { versionRules } from '../../lake/rows/newer.js';
 import { writeQuarantine } from '../../lake/rows/people-csv.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { finalFailure } from '../failures.js';
+import { STAGE } from '../staged-documents.js';
 import type { Staging } from '../staging.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
@@ -363,7 +364,7 @@ export class Stager {
     buffer.clear();
     this.#spare = buffer;
     const stage: Stage = { ...ahead, chunks, duplicates, shifted, columns: known };
-    const key = await staging.write(stageName(input.call, attempt, sequence), stage);
+    const key = await staging.write(STAGE, stageName(input.call, attempt, sequence), stage);
     if (this.#ahead === ahead) this.#ahead = stage;
     else {
       const isSameChain = this.#ahead.chain === ahead.chain;

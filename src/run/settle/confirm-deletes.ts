@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import { z } from 'zod';
 import { ShownKeys, TransientError } from '../../api/index.js';
 import type { ByteString } from '../../core/brands.js';
 import { timeGiven } from '../../core/contract/activity-table.js';
@@ -14,9 +15,10 @@ import { withMaskingKey } from '../masking-secret.js';
 import { toReadResult } from '../read/read-stage.js';
 import { checkSameService } from '../run-failures.js';
 import { showKey } from '../show-organization.js';
+import { documentKind, KEYS, STAGE } from '../staged-documents.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
-import { ShownRecords, type StagedShown } from './shown-records.js';
+import { ShownRecords, STAGED_SHOWN, type StagedShown } from './shown-records.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
 const MAX_ROUNDS = 3;
@@ -43,6 +45,11 @@ interface Progress {
   /** What is staged of the records that were found. Absent: nothing. */
   readonly shown?: StagedShown;
 }
+
+const ASKED = documentKind<Progress>('asked', {
+  ...{ gone: KEYS.schema, unproven: z.int(), found: z.int(), open: KEYS.schema, rounds: z.int() },
+  shown: STAGED_SHOWN.optional(),
+});
 
 /**
  * Requests each record by its id: 404 and 410 prove that it is deleted (docs/explanation/guarantees.md#deletes), if the endpoint
@@ -138,7 +145,7 @@ export async function confirmDeletes(
   const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
   if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
     const progress = { gone, unproven, found, open, rounds, shown: await records.finish() };
-    await staging.write(progressName(last.read, staging.attempt), progress);
+    await staging.write(ASKED, progressName(last.read, staging.attempt), progress);
     throw failure;
   }
   // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones. Nor does a sample,
@@ -153,7 +160,7 @@ export async function confirmDeletes(
     { unproven: open, works }: { unproven: number; works: boolean },
   ) {
     const plain = answered.filter((key) => signsIn(key) === '').sort();
-    const keys = await staging.write(`gone-${mark}.json`, plain);
+    const keys = await staging.write(KEYS, `gone-${mark}.json`, plain);
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
     const { untaken, ...shown } = await records.finish();
     const known = {
@@ -163,7 +170,7 @@ export async function confirmDeletes(
     };
     const left = open + answered.length - plain.length - again.length;
     if (again.length === 0) return { ...known, unproven: left };
-    const listed = await staging.write(`again-${mark}.json`, again);
+    const listed = await staging.write(KEYS, `again-${mark}.json`, again);
     return { ...known, unproven: left, again: { keys: listed, count: again.length } };
   }
 
@@ -188,7 +195,7 @@ export async function confirmDeletes(
       fetched: last.fetched + shown.fetched,
       duplicates: last.duplicates + shown.duplicates,
     };
-    const key = await staging.write(`shown-${mark}.json`, stage);
+    const key = await staging.write(STAGE, `shown-${mark}.json`, stage);
     return toReadResult({ key, stage });
   }
 
@@ -241,14 +248,14 @@ function progressName(read: number, attempt: number): string {
 
 async function readProgress(staging: Staging, input: ConfirmDeletesInput, read: number): Promise<Progress> {
   for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
-    const found = await staging.readIfExists<Progress>(progressName(read, earlier));
+    const found = await staging.readIfExists(ASKED, progressName(read, earlier));
     if (found !== null) return found;
   }
   return {
     gone: [],
     unproven: 0,
     found: 0,
-    open: await staging.read<SortKey[]>(input.among),
+    open: await staging.read(KEYS, input.among),
     rounds: 0,
   };
 }

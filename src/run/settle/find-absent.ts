@@ -8,6 +8,7 @@ import { finalFailure } from '../failures.js';
 import { isSampled } from '../merge/audit-tally.js';
 import { openSources } from '../merge/sources.js';
 import { countedTimes } from '../read/watermark.js';
+import { KEYS } from '../staged-documents.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { findAbsent, judgeAbsence } from './absent-rows.js';
 
@@ -16,12 +17,12 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const { store } = staging;
   const run = await staging.run();
   const stages = await readStages(staging, input.stage);
-  const among = input.among === null ? null : new Set(await staging.read<SortKey[]>(input.among));
+  const among = input.among === null ? null : new Set(await staging.read(KEYS, input.among));
   const { before, resource, audit } = run;
   // An audit asks again for the records that only GET by id has shown.
   const counts = (stage: Stage): boolean => stage.read >= input.sinceRead && !(audit && stage.isById);
   const chunks = stages.filter(counts).flatMap((stage) => stage.chunks);
-  const proven = input.proven === undefined ? [] : await staging.read<SortKey[]>(input.proven);
+  const proven = input.proven === undefined ? [] : await staging.read(KEYS, input.proven);
   const name = `absent-${input.sinceRead}-${stages.at(-1)!.read}-${staging.attempt}.json`;
   const isAsked = askedOf(run);
   const keys: SortKey[] = [];
@@ -111,5 +112,5 @@ function emptyListFailure({ resource: { name }, before }: RunFile, rows: number)
 }
 
 async function writeKeys(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
-  return { keys: await staging.write(name, keys), count: keys.length };
+  return { keys: await staging.write(KEYS, name, keys), count: keys.length };
 }

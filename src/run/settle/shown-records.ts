@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type FetchRequest, ServiceError } from '../../api/index.js';
 import { readListPage } from '../../api/json/page.js';
 import { recordIn } from '../../api/json/record-in.js';
@@ -13,6 +14,7 @@ import { isWanted } from '../../lake/rows/profile.js';
 import { isTombstone } from '../../lake/rows/row.js';
 import type { OpenConnection } from '../deps.js';
 import { PageReader } from '../read/page-reader.js';
+import { CHUNK, type FieldsOf } from '../staged-documents.js';
 import type { Staging } from '../staging.js';
 import type { RecordAnswer } from './ask-by-id.js';
 
@@ -26,6 +28,11 @@ export interface StagedShown extends Pick<Stage, 'chunks' | 'fetched' | 'duplica
   /** Records that exist and whose values were not taken. */
   readonly untaken: number;
 }
+
+export const STAGED_SHOWN = z.looseObject({
+  ...{ chunks: z.array(CHUNK), fetched: z.int(), duplicates: z.int(), untaken: z.int() },
+  ...{ thin: z.looseObject({ records: z.int() }), columns: z.array(z.looseObject({ name: z.string() })) },
+} satisfies FieldsOf<StagedShown>);
 
 interface ShownOptions {
   readonly client: OpenConnection['client'];

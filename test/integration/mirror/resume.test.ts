@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
+import { JOURNAL_LAYOUT } from '../../../src/run/staged-documents.js';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
@@ -68,6 +70,38 @@ describe('the run after a failed run', () => {
     for (const text of admin.records('tasks'))
       assertRowEquals(rows.get((JSON.parse(text) as { id: string }).id)!, text);
     for await (const { key } of stack.store.list('_staging/')) expect.unreachable(`${key} is still there`);
+  });
+
+  it('begins again if no worker can read what it has staged for long enough, and says so', async () => {
+    stack = await startStack({
+      ...{ simulator: { awkward: false, counts: { tasks: 300 } }, resources: '[tasks]' },
+      yaml: '    sync: { pageSize: 5 }\n    retries: { giveUpAfter: 15s }\n',
+    });
+    const worker = await stack.startWorker();
+    const { admin } = stack.simulator;
+    const rule = admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'latency', ms: 150 } });
+    const ended = stack.export();
+    const documents = async (): Promise<ObjectKey[]> => {
+      const keys: ObjectKey[] = [];
+      for await (const { key } of stack.store.list('_staging/tasks/'))
+        if (/\/(run|stage-[^/]*)\.json$/.test(key)) keys.push(key);
+      return keys;
+    };
+    await until(async () => (await documents()).length > 1, 'pages are staged');
+    await worker.stop();
+    admin.faults.remove(rule);
+    const [first, ...others] = await documents();
+    for (const key of [first!, ...others]) {
+      const document = JSON.parse((await stack.store.read(key)).toString()) as object;
+      await stack.store.write(key, Buffer.from(JSON.stringify({ ...document, layout: JOURNAL_LAYOUT + 1 })));
+    }
+    await stack.startWorker();
+    const [run] = (await ended).runs;
+    const failed = first!.split('/')[2];
+    expect(run).toMatchObject({ outcome: 'published', rows: 300 });
+    expect(run!.runId).not.toBe(failed);
+    expect(run!.warnings.join()).toContain(`not continued: run ${failed} could not be continued`);
+    expect(await documents()).toEqual([]);
   });
 
   it('rereads everything if the settings have changed', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decodeDocument, STAGE } from '../../../src/run/staged-documents.js';
 import { IS_LONG } from '../../support/seeds.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
@@ -244,8 +245,8 @@ describe('A list that ends', () => {
       },
     });
     expect(result).toMatchObject({ done: true, rows: 6 * PAGE, shifted: true });
-    const text = (await lake.store.read(result!.stage)).toString();
-    const { chunks, duplicates } = JSON.parse(text) as { chunks: { rows: number }[]; duplicates: number };
+    const body = await lake.store.read(result!.stage);
+    const { chunks, duplicates } = decodeDocument(STAGE, body, result!.stage);
     // Rows with one key and different records are kept in a chunk of their own: the key may not be unique.
     const [twins, last] = chunks;
     expect(chunks).toHaveLength(2);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decodeDocument, STAGE } from '../../../src/run/staged-documents.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { type Answer, type Asked, numberedList, type ReadOptions, readList, startOf } from './reading.js';
 
@@ -51,10 +52,7 @@ describe('Pages that are too heavy', () => {
       });
       expect(error).toBeNull();
       expect(result).toMatchObject({ done: true, pageSize: 250 });
-      const stage = JSON.parse((await lake.store.read(result!.stage)).toString()) as {
-        chain: number;
-        shrinks: number;
-      };
+      const stage = decodeDocument(STAGE, await lake.store.read(result!.stage), result!.stage);
       expect(stage).toMatchObject({ chain: 2, shrinks: 2 });
       expect(requests.length).toBeLessThan(60);
     },

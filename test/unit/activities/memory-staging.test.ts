@@ -3,6 +3,7 @@ import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { quarantineKey } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { MemoryStaging } from '../../../src/run/memory-staging.js';
+import { KEYS } from '../../../src/run/staged-documents.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
@@ -29,7 +30,7 @@ it('repeats a spill whose first write after the run file failed', async () => {
     if (failures-- > 0) throw new Error('the store is down');
   });
   const staging = new MemoryStaging(store, RUN, '20261121T020000Z-00000001' as RunId);
-  await staging.write('stage-1.json', {});
+  await staging.write(KEYS, 'stage-1.json', []);
   await expect(staging.save()).rejects.toThrow('the store is down');
   expect(await staging.save()).toBe('saved');
   expect(await lake.store.head(staging.key('stage-1.json'))).not.toBeNull();
@@ -48,9 +49,9 @@ it('saves a record that is set aside while the last document of a spill is writt
     if (at.endsWith('stage-1.json')) await staging.store.write(key, Buffer.from('keyless'));
   });
   const staging: MemoryStaging = new MemoryStaging(store, RUN, '20261121T020000Z-00000003' as RunId);
-  await staging.write('stage-1.json', {});
+  await staging.write(KEYS, 'stage-1.json', []);
   expect(await staging.save()).toBe('saved');
-  await staging.write('stage-2.json', { quarantined: 1 });
+  await staging.write(KEYS, 'stage-2.json', []);
   staging.close();
   expect(await lake.store.head(key)).not.toBeNull();
 });

@@ -4,7 +4,6 @@ import type { RunId } from '../../../src/core/brands.js';
 import type { ListRead, ReadInput, ReadResult } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
-import { shapeOf } from '../../../src/lake/rows/shapes.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { AttemptProgress, temporalClock } from '../../../src/run/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../src/run/deps.js';
@@ -12,7 +11,7 @@ import { withFailures } from '../../../src/run/failures.js';
 import { fixRun, LakeStaging, stagedKey } from '../../../src/run/lake-staging.js';
 import { readPages } from '../../../src/run/read/read-pages.js';
 import { client, HTTP, service } from '../api/support.js';
-import { profileOf } from '../lake/data-plane.js';
+import { BASE, RUN } from './run.js';
 
 /** A page of a service under test, or a failure: a status, or a connection that is closed without an answer. */
 export type Answer =
@@ -119,24 +118,17 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   });
   const runId = `20261121T020000Z-${(runs++).toString(16).padStart(8, '0')}` as RunId;
   const ref = { connection: 'acme', resource: 'tasks', runId };
+  const before = options.run?.before;
   const run = {
-    ...{
-      connection: 'acme',
-      runId,
-      mode: 'full',
-      updatedSince: null,
-      checkpoint: null,
-      before: null,
-      rollback: null,
-    },
-    ...{ startedAt: Date.now(), readSince: Date.now(), giveUpAfterMs: 3_600_000, columns: [], resumed: null },
+    ...RUN,
+    ...{ runId, startedAt: Date.now(), readSince: Date.now() },
     sync: { pageSize: 1000, overlapMs: 300_000, clock: 'earliest', endCursors: [] },
-    resource: { name: 'tasks', path: 'tasks', params: {}, deleted: null, badRecords: 'stop', ...profileOf() },
-    shapes: [shapeOf(profileOf(), null)],
+    resource: { ...RUN.resource, badRecords: 'stop' },
     ...options.run,
+    ...(before && { before: { ...BASE, ...before } }),
   } as unknown as RunFile;
   await fixRun(store, run);
-  const settings = { masking: null } as unknown as OpenConnection['settings'];
+  const settings = { masking: null, baseUrl: RUN.baseUrl } as unknown as OpenConnection['settings'];
   const random = () => 0;
   const connection = { settings, store, client: client(url, { random }) };
   let drainAt = pagesPerCall;

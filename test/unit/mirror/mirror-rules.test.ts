@@ -9,6 +9,7 @@ import type {
   PublishedRun,
   RecordPurged,
   RunError,
+  RunInput,
   RunPublished,
   RunRecord,
   Swept,
@@ -16,7 +17,7 @@ import type {
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror, type RunFailure } from '../../../src/core/mirror-requests.js';
 import { ALL_REMOVED } from '../../../src/core/removal.js';
-import { beganAfter } from '../../../src/core/run-id.js';
+import { beganAfter, haveSameRequest } from '../../../src/core/run-id.js';
 import type {
   Call,
   CallEnd,
@@ -114,6 +115,7 @@ const toSweep = { result: inMemory(FIRST, { swept: 'to do' }) };
 const failed = (...of: Parameters<typeof failure>) => ({ failure: failure(...of) });
 const swept = { result: SWEPT };
 const nothing = { result: undefined };
+const unread = { object: `_staging/tasks/${FIRST}/run.json` as ObjectKey, layout: 9 };
 
 describe('a turn of a mirror', () => {
   it.each<[string, object[], string[], string]>([
@@ -153,6 +155,24 @@ describe('a turn of a mirror', () => {
       'refused twice',
       [failed('Failed', { newerId: FIRST }), failed('Failed', { newerId: SECOND })],
       ['run', 'run'],
+      'failed',
+    ],
+    [
+      'that no worker can continue',
+      [spilled(), failed('Transient', { unread }), nothing, published],
+      ['run', 'phases', 'sweepFailedRun', 'run'],
+      'published',
+    ],
+    [
+      'that no worker can continue, and whose swap may arrive late',
+      [spilled(), ready(), failed('Transient', { unread }), published],
+      ['run', 'phases', 'publish', 'run'],
+      'published',
+    ],
+    [
+      'that no worker can continue, twice',
+      [spilled(), failed('Transient', { unread }), nothing, failed('Transient', { unread })],
+      ['run', 'phases', 'sweepFailedRun', 'run'],
       'failed',
     ],
     ['that fails in memory', [failed('Transient')], ['run'], 'failed'],
@@ -217,6 +237,30 @@ describe('a turn of a mirror', () => {
       });
     },
   );
+
+  it('begins again under another id of the request, and sweeps what the run had that could not be continued', () => {
+    const request = runRequest({ mode: 'increment' });
+    let decided = nextTurn(
+      requested(idle({ sweepAt: { at: NOW + 1, before: null, refused: null } }), request).mirror,
+      AT,
+    )!;
+    const { runId: first } = callOf(decided)!.input as RunInput;
+    decided = callEnded(decided.mirror, callOf(decided)!, spilled() as CallEnd<CallName>, AT);
+    const at = { now: NOW + HOUR_MS, random: () => 'ffffffff' };
+    decided = callEnded(decided.mirror, callOf(decided)!, failed('Transient', { unread }), at);
+    expect(callOf(decided)!.input).toMatchObject({ runId: first, staging: 'removed' });
+    decided = callEnded(decided.mirror, callOf(decided)!, nothing as CallEnd<CallName>, at);
+    const again = callOf(decided)!.input as RunInput;
+    expect(haveSameRequest(again.runId, first)).toBe(true);
+    expect(again).toMatchObject({
+      ...{ startedAt: at.now, notContinued: { runId: first, ...unread } },
+      sweep: { ended: [first], scope: 'all' },
+    });
+    expect(again.runId).not.toBe(first);
+    const toSweep = { result: inMemory(again.runId, { swept: 'to do' }) } as CallEnd<CallName>;
+    decided = callEnded(decided.mirror, callOf(decided)!, toSweep, at);
+    expect(callOf(decided)!.input).toMatchObject({ replaced: [first] });
+  });
 
   it('warns of what could not follow the published run, and keeps it for the next one', () => {
     const found = inMemory(FIRST, { table: true, onPublished, swept: 'to do' });
@@ -354,6 +398,7 @@ const anyEvent = fc.oneof(
 
 /** An end of a call, as it may happen. */
 function endOf({ name, input }: Call, how: number, now: number): object {
+  if (how === 9) return failed('Transient', { unread });
   const newerId = `${new Date(now + 9000).toISOString().replace(/[-:]|\.\d+/g, '')}-00000009` as RunId;
   if (how < 3) return failed((['Transient', 'Lake', 'BrokenPromise'] as const)[how]!);
   if (how === 3) return failed('cancelled');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunId } from '../../../src/core/brands.js';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { MirrorState, RunRecord, SweepDue } from '../../../src/core/contract/index.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { newMirror } from '../../../src/core/mirror-requests.js';
@@ -12,6 +12,7 @@ const LATER = '20261121T013000Z-00000002' as RunId;
 /** The failed run. */
 const ENDED = [LATER];
 const DONE = { isDone: true, refused: ALL_REMOVED } as const;
+const PLAIN = { isPlain: true, notContinued: null };
 const REFUSED = { refused: 2, said: '403 AccessDenied' };
 
 function state(sweepAt: SweepDue | null, outcome: RunRecord['outcome'] | null = 'published'): MirrorState {
@@ -23,26 +24,42 @@ const due = (at: number, before: RunId | null = null): SweepDue => ({ at, before
 
 describe('the activity of a whole run', () => {
   it('sweeps if that is due, and else only after a failed run', () => {
-    expect(sweepOfRun(state(null), true, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
-    expect(sweepOfRun(state(due(NOW)), true, NOW)).toEqual({ before: null, ended: [], scope: 'published' });
-    expect(sweepOfRun(state(due(NOW + 1)), true, NOW)).toBeNull();
-    expect(sweepOfRun(state(due(NOW + 1), null), true, NOW)).toBeNull();
+    expect(sweepOfRun(state(null), PLAIN, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
+    expect(sweepOfRun(state(due(NOW)), PLAIN, NOW)).toEqual({ before: null, ended: [], scope: 'published' });
+    expect(sweepOfRun(state(due(NOW + 1)), PLAIN, NOW)).toBeNull();
+    expect(sweepOfRun(state(due(NOW + 1), null), PLAIN, NOW)).toBeNull();
     for (const outcome of ['failed', 'refused', 'cancelled'] as const)
-      expect(sweepOfRun(state(due(NOW + 1), outcome), true, NOW)).toEqual({
+      expect(sweepOfRun(state(due(NOW + 1), outcome), PLAIN, NOW)).toEqual({
         before: null,
         ended: ENDED,
         scope: 'all',
       });
   });
 
+  it('sweeps what a run has left that it takes the place of', () => {
+    const notContinued = { runId: LATER, object: `_staging/tasks/${LATER}/run.json` as ObjectKey, layout: 9 };
+    const ended = [LATER];
+    expect(sweepOfRun(state(due(NOW + 1)), { isPlain: true, notContinued }, NOW)).toEqual({
+      ...{ before: null, ended, scope: 'all' },
+    });
+  });
+
   it('always sweeps if it is no plain increment', () => {
-    expect(sweepOfRun(state(due(NOW + 1)), false, NOW)).toEqual({ before: null, ended: [], scope: 'all' });
+    expect(sweepOfRun(state(due(NOW + 1)), { ...PLAIN, isPlain: false }, NOW)).toEqual({
+      before: null,
+      ended: [],
+      scope: 'all',
+    });
   });
 
   it('sweeps when a purge requires it, but not too early', () => {
-    expect(sweepOfRun(state(due(NOW, PURGE)), true, NOW)).toEqual({ before: PURGE, ended: [], scope: 'all' });
-    expect(sweepOfRun(state(due(NOW + 1, PURGE)), true, NOW)).toBeNull();
-    expect(sweepOfRun(state(due(NOW + 1, PURGE), 'failed'), true, NOW)).toEqual({
+    expect(sweepOfRun(state(due(NOW, PURGE)), PLAIN, NOW)).toEqual({
+      before: PURGE,
+      ended: [],
+      scope: 'all',
+    });
+    expect(sweepOfRun(state(due(NOW + 1, PURGE)), PLAIN, NOW)).toBeNull();
+    expect(sweepOfRun(state(due(NOW + 1, PURGE), 'failed'), PLAIN, NOW)).toEqual({
       before: null,
       ended: ENDED,
       scope: 'all',

@@ -55,7 +55,7 @@ describe('a run that continues on a worker of another build', () => {
   }
 
   interface HandOver {
-    /** The step before which another build takes over. */
+    /** Another build takes over when this step begins. */
     readonly at: string;
     /** The documents that are its own. */
     readonly names?: RegExp;
@@ -91,7 +91,7 @@ describe('a run that continues on a worker of another build', () => {
 
   const run = () => mirror.run({ inMemory: false, reconcile: true });
 
-  it('goes on where it was, if the layout is the one before', async () => {
+  it('continues where it was, if the layout is the one before', async () => {
     const change = toLayout(JOURNAL_LAYOUT - 1);
     const { runs, found } = await handedOver({ at: 'worktrack.settle', change });
     const { warnings, runId, counts } = await run();

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { decodeDocument, STAGE } from '../../../src/run/staged-documents.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -85,8 +86,7 @@ async function stagedPages(stack: Stack): Promise<number> {
   for await (const { key } of stack.store.list('_staging/tasks/')) {
     if (!/\/stage-[^/]*\.json$/.test(key)) continue;
     const found = await stack.store.readIfExists(key);
-    if (found !== null)
-      pages = Math.max(pages, (JSON.parse(found.body.toString()) as { pages: number }).pages);
+    if (found !== null) pages = Math.max(pages, decodeDocument(STAGE, found.body, key).pages);
   }
   return pages;
 }

@@ -8,7 +8,8 @@ export default defineConfig({
     maxWorkers: 1,
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 600_000,
-    hookTimeout: 300_000,
+    // Recording a lake runs many exports, on a machine that may be busy.
+    hookTimeout: 1_800_000,
     disableConsoleIntercept: true,
   },
 });

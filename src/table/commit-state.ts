@@ -3,8 +3,8 @@ import type { EpochMs, Millis } from '../core/brands.js';
 import type { TableSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
-import { tableKeys } from '../lake/documents/lake-layout.js';
-import { readManifestVersion } from '../lake/documents/manifest.js';
+import { dateOfRun, manifestKey, tableKeys } from '../lake/documents/lake-layout.js';
+import { type PublishedPart, readIntact, readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { writeIfUnchanged } from '../lake/published/swap.js';
 import { type FilesInput, type NewFile, writeFile } from './data-file.js';
@@ -80,10 +80,12 @@ export async function commitState(
   if (snapshot === null) throw new DamagedError(`${target.snapshot} is missing`);
   const { manifest } = snapshot;
   const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
+  let changes: Promise<readonly PublishedPart[]> | null = null;
   const { files, columns, unfit } = await writeSnapshotFiles({
     ...{ store, resource, manifest, state, before, now: task.now(), badValues: task.badValues },
     ...{ codec, tempFolder, signal },
     columns: nextColumns(before, manifest.columns, task.types),
+    changes: () => (changes ??= changesOf(task, target)),
     sizes,
   });
   // After the conversion, which can take long: readers of the version before count from the commit on.
@@ -119,6 +121,15 @@ export async function commitState(
     sizes: new Map([...sizes, ...files.map(({ path, size }) => [path, size] as const)]),
   };
   return { kind: 'committed', base, unfit };
+}
+
+/** The parts of a run's change log; none if it is missing or damaged. */
+async function changesOf(
+  { store, resource }: TableTask,
+  { snapshot, runId }: PendingState,
+): Promise<readonly PublishedPart[]> {
+  const key = manifestKey(resource, 'changes', dateOfRun(snapshot), runId);
+  return (await readIntact(store, key))?.parts ?? [];
 }
 
 /** @returns `null` if the metadata does not change */
@@ -172,7 +183,7 @@ export async function writeSnapshotFiles(input: FilesInput): Promise<SnapshotFil
       const isKept = kept.has(part.sha256) && sameTypes(input.before, columns);
       const known = written.get(part.sha256);
       if (isKept || (known !== undefined && sameTypes(known.types, columns))) continue;
-      const { file, columns: wider } = await writeFile(input, part, columns);
+      const { file, columns: wider } = await writeFile(input, part, columns, kept);
       written.set(part.sha256, file);
       isStable &&= sameTypes(columns, wider);
       columns = wider;

@@ -9,10 +9,10 @@ import { type Column, META_COLUMNS } from '../lake/rows/data-columns.js';
 import { checkObject } from '../lake/store/digest.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { Unfit } from './errors.js';
-import { type AddFile, PART_TAG } from './log/actions.js';
+import { type AddFile, FILE_TAG, PART_TAG } from './log/actions.js';
 import { dataFileName, dataFileStem } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
-import { convertPart } from './parquet/convert-part.js';
+import { convertPart, type PartToUpdate, updatePart } from './parquet/convert-part.js';
 import { EngineError } from './parquet/engine-failure.js';
 import type { EngineScope } from './parquet/engine-scope.js';
 import { readMetadata } from './parquet/parquet-records.js';
@@ -32,6 +32,8 @@ export interface FilesInput extends EngineScope {
   readonly columns: readonly TableColumn[];
   /** Sizes of the table's objects, by path. */
   readonly sizes: ReadonlyMap<string, number>;
+  /** The parts of the run's change log; none if they are not known. */
+  readonly changes: () => Promise<readonly PublishedPart[]>;
   readonly badValues: 'stop' | 'clear';
   readonly codec: TableSettings['codec'];
   readonly now: EpochMs;
@@ -52,11 +54,17 @@ export interface WrittenFile {
   readonly columns: readonly TableColumn[];
 }
 
-/** The file of one part: one that an earlier attempt at this version wrote, or a new one. */
+/**
+ * The file of one part: one that an earlier attempt at this version wrote, one that is updated from a file of the version before, or a
+ * converted one.
+ *
+ * @param kept files of the version before, by the SHA-256 of their part
+ */
 export async function writeFile(
   input: FilesInput,
   part: PublishedPart,
   start: readonly TableColumn[],
+  kept: ReadonlyMap<string, AddFile>,
 ): Promise<WrittenFile> {
   const found = await findWritten(input, part, start);
   if (found !== null) return found;
@@ -67,18 +75,42 @@ export async function writeFile(
     const columns = ofPart.map(({ alias, fixed }, at) => [alias, types[at], fixed]);
     return dataFileName(version, part.sha256, JSON.stringify([VERSION, writer, codec, columns]));
   };
-  const { types, unfit, file, path } = await convertPart(store, {
+  const conversion = {
     ...{ part, codec, tempFolder, signal },
     ...{ layout: { csv: manifest.csv, columns: partColumns(manifest.columns, ofPart) } },
-    fileOf(inFile, writer) {
+    fileOf(inFile: readonly ColumnType[], writer: string) {
       const path = pathOf(inFile, writer);
       return { path, key: tableKeys(resource).data(path) };
     },
-  });
+  };
+  const base = await baseOf(input, part, kept);
+  const keyColumns = ofPart
+    .slice(META_COLUMNS.length)
+    .slice(0, manifest.key.length)
+    .map(({ alias }) => alias);
+  const updated = base === null ? null : await updatePart(store, { ...conversion, ...base, keyColumns });
+  const { types, unfit, file, path } = updated ?? (await convertPart(store, conversion));
   const problem = await checkObject(store, file);
   if (problem !== null) throw damagedObject(file.key, problem);
   const inFile = { path, size: file.bytes, types, unfit };
-  return { file: newFile(input, part, ofPart, inFile), columns: widened(start, ofPart, types) };
+  return {
+    file: newFile(input, part, ofPart, inFile, file.sha256),
+    columns: widened(start, ofPart, types),
+  };
+}
+
+/** What the file of a part can be updated from; `null` if that is not certain. */
+async function baseOf(
+  { resource, changes }: FilesInput,
+  { base }: PublishedPart,
+  kept: ReadonlyMap<string, AddFile>,
+): Promise<Pick<PartToUpdate, 'before' | 'changes'> | null> {
+  const file = base === undefined ? undefined : kept.get(base.part);
+  const sha256 = file?.tags?.[FILE_TAG];
+  if (base === undefined || file === undefined || sha256 === undefined) return null;
+  const changed = (await changes()).find((one) => one.sha256 === base.changes);
+  if (changed === undefined) return null;
+  return { before: { key: tableKeys(resource).data(file.path), sha256 }, changes: changed };
 }
 
 /** The columns of a part for its conversion. @param columns data columns of the snapshot */
@@ -93,18 +125,19 @@ export function partColumns(
   }));
 }
 
-/** @param ofPart the table's columns that the part has */
+/** @param ofPart the table's columns that the part has @param sha256 of the file; absent: not known */
 function newFile(
   { now }: FilesInput,
   part: PublishedPart,
   ofPart: readonly TableColumn[],
   { path, size, types, unfit }: FileTypes & Pick<AddFile, 'path' | 'size'>,
+  sha256?: string,
 ): NewFile {
   return {
     add: {
       ...{ path, partitionValues: {}, size, modificationTime: now, dataChange: true },
       stats: JSON.stringify({ numRecords: part.rows }),
-      tags: { [PART_TAG]: part.sha256 },
+      tags: { [PART_TAG]: part.sha256, ...(sha256 === undefined ? {} : { [FILE_TAG]: sha256 }) },
     },
     types: ofPart.map((column, at) => ({ ...column, type: types[at]! })),
     unfit: ofPart

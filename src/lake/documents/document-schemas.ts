@@ -124,6 +124,11 @@ const part = z.object({
   last: sortKey,
   /** Figures of its rows for checks before publish; absent: not measured. */
   checks: known<Figures>().optional(),
+  /**
+   * SHA-256 of the two parts that this part follows from: one of the snapshot before, and one of the run's change log. It has the rows of the
+   * first whose keys the second does not have, and all rows of the second. Absent: they do not determine it.
+   */
+  base: z.object({ part: sha256, changes: sha256 }).optional(),
 });
 
 /** A published run, as the manifests of later runs list it. `publishedAt`: milliseconds since 1970. */

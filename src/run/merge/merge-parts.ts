@@ -35,6 +35,7 @@ import { readRow } from '../../lake/rows/csv.js';
 import { headerRow, META_COLUMNS } from '../../lake/rows/data-columns.js';
 import { versionRules } from '../../lake/rows/newer.js';
 import { writeQuarantine } from '../../lake/rows/people-csv.js';
+import { profileFingerprint } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { uniqueKey } from '../../lake/rows/unique-key.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -112,7 +113,7 @@ async function carry(
   const { number, part } = task;
   // The name keeps its token, so all attempts copy the part to the same object.
   const name = nameOf(part.key).replace(/^part-\d+/, `part-${String(number).padStart(5, '0')}`);
-  const [{ checks: _, ...copied }, measured] = await allDone([
+  const [{ checks: _, base: __, ...copied }, measured] = await allDone([
     copyWithIndex(at, part, inFolder(folderIn(run, 'snapshots'), name)),
     meterOf(at, task)?.measure(part, [part]),
   ]);
@@ -199,12 +200,31 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     await aside?.finish();
     const parts = await snapshot.finish();
     const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
-    if (meter === null) return { counts, parts, changes: changed };
-    return { counts, changes: changed, ...(await meter.measure(input.task.before, parts)) };
+    const measured = meter === null ? { parts } : await meter.measure(input.task.before, parts);
+    return { counts, changes: changed, ...measured, parts: withBase(input, counts, measured.parts, changed) };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
   }
+}
+
+/**
+ * Names what a part follows from, so that its table file can be written from an earlier one. The change log has every row that differs from
+ * the part before, unless settings or columns gave rows another form, and the new part has each of them, unless rows were dropped.
+ */
+function withBase(
+  { run, plan, task }: TaskInput,
+  { dropped }: MergeCounts,
+  parts: readonly PublishedPart[],
+  changes: readonly PublishedPart[],
+): readonly PublishedPart[] {
+  const isSameForm =
+    run.before?.fingerprint === profileFingerprint(run.resource) &&
+    run.before.columns.length === plan.columns.length;
+  if (task.before === null || !isSameForm || dropped > 0) return parts;
+  // With more parts, it is not known where a change is.
+  if (parts.length !== 1 || changes.length !== 1) return parts;
+  return [{ ...parts[0]!, base: { part: task.before.sha256, changes: changes[0]!.sha256 } }];
 }
 
 function sourcesOf({ staging: { store }, run, plan, task, signal }: TaskInput): Promise<MergeSource[]> {

@@ -61,6 +61,8 @@ export interface Action {
 export const APP_ID = 'temporal-worktrack';
 /** Tag of a data file: SHA-256 of the part of the snapshot that it holds. */
 export const PART_TAG = 'worktrack.part';
+/** Tag of a data file: its own SHA-256. */
+export const FILE_TAG = 'worktrack.sha256';
 /** The table needs no feature, so every reader can open it. */
 export const PROTOCOL: Protocol = { minReaderVersion: 1, minWriterVersion: 2 };
 

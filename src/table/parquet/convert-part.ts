@@ -4,9 +4,9 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
 import type { TableSettings } from '../../core/settings.js';
-import { damagedObject } from '../../lake/damaged-error.js';
+import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
-import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
+import { ObjectNotFoundError, type ObjectStore, type WrittenObject } from '../../lake/store/index.js';
 import { TableError } from '../errors.js';
 import type { ColumnType } from '../rules/column-type.js';
 import { type EngineUse, useEngine } from './engine.js';
@@ -61,6 +61,53 @@ export async function convertPart(store: ObjectStore, input: PartToConvert): Pro
   });
 }
 
+export interface PartToUpdate extends PartToConvert {
+  /** The file of the part before. */
+  readonly before: Pick<WrittenObject, 'key' | 'sha256'>;
+  /** The part of the change log that has all rows that differ. */
+  readonly changes: PartToRead;
+  /** Names of the columns of the key. */
+  readonly keyColumns: readonly string[];
+}
+
+/**
+ * Writes the Parquet file of a part from that of the part before, which takes a third of the time of a conversion.
+ *
+ * @returns `null` if that is not possible, so that the part must be converted
+ * @throws EngineError as `convertPart`
+ */
+export async function updatePart(
+  store: ObjectStore,
+  { part, before, changes, keyColumns, layout, fileOf, codec, ...scope }: PartToUpdate,
+): Promise<ConvertedPart | null> {
+  const { signal } = scope;
+  try {
+    return await useEngine(scope, async (engine) => {
+      const from = join(engine.folder, 'before.parquet');
+      if ((await fetchObject(store, before.key, from, signal)).sha256 !== before.sha256) return null;
+      const update = {
+        ...{ before: from, key: keyColumns },
+        changes: await fetchPart(store, engine, { part: changes, layout, signal }),
+        part: { rows: part.rows, rawBytes: part.rawBytes, columns: layout.columns },
+      };
+      const to = join(engine.folder, 'file.parquet');
+      const updated = await engine.ask('update', { update, to, codec });
+      if (updated === null || updated.rows !== part.rows) return null;
+      const { writer, ...converted } = updated;
+      const { path, key } = fileOf(converted.types, `${writer} ${before.sha256} ${changes.sha256}`);
+      return { ...converted, path, file: await upload(store, to, key, signal) };
+    });
+  } catch (error) {
+    // The part itself can still be read.
+    const isOfFiles =
+      error instanceof EngineError
+        ? error.isOfFile || error.kind === 'memory'
+        : error instanceof DamagedError || error instanceof ObjectNotFoundError;
+    if (isOfFiles) return null;
+    throw error;
+  }
+}
+
 /** Number of values, by column, that do not fit the type that the configuration sets. @throws as `convertPart` */
 export async function countUnfitInPart(
   store: ObjectStore,
@@ -93,11 +140,26 @@ async function fetchPart(
   { part, layout, signal }: Pick<PartToConvert, 'part' | 'layout' | 'signal'>,
 ): Promise<PartFile> {
   const path = join(folder, 'part');
+  const { bytes, sha256 } = await fetchObject(store, part.key, path, signal);
+  if (bytes !== part.bytes)
+    throw damagedObject(part.key, `it has ${bytes} bytes instead of the ${part.bytes} of its manifest`);
+  if (sha256 !== part.sha256) throw damagedObject(part.key, 'its SHA-256 is not the one in its manifest');
+  const { rows, rawBytes } = part;
+  return { ...layout, path, rows, rawBytes };
+}
+
+/** Writes an object to a new private file. */
+async function fetchObject(
+  store: ObjectStore,
+  key: ObjectKey,
+  path: string,
+  signal: AbortSignal,
+): Promise<Pick<WrittenObject, 'bytes' | 'sha256'>> {
   const hash = createHash('sha256');
   let bytes = 0;
   const file = await open(path, 'wx', 0o600);
   try {
-    for await (const chunk of store.stream(part.key, { signal })) {
+    for await (const chunk of store.stream(key, { signal })) {
       hash.update(chunk);
       bytes += chunk.length;
       await file.writeFile(chunk);
@@ -105,12 +167,7 @@ async function fetchPart(
   } finally {
     await file.close();
   }
-  if (bytes !== part.bytes)
-    throw damagedObject(part.key, `it has ${bytes} bytes instead of the ${part.bytes} of its manifest`);
-  if (hash.digest('hex') !== part.sha256)
-    throw damagedObject(part.key, 'its SHA-256 is not the one in its manifest');
-  const { rows, rawBytes } = part;
-  return { ...layout, path, rows, rawBytes };
+  return { bytes, sha256: hash.digest('hex') };
 }
 
 async function upload(

@@ -5,7 +5,15 @@ import { MAX_ROW_BYTES } from '../../lake/rows/csv.js';
 import { type ColumnType, widenedType } from '../rules/column-type.js';
 import { isMemoryError, isRowError } from './engine-failure.js';
 import { classOfValue, exactValue, MACROS } from './exact-sql.js';
-import { type Converted, type PartColumn, type PartFile, TYPES_KEY, UNFIT_KEY } from './part-file.js';
+import {
+  type Converted,
+  type PartColumn,
+  type PartFile,
+  type RowsOfPart,
+  TYPES_KEY,
+  UNFIT_KEY,
+  UPDATED_KEY,
+} from './part-file.js';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -48,7 +56,7 @@ export async function connectTo(library: DuckDbLibrary, folder: string): Promise
 }
 
 /** The file that a conversion writes. */
-interface Target {
+export interface Target {
   readonly to: string;
   readonly codec: TableSettings['codec'];
 }
@@ -95,7 +103,7 @@ export function countUnfit(connection: DuckDBConnection, part: PartFile): Promis
 }
 
 /** Reads a part with the least memory that its rows need. @param work receives SQL for the rows, whose columns are c0, c1, ... */
-async function withLimits<T>(
+export async function withLimits<T>(
   connection: DuckDBConnection,
   part: PartFile,
   work: (text: string) => Promise<T>,
@@ -129,7 +137,7 @@ function csvText({ path, csv, columns }: PartFile, lineBytes: number): string {
   return `read_csv(${sqlString(path)}, ${options.join(', ')})`;
 }
 
-async function countUnfitIn(
+export async function countUnfitIn(
   connection: DuckDBConnection,
   text: string,
   columns: readonly PartColumn[],
@@ -211,29 +219,57 @@ async function widen(
 async function copy(
   connection: DuckDBConnection,
   text: string,
-  { to, codec }: Target,
+  target: Target,
   { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: PartFile },
 ): Promise<number | null> {
-  const { columns } = part;
+  const { sql } = storedRows(text, part.columns, types);
+  return writeRows(connection, sql, target, { part, types, unfit });
+}
+
+/** SQL for the rows of a text with the values of a file, and the names of its columns. It fails with `UNFIT` if a type cannot hold a value. */
+export function storedRows(
+  text: string,
+  columns: readonly PartColumn[],
+  types: readonly ColumnType[],
+): { readonly sql: string; readonly names: readonly string[] } {
   const kept = columns.flatMap(({ alias, fixed }, at) =>
     types[at] === 'empty' ? [] : [{ at, alias, sql: (x: string) => storedValue(types[at]!, x, fixed) }],
   );
   const { values, from } = computed(text, kept);
-  const stored = values.map((value, index) => `${value} AS ${sqlName(kept[index]!.alias)}`);
+  const names = kept.map(({ alias }) => alias);
+  const stored = values.map((value, index) => `${value} AS ${sqlName(names[index]!)}`);
   const empty = columns.flatMap((_, at) => (types[at] === 'empty' ? [`c${at}`] : []));
   const condition =
     empty.length === 0
       ? 'true'
       : `CASE WHEN coalesce(${empty.join(', ')}) IS NULL THEN true ELSE ${FAILURE} END`;
-  const query = `SELECT ${stored.join(',\n')} FROM ${from} WHERE ${condition}`;
-  const counts = columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
+  return { sql: `SELECT ${stored.join(',\n')} FROM ${from} WHERE ${condition}`, names };
+}
+
+/**
+ * Writes rows to a file. @param sql for the rows @param updated how many of them, at the end, are from an update
+ * @returns as `copy`
+ */
+export async function writeRows(
+  connection: DuckDBConnection,
+  sql: string,
+  { to, codec }: Target,
+  { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: RowsOfPart },
+  updated = 0,
+): Promise<number | null> {
+  const counts = part.columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
+  const metadata = {
+    ...{ [TYPES_KEY]: types, [UNFIT_KEY]: counts },
+    ...(updated === 0 ? {} : { [UPDATED_KEY]: updated }),
+  };
+  const entries = Object.entries(metadata).map(([key, value]) => `'${key}': ${sqlJson(value)}`);
   const options = [
     ...['FORMAT parquet', `COMPRESSION ${codec}`, 'WRITE_BLOOM_FILTER false'],
     `ROW_GROUP_SIZE ${groupRows(part)}`,
-    `KV_METADATA {'${TYPES_KEY}': ${sqlJson(types)}, '${UNFIT_KEY}': ${sqlJson(counts)}}`,
+    `KV_METADATA {${entries.join(', ')}}`,
   ];
   try {
-    const [rows] = await firstRow(connection, `COPY (${query}) TO ${sqlString(to)} (${options.join(', ')})`);
+    const [rows] = await firstRow(connection, `COPY (${sql}) TO ${sqlString(to)} (${options.join(', ')})`);
     return Number(rows);
   } catch (error) {
     if (error instanceof Error && error.message.startsWith(`Invalid Input Error: ${UNFIT}`)) return null;
@@ -251,7 +287,7 @@ function storedValue(type: ColumnType, x: string, fixed: boolean): string {
 }
 
 /** Rows of a row group. The longer they are, the fewer, so that memory is bounded. */
-function groupRows({ columns, rows, rawBytes }: PartFile): number {
+function groupRows({ columns, rows, rawBytes }: RowsOfPart): number {
   const most = Math.min(GROUP_ROWS, GROUP_CELLS / columns.length, (GROUP_BYTES * rows) / rawBytes);
   return Math.max(VECTOR_ROWS, Math.floor(most));
 }

@@ -13,6 +13,7 @@ import { cellDecoder } from '../../lake/rows/escaping.js';
 import { connectTo, convertText, countUnfit, sqlName, sqlString } from './convert-text.js';
 import { type EngineFailure, failureOf, LibraryError } from './engine-failure.js';
 import type { Converted, PartFile } from './part-file.js';
+import { type FileUpdate, footerOf, updateFile } from './update-file.js';
 
 /** What the process does for its parent. All paths are on this machine. */
 export interface EngineOperations {
@@ -24,6 +25,12 @@ export interface EngineOperations {
     readonly to: string;
     readonly codec: TableSettings['codec'];
   }): Promise<Converted & { readonly writer: string }>;
+  /** Writes the file of a part from an earlier one; `null`: the part must be converted. */
+  update(input: {
+    readonly update: FileUpdate;
+    readonly to: string;
+    readonly codec: TableSettings['codec'];
+  }): Promise<(Converted & { readonly writer: string }) | null>;
   countUnfit(part: PartFile): Promise<readonly number[]>;
   /** The metadata in the footer of a Parquet file. */
   metadata(path: string): Promise<Readonly<Record<string, string>>>;
@@ -100,12 +107,13 @@ function operationsOf(library: DuckDbLibrary, connection: DuckDBConnection): Eng
       const converted = await convertText(connection, await withoutEscapes(part), { to, codec });
       return { ...converted, writer: library.version() };
     },
-    countUnfit: async (part) => countUnfit(connection, await withoutEscapes(part)),
-    async metadata(path) {
-      const sql = `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlString(path)})`;
-      const rows = await connection.runAndReadAll(sql);
-      return Object.fromEntries(rows.getRowsJS() as [string, string][]);
+    async update({ update, to, codec }) {
+      const changes = await withoutEscapes(update.changes);
+      const updated = await updateFile(connection, { ...update, changes }, { to, codec });
+      return updated === null ? null : { ...updated, writer: library.version() };
     },
+    countUnfit: async (part) => countUnfit(connection, await withoutEscapes(part)),
+    metadata: (path) => footerOf(connection, path),
     async writeRecords({ from, to, types }) {
       const bytes = 2 * (await limitTo(connection, from)) + 1024;
       const columns = Object.entries(types).map(([name, type]) => `${sqlName(name)}: ${sqlString(type)}`);

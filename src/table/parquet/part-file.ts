@@ -9,6 +9,8 @@ export const TYPES_KEY = 'worktrack.types';
  * the others.
  */
 export const UNFIT_KEY = 'worktrack.unfit';
+/** Key of the number of rows at the end of a file that updates have added since all of its rows were converted; absent: none. */
+export const UPDATED_KEY = 'worktrack.updated';
 
 /** A column of a part, in the order of the header. */
 export interface PartColumn {
@@ -21,14 +23,18 @@ export interface PartColumn {
   readonly fixed: boolean;
 }
 
-export interface PartFile {
-  /** Path of the part on this machine. */
-  readonly path: string;
+/** How large a part is. */
+export interface RowsOfPart {
   /** Length of its text in bytes. No row is longer. */
   readonly rawBytes: number;
   readonly rows: number;
-  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
   readonly columns: readonly PartColumn[];
+}
+
+export interface PartFile extends RowsOfPart {
+  /** Path of the part on this machine. */
+  readonly path: string;
+  readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
 }
 
 /** The result of a conversion. */

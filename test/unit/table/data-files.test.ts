@@ -43,9 +43,10 @@ describe('the data files of a snapshot', () => {
         codec: 'zstd',
       },
       tempFolder,
-      manifest: { parts: [part], columns: COLUMNS, csv: CSV } as unknown as Manifest,
+      manifest: { parts: [part], columns: COLUMNS, key: ['n'], csv: CSV } as unknown as Manifest,
       columns: nextColumns([], COLUMNS, types),
       sizes: await listSizes(lake.store, resource),
+      changes: async () => [],
       signal: new AbortController().signal,
     });
   }

@@ -100,17 +100,22 @@ export async function runCommand(
   return { code, ...(await command.output()) };
 }
 
-/** A worker in a separate process that polls the stack's task queue. It is stopped with the stack. */
+/**
+ * A worker in a separate process that polls the stack's task queue. It is stopped with the stack.
+ *
+ * @param cli the program, for another build than this one
+ */
 export async function startWorkerProcess(
   stack: Stack,
   env: NodeJS.ProcessEnv = {},
   more: readonly string[] = [],
+  cli = CLI,
 ): Promise<CommandProcess> {
-  const command = startCommand(
-    stack,
-    ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue, ...more],
+  const args = ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue, ...more];
+  const command = start(stack, [process.execPath, cli, ...args], `worker-${count++}`, {
     env,
-  );
+    stdin: 'ignore',
+  });
   stack.beforeStop(() => command.signal('SIGTERM'));
   await until(async () => {
     if (command.child.exitCode !== null)

@@ -116,7 +116,8 @@ describe('`worktrack write-back resend`', () => {
     expect(first.code).toBe(1);
     expect(sent()).toEqual([key(), key(1)]);
     service.respond = () => null;
-    const second = await resend(batch.batchId, '--rows', '5', '--new-key', '--yes');
+    const looked = ['--unknown', '--new-key', '--yes-i-looked'];
+    const second = await resend(batch.batchId, ...looked, '--yes');
     expect(second.code, second.stderr).toBe(0);
     expect(sent()).toEqual([key(), key(1), key(2)]);
     expect(service.records.length).toBe(30);

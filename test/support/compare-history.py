@@ -58,9 +58,12 @@ def compare(connection, job, run):
 
 
 def main():
-    job = json.load(sys.stdin)
-    connection = duckdb.connect(job["database"], read_only=True)
-    print(json.dumps([compare(connection, job, run) for run in job["runs"]]))
+    jobs = json.load(sys.stdin)
+    found = []
+    for job in jobs:
+        with duckdb.connect(job["database"], read_only=True) as connection:
+            found.append([compare(connection, job, run) for run in job["runs"]])
+    print(json.dumps(found))
 
 
 main()

@@ -104,9 +104,12 @@ export interface Comparison {
   readonly different: readonly string[];
 }
 
-/** Compares a history model, as of the start of each run, with the snapshot of that run: row by row and cell by cell. */
-export async function compareHistory(dbt: Dbt, history: HistoryToCompare): Promise<Comparison[]> {
-  return JSON.parse(await dbt.python([COMPARE], { input: JSON.stringify(history) })) as Comparison[];
+/** Compares history models, as of the start of each run, with the snapshot of that run: row by row and cell by cell. */
+export async function compareHistories(
+  dbt: Dbt,
+  histories: readonly HistoryToCompare[],
+): Promise<Comparison[][]> {
+  return JSON.parse(await dbt.python([COMPARE], { input: JSON.stringify(histories) })) as Comparison[][];
 }
 
 export interface AthenaCheck {

@@ -4,6 +4,7 @@ import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { canShareProcess, runShared } from './command-hosts.js';
 import { codeBlocks, pageAt } from './docs.js';
 import type { Stack } from './stack.js';
 
@@ -40,10 +41,22 @@ export interface ShellRun {
   printed(): string;
 }
 
+/** What a line printed, and the exit code. */
+export interface Typed {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly printed: string;
+}
+
+/** One command without anything that a shell replaces. */
+const PLAIN = /^worktrack [\w ./:=@%,+-]+$/;
+
 /** A folder where a reader types what the pages say. */
 export interface DocsWorld {
   readonly folder: string;
   shell(text: string, env?: NodeJS.ProcessEnv): ShellRun;
+  /** Runs a line to its end, without a shell if it is only one command of worktrack. */
+  typed(text: string, env?: NodeJS.ProcessEnv): Promise<Typed>;
   /** Writes the configuration that a page shows, or that of `FIRST_PAGE`, for the stack's service and store. */
   writeConfig(name: string, wanted: WantedConfig): Promise<string>;
 }
@@ -83,18 +96,33 @@ export async function createDocsWorld(stack: Stack): Promise<DocsWorld> {
     WORKTRACK_VERSITYGW: stack.servers.versitygw,
     WORKTRACK_WEBHOOK_SECRET: 'a-secret-of-the-test',
   };
+  const shell: DocsWorld['shell'] = (text, env = {}) => {
+    const child = spawn('bash', ['-c', text], { cwd: folder, env: { ...world, ...env } });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        printed += String(chunk);
+      });
+    }
+    const exited = once(child, 'close').then(([code]) => code as number | null);
+    return { child, exited, printed: () => printed };
+  };
   return {
     folder,
-    shell(text, env = {}) {
-      const child = spawn('bash', ['-c', text], { cwd: folder, env: { ...world, ...env } });
-      let printed = '';
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.on('data', (chunk) => {
-          printed += String(chunk);
-        });
+    shell,
+    async typed(text, env = {}) {
+      const [, ...args] = text.split(/ +/);
+      const all = { ...world, ...env };
+      if (PLAIN.test(text) && canShareProcess(args, all)) {
+        const { code, stdout, stderr } = await runShared(args, all, folder);
+        return { code, stdout, printed: stdout + stderr };
       }
-      const exited = once(child, 'close').then(([code]) => code as number | null);
-      return { child, exited, printed: () => printed };
+      const run = shell(text, env);
+      let stdout = '';
+      run.child.stdout!.on('data', (chunk) => {
+        stdout += String(chunk);
+      });
+      return { code: await run.exited, stdout, printed: run.printed() };
     },
     async writeConfig(name, { lake, more = '', page = FIRST_PAGE, service = stack.simulator.url }) {
       const whole = codeBlocks([pageAt(page), pageAt(FIRST_PAGE)]);

@@ -62,9 +62,9 @@ describe('every command of the documentation, page by page', () => {
 
   /** Runs that replace those of the pages: the newest run of tasks, and the one before. */
   async function runsOfTasks(): Promise<string[]> {
-    const { exited, printed } = world.shell('worktrack history --resource tasks --json 2>/dev/null');
-    expect(await exited).toBe(0);
-    const { resources } = JSON.parse(printed()) as {
+    const { code, stdout } = await world.typed('worktrack history --resource tasks --json');
+    expect(code).toBe(0);
+    const { resources } = JSON.parse(stdout) as {
       resources: { runs: { runId: string; outcome: string }[] }[];
     };
     return resources[0]!.runs.filter(({ outcome }) => outcome === 'published').map(({ runId }) => runId);
@@ -141,15 +141,15 @@ describe('every command of the documentation, page by page', () => {
     if (LASTING.test(text)) return last(world.shell(`exec ${typed}`, env), typed);
     // A version can be made current as soon as the server has seen a worker of it.
     const patient = text.startsWith('temporal worker deployment');
-    let run = world.shell(typed, env);
+    let run = await world.typed(typed, env);
     if (patient) {
       await until(async () => {
-        if ((await run.exited) === 0) return true;
-        run = world.shell(typed, env);
+        if (run.code === 0) return true;
+        run = await world.typed(typed, env);
         return false;
       }, text);
     }
-    expect(await run.exited, run.printed()).toBe(0);
+    expect(run.code, run.printed).toBe(0);
   });
 
   it('runs in this test, apart from a few that a mark on the page explains', () => {
@@ -193,14 +193,14 @@ describe('every command of the documentation, page by page', () => {
 
   it('results in a lake without problems', async () => {
     await world.writeConfig('worktrack.yaml', { lake: `s3://${stack.bucket}/lake` });
-    const { exited, printed } = world.shell('worktrack verify');
-    expect(await exited, printed()).toBe(0);
+    const { code, printed } = await world.typed('worktrack verify');
+    expect(code, printed).toBe(0);
   });
 
   it('leaves nothing in the lake that docs/reference/lake.md does not list', async () => {
     // The run after the rollback moves aside what it left behind.
-    const { exited, printed } = world.shell('worktrack export');
-    expect(await exited, printed()).toBe(0);
+    const { code, printed } = await world.typed('worktrack export');
+    expect(code, printed).toBe(0);
     const layout = codeBlocks([pageAt('docs/reference/lake.md')])
       .filter(({ language }) => language === '')
       .flatMap(({ text }) => text.split('\n'))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { runCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 interface Run {
@@ -29,7 +29,7 @@ describe('worktrack history', () => {
       resources: '[projects, tasks]',
       simulator: { counts: { projects: 3, tasks: 2 } },
     });
-    const worker = await startWorkerProcess(stack);
+    const worker = await stack.startWorker();
     const exporting = (): Promise<{ code: number | null }> => runCommand(stack, ['export', ...target()]);
     expect((await exporting()).code).toBe(0);
     const [project] = stack.simulator.admin
@@ -43,7 +43,7 @@ describe('worktrack history', () => {
     });
     expect((await exporting()).code).toBe(3);
     stack.simulator.admin.faults.remove(rule);
-    await worker.signal('SIGTERM');
+    await worker.stop();
   });
   afterAll(() => stack?.stop());
 

@@ -92,9 +92,9 @@ describe('the JSON output of', () => {
 
   async function print(command: string, exitCode = 0): Promise<Printed> {
     const typed = command.replace(/\b[A-Z]{3,}\b/g, (name) => names[name] ?? name);
-    const { exited, printed } = world.shell(`${typed} 2>/dev/null`, { WORKTRACK_CONFIG: stack.configFile });
-    expect(await exited, `${typed}\n${printed()}`).toBe(exitCode);
-    return JSON.parse(printed()) as Printed;
+    const { code, stdout, printed } = await world.typed(typed, { WORKTRACK_CONFIG: stack.configFile });
+    expect(code, `${typed}\n${printed}`).toBe(exitCode);
+    return JSON.parse(stdout) as Printed;
   }
 
   it.each(SAMPLES.map(([heading, command, exitCode = 0]) => [heading, command, exitCode] as const))(

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { drawn } from '../../support/seeds.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 
@@ -30,8 +31,20 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const BUNDLED = 'dist/cli/';
 
-/** The files that a command loads, as Node's coverage tells; whether the command succeeds does not matter. */
-async function filesOf(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string[]> {
+const loaded = new Map<string, Promise<string[]>>();
+
+/**
+ * The files that a command loads, as Node's coverage tells; whether the command succeeds does not matter. Each command runs
+ * once.
+ */
+function filesOf(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string[]> {
+  const key = JSON.stringify([args, more]);
+  const files = loaded.get(key) ?? run(args, more);
+  loaded.set(key, files);
+  return files;
+}
+
+async function run(args: readonly string[], more: NodeJS.ProcessEnv): Promise<string[]> {
   const coverage = await mkdtemp(join(folder, 'coverage-'));
   const env = {
     ...process.env,
@@ -158,23 +171,25 @@ describe.concurrent('the command line', () => {
 
   it("loads no bundled copy of the SDK together with a module of the user's", async () => {
     await writeFile(join(folder, 'converter.mjs'), 'export const dataConverter = { payloadCodecs: [] };\n');
-    for (const [args, env] of [
+    const ways: [args: string[], env: NodeJS.ProcessEnv][] = [
       [['status', '--data-converter', 'converter.mjs'], {}],
       [['status', '--data-converter=converter.mjs'], {}],
       [['--data-converter', 'converter.mjs', 'status'], {}],
       [['status'], { WORKTRACK_DATA_CONVERTER: 'converter.mjs' }],
-    ] as const) {
+    ];
+    for (const [args, env] of drawn(ways, 1, ([words]) => words.length === 1)) {
       expect(await filesOf(args, env)).toContain(await realpath(join(folder, 'converter.mjs')));
       expect(await clientsOf(args, env), args.join(' ')).toEqual(['package']);
     }
   });
 
   it('loads the bundled copy of the SDK even if an argument has the name of another command', async () => {
-    for (const args of [
+    const likeCommands = [
       ['status', '--task-queue', 'worker'],
       ['history', '--namespace=replay'],
       ['export', '--resource', 'tasks', '--task-queue', 'demo'],
-    ])
+    ];
+    for (const args of drawn(likeCommands, 1, ([name]) => name === 'status'))
       expect(await clientsOf(args), args.join(' ')).toEqual(['bundle']);
   });
 

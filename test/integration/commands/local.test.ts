@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, it, type TestContext } from 'vitest';
 import { holdAnswer, letNextRunSpill } from '../../support/hold.js';
+import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -94,26 +95,34 @@ describe.concurrent('an interrupted export --local', () => {
     held.release();
   });
 
-  it('is started again if it failed only because of a pause longer than giveUpAfter', async (context) => {
-    const { expect } = context;
-    const giveUpAfterMs = 20_000;
-    const { stack, exportLocal } = await startPlace(context, giveUpAfterMs);
-    letNextRunSpill(stack.simulator, 'tasks');
-    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
-    const first = exportLocal();
-    await until(held.isThere, 'page 2 is read');
-    first.ctrlC();
-    expect(await first.exited).toBe(130);
-    held.release();
-    const pausedAt = Date.now();
-    await until(() => Date.now() - pausedAt > giveUpAfterMs, 'the pause is longer than giveUpAfter');
-    const second = exportLocal();
-    expect(await second.exited, second.printed.stderr).toBe(0);
-    expect(second.printed.stderr).toMatch(/was paused for \d+s and failed only because this exceeds/);
-    expect(JSON.parse(second.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 100 }] });
-  });
+  // The first test resumes an export after a pause; test/unit/cli/pauses.test.ts decides what a longer one means.
+  longOnly(
+    'is started again if it failed only because of a pause longer than giveUpAfter',
+    async (context) => {
+      const { expect } = context;
+      const giveUpAfterMs = 20_000;
+      const { stack, exportLocal } = await startPlace(context, giveUpAfterMs);
+      letNextRunSpill(stack.simulator, 'tasks');
+      const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
+      const first = exportLocal();
+      await until(held.isThere, 'page 2 is read');
+      first.ctrlC();
+      expect(await first.exited).toBe(130);
+      held.release();
+      const pausedAt = Date.now();
+      await until(() => Date.now() - pausedAt > giveUpAfterMs, 'the pause is longer than giveUpAfter');
+      const second = exportLocal();
+      expect(await second.exited, second.printed.stderr).toBe(0);
+      expect(second.printed.stderr).toMatch(/was paused for \d+s and failed only because this exceeds/);
+      expect(JSON.parse(second.printed.stdout)).toMatchObject({
+        outcome: 'published',
+        runs: [{ rows: 100 }],
+      });
+    },
+  );
 
-  it('fails, and is not started again, if the service failed all the time', async (context) => {
+  // The rule is in test/unit/cli/pauses.test.ts.
+  longOnly('fails, and is not started again, if the service failed all the time', async (context) => {
     const { expect } = context;
     const { stack, exportLocal } = await startPlace(context, 3_000);
     stack.simulator.admin.faults.add({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/index.js';
 import { freePort } from '../../support/ports.js';
 import { runCommand, startCommand } from '../../support/processes.js';
+import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 
@@ -126,7 +127,8 @@ describe('commands on several connections', () => {
     expect([again.code, again.stdout]).toEqual([0, 'The export has already ended (cancelled).\n']);
   });
 
-  it('waits for the end of a cancelled export, also through an outage of Temporal', async () => {
+  // The test above waits for it; test/unit/temporal/follow-export.test.ts has outages while an export is followed.
+  longOnly('waits for the end of a cancelled export, also through an outage of Temporal', async () => {
     // Otherwise, the export could end before the request to cancel it arrives.
     await worker.stop();
     const id = (await run('export --connection b2 --no-wait')).stdout.trim();

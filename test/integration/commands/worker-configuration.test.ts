@@ -10,6 +10,7 @@ import {
   startCommand,
   startWorkerProcess,
 } from '../../support/processes.js';
+import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 
@@ -104,7 +105,8 @@ describe('a worker', () => {
   });
   afterEach(() => stack.stop());
 
-  it('still counts after another worker with the same identity has stopped', async () => {
+  // test/unit/temporal/published-config.test.ts: "is withdrawn once, and only the run that this worker started".
+  longOnly('still counts after another worker with the same identity has stopped', async () => {
     const worker = await startWorkerProcess(stack);
     const status = async () =>
       (await runCommand(stack, ['doctor', '--config', stack.configFile, '--task-queue', stack.taskQueue]))

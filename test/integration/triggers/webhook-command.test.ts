@@ -17,6 +17,7 @@ import {
   startCommand,
   startWorkerProcess,
 } from '../../support/processes.js';
+import { longOnly } from '../../support/seeds.js';
 import { until } from '../../support/stack.js';
 import { startTemporalGate } from '../../support/temporal-gate.js';
 
@@ -52,7 +53,8 @@ describe('`worktrack webhook`', () => {
     return { receiver, url, said };
   }
 
-  it('uses an API key of Temporal that is replaced in the profile while it runs', async () => {
+  // temporal/connection-deaths.test.ts replaces the key of a worker in the same way; notices.test.ts shows the 503 of an outage.
+  longOnly('uses an API key of Temporal that is replaced in the profile while it runs', async () => {
     stack = await startNoticeStack();
     let valid = 'first';
     const authority = createAuthority('servers');
@@ -86,37 +88,20 @@ describe('`worktrack webhook`', () => {
     await gate.close();
   });
 
-  it('starts a trace with each notice that includes the resulting run', async () => {
+  it('accepts notices until SIGTERM, starts a trace with each, answers requests in flight, and shows no secret', async () => {
     stack = await startNoticeStack();
     const collector = await startOtlpReceiver();
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' };
-    await startWorkerProcess(stack, env, ['--traces']);
-    const { receiver, url } = await receiving(command('--traces'), env);
-    expect((await sender(url, stack.connection)('{"resource":"tasks"}')).status).toBe(202);
-    const named = (name: string) => collector.spans.find((span) => span.name === name);
-    await until(() => named('RunActivity:worktrack.run') !== undefined, 'the run has been traced');
-    // The command sends the remaining spans when it exits.
-    await receiver.signal('SIGTERM');
-    const notice = named('SignalWithStartWorkflow:changeNoticeWorkflow');
-    expect(notice?.parentSpanId).toBeUndefined();
-    expect(notice?.attributes).toMatchObject({
-      'worktrack.connection': stack.connection,
-      'worktrack.resource': 'tasks',
-    });
-    expect(named('RunActivity:worktrack.run')?.traceId).toBe(notice?.traceId);
-    await collector.close();
-  });
-
-  it('accepts notices until SIGTERM, answers requests in flight, and shows no secret', async () => {
-    stack = await startNoticeStack();
-    const worker = await startWorkerProcess(stack);
+    const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' };
+    const worker = await startWorkerProcess(stack, traced, ['--traces']);
     running.push(worker);
-    const { receiver, url, said } = await receiving(command());
+    const { receiver, url, said } = await receiving(command('--traces'), traced);
     await until(async () => (await fetch(`${url}/healthz`)).status === 200, 'it is ready');
     const post = sender(url, stack.connection);
     expect((await post('{"resource":"tasks"}')).status).toBe(202);
     expect((await post('{"resource":"tasks"}', { 'X-Webhook-Signature': WEBHOOK_SECRET })).status).toBe(401);
     await until(async () => (await stack.runs('tasks')).length === 1, 'the notice has led to a run');
+    const named = (name: string) => collector.spans.find((span) => span.name === name);
+    await until(() => named('RunActivity:worktrack.run') !== undefined, 'the run has been traced');
 
     // The response 100 shows that the headers have been read, so the request is in flight.
     const body = '{"resource":"tasks"}';
@@ -144,7 +129,16 @@ describe('`worktrack webhook`', () => {
       `${stack.connection} accepted 1 notice notices=1 total=1 resources={"tasks":1}`,
       `${stack.connection} accepted 1 notice notices=1 total=2 resources={"tasks":1}`,
     ]);
+    // The command sends the remaining spans when it exits.
+    const notice = named('SignalWithStartWorkflow:changeNoticeWorkflow');
+    expect(notice?.parentSpanId).toBeUndefined();
+    expect(notice?.attributes).toMatchObject({
+      'worktrack.connection': stack.connection,
+      'worktrack.resource': 'tasks',
+    });
+    expect(named('RunActivity:worktrack.run')?.traceId).toBe(notice?.traceId);
     await worker.signal('SIGTERM');
+    await collector.close();
     const printed = [await receiver.output(), await worker.output()].flatMap(Object.values).join('\n');
     expect(printed).toContain('POST /hooks/');
     expect(printed).not.toContain(WEBHOOK_SECRET);
@@ -221,12 +215,11 @@ describe('`worktrack webhook`', () => {
     expect(await status(one.url, 'second', withToken)).toBe(202);
     expect(await status(one.url, 'third', {})).toBe(404);
 
-    const open = await runCommand(stack, command('--listen', '0.0.0.0:0'));
+    const [open, taken] = await Promise.all([
+      runCommand(stack, command('--listen', '0.0.0.0:0')),
+      runCommand(stack, command('--connection', 'second', '--listen', new URL(one.url).host)),
+    ]);
     expect([open.code, open.stderr]).toEqual([2, expect.stringContaining('notices of third are not signed')]);
-    const taken = await runCommand(
-      stack,
-      command('--connection', 'second', '--listen', new URL(one.url).host),
-    );
     expect([taken.code, taken.stderr]).toEqual([
       2,
       expect.stringContaining('another process uses this port'),
@@ -240,12 +233,14 @@ describe('`worktrack webhook`', () => {
 
   it('reports missing settings with exit code 2, and exits with 0 on a signal before Temporal answers', async () => {
     stack = await startNoticeStack();
-    const unset = await runCommand(stack, command(), { WORKTRACK_WEBHOOK_SECRET: '' });
+    const [unset, wrong] = await Promise.all([
+      runCommand(stack, command(), { WORKTRACK_WEBHOOK_SECRET: '' }),
+      runCommand(stack, command('--listen', '8080')),
+    ]);
     expect([unset.code, unset.stderr]).toEqual([
       2,
       expect.stringContaining('WORKTRACK_WEBHOOK_SECRET is empty'),
     ]);
-    const wrong = await runCommand(stack, command('--listen', '8080'));
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--listen: found')]);
     const waiting = startCommand(stack, command(), { TEMPORAL_ADDRESS: '127.0.0.1:1' });
     running.push(waiting);

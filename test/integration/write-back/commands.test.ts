@@ -234,7 +234,7 @@ describe('`worktrack write-back`', () => {
   it('leaves the batch running at Ctrl-C, and follows it again when started again', async () => {
     const before = recordsOf(stack, 'time-entries').length;
     const held = holdAnswer(stack.simulator, { method: 'POST' });
-    const file = await fileIn(stack, timeEntriesCsv(900, 5000));
+    const file = await fileIn(stack, timeEntriesCsv(300, 5000));
     const command = startCommand(stack, write('time-entries', file, '--no-read-back'));
     await until(() => recordsOf(stack, 'time-entries').length > before + 20, 'rows are written');
     await until(async () => (await command.output()).stderr.includes('Workflow: '), 'the command follows');
@@ -244,8 +244,8 @@ describe('`worktrack write-back`', () => {
     held.release();
     const again = await run('time-entries', file, '--no-read-back', '--json');
     expect(again.code, again.stderr).toBe(0);
-    expect(JSON.parse(again.stdout)).toMatchObject({ counts: { created: 900 } });
-    expect(recordsOf(stack, 'time-entries').length).toBe(before + 900);
+    expect(JSON.parse(again.stdout)).toMatchObject({ counts: { created: 300 } });
+    expect(recordsOf(stack, 'time-entries').length).toBe(before + 300);
   });
 
   it('is cancelled by the id that it printed, whose batch id is shortened', async () => {

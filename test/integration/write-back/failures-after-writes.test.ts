@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../support/random.js';
 import { type Respond, RowService } from '../../support/row-service.js';
+import { IS_LONG, SEED } from '../../support/seeds.js';
 import { shortenBackOffs } from '../../support/short-waits.js';
 import type { Stack } from '../../support/stack.js';
 import {
@@ -14,10 +15,9 @@ import {
 
 shortenBackOffs();
 
-const SEED = Number(process.env.WORKTRACK_SEED ?? Date.now() % 1_000_000);
-const ROWS = 80;
+const ROWS = IS_LONG ? 80 : 40;
 /** Rows that the file has twice. */
-const TWICE = 20;
+const TWICE = ROWS / 4;
 const HEADERS_TIMEOUT_MS = 1_000;
 
 describe(`a service that writes a row and then fails (WORKTRACK_SEED=${SEED})`, () => {

@@ -62,7 +62,7 @@ describe('batches of one resource', () => {
 
   it('continue after the previous one was terminated or cancelled', async () => {
     const held = holdAnswer(stack.simulator, { method: 'POST' });
-    const first = await start(0, 1500);
+    const first = await start(0, 300);
     await until(held.isThere, 'the first one sends');
     const second = await start(2000, 20);
     await until(async () => (await stageOf(second)) === 'wait', 'the second one waits');

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
+import { longOnly } from '../../support/seeds.js';
 import { shortenBackOffs } from '../../support/short-waits.js';
 import type { Stack } from '../../support/stack.js';
 import {
@@ -78,7 +79,8 @@ describe('rows with an unknown outcome', () => {
     expect(writesSeen(stack)).toBe(seen + 3);
   });
 
-  it('are left permanently by an option', async () => {
+  // test/unit/activities/resent-batch.test.ts settles a row as skipped with the same option.
+  longOnly('are left permanently by an option', async () => {
     await loseThree();
     await assume(1);
     const seen = writesSeen(stack);
@@ -89,56 +91,64 @@ describe('rows with an unknown outcome', () => {
     expect(writesSeen(stack)).toBe(seen);
   });
 
-  it('are not sent again without an option, even if the folder of their batch was removed', async () => {
-    await loseThree();
-    await assume(1);
-    const removeFolder = async (): Promise<void> => {
-      const gone: ObjectKey[] = [];
-      for await (const { key } of stack.store.list('_write-back/lossy/')) gone.push(key);
-      await stack.store.remove(gone);
-    };
-    await removeFolder();
-    const seen = writesSeen(stack);
-    const policies = [{}, {}, { written: 'again' }] as const;
-    for (const policy of policies) {
-      const listed = await writeBack(stack, batch, { readBack: false, ...policy });
-      expect(listed).toMatchObject({
-        outcome: 'incomplete',
-        counts: { created: 0, skipped: 27, unknown: 3 },
-      });
-    }
-    const skipped = await writeBack(stack, batch, { readBack: false, unknown: 'skip' });
-    expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 0, skipped: 30 } });
-    expect(writesSeen(stack)).toBe(seen);
-    await removeFolder();
-    await assume(HOUR_MS);
-    const resent = await writeBack(stack, batch, { readBack: false, unknown: 'resend' });
-    expect(resent).toMatchObject({ outcome: 'written', counts: { created: 3, skipped: 27, unknown: 0 } });
-    expect(writesSeen(stack)).toBe(seen + 3);
-  });
+  // test/unit/write-back/ledger.test.ts: "does not send a row of its own batch that may have been written, if the logs are gone".
+  longOnly(
+    'are not sent again without an option, even if the folder of their batch was removed',
+    async () => {
+      await loseThree();
+      await assume(1);
+      const removeFolder = async (): Promise<void> => {
+        const gone: ObjectKey[] = [];
+        for await (const { key } of stack.store.list('_write-back/lossy/')) gone.push(key);
+        await stack.store.remove(gone);
+      };
+      await removeFolder();
+      const seen = writesSeen(stack);
+      const policies = [{}, {}, { written: 'again' }] as const;
+      for (const policy of policies) {
+        const listed = await writeBack(stack, batch, { readBack: false, ...policy });
+        expect(listed).toMatchObject({
+          outcome: 'incomplete',
+          counts: { created: 0, skipped: 27, unknown: 3 },
+        });
+      }
+      const skipped = await writeBack(stack, batch, { readBack: false, unknown: 'skip' });
+      expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 0, skipped: 30 } });
+      expect(writesSeen(stack)).toBe(seen);
+      await removeFolder();
+      await assume(HOUR_MS);
+      const resent = await writeBack(stack, batch, { readBack: false, unknown: 'resend' });
+      expect(resent).toMatchObject({ outcome: 'written', counts: { created: 3, skipped: 27, unknown: 0 } });
+      expect(writesSeen(stack)).toBe(seen + 3);
+    },
+  );
 
-  it('do not hold up the other rows if the service always fails for them, and are sent once it does not', async () => {
-    stack = await startWriteBackStack();
-    await stack.startWorker();
-    const rows = Array.from({ length: 120 }, (_, n) => `r${n + 1},60,2026-11-20T08:00:00Z\n`);
-    const file = await fileIn(stack, `ref,durationSeconds:integer,startedAt\n${rows.join('')}`);
-    batch = { resource: 'time-entries', file, batchId: 'broken', keyColumn: 'ref' };
-    const faults = [
-      { kind: 'status', status: 500 },
-      { kind: 'status', status: 503 },
-      { kind: 'reset' },
-    ] as const;
-    for (let row = 11; row <= 38; row++) {
-      const match = { idempotencyKey: idempotencyKey(stack.connection, 'broken', `r${row}`) };
-      stack.simulator.admin.faults.add({ match, fault: faults[row % 3]! });
-    }
-    const areWritten = () => recordsOf(stack, 'time-entries').length === 92;
-    const cancelled = await cancelWriteBack(stack, batch, areWritten, 'all other rows are written');
-    expect(cancelled).toMatchObject({ outcome: 'cancelled', counts: { created: 92, rejected: 0 } });
-    for (const { row, outcome } of await readReceipts(stack, 'broken'))
-      expect(outcome, `row ${row}`).toBe(Number(row) > 10 && Number(row) <= 38 ? 'unknown' : 'created');
-    stack.simulator.admin.faults.clear();
-    expect(await writeBack(stack, batch)).toMatchObject({ outcome: 'written', counts: { created: 120 } });
-    expect(recordsOf(stack, 'time-entries').length).toBe(120);
-  });
+  // test/unit/activities/broken-rows.test.ts has ten such files.
+  longOnly(
+    'do not hold up the other rows if the service always fails for them, and are sent once it does not',
+    async () => {
+      stack = await startWriteBackStack();
+      await stack.startWorker();
+      const rows = Array.from({ length: 120 }, (_, n) => `r${n + 1},60,2026-11-20T08:00:00Z\n`);
+      const file = await fileIn(stack, `ref,durationSeconds:integer,startedAt\n${rows.join('')}`);
+      batch = { resource: 'time-entries', file, batchId: 'broken', keyColumn: 'ref' };
+      const faults = [
+        { kind: 'status', status: 500 },
+        { kind: 'status', status: 503 },
+        { kind: 'reset' },
+      ] as const;
+      for (let row = 11; row <= 38; row++) {
+        const match = { idempotencyKey: idempotencyKey(stack.connection, 'broken', `r${row}`) };
+        stack.simulator.admin.faults.add({ match, fault: faults[row % 3]! });
+      }
+      const areWritten = () => recordsOf(stack, 'time-entries').length === 92;
+      const cancelled = await cancelWriteBack(stack, batch, areWritten, 'all other rows are written');
+      expect(cancelled).toMatchObject({ outcome: 'cancelled', counts: { created: 92, rejected: 0 } });
+      for (const { row, outcome } of await readReceipts(stack, 'broken'))
+        expect(outcome, `row ${row}`).toBe(Number(row) > 10 && Number(row) <= 38 ? 'unknown' : 'created');
+      stack.simulator.admin.faults.clear();
+      expect(await writeBack(stack, batch)).toMatchObject({ outcome: 'written', counts: { created: 120 } });
+      expect(recordsOf(stack, 'time-entries').length).toBe(120);
+    },
+  );
 });

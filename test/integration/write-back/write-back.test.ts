@@ -17,6 +17,9 @@ import {
   writesSeen,
 } from '../../support/write-back.js';
 
+/** Rows of a batch that lasts until it is cancelled. */
+const ROWS = 1000;
+
 describe('writing time entries back', () => {
   let stack: Stack;
   let first: { stop(): Promise<void> };
@@ -191,7 +194,7 @@ describe('writing time entries back', () => {
     stack.simulator.admin.faults.add({ match: { method: 'POST' }, fault: { kind: 'latency', ms: 100 } });
     const input = await stage(stack, {
       resource: 'time-entries',
-      file: await fileIn(stack, timeEntriesCsv(2000)),
+      file: await fileIn(stack, timeEntriesCsv(ROWS)),
     });
     const wish = { ...input, readBack: false };
     const { workflowId } = await startWriteBack(stack.temporal, wish, { taskQueue: stack.taskQueue });
@@ -200,14 +203,14 @@ describe('writing time entries back', () => {
     const cancelled = await followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
     expect(cancelled.outcome).toBe('cancelled');
     const written = recordsOf(stack, 'time-entries').length;
-    expect(written).toBeLessThan(2000);
+    expect(written).toBeLessThan(ROWS);
     expect(cancelled.counts).toMatchObject({ created: written, unknown: 0 });
     expect((await readReceipts(stack, input.batchId)).length).toBe(written);
     stack.simulator.admin.faults.clear();
     await startWriteBack(stack.temporal, wish, { taskQueue: stack.taskQueue });
     const result = await followWriteBack(stack.temporal, workflowId, { everyMs: 50 });
-    expect(result).toMatchObject({ outcome: 'written', counts: { created: 2000 } });
-    expect(writesSeen(stack)).toBe(2000);
+    expect(result).toMatchObject({ outcome: 'written', counts: { created: ROWS } });
+    expect(writesSeen(stack)).toBe(ROWS);
   });
 
   it('makes written records appear in the lake', async () => {

@@ -2,14 +2,13 @@ import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { expect } from 'vitest';
 import { type S3Access, s3ClientConfig } from '../../src/servers/index.js';
 import { type FaultyS3, startFaultyS3 } from './faulty-s3.js';
-import { seededRandom } from './random.js';
+import { createLarge } from './large-records.js';
 import { sharedS3 } from './shared-s3.js';
 import { isStaged } from './snapshot.js';
 import { type Stack, startStack } from './stack.js';
 
 /** Together more than one upload of a part takes. */
 const LARGE_RECORDS = 30;
-const LARGE_BYTES = 400_000;
 
 /** A stack with a fault-injecting proxy in front of its S3 server. */
 export interface FaultyStack {
@@ -53,11 +52,7 @@ export async function startFaultyStack(
 
 /** Gives `members` records that make a part of several uploads. */
 export function addLargeRecords({ stack }: FaultyStack): void {
-  const random = seededRandom(7);
-  for (let n = 0; n < LARGE_RECORDS; n++) {
-    const note = Array.from({ length: LARGE_BYTES / 8 }, () => random.share().toString(36).slice(2, 10));
-    stack.simulator.admin.create('members', { name: `large ${n}`, note: note.join('') });
-  }
+  createLarge(stack.simulator, 'members', LARGE_RECORDS);
 }
 
 /** Checks that no upload is open and nothing is staged. A probe object that a fault has hit may wait for a later clean-up. */

@@ -10,7 +10,7 @@ export interface LesserStore {
   readonly works: boolean;
   /** Whether a purge works; absent: as runs. */
   readonly purges?: boolean;
-  /** Whether `npm test` runs exports with it; absent: only `npm run test:long` does. */
+  /** Whether `npm test` may run exports with it; absent: only `npm run test:long` does. */
   readonly runsInShort?: true;
 }
 

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import type { Duration } from '@temporalio/common';
 import { vi } from 'vitest';
 import type { WorktrackWorkerOptions } from '../../src/temporal/worker/worker.js';
@@ -10,6 +11,11 @@ export function shortenBackOffs(): void {
   const random = Math.random.bind(Math);
   vi.spyOn(Math, 'random').mockImplementation(() => random() / 100);
 }
+
+/** Variables of a worker in a separate process that does the same. */
+export const SHORT_BACK_OFFS = {
+  NODE_OPTIONS: `--require=${fileURLToPath(new URL('short-waits.cjs', import.meta.url))}`,
+};
 
 const RETRY_DELAY_MS = 20;
 

@@ -28,12 +28,10 @@ describe('a worker that is killed in the middle of an extraction', () => {
     expect(before).toBeLessThan(200);
 
     stack.simulator.admin.faults.clear();
-    await startWorkerProcess(stack).then(async (second) => {
-      const result = await exporting;
-      expect(result.outcome).toBe('published');
-      expect(result.runs[0]!.counts).toMatchObject({ fetched: 4000, inserted: 4000, duplicates: 0 });
-      await second.signal('SIGTERM');
-    });
+    await stack.startWorker();
+    const result = await exporting;
+    expect(result.outcome).toBe('published');
+    expect(result.runs[0]!.counts).toMatchObject({ fetched: 4000, inserted: 4000, duplicates: 0 });
     // Pages up to the staged position are read once; only later pages are read again.
     // Up to 8 pages are requested once more, to see whether the list shifted.
     const extra = pagesRead() - (before + (200 - staged));
@@ -58,12 +56,11 @@ describe('a worker that is killed in the middle of an extraction', () => {
     await first.signal('SIGTERM');
     const before = pagesRead();
     stack.simulator.admin.faults.clear();
-    const second = await startWorkerProcess(stack);
+    await stack.startWorker();
     expect((await exporting).outcome).toBe('published');
     // At most the request in flight is repeated, and 6 pages are requested again to see whether the list shifted.
     expect(pagesRead()).toBeLessThanOrEqual(107);
     expect(before).toBeLessThan(100);
-    await second.signal('SIGTERM');
   });
 });
 

@@ -7,6 +7,7 @@ import { freePort } from '../../support/ports.js';
 import { type CommandProcess, runCommand, startWorkerProcess } from '../../support/processes.js';
 import { scrape } from '../../support/prometheus.js';
 import { IS_LONG } from '../../support/seeds.js';
+import { SHORT_BACK_OFFS } from '../../support/short-waits.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { watch } from '../../support/watch.js';
 import { endLocks, fileIn } from '../../support/write-back.js';
@@ -52,7 +53,7 @@ describe('ids and keys of records', () => {
     });
     const heartbeats = watchHeartbeats(stack);
     const metrics = `127.0.0.1:${await freePort()}`;
-    worker = await startWorkerProcess(stack, {}, ['--metrics', metrics]);
+    worker = await startWorkerProcess(stack, SHORT_BACK_OFFS, ['--metrics', metrics]);
     const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const answers: string[] = [];
     const run = async (...args: string[]) => {

@@ -4,8 +4,12 @@ import { haveSameRequest } from '../../../src/core/run-id.js';
 import { readChain } from '../../../src/lake/published/chain.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
+import { drawn } from '../../support/seeds.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer } from '../../support/snapshot.js';
 import { nextSecond } from '../../support/stack.js';
+
+shortenBackOffs();
 
 const SWAP = /latest\.json/;
 /** What is written before the swap. */
@@ -52,7 +56,7 @@ describe('a replaced attempt of a run in memory', () => {
     world = await startLateWorld();
     const { mirror } = world;
     await mirror.run();
-    for (const write of BEFORE) {
+    for (const write of drawn(BEFORE, 2)) {
       world.change();
       const ref = mirror.ref();
       const lost = mirror.lose({ activity: 'worktrack.run', write });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createLargeEntries } from '../../support/large-records.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
 import { type Demand, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
@@ -30,11 +31,12 @@ describe('a bucket whose policy requires encryption, tags and a paying requester
     stack = await startStack({
       s3Endpoint: proxy.url,
       lake: 'encryption: { kmsKey: alias/worktrack }, requesterPays: true, tags: { team: data }',
-      simulator: { counts: { projects: 5, 'time-entries': 30_000 } },
+      simulator: { counts: { projects: 5, 'time-entries': 0 } },
       resources: '[projects, time-entries]',
       // Parts that are sent by multipart uploads, and several of them, so that unchanged ones are copied.
       yaml: '    csv: { compression: none, partSize: 9MiB }\n    tables: { format: delta }\n',
     });
+    createLargeEntries(stack.simulator);
     await stack.startWorker();
   });
   afterAll(async () => {

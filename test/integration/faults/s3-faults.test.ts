@@ -4,8 +4,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { toObjectKey } from '../../../src/lake/store/index.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { expectMirrored } from '../../support/mirrored.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer } from '../../support/snapshot.js';
 import { until } from '../../support/stack.js';
+
+shortenBackOffs();
 
 let faulty: FaultyStack;
 afterEach(() => faulty?.stop());

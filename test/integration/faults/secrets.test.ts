@@ -15,6 +15,7 @@ import {
   startWorkerProcess,
 } from '../../support/processes.js';
 import { scrape } from '../../support/prometheus.js';
+import { SHORT_BACK_OFFS } from '../../support/short-waits.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { watch } from '../../support/watch.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
@@ -80,11 +81,9 @@ describe('secrets', () => {
     });
     const commandLines = watchCommandLines();
     const metrics = `127.0.0.1:${await freePort()}`;
-    const worker = await startWorkerProcess(stack, {}, ['--metrics', metrics]);
+    const worker = await startWorkerProcess(stack, SHORT_BACK_OFFS, ['--metrics', metrics]);
     running.push(worker);
     const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const exported = await runCommand(stack, ['export', ...place, '--json']);
-    const status = await runCommand(stack, ['status', ...place, '--json']);
     // The service gives no outcome for the first row, and rejects the last.
     const rows = `${timeEntriesCsv(30)}rejected,-60,2026-11-20T08:00:00Z,true\n`;
     const write = ['write-back', 'time-entries', await fileIn(stack, rows), ...place, '--json'];
@@ -95,7 +94,11 @@ describe('secrets', () => {
       match: { idempotencyKey: requests[0]!.idempotencyKey },
       fault: { kind: 'status', status: 503, body: echo },
     });
-    const written = await runCommand(stack, write);
+    // The row without an outcome takes as long as the connector tries.
+    const writing = runCommand(stack, write);
+    const exported = await runCommand(stack, ['export', ...place, '--json']);
+    const status = await runCommand(stack, ['status', ...place, '--json']);
+    const written = await writing;
     const measured = await scrape(metrics);
     await worker.signal('SIGTERM');
     const outcomes = (JSON.parse(exported.stdout) as { runs: { outcome: string }[] }).runs;

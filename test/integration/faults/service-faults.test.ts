@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectMirrored } from '../../support/mirrored.js';
+import { drawn } from '../../support/seeds.js';
 import { FATAL, FAULT_PAGE, FAULT_ROWS, PASSING } from '../../support/service-faults.js';
+import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, startStack } from '../../support/stack.js';
+
+shortenBackOffs();
 
 /** @param yaml more keys of the connection */
 function faultStack(yaml: string): Promise<Stack> {
@@ -17,11 +21,11 @@ describe('transient faults of the service', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await faultStack('    http: { headersTimeout: 1s, bodyTimeout: 1s }\n');
-    await stack.startWorker();
+    await stack.startWorker(undefined, quickRetries);
   });
   afterAll(() => stack?.stop());
 
-  it.each(Object.entries(PASSING))('%s: every record is published once', async (_, rules) => {
+  it.each(drawn(Object.entries(PASSING), 6))('%s: every record is published once', async (_, rules) => {
     const { faults } = stack.simulator.admin;
     faults.clear();
     const ids = rules.map((rule) => faults.add(rule));
@@ -40,7 +44,7 @@ describe('permanent faults of the service', () => {
   });
   afterAll(() => stack?.stop());
 
-  it.each(Object.entries(FATAL))(
+  it.each(drawn(Object.entries(FATAL), 5))(
     '%s: the run ends with an error that says what failed and where',
     async (_, { rule, type, says }) => {
       const { faults } = stack.simulator.admin;

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkLake } from '../../../src/doctor/check-lake.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
+
+shortenBackOffs();
 
 interface Answer {
   readonly status: number;

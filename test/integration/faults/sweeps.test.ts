@@ -5,7 +5,11 @@ import { readPointer } from '../../../src/lake/documents/pointer.js';
 import type { LateRequest } from '../../support/late-requests.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import type { ManualMirror } from '../../support/manual-mirror.js';
+import { drawn } from '../../support/seeds.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 import { nextSecond } from '../../support/stack.js';
+
+shortenBackOffs();
 
 /** The tests run side by side, because they wait for seconds, each in another lake. */
 async function startWorld({ onTestFinished }: TestContext): Promise<LateWorld> {
@@ -56,8 +60,8 @@ async function runs(world: LateWorld, count: number): Promise<RunId[]> {
   return ids;
 }
 
-describe('a late swap', () => {
-  it.concurrent('publishes a complete run after a sweep, as long as nothing else was published', async (context) => {
+describe.concurrent('a late swap', () => {
+  it('publishes a complete run after a sweep, as long as nothing else was published', async (context) => {
     const world = await startWorld(context);
     const { mirror } = world;
     await runs(world, 1);
@@ -75,7 +79,7 @@ describe('a late swap', () => {
     await world.checkTidy();
   });
 
-  it.concurrent('is rejected after the next run, whose sweep has removed the failed one', async (context) => {
+  it('is rejected after the next run, whose sweep has removed the failed one', async (context) => {
     const world = await startWorld(context);
     await runs(world, 1);
     await nextSecond();
@@ -88,10 +92,11 @@ describe('a late swap', () => {
     await world.checkTidy();
   });
 
-  it.concurrent.for([
+  const orders = [
     [0, 1],
     [1, 0],
-  ] as const)(
+  ] as const;
+  it.for(drawn(orders, 1))(
     'a late swap of each of two failed runs leads to a consistent lake, in the order %i, %i',
     async ([first, second], context) => {
       const world = await startWorld(context);
@@ -114,11 +119,12 @@ describe('a late swap', () => {
   );
 });
 
-describe('a sweep keeps the change logs of published runs', () => {
-  it.concurrent.for([
+describe.concurrent('a sweep keeps the change logs of published runs', () => {
+  const manifests = [
     { lost: 'of the change log', trees: ['changes'] },
     { lost: 'of change log and snapshot', trees: ['changes', 'snapshots'] },
-  ] as const)(
+  ] as const;
+  it.for(drawn(manifests, 1))(
     'a sweep keeps the change logs of published runs if the manifest $lost is lost',
     async ({ trees }, context) => {
       const world = await startWorld(context);
@@ -138,7 +144,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     },
   );
 
-  it.concurrent('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async (context) => {
+  it('a sweep keeps the change logs of published runs if latest.json is restored from an earlier version and adopted', async (context) => {
     const world = await startWorld(context);
     const { store } = world.mirror;
     const ids = await runs(world, 2);
@@ -156,7 +162,7 @@ describe('a sweep keeps the change logs of published runs', () => {
     await world.check();
   });
 
-  it.concurrent.for(['the same', 'a new'])(
+  it.for(drawn(['the same', 'a new'], 1))(
     'a sweep keeps the change logs of published runs if latest.json is lost, and %s mirror begins again',
     async (which, context) => {
       const world = await startWorld(context);
@@ -175,8 +181,8 @@ describe('a sweep keeps the change logs of published runs', () => {
   );
 });
 
-describe('a displaced mirror', () => {
-  it.concurrent('removes nothing when it sweeps', async (context) => {
+describe.concurrent('a displaced mirror', () => {
+  it('removes nothing when it sweeps', async (context) => {
     const world = await startWorld(context);
     const { mirror } = world;
     await runs(world, 2);

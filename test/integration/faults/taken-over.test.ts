@@ -28,7 +28,7 @@ describe('a run that reuses the completed read of a failed run', () => {
   it('reads the changes since then, keeps the checkpoint of that read, and adds a warning', async () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(undefined, quickRetries);
     const { admin } = stack.simulator;
     const failed = await failedAfterReading();
     const readBefore = admin.stats().byRoute['GET tasks']!;
@@ -53,7 +53,7 @@ describe('a run that reuses the completed read of a failed run', () => {
   it('does the same for an increment', async () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
-    await stack.startWorker();
+    await stack.startWorker(undefined, quickRetries);
     expect((await stack.export({ resources: ['tasks'] })).outcome).toBe('published');
     const { admin } = stack.simulator;
     const ids = listedIds(stack, 'tasks');

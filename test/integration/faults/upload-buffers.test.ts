@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ObjectStore, openStore, toObjectKey } from '../../../src/lake/store/index.js';
+import { rounds } from '../../support/seeds.js';
 import { startTestS3, type TestS3 } from '../../support/versitygw.js';
 
 const BUCKET = 'lake';
@@ -43,7 +44,7 @@ it('writers that use the same buffers in turn, even after one is aborted, never 
     for (let n = 0; n < size; n++) await writer.write(randomBytes(MIB));
     await writer.abort();
   };
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds(1); round++) {
     const sizes = [3, 8, 9, 20];
     const [bodies] = await Promise.all([
       Promise.all(sizes.map((size) => write(`${round}/${size}`, size))),

@@ -6,6 +6,8 @@ import type { WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import type { Fault } from '../../../src/simulator/faults.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
+import { drawn } from '../../support/seeds.js';
+import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   cancelWriteBack,
@@ -18,6 +20,8 @@ import {
   writeBack,
   writesSeen,
 } from '../../support/write-back.js';
+
+shortenBackOffs();
 
 /** A worker looks at the file of a key again after three seconds. */
 const KEY_CACHE_MS = 3_000;
@@ -40,7 +44,7 @@ describe('a row that may have been sent', () => {
   async function work(change?: (settings: ConnectionSettings) => Partial<ConnectionSettings>): Promise<void> {
     const [connection] = stack.settings.connections;
     const changed = { ...connection!, apiKey: { file: keyFile }, ...change?.(connection!) };
-    const worksOn = { shutdownGraceTime: 2_000 };
+    const worksOn = { ...quickRetries.worker, shutdownGraceTime: 2_000 };
     worker = await stack.startWorker({ ...stack.settings, connections: [changed] }, { worker: worksOn });
   }
 
@@ -123,7 +127,7 @@ describe('a row that may have been sent', () => {
     ['is a web page', { kind: 'html' }, 0, /answered 200 with a web page/],
     ['never comes, for the connection is reset', { kind: 'reset' }, 0, /broke/],
   ];
-  it.each(spoilt)('is unknown when its response %s', async (_, fault, written, says) => {
+  it.each(drawn(spoilt, 2))('is unknown when its response %s', async (_, fault, written, says) => {
     await work(givesUpSoon);
     stack.simulator.admin.faults.add({ match: POST, fault });
     await expectNeverTwice(await writeBack(stack, batch), written, says);

@@ -17,10 +17,16 @@ const PACKAGES = {
   athena: { version: '1.11.1', requirements: ['dbt-athena==1.11.1', 'sqlglot==30.30.0', DBT_CORE] },
 } as const;
 
+const RUN = `import sys
+from dbt.cli.main import dbtRunner
+dbt = dbtRunner()
+sys.exit(0 if all(dbt.invoke(command.split()).success for command in sys.argv[1:]) else 1)
+`;
+
 /** dbt with one adapter, installed in the cache. */
 export interface Dbt {
-  /** Runs a dbt command in a project. */
-  run(project: string, args: readonly string[]): Promise<DbtResult>;
+  /** Runs dbt commands in a project, in one process, until one fails. */
+  run(project: string, commands: readonly string[]): Promise<DbtResult>;
   /** Runs a Python program with the same packages. @throws Error with its output if it fails */
   python(args: readonly string[], options?: PythonOptions): Promise<string>;
 }
@@ -66,9 +72,8 @@ export async function installDbt(adapter: keyof typeof PACKAGES, home: string): 
     return { out, err, code: code as number };
   };
   return {
-    run: async (project, args) => {
-      const cli = ['-c', 'from dbt.cli.main import cli; cli()'];
-      const { code, out, err } = await start([...cli, ...args], { cwd: project });
+    run: async (project, commands) => {
+      const { code, out, err } = await start(['-c', RUN, ...commands], { cwd: project });
       return { code, output: `${out}${err}` };
     },
     python: async (args, options = {}) => {

@@ -49,7 +49,7 @@ export interface Typed {
 }
 
 /** One command without anything that a shell replaces. */
-const PLAIN = /^worktrack [\w ./:=@%,+-]+$/;
+const PLAIN = /^worktrack(?: +(?:[\w./:=@%,+-]+|'[^']*'))+$/;
 
 /** A folder where a reader types what the pages say. */
 export interface DocsWorld {
@@ -111,7 +111,8 @@ export async function createDocsWorld(stack: Stack): Promise<DocsWorld> {
     folder,
     shell,
     async typed(text, env = {}) {
-      const [, ...args] = text.split(/ +/);
+      const words = text.match(/'[^']*'|[^ ]+/g) ?? [];
+      const args = words.slice(1).map((word) => word.replaceAll("'", ''));
       const all = { ...world, ...env };
       if (PLAIN.test(text) && canShareProcess(args, all)) {
         const { code, stdout, stderr } = await runShared(args, all, folder);

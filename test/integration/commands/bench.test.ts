@@ -7,7 +7,7 @@ import { longOnly } from '../../support/seeds.js';
 const BENCH = fileURLToPath(new URL('../../bench/main.mjs', import.meta.url));
 
 it('measures the loop, a full export and increments of a list', async () => {
-  const flags = ['--sizes', '500', '--orders', 'id', '--rounds', '1', '--tables'];
+  const flags = ['--sizes', '100', '--orders', 'id', '--rounds', '1', '--tables'];
   const skipped = ['--skip', 'open,store,latency,scale,write-back'];
   const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...flags, ...skipped]);
   expect(stdout.match(/list order id +[\d.]+ in rows\/s +[\d.]+ in rows per CPU second/g)).toHaveLength(1);

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { computeHours, type HoursRow } from '../../../src/cli/demo/hours.js';
 import { openStore } from '../../../src/lake/store/index.js';
+import { codeBlocks, pageAt } from '../../support/docs.js';
 import { until } from '../../support/stack.js';
 
 const MAIN = resolve('dist/src/cli/main.js');
@@ -44,8 +45,8 @@ describe('`worktrack demo`', () => {
     return { printed: () => out, noted: () => err, exited };
   }
 
-  it('fits on one screen, and its table is what DuckDB and the lake say', async () => {
-    const { printed, noted, exited } = demo('--rows', '1500');
+  it('fits on one screen, prints what the front page shows, and its table is what DuckDB and the lake say', async () => {
+    const { printed, noted, exited } = demo();
     expect(await exited, printed() + noted()).toBe(0);
     const lines = printed().trimEnd().split('\n');
     expect(lines.length, printed()).toBeLessThanOrEqual(24);
@@ -53,6 +54,8 @@ describe('`worktrack demo`', () => {
     const asTyped = lines.map((line) => line.replace(/node \S+main\.js/, 'worktrack'));
     expect(asTyped.filter((line) => line.length > 80)).toEqual([]);
     expect(noted().match(/deletes are not detected/g)).toHaveLength(1);
+    const [front] = codeBlocks([pageAt('README.md')]).filter(({ language }) => language === 'text');
+    expect(lines).toEqual(expect.arrayContaining(front!.text.split('\n')));
     expect(printed()).toContain('computed by DuckDB');
     expect(printed()).toContain('Website relaunch, phase 2');
     expect(printed()).toContain('Write-back sends 12 rows; one response is lost; the service has 12 records');

@@ -30,7 +30,7 @@ const SAMPLES: readonly (readonly [heading: string, command: string, exitCode?: 
   ['history', 'worktrack history tasks --limit 1 --json'],
   ['verify', 'worktrack verify tasks --json'],
   ['audit', 'worktrack audit tasks --json'],
-  ['query', 'worktrack query SELECT/**/id,estimateSeconds/**/FROM/**/tasks/**/LIMIT/**/1 --json'],
+  ['query', "worktrack query 'SELECT id, estimateSeconds FROM tasks LIMIT 1' --json"],
   ['cat', 'worktrack cat projects --limit 1 --json'],
   ['write-back --dry-run', 'worktrack write-back time-entries hours.csv --dry-run --json'],
   ['write-back --dry-run with errors', 'worktrack write-back time-entries wrong.csv --dry-run --json', 2],

@@ -40,7 +40,7 @@ describe('`worktrack write-back`', () => {
   it('is one workflow with one outcome if two machines run the same batch together', async () => {
     const before = writesSeen(stack);
     const held = holdAnswer(stack.simulator, { method: 'POST' });
-    const file = await fileIn(stack, timeEntriesCsv(600));
+    const file = await fileIn(stack, timeEntriesCsv(300));
     const commands = [1, 2].map(() => startCommand(stack, write('time-entries', file, '--json')));
     await until(async () => {
       const outputs = await Promise.all(commands.map((command) => command.output()));
@@ -55,11 +55,11 @@ describe('`worktrack write-back`', () => {
     expect(printed).toEqual({
       batchId: expect.stringMatching(/^[0-9a-f]{64}$/),
       outcome: 'written',
-      counts: { created: 600, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0, notSent: 0 },
+      counts: { created: 300, updated: 0, rejected: 0, unknown: 0, superseded: 0, skipped: 0, notSent: 0 },
       results: `_write-back/${printed.batchId}/results.csv`,
       differs: [],
     });
-    expect(writesSeen(stack) - before).toBe(600);
+    expect(writesSeen(stack) - before).toBe(300);
     const workflowId = writeBackWorkflowId({
       connection: stack.connection,
       resource: 'time-entries',
@@ -73,7 +73,7 @@ describe('`worktrack write-back`', () => {
       return runs.length > 0;
     }, 'the batch is listed');
     expect(runs).toHaveLength(1);
-    expect((await readReceipts(stack, printed.batchId)).length).toBe(600);
+    expect((await readReceipts(stack, printed.batchId)).length).toBe(300);
     const again = await run('time-entries', file, '--json');
     expect([again.code, again.stdout]).toEqual([0, one!.stdout]);
     expect(again.stderr).toMatch(
@@ -81,7 +81,7 @@ describe('`worktrack write-back`', () => {
         `This file was written at \\S+Z, .* ago, by batch ${printed.batchId.slice(0, 12)}; nothing was sent`,
       ),
     );
-    expect(writesSeen(stack) - before).toBe(600);
+    expect(writesSeen(stack) - before).toBe(300);
   });
 
   it('rejects an input that does not match its format, with line and column, before a row is sent', async () => {

@@ -103,7 +103,8 @@ describe('a row that is in two files', () => {
     expect(copies()).toEqual(once(rows));
   });
 
-  it('stops a batch where it has changed, unless it is to be written again', async () => {
+  // earlier-rows-command.test.ts: "stops at a changed row under a written key, with exit code 2 and the row".
+  longOnly('stops a batch where it has changed, unless it is to be written again', async () => {
     const rows = numbered(20);
     await write(csv(rows));
     const changed = csv([...rows.slice(0, 12), ['r12', 9999], ...numbered(3, 100)]);
@@ -278,57 +279,61 @@ describe('a row that is in two files', () => {
     expect(second.counts).toMatchObject({ created: 1, unknown: 40 });
   });
 
-  it('counts as a copy without a key column: one more than those that were written is new', async () => {
-    const plain = { keyColumn: undefined };
-    const rows: Row[] = [
-      ['a', 60],
-      ['b', 60],
-      ['a', 60],
-    ];
-    const first = await write(csv(rows), plain);
-    expect(first.counts).toMatchObject({ created: 3 });
-    // The same cells: columns in another order, an empty column, other line ends, another format.
-    const reordered =
-      'startedAt,description,note,ref,durationSeconds:integer\r\n2026-11-20T08:00:00Z,,,b,60\r\n2026-11-20T08:00:00Z,,,a,60\r\n';
-    const stopped = await write(reordered, plain);
-    expect(stopped).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
-    expect(stopped.error!.message).toContain('2 of 2 rows were already written by batch');
-    expect(stopped.error!.message).toContain('--skip-written');
-    const skipped = await write(reordered, { ...plain, written: 'skip' });
-    expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 0, skipped: 2 } });
-    const third = await write(csv([...rows, ['a', 60], ['b', 61]]), { ...plain, written: 'skip' });
-    expect(third.counts).toMatchObject({ created: 2, skipped: 3 });
-    const { batchId } = third;
-    expect((await readReceipts(stack, batchId)).map(({ outcome }) => outcome)).toEqual([
-      'skipped',
-      'skipped',
-      'skipped',
-      'created',
-      'created',
-    ]);
-    expect(copies()).toEqual({ a: 3, b: 2 });
-    const again = await write(csv(rows), { ...plain, written: 'again', batchId: 'again' });
-    expect(again.counts).toMatchObject({ created: 3 });
-    expect(copies()).toEqual({ a: 5, b: 3 });
-    // Rows with a key column count too.
-    await write(csv([['k', 1]]));
-    const keyed = await write(
-      csv([
-        ['k', 1],
-        ['l', 1],
-      ]),
-      { ...plain, written: 'skip' },
-    );
-    expect(keyed.counts).toMatchObject({ created: 1, skipped: 1 });
-    // And the other way round.
-    const later = await write(
-      csv([
-        ['l', 1],
-        ['m', 1],
-      ]),
-    );
-    expect(later.counts).toMatchObject({ created: 1, skipped: 1 });
-  });
+  // test/unit/write-back/ledger.test.ts counts equal rows; earlier-rows-command.test.ts writes rows without a key column.
+  longOnly(
+    'counts as a copy without a key column: one more than those that were written is new',
+    async () => {
+      const plain = { keyColumn: undefined };
+      const rows: Row[] = [
+        ['a', 60],
+        ['b', 60],
+        ['a', 60],
+      ];
+      const first = await write(csv(rows), plain);
+      expect(first.counts).toMatchObject({ created: 3 });
+      // The same cells: columns in another order, an empty column, other line ends, another format.
+      const reordered =
+        'startedAt,description,note,ref,durationSeconds:integer\r\n2026-11-20T08:00:00Z,,,b,60\r\n2026-11-20T08:00:00Z,,,a,60\r\n';
+      const stopped = await write(reordered, plain);
+      expect(stopped).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
+      expect(stopped.error!.message).toContain('2 of 2 rows were already written by batch');
+      expect(stopped.error!.message).toContain('--skip-written');
+      const skipped = await write(reordered, { ...plain, written: 'skip' });
+      expect(skipped).toMatchObject({ outcome: 'written', counts: { created: 0, skipped: 2 } });
+      const third = await write(csv([...rows, ['a', 60], ['b', 61]]), { ...plain, written: 'skip' });
+      expect(third.counts).toMatchObject({ created: 2, skipped: 3 });
+      const { batchId } = third;
+      expect((await readReceipts(stack, batchId)).map(({ outcome }) => outcome)).toEqual([
+        'skipped',
+        'skipped',
+        'skipped',
+        'created',
+        'created',
+      ]);
+      expect(copies()).toEqual({ a: 3, b: 2 });
+      const again = await write(csv(rows), { ...plain, written: 'again', batchId: 'again' });
+      expect(again.counts).toMatchObject({ created: 3 });
+      expect(copies()).toEqual({ a: 5, b: 3 });
+      // Rows with a key column count too.
+      await write(csv([['k', 1]]));
+      const keyed = await write(
+        csv([
+          ['k', 1],
+          ['l', 1],
+        ]),
+        { ...plain, written: 'skip' },
+      );
+      expect(keyed.counts).toMatchObject({ created: 1, skipped: 1 });
+      // And the other way round.
+      const later = await write(
+        csv([
+          ['l', 1],
+          ['m', 1],
+        ]),
+      );
+      expect(later.counts).toMatchObject({ created: 1, skipped: 1 });
+    },
+  );
 
   it('does not concern upserts', async () => {
     const text = 'source,sourceKey,title\ncal,1,x\n';

@@ -17,7 +17,7 @@ const CLOSED = JSON.stringify({ message: 'The project is closed.' });
 const UNKNOWN_KEY = JSON.stringify({ message: 'Unknown key.' });
 
 /** Rows of a batch that has many chunks. */
-const ROWS = IS_LONG ? 3000 : 1000;
+const ROWS = IS_LONG ? 3000 : 600;
 
 /** The number in the description of a row. */
 const numberOf = ({ body }: Pick<Write, 'body'>): number => Number(/\d+/.exec(String(body.description))![0]);
@@ -103,9 +103,9 @@ describe('rows that the service refuses', () => {
     const refused = Array.from({ length: 17 }, (_, n) => n + 20);
     service.respond = (write) =>
       refused.includes(numberOf(write) - from + 1) ? { status: 403, body: CLOSED } : null;
-    const result = await writeBack(stack, await batchOf(600));
-    expect(result).toMatchObject({ outcome: 'refused', counts: { created: 583, rejected: 0 }, unsent: 17 });
-    expect(written()).toEqual(allBut(600, ...refused));
+    const result = await writeBack(stack, await batchOf(300));
+    expect(result).toMatchObject({ outcome: 'refused', counts: { created: 283, rejected: 0 }, unsent: 17 });
+    expect(written()).toEqual(allBut(300, ...refused));
   });
 
   it('stop the batch after a few requests if the service accepts none, with its words and exit code 3', async () => {
@@ -181,7 +181,7 @@ describe('rows that the service refuses', () => {
   );
 
   it('are rejected immediately if the status is about the content, whatever the words are', async () => {
-    for (const status of [400, 409, 422]) {
+    for (const status of drawn([400, 409, 422], 1, (one) => one === 409)) {
       service.records.length = 0;
       const body = '{"message":"Rate limit of the week exceeded."}';
       service.respond = (write) => (numberOf(write) === from + 2 ? { status, body } : null);

@@ -8,7 +8,16 @@ import { RECORD_CASES } from './records.js';
 import { REDIRECT_CASES } from './redirects.js';
 import { WAIT_CASES } from './waits.js';
 
-export type { Expected, OddCase } from './odd-case.js';
+export type { OddCase } from './odd-case.js';
+export {
+  expectOutcomes,
+  type OddRequest,
+  type OddResult,
+  oddConnection,
+  oddName,
+  runOdd,
+  startOdd,
+} from './run-odd.js';
 
 /** What an export, two increments and a reconcile make of each odd service, by topic. */
 export const ODD_CASES: readonly OddCase[] = [

@@ -33,8 +33,8 @@ function replaceKey(_: unknown, run: 2 | 3, keyFile: string): void {
 }
 
 export const LIMIT_CASES: readonly OddCase[] = [
-  { odd: ['limit-429-reset-ms'] },
-  { odd: ['limit-429-reset-seconds'] },
+  { odd: ['limit-429-reset-ms'], waits: true },
+  { odd: ['limit-429-reset-seconds'], waits: true },
   { odd: ['gateway-header'], yaml: SHORT, runs: [gateway, gateway, gateway] },
   {
     odd: ['gateway-header'],
@@ -53,12 +53,12 @@ export const LIMIT_CASES: readonly OddCase[] = [
   },
   { odd: ['limit-403-words'] },
   { odd: ['limit-402-quota'] },
-  { odd: ['limit-403-retry-after'] },
-  { odd: ['limit-401-retry-after'] },
+  { odd: ['limit-403-retry-after'], waits: true },
+  { odd: ['limit-401-retry-after'], waits: true },
   { odd: ['limit-403-headers'] },
   { odd: ['limit-420'] },
   { odd: ['challenge-page'] },
-  { odd: ['limit-403-forever'], yaml: SHORT, runs: [lasting, lasting, lasting] },
+  { odd: ['limit-403-forever'], waits: true, yaml: SHORT, runs: [lasting, lasting, lasting] },
   { odd: ['challenge-forever'], yaml: SHORT, runs: [challenged, challenged, challenged] },
   { odd: ['plain-403'], runs: [refused, refused, refused] },
 ];

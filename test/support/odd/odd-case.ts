@@ -23,6 +23,8 @@ export interface OddCase {
   readonly odd: readonly string[];
   /** What is special about this case, if the service has several. */
   readonly title?: string;
+  /** Whether the service names waits of a second or more, which Temporal keeps between two attempts of an activity. */
+  readonly waits?: true;
   /** Default: 30 tasks, without awkward values. */
   readonly simulator?: SimulatorOptions;
   /** Default: `[tasks]`. */

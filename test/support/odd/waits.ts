@@ -7,8 +7,8 @@ const years = {
 } as const;
 
 export const WAIT_CASES: readonly OddCase[] = [
-  { odd: ['retry-after-epoch'] },
-  { odd: ['retry-after-epoch-ms'] },
+  { odd: ['retry-after-epoch'], waits: true },
+  { odd: ['retry-after-epoch-ms'], waits: true },
   { odd: ['retry-after-past'] },
-  { odd: ['retry-after-years'], resources: '[tasks, projects]', runs: [years, years, years] },
+  { odd: ['retry-after-years'], waits: true, resources: '[tasks, projects]', runs: [years, years, years] },
 ];

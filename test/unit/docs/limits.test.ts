@@ -96,7 +96,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
 
 /** Rows without a constant: what the value is, and the test that shows it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'time without a new record': 'the setting itself: test/integration/faults/odd-services.test.ts',
+  'time without a new record': 'the setting itself: test/unit/mirror/odd-services.test.ts',
   'age of unpublished objects': 'test/integration/faults/sweeps.test.ts',
   'concurrent activities of a worker': 'the default in the help of the command, below',
 };

@@ -1,3 +1,4 @@
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -6,6 +7,18 @@ import { defineConfig } from 'vitest/config';
  */
 process.env.WORKTRACK_FRESH_SEED ??= String(Date.now() % 1_000_000);
 const isLong = process.env.WORKTRACK_LONG !== undefined;
+
+/** Where the lakes of unit tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
+function lakesFolder(): { readonly TMPDIR?: string } {
+  const TMPDIR = '/dev/shm';
+  try {
+    accessSync(TMPDIR, constants.W_OK);
+    const { bavail, bsize } = statfsSync(TMPDIR);
+    return bavail * bsize > 4 * 2 ** 30 ? { TMPDIR } : {};
+  } catch {
+    return {};
+  }
+}
 
 /**
  * Two projects. `unit` needs neither a server nor a build; `integration` starts real servers once
@@ -20,11 +33,13 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          maxWorkers: 2,
+          // More than the cores of a small machine, because files wait for sockets, for the disk and for timers.
+          maxWorkers: 3,
           include: ['test/unit/**/*.test.ts'],
           sequence: { groupOrder: 0 },
           // Files share the modules of their process, which would otherwise be loaded again for each of them.
           isolate: false,
+          env: lakesFolder(),
           unstubEnvs: true,
           restoreMocks: true,
           setupFiles: ['test/support/one-seed.ts'],

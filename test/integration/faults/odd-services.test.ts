@@ -20,14 +20,20 @@ import { OWN_THREAD, resultOf, type Stack, startStack } from '../../support/stac
 shortenBackOffs();
 
 /** What shows other parts of the connection to Temporal: the export, requests, retries, exit codes, and the end of retries. */
-const CONNECTED = ['empty-204', 'error-in-200-at-first', 'heavy-cut', 'list-cut', 'plain-403', 'key-replaced'];
+const CONNECTED = [
+  'empty-204',
+  'error-in-200-at-first',
+  'heavy-cut',
+  'list-cut',
+  'plain-403',
+  'key-replaced',
+];
 
 /** The services that do not wait are all tried without Temporal in test/unit/mirror/odd-services.test.ts. */
 const CASES = drawn(
   ODD_CASES,
   6,
-  ({ odd: [name], title, waits }) =>
-    waits === true || (title === undefined && CONNECTED.includes(name!)),
+  ({ odd: [name], title, waits }) => waits === true || (title === undefined && CONNECTED.includes(name!)),
 );
 
 /** Each odd service is a connection of one worker. All are exported side by side, and each test waits for its own. */

@@ -114,7 +114,14 @@ const STARTS: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** One for each kind of setting that the doctor proposes, one where it proposes none, and two whose failure no setting helps. */
 const KINDS = [
-  ...['archived-records', 'by-id-deleted', 'dates-without-zone', 'heavy-502', 'last-page-end', 'null-records'],
+  ...[
+    'archived-records',
+    'by-id-deleted',
+    'dates-without-zone',
+    'heavy-502',
+    'last-page-end',
+    'null-records',
+  ],
   ...['repeated-ids', 'empty-204', 'list-cut', 'plain-403'],
 ];
 const SERVICES = drawn(ODD_SERVICES, 16, ({ name }) => KINDS.includes(name));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeDocument, STAGE } from '../../../src/run/staged-documents.js';
-import { IS_LONG } from '../../support/seeds.js';
+import { drawn, IS_LONG } from '../../support/seeds.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { type Answer, type Asked, type ReadOptions, readList } from './reading.js';
 
@@ -88,17 +88,20 @@ const OVER_CALLS = ENDLESS.filter(({ service }) =>
 const read = (options: Omit<ReadOptions, 'store'>) => readList({ store: lake.store, ...options });
 
 describe('A list that never ends', () => {
-  it.each(ENDLESS)('ends with an error if the service $service', async ({ answer, says, ...more }) => {
-    const good = 'good' in more ? more.good : PAGES;
-    const { requests, error, stagedBytes } = await read({ answer });
-    expect(error).toContain('tasks: the list does not end (updatedSince absent, ');
-    expect(error).toContain(says);
-    expect(requests.length).toBeGreaterThanOrEqual(500);
-    // Pages may have been requested in advance.
-    expect(requests.length).toBeLessThanOrEqual(good + 502);
-    // The rows, one further copy of those that are repeated, and what a stage says next to them.
-    expect(stagedBytes).toBeLessThan(60_000 + 90 * good * PAGE);
-  });
+  it.each(drawn(ENDLESS, 4))(
+    'ends with an error if the service $service',
+    async ({ answer, says, ...more }) => {
+      const good = 'good' in more ? more.good : PAGES;
+      const { requests, error, stagedBytes } = await read({ answer });
+      expect(error).toContain('tasks: the list does not end (updatedSince absent, ');
+      expect(error).toContain(says);
+      expect(requests.length).toBeGreaterThanOrEqual(500);
+      // Pages may have been requested in advance.
+      expect(requests.length).toBeLessThanOrEqual(good + 502);
+      // The rows, one further copy of those that are repeated, and what a stage says next to them.
+      expect(stagedBytes).toBeLessThan(60_000 + 90 * good * PAGE);
+    },
+  );
 
   it.each(IS_LONG ? ENDLESS : OVER_CALLS)(
     'has the same bound over many calls, each of them on another worker, if the service $service',
@@ -121,7 +124,7 @@ describe('A list that never ends', () => {
     expect(error).toContain('the service repeats records');
     const short: number[] = [];
     await read({
-      answer: thenEndless((page) => ids(page % PAGES)),
+      answer: list(12, (page) => ids(page % PAGES)),
       pagesPerCall: 10,
       onCall: (bytes) => {
         short.push(bytes);
@@ -207,7 +210,7 @@ describe('A list that never ends', () => {
 });
 
 describe('A list that ends', () => {
-  it.each([
+  const LISTS = [
     {
       what: 'has 499 empty pages in a row, twice',
       pages: 1000,
@@ -227,7 +230,8 @@ describe('A list that ends', () => {
       rows: 9000,
       of: (page: number) => ids(page < 400 ? page : page < 800 ? page - 400 : page),
     },
-  ])('is read to its end if it $what', async ({ pages, rows, of }) => {
+  ];
+  it.each(drawn(LISTS, 2))('is read to its end if it $what', async ({ pages, rows, of }) => {
     const { result, error, requests } = await read({ answer: list(pages, of), pagesPerCall: 350 });
     expect(error).toBeNull();
     expect(result).toMatchObject({ done: true, pages, rows });

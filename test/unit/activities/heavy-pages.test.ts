@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeDocument, STAGE } from '../../../src/run/staged-documents.js';
+import { drawn } from '../../support/seeds.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { type Answer, type Asked, numberedList, type ReadOptions, readList, startOf } from './reading.js';
 
@@ -91,7 +92,8 @@ describe('Pages that are too heavy', () => {
   );
 
   it('are not concluded from an outage, whenever it ends', async () => {
-    for (let length = 1; length <= 26; length++) {
+    const lengths = Array.from({ length: 26 }, (_, at) => at + 1);
+    for (const length of drawn(lengths, 9)) {
       const { result } = await read({
         answer: (asked) => (asked.count > 2 && asked.count <= 2 + length ? { status: 502 } : page(asked)),
         attempts: 9,

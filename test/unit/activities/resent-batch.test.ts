@@ -13,6 +13,7 @@ import { prepareResend } from '../../../src/write-back/prepare-resend.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
 import { BatchUndo, snapshotForUndo, undoBatchId } from '../../../src/write-back/undo-batch.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
+import { shortenBackOffs } from '../../support/short-waits.js';
 
 const RESOURCE = 'calendar-entries';
 const START = '2026-11-20T08:00:00Z';
@@ -34,7 +35,10 @@ describe('a later plan of a batch of upserts', () => {
       connection,
     });
   }
-  beforeEach(() => startMirror());
+  beforeEach(async () => {
+    shortenBackOffs();
+    await startMirror();
+  });
   afterEach(() => mirror.close());
 
   async function staged(

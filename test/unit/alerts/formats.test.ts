@@ -64,7 +64,7 @@ describe('A message', () => {
         const answer = answerOf(vendor, bodyFor(format, one));
         expect(answer.status, answer.body).toBeLessThan(300);
       }),
-      { numRuns: rounds(400) },
+      { numRuns: rounds(150) },
     );
   });
 

@@ -97,7 +97,7 @@ describe('a dry run of a random state, change, configuration and request', () =>
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(seeds(6))(
+  it.each(seeds(4))(
     'finds what the run then publishes, and leaves the lake as it is, seed %i',
     async (seed) => {
       const random = seededRandom(seed);

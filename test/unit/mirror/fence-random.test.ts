@@ -37,7 +37,7 @@ describe('the fence of two mirrors', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(seeds(3))(
+  it.each(seeds(2))(
     'lets a mirror continue exactly from its own runs, and no row is lost, seed %i',
     async (seed) => {
       mirror = await InProcessMirror.start({

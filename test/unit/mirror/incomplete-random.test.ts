@@ -6,7 +6,7 @@ import { type Random, seededRandom } from '../../support/random.js';
 import { seeds } from '../../support/seeds.js';
 import { readSnapshot } from '../../support/snapshot.js';
 
-const SEEDS = seeds(12);
+const SEEDS = seeds(6);
 const NOW = Date.parse('2026-11-21T02:00:00Z');
 const HOUR = 3_600_000;
 

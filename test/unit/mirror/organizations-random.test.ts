@@ -9,7 +9,7 @@ import { seeds } from '../../support/seeds.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { KEY_OF, TwoWorkers } from '../../support/two-workers.js';
 
-const SEEDS = seeds(8);
+const SEEDS = seeds(4);
 const KEYS = new Map([
   ...['a1', 'a2', 'a3'].map((key) => [key, 'A'] as const),
   ...['b1', 'b2', 'b3'].map((key) => [key, 'B'] as const),

@@ -73,7 +73,7 @@ describe('a rollback between changes of settings', () => {
   let mirror: InProcessMirror | undefined;
   afterEach(() => mirror?.close());
 
-  it.each(seeds(3))(
+  it.each(seeds(2))(
     'shows the target as the settings of today say, and then the service, seed %i',
     async (seed) => {
       const random = seededRandom(seed);

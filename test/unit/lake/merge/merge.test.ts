@@ -288,7 +288,7 @@ describe('A merge', () => {
         const { snapshot, changes, counts } = await merge(given);
         expect({ snapshot, changes, counts }).toEqual(model(given));
       }),
-      { numRuns: rounds(40) },
+      { numRuns: rounds(25) },
     );
   });
 
@@ -305,7 +305,7 @@ describe('A merge', () => {
           expect(left.counts[name] + right.counts[name], name).toBe(whole.counts[name]);
         }
       }),
-      { numRuns: rounds(15) },
+      { numRuns: rounds(8) },
     );
   });
 

@@ -27,7 +27,7 @@ import { longOnly } from '../../support/seeds.js';
 import { until } from '../../support/stack.js';
 
 /** Runs of a batch whose rows are looked for: more than a confirmation has increments. */
-const RUNS = 6;
+const RUNS = 5;
 
 /** The workflows alone, with activities that do nothing, so that a batch of days takes seconds. */
 describe('the histories of batches', () => {

@@ -4,7 +4,7 @@ import { writeBackWorkflowId } from '../../../src/core/contract/write-back.js';
 import { toObjectKey } from '../../../src/lake/store/index.js';
 import { historyText } from '../../support/history-text.js';
 import { RowService } from '../../support/row-service.js';
-import { drawn } from '../../support/seeds.js';
+import { drawn, longOnly } from '../../support/seeds.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
   cancelWriteBack,
@@ -95,7 +95,8 @@ describe('a batch that is repeated immediately', () => {
       ).toBe(true);
   });
 
-  it('writes each row once after two cancellations in a row', async () => {
+  // write-back.test.ts: "stops when it is cancelled, keeps its receipts, and continues when started again".
+  longOnly('writes each row once after two cancellations in a row', async () => {
     const batch = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(ROWS)) };
     for (let stop = 1; stop <= 2; stop++) {
       const enough = service.records.length + 60;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { idempotencyKey } from '../../../src/write-back/idempotency-key.js';
 import { runCommand } from '../../support/processes.js';
 import { RowService, rowOf, type Write } from '../../support/row-service.js';
+import { longOnly } from '../../support/seeds.js';
 import type { Stack } from '../../support/stack.js';
 import {
   fileIn,
@@ -95,35 +96,44 @@ describe('`worktrack write-back resend`', () => {
     expect(refused.stderr).toMatch(/row 1 is written \(id r\d+\); row 9 does not exist: the input has 3/);
   });
 
-  it('gives a row a new key only on request, the same one until it has an answer, and then the next', async () => {
-    const stored = { status: 500, headers: { 'idempotent-replayed': 'true' }, body: '{"message":"Failed."}' };
-    const batch = await batchWith(30, (row) => (row === 5 ? stored : null));
-    expect(batch.counts).toMatchObject({ created: 29, unknown: 1 });
-    const key = (n?: number): string => {
-      const { key: rowKey } = receipt!;
-      return idempotencyKey(stack.connection, batch.batchId, rowKey, 'uuid-v5', n === undefined ? [] : [n]);
-    };
-    const receipt = (await readReceipts(stack, batch.batchId)).find(({ row }) => row === '5');
-    const sent = (): (string | null)[] => [
-      ...new Set(service.writes.filter((one) => rowOf(one) === 5).map((one) => one.idempotencyKey)),
-    ];
-    expect(sent()).toEqual([key()]);
-    const careless = await resend(batch.batchId, '--unknown', '--new-key', '--yes');
-    expect([careless.code, sent().length]).toEqual([2, 1]);
-    // A new key that gets the same stored failure has an answer, so the next order takes the next key.
-    service.respond = (write) => (rowOf(write) === 5 ? stored : null);
-    const first = await resend(batch.batchId, '--rows', '5', '--new-key', '--yes');
-    expect(first.code).toBe(1);
-    expect(sent()).toEqual([key(), key(1)]);
-    service.respond = () => null;
-    const looked = ['--unknown', '--new-key', '--yes-i-looked'];
-    const second = await resend(batch.batchId, ...looked, '--yes');
-    expect(second.code, second.stderr).toBe(0);
-    expect(sent()).toEqual([key(), key(1), key(2)]);
-    expect(service.records.length).toBe(30);
-  });
+  // advice.test.ts sends a row with a new key; test/unit/write-back/resend.test.ts: "gives a key its next number only …".
+  longOnly(
+    'gives a row a new key only on request, the same one until it has an answer, and then the next',
+    async () => {
+      const stored = {
+        status: 500,
+        headers: { 'idempotent-replayed': 'true' },
+        body: '{"message":"Failed."}',
+      };
+      const batch = await batchWith(30, (row) => (row === 5 ? stored : null));
+      expect(batch.counts).toMatchObject({ created: 29, unknown: 1 });
+      const key = (n?: number): string => {
+        const { key: rowKey } = receipt!;
+        return idempotencyKey(stack.connection, batch.batchId, rowKey, 'uuid-v5', n === undefined ? [] : [n]);
+      };
+      const receipt = (await readReceipts(stack, batch.batchId)).find(({ row }) => row === '5');
+      const sent = (): (string | null)[] => [
+        ...new Set(service.writes.filter((one) => rowOf(one) === 5).map((one) => one.idempotencyKey)),
+      ];
+      expect(sent()).toEqual([key()]);
+      const careless = await resend(batch.batchId, '--unknown', '--new-key', '--yes');
+      expect([careless.code, sent().length]).toEqual([2, 1]);
+      // A new key that gets the same stored failure has an answer, so the next order takes the next key.
+      service.respond = (write) => (rowOf(write) === 5 ? stored : null);
+      const first = await resend(batch.batchId, '--rows', '5', '--new-key', '--yes');
+      expect(first.code).toBe(1);
+      expect(sent()).toEqual([key(), key(1)]);
+      service.respond = () => null;
+      const looked = ['--unknown', '--new-key', '--yes-i-looked'];
+      const second = await resend(batch.batchId, ...looked, '--yes');
+      expect(second.code, second.stderr).toBe(0);
+      expect(sent()).toEqual([key(), key(1), key(2)]);
+      expect(service.records.length).toBe(30);
+    },
+  );
 
-  it('settles rows for good, which are not sent with the next order', async () => {
+  // advice.test.ts: "settles unknown rows without a request"; test/unit/write-back/resend.test.ts has the rows of later orders.
+  longOnly('settles rows for good, which are not sent with the next order', async () => {
     const batch = await batchWith(4, rejects(2, 3));
     const seen = service.writes.length;
     const settled = await resend(batch.batchId, '--rows', '2', '--reject', '--yes');

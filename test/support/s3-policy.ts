@@ -43,6 +43,28 @@ export interface PolicyProxy {
   close(): Promise<void>;
 }
 
+/** What a bucket policy says. */
+export const DENIED =
+  'User: arn:aws:iam::111122223333:user/worktrack is not authorized to perform: s3:PutObject on resource: "x" with an explicit deny in a resource-based policy';
+/** Commands that make objects. */
+export const CREATING = ['PutObject', 'CopyObject', 'CreateMultipartUpload'];
+
+/** The keys of `lake` that meet `demandsAccount`. */
+export const ACCOUNT_LAKE =
+  'encryption: { kmsKey: alias/worktrack }, requesterPays: true, tags: { team: data }';
+
+/** The policy of a bucket that requires a key of KMS, a tag, and that the requester pays; AWS rejects some headers elsewhere. */
+export const demandsAccount: Demand = (command, headers) => {
+  const key = headers['x-amz-server-side-encryption-aws-kms-key-id'];
+  if (command === 'UploadPart' && key !== undefined) return 'UploadPart does not accept encryption';
+  // The only request that has no such header.
+  if (command === 'HeadBucket') return null;
+  if (headers['x-amz-request-payer'] !== 'requester') return 'Access Denied';
+  if (!CREATING.includes(command)) return null;
+  const isEncrypted = headers['x-amz-server-side-encryption'] === 'aws:kms' && key === 'alias/worktrack';
+  return isEncrypted && headers['x-amz-tagging'] === 'team=data' ? null : DENIED;
+};
+
 /** Whether a statement of the policy allows it. */
 export function allows({ Statement }: Policy, { action, resource, prefix }: Need): boolean {
   return Statement.some(({ Effect, Action, Resource, Condition }) => {

@@ -2,25 +2,17 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createLargeEntries } from '../../support/large-records.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
-import { type Demand, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
+import {
+  ACCOUNT_LAKE,
+  CREATING,
+  DENIED,
+  demandsAccount,
+  type PolicyProxy,
+  startPolicyProxy,
+} from '../../support/s3-policy.js';
+import { IS_LONG, longOnly } from '../../support/seeds.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv } from '../../support/write-back.js';
-
-const DENIED =
-  'User: arn:aws:iam::111122223333:user/worktrack is not authorized to perform: s3:PutObject on resource: "x" with an explicit deny in a resource-based policy';
-const CREATING = ['PutObject', 'CopyObject', 'CreateMultipartUpload'];
-
-/** The policy of a bucket that requires a key of KMS, a tag, and that the requester pays; AWS rejects some headers elsewhere. */
-const demand: Demand = (command, headers) => {
-  const key = headers['x-amz-server-side-encryption-aws-kms-key-id'];
-  if (command === 'UploadPart' && key !== undefined) return 'UploadPart does not accept encryption';
-  // The only request that has no such header.
-  if (command === 'HeadBucket') return null;
-  if (headers['x-amz-request-payer'] !== 'requester') return 'Access Denied';
-  if (!CREATING.includes(command)) return null;
-  const isEncrypted = headers['x-amz-server-side-encryption'] === 'aws:kms' && key === 'alias/worktrack';
-  return isEncrypted && headers['x-amz-tagging'] === 'team=data' ? null : DENIED;
-};
 
 describe('a bucket whose policy requires encryption, tags and a paying requester', () => {
   let proxy: PolicyProxy;
@@ -30,13 +22,13 @@ describe('a bucket whose policy requires encryption, tags and a paying requester
     proxy = await startPolicyProxy(inject('servers').s3Endpoint);
     stack = await startStack({
       s3Endpoint: proxy.url,
-      lake: 'encryption: { kmsKey: alias/worktrack }, requesterPays: true, tags: { team: data }',
+      lake: ACCOUNT_LAKE,
       simulator: { counts: { projects: 5, 'time-entries': 0 } },
       resources: '[projects, time-entries]',
       // Parts that are sent by multipart uploads, and several of them, so that unchanged ones are copied.
       yaml: '    csv: { compression: none, partSize: 9MiB }\n    tables: { format: delta }\n',
     });
-    createLargeEntries(stack.simulator);
+    if (IS_LONG) createLargeEntries(stack.simulator);
     await stack.startWorker();
   });
   afterAll(async () => {
@@ -53,8 +45,9 @@ describe('a bucket whose policy requires encryption, tags and a paying requester
     return stdout;
   };
 
-  it('is used by every command with the settings of the account', async () => {
-    proxy.demand(demand);
+  // In `npm test`, s3-policy.test.ts runs the same commands with such a bucket.
+  longOnly('is used by every command with the settings of the account', async () => {
+    proxy.demand(demandsAccount);
     await command('doctor');
     const first = JSON.parse(await command('export', '--json')) as {
       runs: { resource: string; runId: string }[];

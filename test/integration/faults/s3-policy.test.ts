@@ -7,7 +7,15 @@ import { s3ClientConfig } from '../../../src/servers/index.js';
 import { createLargeEntries } from '../../support/large-records.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
-import { allows, needsOf, type Policy, type PolicyProxy, startPolicyProxy } from '../../support/s3-policy.js';
+import {
+  ACCOUNT_LAKE,
+  allows,
+  demandsAccount,
+  needsOf,
+  type Policy,
+  type PolicyProxy,
+  startPolicyProxy,
+} from '../../support/s3-policy.js';
 import { drawn, IS_LONG } from '../../support/seeds.js';
 import { sharedS3 } from '../../support/shared-s3.js';
 import { type Stack, startStack } from '../../support/stack.js';
@@ -66,8 +74,11 @@ describe('the policies for S3', () => {
 
   beforeAll(async () => {
     proxy = await startPolicyProxy(inject('servers').s3Endpoint);
+    proxy.demand(demandsAccount);
     stack = await startStack({
       s3Endpoint: proxy.url,
+      // Each command also has to send the settings of the account. The rights to set a tag and to use a key are not looked at.
+      lake: ACCOUNT_LAKE,
       simulator: { counts: { projects: 5, 'time-entries': 0 } },
       resources: '[projects, time-entries]',
       // Parts that are sent by multipart uploads, and several of them, so that unchanged ones are copied.

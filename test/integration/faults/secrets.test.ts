@@ -54,7 +54,8 @@ describe('secrets', () => {
     stack = await startStack({
       apiKey: SECRET,
       resources: '[projects, tasks, members, { name: clients, path: nowhere }]',
-      yaml: '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 20s }\n',
+      // Attempts at a batch begin after 1, 3, 7 and 15 seconds.
+      yaml: '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 14s }\n',
       simulator: {
         echoAuthorization: true,
         counts: { projects: 40, tasks: 60, members: 20, 'time-entries': 0, 'calendar-entries': 0 },

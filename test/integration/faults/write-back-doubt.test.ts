@@ -6,7 +6,7 @@ import type { WriteBackResult } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import type { Fault } from '../../../src/simulator/faults.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { drawn } from '../../support/seeds.js';
+import { drawn, longOnly } from '../../support/seeds.js';
 import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { type Stack, until } from '../../support/stack.js';
 import {
@@ -111,7 +111,8 @@ describe('a row that may have been sent', () => {
     await expectNeverTwice(first, 1, /the outcome is unknown: Simulated fault/);
   });
 
-  it('is unknown when its response is lost and the retry gets a 404', async () => {
+  // In `npm test`, the retry that is refused, above, and test/unit/activities/send-attempt.test.ts.
+  longOnly('is unknown when its response is lost and the retry gets a 404', async () => {
     await work(givesUpSoon);
     const { admin } = stack.simulator;
     admin.faults.add({ match: POST, remaining: 1, fault: { kind: 'lose-response' } });

@@ -264,7 +264,7 @@ export const CLAIMS: Readonly<Record<string, readonly Claim[]>> = {
     ],
     [
       'the next published run starts it for all runs that it missed',
-      'the workflow of onPublished that cannot be started in five runs',
+      'the workflow of onPublished that cannot be started in three runs',
     ],
     [
       'The plugin sets `shutdownGraceTime` to 30 s unless you set it',

@@ -153,10 +153,10 @@ describe('The S3 store', () => {
 
   it('removes more objects than one DeleteObjects request takes', async () => {
     const keys = Array.from({ length: 1203 }, (_, n) => toObjectKey(`many/${n}`));
-    for (let start = 0; start < keys.length; start += 50) {
-      await Promise.all(keys.slice(start, start + 50).map((key) => store.write(key, Buffer.from('x'))));
-    }
-    expect(await keysBelow('many/')).toHaveLength(1203);
+    // A request takes 1,000. The others are missing, which makes no difference to a removal.
+    const there = [...keys.filter((_, n) => n % 50 === 0), keys[999]!, keys[1202]!];
+    await Promise.all(there.map((key) => store.write(key, Buffer.from('x'))));
+    expect(await keysBelow('many/')).toHaveLength(there.length);
     await store.remove(keys);
     expect(await keysBelow('many/')).toEqual([]);
   });

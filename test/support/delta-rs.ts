@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { findPythonPackage, type PythonPackage } from './python-packages.js';
 
@@ -29,6 +30,37 @@ export interface DeltaTable {
   readonly files: readonly string[];
 }
 
+/** A process that reads one table after the other (read-delta.py). It ends with this one. */
+interface Reader {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** Those that wait for an answer, in the order of their lines. */
+  readonly waiting: ((answer: Answer) => void)[];
+}
+
+type Answer = { readonly table: DeltaTable } | { readonly error: string };
+
+let reader: Reader | null = null;
+
+function startReader(folder: string): Reader {
+  const env = { ...process.env, PYTHONPATH: folder, PYTHONNOUSERSITE: '1' };
+  const child = spawn('python3', [SCRIPT], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const waiting: Reader['waiting'] = [];
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += String(chunk);
+  });
+  createInterface({ input: child.stdout }).on('line', (line) =>
+    waiting.shift()?.(JSON.parse(line) as Answer),
+  );
+  child.once('close', () => {
+    reader = null;
+    for (const answer of waiting.splice(0)) answer({ error: said });
+  });
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr]) (stream as unknown as Socket).unref();
+  return { child, waiting };
+}
+
 /**
  * Reads a table with delta-rs.
  *
@@ -37,14 +69,12 @@ export interface DeltaTable {
  */
 export async function readDelta(deltaRs: PythonPackage, path: string, version?: number): Promise<DeltaTable> {
   if ('problem' in deltaRs) throw new Error(deltaRs.problem);
-  const env = { ...process.env, PYTHONPATH: deltaRs.folder, PYTHONNOUSERSITE: '1' };
-  const args = [SCRIPT, path, ...(version === undefined ? [] : [String(version)])];
-  const child = spawn('python3', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [out, err, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  if (code !== 0) throw new Error(`delta-rs cannot read ${path}: ${err}`);
-  return JSON.parse(out) as DeltaTable;
+  reader ??= startReader(deltaRs.folder);
+  const { child, waiting } = reader;
+  const answer = await new Promise<Answer>((resolve) => {
+    waiting.push(resolve);
+    child.stdin.write(`${JSON.stringify([path, version ?? null])}\n`);
+  });
+  if ('error' in answer) throw new Error(`delta-rs cannot read ${path}: ${answer.error}`);
+  return answer.table;
 }

@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../../../src/core/errors.js';
 import { requestSync, startBackfill } from '../../../src/temporal/client/start.js';
 import { holdAnswer } from '../../support/hold.js';
 import { assertRowEquals } from '../../support/oracle.js';
-import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { runCommand } from '../../support/processes.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack, until } from '../../support/stack.js';
 
@@ -35,7 +35,7 @@ describe('a backfill', () => {
 
   it('a backfill that starts during a nightly export, is cancelled midway and starts again ends equal to the service', async () => {
     stack = await startStack({
-      simulator: { seed: 3, counts: { tasks: 3000 } },
+      simulator: { seed: 3, counts: { tasks: 1000 } },
       resources: '[tasks]',
       yaml: '    sync: { pageSize: 100 }\n',
     });
@@ -75,7 +75,7 @@ describe('a backfill', () => {
     admin.touch('tasks', { count: 7, pick: 'spread' });
     expect(await backfill()).toMatchObject({
       outcome: 'published',
-      runs: [{ rows: 3000, counts: { updated: 7 } }],
+      runs: [{ rows: 1000, counts: { updated: 7 } }],
     });
     expect((await checkpoint('tasks')) >= afterNight).toBe(true);
     await assertEqualsService('tasks');
@@ -135,7 +135,7 @@ describe('a backfill', () => {
 
   it('is a command that rejects an invalid time', async () => {
     stack = await startStack({ simulator: { counts: { projects: 9 } }, resources: '[projects, tasks]' });
-    const worker = await startWorkerProcess(stack);
+    await stack.startWorker();
     const run = (...args: string[]) =>
       runCommand(stack, ['backfill', '--config', stack.configFile, '--task-queue', stack.taskQueue, ...args]);
     const good = await run('--resource', 'projects', '--since', '2026-01-01', '--json');
@@ -150,7 +150,6 @@ describe('a backfill', () => {
     });
     expect(await run('--since', '2026-01-01', '--reconcile')).toMatchObject({ code: 2 });
     expect(await run('--resource', 'nothing')).toMatchObject({ code: 2 });
-    await worker.signal('SIGTERM');
   });
 
   it('requested by the update `sync` returns an id immediately, and invalid input is rejected', async () => {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
+import { drawn } from '../../support/seeds.js';
 import { shortenBackOffs } from '../../support/short-waits.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
@@ -130,7 +131,8 @@ describe('an unreliable service', () => {
     ],
   ] as const;
 
-  it.each(INVALID)(
+  // `unit/json/json-test-suite` has all kinds.
+  it.each(drawn(INVALID, 1))(
     'is requested again for a body with %s, and nothing of that body reaches the lake',
     async (_, fields, why) => {
       stack = await startStack({

@@ -5,10 +5,17 @@ import { readPublished } from '../../../src/lake/published/read-published.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';
 import { readNewestView } from '../../support/newest-view.js';
 import { runCommand } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 const CHECKS = `checks: [ { rows: { min: 10 } }, { change: { max: 20% } }, { notNull: [title2] }, { unique: [ref] }, { newest: { field: updatedAt, maxAge: 3d } } ]`;
+
+/** Options of a run that checks stop. */
+const RUNS: [string, string[]][] = [
+  ['a run in memory', []],
+  ['a full run', ['--full']],
+];
 
 interface RunJson {
   readonly outcome: string;
@@ -51,10 +58,7 @@ describe('checks before publish', () => {
   });
   afterAll(() => stack?.stop());
 
-  it.each([
-    ['a run in memory', []],
-    ['a full run', ['--full']],
-  ])('stop %s: exit code 1, and nothing of it is published', async (_, options) => {
+  it.each(drawn(RUNS, 1))('stop %s: exit code 1, and nothing of it is published', async (_, options) => {
     const before = await readPointer(stack.store, 'tasks');
     const known = await parts();
     wrong ??= stack.simulator.admin.create('tasks', { title2: null, ref: 'ref-7' });

@@ -10,13 +10,15 @@ import { decodeCommit } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { expectTable, readTableOf } from '../../support/expect-table.js';
+import { rounds } from '../../support/seeds.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 /** A problem of a table with this text. */
 const hasText = (text: RegExp) => expect.objectContaining({ text: expect.stringMatching(text) });
 
-const TASKS = { simulator: { awkward: false, counts: { tasks: 400 } }, resources: '[tasks]' } as const;
-const PARTS = '    csv: { partSize: 32KiB }\n    sync: { overlap: 1s }\n';
+const ROWS = 200;
+const TASKS = { simulator: { awkward: false, counts: { tasks: ROWS } }, resources: '[tasks]' } as const;
+const PARTS = '    csv: { partSize: 16KiB }\n    sync: { overlap: 1s }\n';
 
 /** The store as it was when `latest.json` had this content. */
 function at(store: ObjectStore, pointer: Buffer): ObjectStore {
@@ -97,7 +99,7 @@ describe('a Delta table', () => {
     const ids = stack.simulator.admin.records('tasks').map((text) => (JSON.parse(text) as { id: string }).id);
     const runs: { readonly runId: string; readonly pointer: Buffer }[] = [];
     for (let run = 0; run < 3; run++) {
-      stack.simulator.admin.update('tasks', ids[run * 100]!, { title: `changed ${run}` });
+      stack.simulator.admin.update('tasks', ids[(run * ROWS) / 4]!, { title: `changed ${run}` });
       const { runId } = (await stack.export()).runs[0]!;
       runs.push({ runId: runId!, pointer: await stack.store.read(pointerKey('tasks')) });
     }
@@ -129,13 +131,13 @@ describe('a Delta table', () => {
     }
     expect(deaths).toBeGreaterThanOrEqual(10);
     await expectTable(stack, 'tasks');
-    expect((await readTableOf(stack, 'tasks', 1)).rows.length).toBe(400);
+    expect((await readTableOf(stack, 'tasks', 1)).rows.length).toBe(ROWS);
   });
 
   it('gets each version from exactly one of two writers', async () => {
     stack = await startStack({ ...TASKS, yaml: PARTS });
     const runs = await threeRuns();
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < rounds(2); round++) {
       await removeTable();
       await followPointer(taskOf(at(stack.store, runs[0]!.pointer)));
       const both = await Promise.all([
@@ -196,7 +198,9 @@ describe('a Delta table', () => {
     const strict = await stack.startWorker();
     const failed = await stack.export();
     expect(failed.runs[0]).toMatchObject({ outcome: 'failed', error: { type: 'Configuration' } });
-    expect(failed.runs[0]!.error!.message).toMatch(/values do not fit .*"title" \(timestamp\): 400\./);
+    expect(failed.runs[0]!.error!.message).toMatch(
+      new RegExp(`values do not fit .*"title" \\(timestamp\\): ${ROWS}\\.`),
+    );
     expect(await stack.store.readIfExists(pointerKey('tasks'))).toBeNull();
     await strict.stop();
     const yaml = await readFile(stack.configFile, 'utf8');
@@ -204,7 +208,7 @@ describe('a Delta table', () => {
     await stack.startWorker(parseSettings(changed, stack.configFile));
     const cleared = await stack.export();
     expect(cleared.runs[0]!.warnings).toContain(
-      'table: 400 values of "title" are NULL, because they do not fit timestamp',
+      `table: ${ROWS} values of "title" are NULL, because they do not fit timestamp`,
     );
     const { types: found, rows } = await readTableOf(stack, 'tasks');
     expect(found).toMatchObject({ estimateSeconds: 'double', title: 'timestamp' });

@@ -7,7 +7,9 @@ import { startPurge, startRollback } from '../../../src/temporal/client/start.js
 import { expectTable, readTableOf } from '../../support/expect-table.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
 
-const DELTA = '    tables: { format: delta }\n    csv: { partSize: 64KiB }\n    sync: { overlap: 1s }\n';
+const ROWS = 800;
+/** Such rows have several parts. */
+const DELTA = '    tables: { format: delta }\n    csv: { partSize: 16KiB }\n    sync: { overlap: 1s }\n';
 
 describe('a Delta table', () => {
   let stack: Stack;
@@ -26,7 +28,7 @@ describe('a Delta table', () => {
   };
 
   it('has every value of the snapshots of all resources, awkward ones included, and types where they are exact', async () => {
-    stack = await startStack({ simulator: { counts: { tasks: 600, 'time-entries': 600 } }, yaml: DELTA });
+    stack = await startStack({ simulator: { counts: { tasks: 300, 'time-entries': 600 } }, yaml: DELTA });
     await stack.startWorker();
     const exported = await stack.export();
     expect(exported.runs.map(({ outcome }) => outcome)).toEqual(Array(5).fill('published'));
@@ -53,7 +55,7 @@ describe('a Delta table', () => {
 
   it('follows increments, new columns, deletes and rollbacks, and keeps the files of unchanged parts', async () => {
     stack = await startStack({
-      simulator: { awkward: false, counts: { tasks: 3000 } },
+      simulator: { awkward: false, counts: { tasks: ROWS } },
       resources: '[tasks]',
       yaml: DELTA,
     });
@@ -80,10 +82,10 @@ describe('a Delta table', () => {
     await rollBack('tasks', first.runs[0]!.runId!);
     const back = (await expectTable(stack, 'tasks')).table;
     expect(back.version).toBe(4);
-    expect(back.rows.length).toBe(3000);
+    expect(back.rows.length).toBe(ROWS);
     await stack.export();
     expect((await expectTable(stack, 'tasks')).table.version).toBe(5);
-    expect((await readTableOf(stack, 'tasks', 1)).rows.length).toBe(3000);
+    expect((await readTableOf(stack, 'tasks', 1)).rows.length).toBe(ROWS);
     expect(await checkTable(stack.store, 'tasks')).toEqual([]);
   });
 

@@ -9,6 +9,7 @@ import { lakeContents } from '../../support/lake-contents.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';
 import { idOf } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
+import { drawn, longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const SECRET = 'a title that no history holds';
@@ -44,7 +45,8 @@ describe('export --dry-run', () => {
     return { checkpoint, published, lastRun, pageSize };
   };
 
-  it.each(['in memory', 'in the lake'])(
+  // `unit/mirror/dry-run-random` has both in each run of the tests.
+  it.each(drawn(['in memory', 'in the lake'], 1))(
     '%s finds what the export then publishes, and leaves nothing',
     async (where) => {
       await start();
@@ -138,7 +140,8 @@ describe('export --dry-run', () => {
     expect(await lakeContents(stack.store)).toEqual(lake);
   });
 
-  it('previews any difference with --local, whose worker has the configuration of the command', async () => {
+  // `dry-run-random` previews random configurations, and `commands/local` has workers with that of the command.
+  longOnly('previews any difference with --local, whose worker has the configuration of the command', async () => {
     await start();
     expect((await run()).code).toBe(0);
     change();

@@ -7,10 +7,11 @@ import { manifestChecksums } from '../../../src/lake/documents/checksums.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
 import { mirrorStatus } from '../../support/mirror-requests.js';
-import { runCommand, startOnTerminal, startWorkerProcess } from '../../support/processes.js';
+import { runCommand, startOnTerminal } from '../../support/processes.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
+const ROWS = 750;
 const MARK = 'Erika Mustermann, to be forgotten';
 
 describe('a purge', () => {
@@ -37,12 +38,12 @@ describe('a purge', () => {
 
   it('removes one record from every snapshot and change log, and all checksums and counts still match', async () => {
     stack = await startStack({
-      simulator: { awkward: false, counts: { tasks: 3000 } },
+      simulator: { awkward: false, counts: { tasks: ROWS } },
       resources: '[{ name: tasks, checks: [{ rows: { min: 1 } }] }]',
-      yaml: '    csv: { partSize: 256KiB }\n',
+      yaml: '    csv: { partSize: 64KiB }\n',
     });
     const { admin } = stack.simulator;
-    const worker = await startWorkerProcess(stack);
+    await stack.startWorker();
     await stack.export();
     const id = admin.create('tasks', { name: MARK });
     await stack.export();
@@ -77,14 +78,13 @@ describe('a purge', () => {
     const after = (await mirrorStatus(stack, 'tasks')).published;
     expect(after).toEqual({ ...published, rows: before.rows - 1 });
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
-    expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(3000);
+    expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(ROWS);
 
     const nothing = await purge('tasks', id);
     expect(nothing).toMatchObject({ code: 0 });
     expect(nothing.stdout).toContain('no snapshot or change log contains this record');
-    expect((await stack.export()).runs[0]).toMatchObject({ outcome: 'published', rows: 3000 });
+    expect((await stack.export()).runs[0]).toMatchObject({ outcome: 'published', rows: ROWS });
     expect((await verifySnapshot(stack.store, 'tasks')).problems).toEqual([]);
-    await worker.signal('SIGTERM');
   });
 
   it('names the record on a terminal first, and removes nothing unless the resource is typed', async () => {
@@ -135,7 +135,7 @@ describe('a purge', () => {
       resources:
         '[{ name: calendar-entries, key: [source, sourceKey] }, { name: projects, columns: { mask: { id: hash } } }]',
     });
-    const worker = await startWorkerProcess(stack);
+    await stack.startWorker();
     await stack.export();
     const [entry] = (await readSnapshot(stack.store, 'calendar-entries')).rows;
     expect((await purge('calendar-entries', entry!.source!)).stderr).toMatch(/pass one --key for each/);
@@ -153,7 +153,6 @@ describe('a purge', () => {
       'removed from 1 snapshot and 1 change log',
     );
     expect((await readSnapshot(stack.store, 'projects')).rows.length).toBe(4);
-    await worker.signal('SIGTERM');
   });
 
   it('a purge of the only record leaves a header, and waits for a run in progress', async () => {

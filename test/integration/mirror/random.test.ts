@@ -4,12 +4,12 @@ import { requestRun } from '../../support/mirror-requests.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { seededRandom } from '../../support/random.js';
+import { rounds, SEED } from '../../support/seeds.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
-const SEED = Number(process.env.WORKTRACK_SEED ?? 20261121);
-const ROUNDS = Number(process.env.WORKTRACK_ROUNDS ?? 6);
+const ROUNDS = rounds(4);
 
 /** The expected content of the lake: every record that was ever visible, in its newest visible version. */
 class Model {

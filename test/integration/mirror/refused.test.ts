@@ -14,14 +14,9 @@ describe('a refusal by the service', () => {
   afterEach(() => stack?.stop());
 
   async function exportJson() {
-    const worker = await startWorkerProcess(stack);
-    const started = Date.now();
     const args = ['export', '--config', stack.configFile, '--task-queue', stack.taskQueue, '--json'];
     const { code, stdout, stderr } = await runCommand(stack, args);
-    const seconds = (Date.now() - started) / 1000;
-    await worker.signal('SIGTERM');
-    const printed = [stdout, stderr, ...Object.values(await worker.output())].join('\n');
-    return { code, seconds, printed, stderr, result: JSON.parse(stdout) };
+    return { code, stdout, stderr, result: JSON.parse(stdout) };
   }
 
   it('a refusal by the service because of a wrong key ends the run with exit code 3, and no history, file or log contains the key', async () => {
@@ -30,7 +25,10 @@ describe('a refusal by the service', () => {
       resources: '[projects, tasks]',
       simulator: { echoAuthorization: true, counts: { projects: 3 } } as object,
     });
-    const { code, result, stderr, printed } = await exportJson();
+    const worker = await startWorkerProcess(stack);
+    const { code, result, stdout, stderr } = await exportJson();
+    await worker.signal('SIGTERM');
+    const printed = [stdout, stderr, ...Object.values(await worker.output())].join('\n');
     expect(code).toBe(3);
     expect(result.outcome).toBe('refused');
     expect(result.runs.map((run: { outcome: string }) => run.outcome)).toEqual(['refused', 'refused']);
@@ -50,6 +48,7 @@ describe('a refusal by the service', () => {
 
   it('a refusal by the service because of a plan without API access ends the run with exit code 3 and names the cause', async () => {
     stack = await startStack({ resources: '[projects]', simulator: { withoutApi: [DEMO_ORGANIZATION] } });
+    await stack.startWorker();
     const { code, result, stderr } = await exportJson();
     expect(code).toBe(3);
     expect(result.runs[0]).toMatchObject({ outcome: 'refused', error: { scope: 'plan' } });
@@ -68,6 +67,7 @@ describe('a refusal by the service', () => {
       organization: DEMO_ORGANIZATION,
       grants: ['projects:read'],
     });
+    await stack.startWorker();
     const { code, result, stderr } = await exportJson();
     expect(code).toBe(3);
     expect(result.runs).toMatchObject([

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.js';
 import { type HeldAnswer, holdAnswer } from '../../support/hold.js';
-import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { runCommand } from '../../support/processes.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import {
@@ -50,7 +50,7 @@ describe('a connection that was renamed', () => {
   it('says in one line to whom the lake belongs, and takes it over with --adopt', async () => {
     const worker = await renamed();
     await worker.stop();
-    await startWorkerProcess(after);
+    await after.startWorker();
     const [old, name] = [before.connection, after.connection];
     const refused = await after.export();
     expect(refused.outcome).toBe('failed');

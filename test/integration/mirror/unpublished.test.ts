@@ -8,6 +8,7 @@ import { startRollback } from '../../../src/temporal/client/start.js';
 import { type FaultyStack, startFaultyStack } from '../../support/faulty-stack.js';
 import { type LateWorld, RESOURCE, startLateWorld } from '../../support/late-world.js';
 import { expectMirrored } from '../../support/mirrored.js';
+import { longOnly } from '../../support/seeds.js';
 import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { readPointer } from '../../support/snapshot.js';
 import { nextSecond, resultOf } from '../../support/stack.js';
@@ -55,7 +56,8 @@ describe('the files of unpublished runs', () => {
     await expectMirrored(stack, 'tasks');
   });
 
-  it('are removed even if no run was ever published', async () => {
+  // The test above has a run that failed after another one.
+  longOnly('are removed even if no run was ever published', async () => {
     faulty = await startFaultyStack('    retries: { giveUpAfter: 3m }\n');
     const { stack, s3 } = faulty;
     await stack.startWorker(stack.settings, quickRetries);
@@ -135,7 +137,8 @@ describe('the files of runs of another day', () => {
     expect(await objectsBelow('')).toEqual([]);
   });
 
-  it('stay if the run was rolled back, because it is on the chain', async () => {
+  // The run of the next test stays, too.
+  longOnly('stay if the run was rolled back, because it is on the chain', async () => {
     faulty = await startFaultyStack();
     const { stack } = faulty;
     await stack.startWorker();

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { RunCounts } from '../../../src/core/contract/index.js';
 import type { SimulatorOptions } from '../../../src/simulator/index.js';
 import { expectMirrored, listedIds } from '../../support/mirrored.js';
+import { drawn } from '../../support/seeds.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
@@ -35,13 +36,27 @@ const whilePageIsAsked = (page: number, action: () => void) =>
   stack.simulator.admin.beforeAnswer({ resource: 'tasks', page }, action);
 const checkpoint = async () => Date.parse((await readPointer(stack.store, 'tasks')).checkpoint.updatedSince);
 
+const CLOCKS = [
+  { clock: 'earliest', ahead: 6 },
+  { clock: 'earliest', ahead: -6 },
+  { clock: 'service', ahead: 6 },
+  { clock: 'service', ahead: -6 },
+] as const;
+const BACK = [
+  { clock: 'earliest', when: 'between two runs' },
+  { clock: 'service', when: 'between two runs' },
+  { clock: 'earliest', when: 'during a run' },
+] as const;
+const BOUNDS = [
+  { bound: 'inclusive', overlap: '0s', stamps: 'milliseconds' },
+  { bound: 'exclusive', overlap: '0s', stamps: 'milliseconds' },
+  { bound: 'exclusive', overlap: '0s', stamps: 'whole seconds' },
+  { bound: 'inclusive', overlap: '5m', stamps: 'milliseconds' },
+  { bound: 'exclusive', overlap: '5m', stamps: 'whole seconds' },
+] as const;
+
 describe('the checkpoint', () => {
-  it.each([
-    { clock: 'earliest', ahead: 6 },
-    { clock: 'earliest', ahead: -6 },
-    { clock: 'service', ahead: 6 },
-    { clock: 'service', ahead: -6 },
-  ])(
+  it.each(drawn(CLOCKS, 1, ({ clock, ahead }) => clock === 'earliest' && ahead === -6))(
     'the checkpoint with clock: $clock and a service $ahead h ahead of the worker is that of the start of the run, however long it lasts',
     async ({ clock, ahead }) => {
       const serviceStart = Date.now() + ahead * HOUR;
@@ -81,11 +96,7 @@ describe('the checkpoint', () => {
     await expectMirrored(stack, 'tasks');
   });
 
-  it.each([
-    { clock: 'earliest', when: 'between two runs' },
-    { clock: 'service', when: 'between two runs' },
-    { clock: 'earliest', when: 'during a run' },
-  ])(
+  it.each(drawn(BACK, 1))(
     "the checkpoint with clock: $clock loses no change when the service's clock goes back $when, and never goes back itself",
     async ({ clock, when }) => {
       await started(`clock: ${clock}`);
@@ -125,13 +136,7 @@ describe('the checkpoint', () => {
 });
 
 describe('the bound of updatedSince', () => {
-  it.each([
-    { bound: 'inclusive', overlap: '0s', stamps: 'milliseconds' },
-    { bound: 'exclusive', overlap: '0s', stamps: 'milliseconds' },
-    { bound: 'exclusive', overlap: '0s', stamps: 'whole seconds' },
-    { bound: 'inclusive', overlap: '5m', stamps: 'milliseconds' },
-    { bound: 'exclusive', overlap: '5m', stamps: 'whole seconds' },
-  ] as const)(
+  it.each(drawn(BOUNDS, 1, ({ overlap, stamps }) => overlap === '0s' && stamps === 'whole seconds'))(
     'may be $bound with an overlap of $overlap and a service that keeps $stamps: a change in the bounding second is read',
     async ({ bound, overlap, stamps }) => {
       const second = Math.floor(Date.now() / 1000) * 1000;

@@ -4,11 +4,17 @@ import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { reconcile } from '../../support/mirror-requests.js';
 import { idOf, listedIds } from '../../support/mirrored.js';
 import { runCommand } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
 const ROWS = 40;
+const WINDOWS = [
+  { deletes: 'mark', resource: '{ name: time-entries, window: 90d }' },
+  { deletes: 'drop', resource: '{ name: time-entries, window: 90d }' },
+  { deletes: 'drop', resource: '{ name: time-entries, window: 90d, windowField: startedAt }' },
+];
 
 describe('a resource with a window', () => {
   let stack: Stack;
@@ -29,11 +35,7 @@ describe('a resource with a window', () => {
     return decodeManifest(await stack.store.read(snapshot), folderOf(snapshot));
   };
 
-  it.each([
-    { deletes: 'mark', resource: '{ name: time-entries, window: 90d }' },
-    { deletes: 'drop', resource: '{ name: time-entries, window: 90d }' },
-    { deletes: 'drop', resource: '{ name: time-entries, window: 90d, windowField: startedAt }' },
-  ])(
+  it.each(drawn(WINDOWS, 1))(
     'a windowed resource with deletes: $deletes and $resource keeps all rows that have left it, including in full passes and reconciliations',
     async ({ deletes, resource }) => {
       await started(`    deletes: ${deletes}\n`, resource);

@@ -131,29 +131,15 @@ describe("a user's encrypting data converter", () => {
     expect(payloads).toBeGreaterThan(20);
   });
 
-  it('the commands take it from a module', async () => {
-    const env = { WORKTRACK_DATA_CONVERTER: MODULE };
-    const global = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const worker = await startWorkerProcess(stack, env);
-    const exported = await runCommand(stack, ['export', ...global, '--resource', 'projects', '--json'], env);
-    expect(exported.code, exported.stderr).toBe(0);
-    expect(JSON.parse(exported.stdout)).toMatchObject({ outcome: 'published' });
-    const replayed = await runCommand(stack, [
-      ...['replay', '--from-server', '--workflow-id', stack.mirrorId('projects')],
-      ...['--data-converter', MODULE],
-    ]);
-    expect(replayed.code, replayed.stdout + replayed.stderr).toBe(0);
-    await worker.signal('SIGTERM');
-    const slip = await runCommand(stack, ['status', ...global, '--data-converter', stack.configFile]);
-    expect(slip.code).toBe(2);
-    expect(slip.stderr).toContain(`${stack.configFile}, which --data-converter names, cannot be loaded`);
-  });
-
-  it('commands and workers without it are named, and the work continues when all have it', async () => {
+  it('the commands take it from a module; commands and workers without it are named, and the work continues when all have it', async () => {
     const env = { WORKTRACK_DATA_CONVERTER: MODULE };
     const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const without = await startWorkerProcess(stack);
-    const exporting = startCommand(stack, ['export', ...place, '--resource', 'projects'], env);
+    const exporting = startCommand(
+      stack,
+      ['export', ...place, '--resource', 'projects', '--json'],
+      env,
+    );
     const named = async () => (await exporting.output()).stderr.includes('the same --data-converter');
     await until(named, 'export names what the worker lacks');
     const { stderr } = await exporting.output();
@@ -162,11 +148,21 @@ describe("a user's encrypting data converter", () => {
     await without.signal('SIGTERM');
     await startWorkerProcess(stack, env);
     expect(await exporting.exited).toBe(0);
+    expect(JSON.parse((await exporting.output()).stdout)).toMatchObject({ outcome: 'published' });
 
     const [workflowId = ''] = /worktrack\/\S+\/export\/\S+/.exec((await exporting.output()).stderr) ?? [];
     const plain = await runCommand(stack, ['export', '--follow', workflowId, ...place]);
     expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('the same --data-converter')]);
     expect(plain.stderr).not.toContain('Unexpected error');
+
+    const replayed = await runCommand(stack, [
+      ...['replay', '--from-server', '--workflow-id', stack.mirrorId('projects')],
+      ...['--data-converter', MODULE],
+    ]);
+    expect(replayed.code, replayed.stdout + replayed.stderr).toBe(0);
+    const slip = await runCommand(stack, ['status', ...place, '--data-converter', stack.configFile]);
+    expect(slip.code).toBe(2);
+    expect(slip.stderr).toContain(`${stack.configFile}, which --data-converter names, cannot be loaded`);
   });
 });
 

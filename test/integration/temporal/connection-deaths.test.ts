@@ -9,6 +9,7 @@ import { connectTemporal, type TemporalClient } from '../../../src/temporal/clie
 import { type Authority, type Certificate, createAuthority } from '../../support/certificates.js';
 import { freePort } from '../../support/ports.js';
 import { type CommandProcess, startCommand } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 import { startTemporalGate } from '../../support/temporal-gate.js';
@@ -257,9 +258,9 @@ describe('a worker whose connection to Temporal dies', () => {
   };
 
   it('is not ready 30 s after the first failure, logs the cause once, and recovers without a restart', async () => {
-    // All together, because some take half a minute of waiting.
+    // All together, because some take half a minute of waiting. In `npm test` two of them, each in a process.
     const outcomes = await Promise.allSettled(
-      Object.entries(deaths).map(async ([name, prepare]) => {
+      drawn(Object.entries(deaths), 2).map(async ([name, prepare]) => {
         const death = await prepare();
         const queue = `${stack.taskQueue}-${name.replace(/\W/g, '-')}`;
         await survive(name, queue, death);

@@ -3,10 +3,17 @@ import { configFingerprint } from '../../../src/config/index.js';
 import { VERSION } from '../../../src/core/version.js';
 import { freePort } from '../../support/ports.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { endLocks, fileIn, timeEntriesCsv, writeBack } from '../../support/write-back.js';
 
 type Line = Record<string, unknown> & { readonly message: string };
+
+const MISTAKES: [string, string[], number][] = [
+  ['a wrong option', ['--health', 'here'], 2],
+  ['an unknown option', ['--helth', '1'], 2],
+  ['a missing configuration', ['--config', '/nowhere.yaml'], 2],
+];
 
 describe('a worker log as JSON', () => {
   let stack: Stack;
@@ -99,11 +106,7 @@ describe('a worker log as JSON', () => {
     for (const { error } of failed) expect(error).not.toContain('\n');
   });
 
-  it.each([
-    ['a wrong option', ['--health', 'here'], 2],
-    ['an unknown option', ['--helth', '1'], 2],
-    ['a missing configuration', ['--config', '/nowhere.yaml'], 2],
-  ])('is JSON even if the worker cannot start: %s', async (_, args, exitCode) => {
+  it.each(drawn(MISTAKES, 1))('is JSON even if the worker cannot start: %s', async (_, args, exitCode) => {
     stack = await startStack({ resources: '[projects]' });
     const place = ['worker', '--config', stack.configFile, '--log-format', 'json', ...args];
     const { code, stdout, stderr } = await runCommand(stack, place);

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReplayedHistory } from '../../../src/temporal/replay.js';
 import { runCommand } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const RECORDED = join(import.meta.dirname, '../../replay/histories');
@@ -22,7 +23,8 @@ describe('`worktrack replay`', () => {
       simulator: { awkward: false, counts: { projects: 5 } },
       resources: '[projects]',
     });
-    files = (await readdir(RECORDED)).map((name) => join(RECORDED, name));
+    // `test/replay` replays all of them.
+    files = drawn((await readdir(RECORDED)).sort(), 8).map((name) => join(RECORDED, name));
   });
   afterAll(() => stack?.stop());
 
@@ -32,7 +34,7 @@ describe('`worktrack replay`', () => {
     return file;
   };
 
-  it('replays every recorded history with this build', async () => {
+  it('replays recorded histories with this build', async () => {
     const { code, stdout, stderr } = await runCommand(stack, ['replay', ...files]);
     expect(code, stdout + stderr).toBe(0);
     const lines = stdout.trim().split('\n');

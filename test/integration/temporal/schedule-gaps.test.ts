@@ -12,12 +12,15 @@ import {
 } from '../../../src/temporal/schedule/schedule.js';
 import { readRunLog } from '../../../src/temporal/status/run-log.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
+import { holdAnswer } from '../../support/hold.js';
 import { freePort } from '../../support/ports.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
-/** A night takes five seconds here. */
-const NIGHT_MS = 5_000;
-const CRON = '*/5 * * * * * *';
+/** A night takes three seconds here. */
+const NIGHT_MS = 3_000;
+const CRON = '*/3 * * * * * *';
+/** More than ten times as long as a run takes. */
+const RUN_MS = 5_000;
 
 describe('a Schedule whose nights are missed', () => {
   let temporal: TemporalDevServer;
@@ -77,9 +80,9 @@ describe('a Schedule whose nights are missed', () => {
     const quiet = await nights();
 
     // An open run: the server counts what it skips.
-    stack.simulator.admin.faults.add({ fault: { kind: 'hang' } });
+    const held = holdAnswer(stack.simulator, { resource: 'projects' });
     await until(async () => (await described()).skipped >= 2, 'the Schedule skips runs');
-    stack.simulator.admin.faults.clear();
+    held.release();
     const open = await published();
     await until(async () => (await published()).length > open.length, 'the open run is published');
     const afterOpen = await nights();
@@ -87,7 +90,7 @@ describe('a Schedule whose nights are missed', () => {
 
     // A pause: none of its nights runs later.
     await pauseSchedule(stack.temporal, stack.connection, 'audit');
-    await sleep(NIGHT_MS);
+    await sleep(RUN_MS);
     const paused = await published();
     const { skipped } = await described();
     await sleep(2 * NIGHT_MS);

@@ -12,8 +12,8 @@ import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
 import { cellDecoder } from '../../lake/rows/escaping.js';
 import { connectTo, convertText, countUnfit, sqlName, sqlString } from './convert-text.js';
 import { type EngineFailure, failureOf, LibraryError } from './engine-failure.js';
-import type { Converted, PartFile } from './part-file.js';
-import { type FileUpdate, footerOf, updateFile } from './update-file.js';
+import type { Converted, FileUpdate, PartFile } from './part-file.js';
+import { footerOf, updateFile } from './update-file.js';
 
 /** What the process does for its parent. All paths are on this machine. */
 export interface EngineOperations {

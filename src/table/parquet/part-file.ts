@@ -37,6 +37,18 @@ export interface PartFile extends RowsOfPart {
   readonly csv: Pick<CsvSettings, 'compression' | 'delimiter'> & Escaping;
 }
 
+/** What a file is updated from. All paths are on this machine. */
+export interface FileUpdate {
+  /** Path of the file that has the rows of the part before. */
+  readonly before: string;
+  /** The rows that replace those with the same key, or have a new one. */
+  readonly changes: PartFile;
+  /** The part that the file is to equal. */
+  readonly part: RowsOfPart;
+  /** Names of the columns of the key. */
+  readonly key: readonly string[];
+}
+
 /** The result of a conversion. */
 export interface Converted {
   readonly rows: number;

@@ -8,26 +8,7 @@ import {
   withLimits,
   writeRows,
 } from './convert-text.js';
-import {
-  type Converted,
-  type PartFile,
-  type RowsOfPart,
-  TYPES_KEY,
-  UNFIT_KEY,
-  UPDATED_KEY,
-} from './part-file.js';
-
-/** What a file is updated from. All paths are on this machine. */
-export interface FileUpdate {
-  /** Path of the file that has the rows of the part before. */
-  readonly before: string;
-  /** The rows that replace those with the same key, or have a new one. */
-  readonly changes: PartFile;
-  /** The part that the file is to equal. */
-  readonly part: RowsOfPart;
-  /** Names of the columns of the key. */
-  readonly key: readonly string[];
-}
+import { type Converted, type FileUpdate, TYPES_KEY, UNFIT_KEY, UPDATED_KEY } from './part-file.js';
 
 /** A file is converted in full, and so in the order of its keys, when updates have written more than this share of its rows. */
 const MOST_UPDATED = 0.2;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSettings } from '../../../src/config/index.js';
 import { drawn } from '../../support/seeds.js';
-import { shortenBackOffs } from '../../support/short-waits.js';
+import { quickRetries, shortenBackOffs } from '../../support/short-waits.js';
 import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
@@ -144,7 +144,7 @@ describe('an unreliable service', () => {
       const body = `{"data":[${record}],"page":{"limit":1,"nextCursor":null}}`;
       const { faults } = stack.simulator.admin;
       faults.add({ match: { resource: 'tasks' }, fault: { kind: 'wrong-envelope', body } });
-      await stack.startWorker();
+      await stack.startWorker(stack.settings, quickRetries);
       const failed = await stack.export();
       expect(failed.runs[0]).toMatchObject({ outcome: 'failed', error: { type: 'Transient' } });
       expect(failed.runs[0]!.error!.message).toMatch(/tasks: GET .* with (?:incomplete or )?invalid JSON/);

@@ -100,7 +100,7 @@ describe('CSV options, after an export and an increment, as DuckDB reads the fil
   beforeAll(async () => {
     const resources = VARIANTS.map(({ name, yaml }) => `\n      - { name: ${name}, path: tasks, ${yaml} }`);
     stack = await startStack({
-      simulator: { seed: 51, awkwardEvery: 6, counts: { tasks: 400 } },
+      simulator: { seed: 51, awkwardEvery: 6, counts: { tasks: 1000 } },
       resources: resources.join(''),
     });
     await stack.startWorker();

@@ -99,34 +99,37 @@ describe('a reconciliation', () => {
   });
 
   // `random` kills workers in reconciliations, and the test above stops one in the middle of a pass.
-  longOnly('starts afresh if its worker is killed while it is in memory, and then detects what is gone in both of its passes', async () => {
-    await started();
-    const first = await startWorkerProcess(stack);
-    processes.push(first);
-    await stack.export();
-    const ids = listedIds(stack, 'tasks');
-    const gone = ids[90]!;
-    remove(gone);
-    const killed = new Promise<void>((resolve) => {
-      whilePageIsAsked(2, () => {
-        remove(ids[0]!);
-        // Page 5 ends the first pass. The next page 3 belongs to the second pass.
-        whilePageIsAsked(5, () =>
-          whilePageIsAsked(3, async () => {
-            resolve();
-            // No worker receives this response.
-            await first.exited;
-          }),
-        );
+  longOnly(
+    'starts afresh if its worker is killed while it is in memory, and then detects what is gone in both of its passes',
+    async () => {
+      await started();
+      const first = await startWorkerProcess(stack);
+      processes.push(first);
+      await stack.export();
+      const ids = listedIds(stack, 'tasks');
+      const gone = ids[90]!;
+      remove(gone);
+      const killed = new Promise<void>((resolve) => {
+        whilePageIsAsked(2, () => {
+          remove(ids[0]!);
+          // Page 5 ends the first pass. The next page 3 belongs to the second pass.
+          whilePageIsAsked(5, () =>
+            whilePageIsAsked(3, async () => {
+              resolve();
+              // No worker receives this response.
+              await first.exited;
+            }),
+          );
+        });
       });
-    });
-    const running = reconcile(stack, 'tasks');
-    await killed;
-    await first.signal('SIGKILL');
-    processes.push(await startWorkerProcess(stack));
-    expect((await running).counts).toMatchObject({ deleted: 2, rows: ROWS });
-    expect([...(await marked())].sort()).toEqual([gone, ids[0]!].sort());
-  });
+      const running = reconcile(stack, 'tasks');
+      await killed;
+      await first.signal('SIGKILL');
+      processes.push(await startWorkerProcess(stack));
+      expect((await running).counts).toMatchObject({ deleted: 2, rows: ROWS });
+      expect([...(await marked())].sort()).toEqual([gone, ids[0]!].sort());
+    },
+  );
 
   it('detects no deletes if it ends before it is complete', async () => {
     await started('    retries: { giveUpAfter: 10s }\n');

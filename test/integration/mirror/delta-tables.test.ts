@@ -7,9 +7,9 @@ import { startPurge, startRollback } from '../../../src/temporal/client/start.js
 import { expectTable, readTableOf } from '../../support/expect-table.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
 
-const ROWS = 800;
+const ROWS = 2000;
 /** Such rows have several parts. */
-const DELTA = '    tables: { format: delta }\n    csv: { partSize: 16KiB }\n    sync: { overlap: 1s }\n';
+const DELTA = '    tables: { format: delta }\n    csv: { partSize: 8KiB }\n    sync: { overlap: 1s }\n';
 
 describe('a Delta table', () => {
   let stack: Stack;
@@ -28,7 +28,7 @@ describe('a Delta table', () => {
   };
 
   it('has every value of the snapshots of all resources, awkward ones included, and types where they are exact', async () => {
-    stack = await startStack({ simulator: { counts: { tasks: 300, 'time-entries': 600 } }, yaml: DELTA });
+    stack = await startStack({ simulator: { counts: { tasks: 150, 'time-entries': 600 } }, yaml: DELTA });
     await stack.startWorker();
     const exported = await stack.export();
     expect(exported.runs.map(({ outcome }) => outcome)).toEqual(Array(5).fill('published'));

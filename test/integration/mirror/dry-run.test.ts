@@ -141,20 +141,23 @@ describe('export --dry-run', () => {
   });
 
   // `dry-run-random` previews random configurations, and `commands/local` has workers with that of the command.
-  longOnly('previews any difference with --local, whose worker has the configuration of the command', async () => {
-    await start();
-    expect((await run()).code).toBe(0);
-    change();
-    const lake = await lakeContents(stack.store);
-    const kept = await other((text) => `${text}    retention: { snapshots: 31d }\n`);
-    const refused = await run('--dry-run', '--config', kept);
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--local')]);
-    const local = ['export', '--local', '--dry-run', '--json', '--config', kept];
-    const env = { XDG_STATE_HOME: join(stack.folder, 'state'), TEMPORAL_ADDRESS: '' };
-    const found = json(await runCommand(stack, local, env));
-    expect(found.runs[0]).toMatchObject({ outcome: 'would-publish', counts: { inserted: 1, updated: 1 } });
-    expect(await lakeContents(stack.store)).toEqual(lake);
-  });
+  longOnly(
+    'previews any difference with --local, whose worker has the configuration of the command',
+    async () => {
+      await start();
+      expect((await run()).code).toBe(0);
+      change();
+      const lake = await lakeContents(stack.store);
+      const kept = await other((text) => `${text}    retention: { snapshots: 31d }\n`);
+      const refused = await run('--dry-run', '--config', kept);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--local')]);
+      const local = ['export', '--local', '--dry-run', '--json', '--config', kept];
+      const env = { XDG_STATE_HOME: join(stack.folder, 'state'), TEMPORAL_ADDRESS: '' };
+      const found = json(await runCommand(stack, local, env));
+      expect(found.runs[0]).toMatchObject({ outcome: 'would-publish', counts: { inserted: 1, updated: 1 } });
+      expect(await lakeContents(stack.store)).toEqual(lake);
+    },
+  );
 
   it('gives way to a request that waits, and is merged with none', async () => {
     await start();

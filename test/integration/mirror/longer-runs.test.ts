@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/core/settings.js';
 import type { SimulatorOptions } from '../../../src/simulator/index.js';
@@ -62,7 +66,9 @@ describe('a list with many chunks that overlap', () => {
   }
 
   it('a list of many overlapping chunks that is merged in steps still shows changes and deletes', async () => {
-    await start({ counts: { [RESOURCE]: 70 * ROWS_A_PAGE } });
+    const lake = await mkdtemp(join(tmpdir(), 'worktrack-longer-runs-'));
+    ends.push(() => rm(lake, { recursive: true, force: true }));
+    await start({ counts: { [RESOURCE]: 70 * ROWS_A_PAGE } }, { lakeUrl: pathToFileURL(lake).href });
     // The search for deleted records opens the chunks for each part of the snapshot, so there is one part.
     const first = await stack.startWorker(withLargeParts());
     expect((await stack.export()).outcome).toBe('published');

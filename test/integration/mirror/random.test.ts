@@ -9,7 +9,7 @@ import { readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 const DAY = 24 * 60 * 60_000;
-const ROUNDS = rounds(4);
+const ROUNDS = rounds(3);
 
 /** The expected content of the lake: every record that was ever visible, in its newest visible version. */
 class Model {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.js';
 import { type HeldAnswer, holdAnswer } from '../../support/hold.js';
 import { runCommand } from '../../support/processes.js';
+import { longOnly } from '../../support/seeds.js';
 import { readPointer } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import {
@@ -121,7 +122,8 @@ describe('a connection that was renamed', () => {
     await endLocks(after);
   });
 
-  it('is rejected, even with --adopt, if its service knows none of the projects', async () => {
+  // `moved` has the same for an address.
+  longOnly('is rejected, even with --adopt, if its service knows none of the projects', async () => {
     const worker = await renamed();
     await worker.stop();
     const other = await startSimulator({ awkward: false, seed: 4, counts: COUNTS });

@@ -6,6 +6,8 @@ import { assertRowEquals } from '../../support/oracle.js';
 import { readPointer, readSnapshot } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
+/** 80 pages. */
+const ROWS = 1600;
 const KEY = 'wt_a_key_that_will_be_revoked';
 
 describe('the run after a failed run', () => {
@@ -34,11 +36,11 @@ describe('the run after a failed run', () => {
       apiKey: KEY,
       simulator: {
         awkward: false,
-        counts: { tasks: 4000 },
+        counts: { tasks: ROWS },
         keys: [{ key: KEY, name: 'nightly', organization: DEMO_ORGANIZATION, grants: ['*'] }],
       },
       resources: '[tasks]',
-      yaml: '    sync: { pageSize: 50 }\n',
+      yaml: '    sync: { pageSize: 20 }\n',
     });
   const repair = () =>
     stack.simulator.admin.keys.add({
@@ -58,7 +60,7 @@ describe('the run after a failed run', () => {
     admin.touch('tasks', { count: 3, pick: 'spread' });
     repair();
     const result = await stack.export();
-    expect(result).toMatchObject({ outcome: 'published', runs: [{ rows: 4000 }] });
+    expect(result).toMatchObject({ outcome: 'published', runs: [{ rows: ROWS }] });
     const readAfter = pages() - readBefore;
     expect(readAfter).toBeLessThan(80);
     expect(readAfter + readBefore).toBeLessThan(80 + 10);
@@ -117,6 +119,6 @@ describe('the run after a failed run', () => {
     const before = pages();
     expect((await stack.export()).outcome).toBe('published');
     expect(pages() - before).toBeGreaterThanOrEqual(80);
-    expect((await readPointer(stack.store, 'tasks')).rows).toBe(4000);
+    expect((await readPointer(stack.store, 'tasks')).rows).toBe(ROWS);
   });
 });

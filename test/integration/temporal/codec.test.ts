@@ -135,11 +135,7 @@ describe("a user's encrypting data converter", () => {
     const env = { WORKTRACK_DATA_CONVERTER: MODULE };
     const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const without = await startWorkerProcess(stack);
-    const exporting = startCommand(
-      stack,
-      ['export', ...place, '--resource', 'projects', '--json'],
-      env,
-    );
+    const exporting = startCommand(stack, ['export', ...place, '--resource', 'projects', '--json'], env);
     const named = async () => (await exporting.output()).stderr.includes('the same --data-converter');
     await until(named, 'export names what the worker lacks');
     const { stderr } = await exporting.output();

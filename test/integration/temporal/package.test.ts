@@ -208,7 +208,7 @@ describe('the packed package', () => {
 
   // Each installation takes a minute of CPU time. The application of the other tests has only the packages that package.json names.
   // npm 10 comes with Node 20 and 22.
-  describe.runIf(IS_LONG).each(['10', '11'])(
+  describe.each(IS_LONG ? ['10', '11'] : [])(
     'in an empty folder, installed by npm %s as the guide on embedding says',
     (npm) => {
       let place: string;

@@ -4,6 +4,7 @@ import { withDeadline } from '../../../src/temporal/client/connect.js';
 import { outageReason } from '../../../src/temporal/client/grpc.js';
 import { freePort } from '../../support/ports.js';
 import { startCommand, startWorkerProcess } from '../../support/processes.js';
+import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** What is said if Temporal's own limits hold up workers and commands. */
@@ -41,7 +42,8 @@ describe('a limit of the Temporal server', () => {
     expect(await state()).toEqual([503, { state: 'connecting' }]);
   });
 
-  it('is named with its method by the error of a call that it refuses', async () => {
+  // `unit/temporal/grpc` has the error of such a server.
+  longOnly('is named with its method by the error of a call that it refuses', async () => {
     await start('frontend.namespaceRPS=1');
     const { client, namespace } = stack.temporal;
     const call = () =>

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startExport } from '../../../src/temporal/client/start.js';
 import { holdAnswer } from '../../support/hold.js';
-import { startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** `temporal.api.enums.v1.VersioningBehavior`. */
@@ -63,10 +62,7 @@ describe('worker deployment versioning', () => {
       yaml: '    sync: { pageSize: 1 }\n',
     });
     const build = (buildId: string) =>
-      startWorkerProcess(stack, {
-        WORKTRACK_DEPLOYMENT_NAME: stack.connection,
-        WORKTRACK_BUILD_ID: buildId,
-      });
+      stack.startWorker(stack.settings, { deployment: { deploymentName: stack.connection, buildId } });
     const first = await build('1');
     await makeCurrent('1');
     const mirrorId = stack.mirrorId('projects');
@@ -91,9 +87,9 @@ describe('worker deployment versioning', () => {
     await expectVersion(mirrorId, { behavior: AUTO_UPGRADE, buildId: '2' });
 
     // No workflow needs the old build any more.
-    await first.signal('SIGTERM');
+    await first.stop();
     expect((await stack.export()).outcome).toBe('published');
-    await second.signal('SIGTERM');
+    await second.stop();
   });
 
   it('is off by default, and can be turned on and off during the life of a mirror', async () => {

@@ -7,9 +7,9 @@ import { startPurge, startRollback } from '../../../src/temporal/client/start.js
 import { expectTable, readTableOf } from '../../support/expect-table.js';
 import { resultOf, type Stack, startStack } from '../../support/stack.js';
 
-const ROWS = 2000;
+const ROWS = 3000;
 /** Such rows have several parts. */
-const DELTA = '    tables: { format: delta }\n    csv: { partSize: 8KiB }\n    sync: { overlap: 1s }\n';
+const DELTA = '    tables: { format: delta }\n    csv: { partSize: 64KiB }\n    sync: { overlap: 1s }\n';
 
 describe('a Delta table', () => {
   let stack: Stack;

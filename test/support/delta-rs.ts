@@ -30,7 +30,7 @@ export interface DeltaTable {
   readonly files: readonly string[];
 }
 
-/** A process that reads one table after the other (read-delta.py). It ends with this one. */
+/** A process that reads tables in turn (read-delta.py). It ends with this one. */
 interface Reader {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   /** Those that wait for an answer, in the order of their lines. */

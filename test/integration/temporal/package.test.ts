@@ -206,7 +206,7 @@ describe('the packed package', () => {
     expect(Object.keys(bin)).toEqual(['worktrack']);
   });
 
-  // Each installation takes a minute of CPU time. The application of the other tests has only the packages that package.json names.
+  // Each installation takes a minute of CPU time. The application of the other tests has only the dependencies in package.json.
   // npm 10 comes with Node 20 and 22.
   describe.each(IS_LONG ? ['10', '11'] : [])(
     'in an empty folder, installed by npm %s as the guide on embedding says',

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_NOTICE_SIGNAL } from '../../../src/core/contract/index.js';
+import { QUIET_MS } from '../../../src/core/notice-rules.js';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
@@ -16,8 +17,6 @@ import { OWN_THREAD, until } from '../../support/stack.js';
 type HistoryEvent = NonNullable<Awaited<ReturnType<NoticeStack['history']>>['events']>[number];
 
 const TASKS = '{"resource":"tasks"}';
-/** Of the burst: long enough to have pauses between its notices. */
-const QUIET_MS = 1_000;
 
 describe('change notices', () => {
   let stack: NoticeStack;
@@ -33,41 +32,45 @@ describe('change notices', () => {
   const signals = async (resource: string) =>
     signalsNamed('changeNotice', await stack.history(stack.noticesId(resource))).length;
 
-  it('arriving in a burst of 500 lead to few signals, one or two runs and short histories', async () => {
-    stack = await startNoticeStack({ quietMs: QUIET_MS });
-    await stack.startWorker(undefined, OWN_THREAD);
-    await stack.export();
-    const before = await stack.runs('tasks');
-    const { post } = await stack.startReceiver();
-    stack.simulator.admin.touch('tasks', { count: 5, pick: 'newest' });
-    let left = 500;
-    const statuses = new Map<number, number>();
-    const begun = Date.now();
-    await Promise.all(
-      Array.from({ length: 100 }, async () => {
-        while (left-- > 0) {
-          const { status } = await post(TASKS);
-          statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        }
-      }),
-    );
-    expect([...statuses]).toEqual([[202, 500]]);
-    const lasted = Date.now() - begun;
-    await ended('tasks');
-    const runs = (await stack.runs('tasks')).length - before.length;
-    expect(runs).toBeGreaterThanOrEqual(1);
-    // On a machine that stalls, a pause between notices may be the quiet time that starts a run.
-    expect(runs).toBeLessThanOrEqual(1 + Math.ceil(lasted / QUIET_MS));
-    const sent = await signals('tasks');
-    const history = (await events(stack.noticesId('tasks'))).length;
-    console.log(`500 notices: ${sent} signals, ${runs} runs, ${history} events`);
-    expect(sent).toBeLessThan(60);
-    expect(history).toBeLessThan(400);
-    const changed = stack.simulator.admin.records('tasks').length;
-    expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(changed);
-    // The other resource was not named.
-    expect(await stack.runs('projects')).toHaveLength(1);
-  });
+  // test/unit/webhook/receiver.test.ts counts the signals of notices that overlap; a test below the runs of several notices.
+  longOnly(
+    'arriving in a burst of 2,000 lead to few signals, one or two runs and short histories',
+    async () => {
+      stack = await startNoticeStack({ quietMs: QUIET_MS });
+      await stack.startWorker(undefined, OWN_THREAD);
+      await stack.export();
+      const before = await stack.runs('tasks');
+      const { post } = await stack.startReceiver();
+      stack.simulator.admin.touch('tasks', { count: 5, pick: 'newest' });
+      let left = 2_000;
+      const statuses = new Map<number, number>();
+      const begun = Date.now();
+      await Promise.all(
+        Array.from({ length: 400 }, async () => {
+          while (left-- > 0) {
+            const { status } = await post(TASKS);
+            statuses.set(status, (statuses.get(status) ?? 0) + 1);
+          }
+        }),
+      );
+      expect([...statuses]).toEqual([[202, 2_000]]);
+      const lasted = Date.now() - begun;
+      await ended('tasks');
+      const runs = (await stack.runs('tasks')).length - before.length;
+      expect(runs).toBeGreaterThanOrEqual(1);
+      // On a machine that stalls, a pause between notices may be the quiet time that starts a run.
+      expect(runs).toBeLessThanOrEqual(1 + Math.ceil(lasted / QUIET_MS));
+      const sent = await signals('tasks');
+      const history = (await events(stack.noticesId('tasks'))).length;
+      console.log(`2,000 notices: ${sent} signals, ${runs} runs, ${history} events`);
+      expect(sent).toBeLessThan(60);
+      expect(history).toBeLessThan(400);
+      const changed = stack.simulator.admin.records('tasks').length;
+      expect((await readSnapshot(stack.store, 'tasks')).rows.length).toBe(changed);
+      // The other resource was not named.
+      expect(await stack.runs('projects')).toHaveLength(1);
+    },
+  );
 
   it('change notices without a resource start runs of all resources, also of one that was never read', async () => {
     stack = await startNoticeStack();

@@ -110,7 +110,7 @@ function meaningOf(error: unknown): readonly [string, string] | null {
   return Object.hasOwn(MEANINGS, code) ? MEANINGS[code]! : null;
 }
 
-const FOLDER_TRIES = 20;
+const FOLDER_TRIES = 100;
 
 /**
  * Creates a folder and those above it, even if another call removes some of them at the same time: Node then reports ENOENT

@@ -503,7 +503,7 @@ describe('an attempt at sending rows', () => {
     const settings = { ...options.connection.settings, retries: { giveUpAfterMs: 800 } };
     const connection = { ...options.connection, settings } as typeof options.connection;
     const deps = { now: Date.now, draining: () => false } as ActivityDeps;
-    const hanging = new SendAttempt({ ...options, deps, connection, endBefore: Date.now() + 300 });
+    const hanging = new SendAttempt({ ...options, deps, connection, endBefore: Date.now() + 3000 });
     await expect(hanging.sendAll()).rejects.toThrow(/have no known outcome; see results.csv/);
     expect(service.writes.length).toBeLessThan(40);
   });

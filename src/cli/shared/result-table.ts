@@ -2,17 +2,39 @@ import { clip, table } from './output.js';
 
 const NUMBERS = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DECIMAL|DOUBLE|FLOAT)/;
 /** A column is not narrower than this to make place for others. */
-const NARROW = 8;
+const NARROW = 12;
 const GAP = 2;
 
 /**
- * A table of a result within a width. Wide cells are cut; columns that do not fit even then are left out at the end.
+ * A table of a result within a width. Wide cells are cut; columns that do not fit even then are left out, those of the mirror
+ * (`_run_id`) first, and then those at the end.
  *
  * @param width characters of a line
  * @returns `hidden`: number of columns that were left out
  */
 export function resultTable(
-  columns: readonly { readonly name: string; readonly type: string }[],
+  columns: readonly ResultColumn[],
+  rows: readonly (readonly (string | null)[])[],
+  width: number,
+): { readonly lines: string[]; readonly hidden: number } {
+  const whole = tableOf(columns, rows, width);
+  if (whole.hidden === 0) return whole;
+  const isOfMirror = (at: number): boolean => columns[at]!.name.startsWith('_');
+  const order = [...columns.keys()].sort((a, b) => Number(isOfMirror(a)) - Number(isOfMirror(b)));
+  return tableOf(
+    order.map((at) => columns[at]!),
+    rows.map((row) => order.map((at) => row[at]!)),
+    width,
+  );
+}
+
+interface ResultColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+function tableOf(
+  columns: readonly ResultColumn[],
   rows: readonly (readonly (string | null)[])[],
   width: number,
 ): { readonly lines: string[]; readonly hidden: number } {

@@ -36,7 +36,7 @@ export function statement(
 
 /** Comment of the first statement that lets a session read from S3. */
 export const SESSION_SETUP =
-  'A session needs this once to read from S3. With `worktrack ddl --setup`, these statements are ready to run:';
+  'A session needs this once to read from S3. `worktrack ddl --setup` prints it without the comment marks:';
 
 /** A source of rows for a table. */
 export interface TableSource {

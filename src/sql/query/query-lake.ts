@@ -111,7 +111,7 @@ export async function queryLake(
     return await startStatement(library, engine, { statement, session, runs, clear });
   } catch (error) {
     await clear();
-    throw error;
+    throw orUnknownView(error, connection);
   } finally {
     store.close();
     await cache.prune().catch(() => {});
@@ -376,6 +376,18 @@ async function orQueryError<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof QueryError) throw cause;
     const [message = ''] = errorMessage(cause).replace('Failed to extract statements: ', '').split('\n\n');
-    throw new QueryError(message.trim(), { cause });
+    throw new QueryError(message.trim().replace(/\s*\n\s*/g, ' '), { cause });
   }
+}
+
+/** DuckDB does not know the views that a statement does not name, so it proposes one of its own tables. */
+function orUnknownView(error: unknown, { resources }: ConnectionSettings): unknown {
+  if (!(error instanceof QueryError)) return error;
+  const [, name] = /^Catalog Error: Table with name (.+?) does not exist!/.exec(error.message) ?? [];
+  if (name === undefined) return error;
+  const views = resources.map((resource) => viewName(resource.name)).join(', ');
+  return new QueryError(`there is no view ${name}.`, {
+    remedy: `The views are ${views}; each of them with _changes; and ${OPERATIONS.join(', ')}.`,
+    cause: error,
+  });
 }

@@ -119,7 +119,8 @@ describe('a query', () => {
 
   it.each([
     ['SELECT nothing FROM tasks', /nothing/],
-    ['SELECT * FROM unknown_view', /unknown_view/],
+    ['SELECT * FROM unknown_view', /^there is no view unknown_view\.$/],
+    ['SELECT lower(1, 2) FROM tasks', /^(?!.*\n).*lower/],
     ['SELECT 1; SELECT 2', /one statement at a time/],
     ['SELECT (', /syntax error/],
     ["SELECT * FROM read_text('/etc/hostname')", /disabled by configuration/],
@@ -128,6 +129,13 @@ describe('a query', () => {
     await expect(start(sql)).rejects.toMatchObject({
       code: 'QUERY',
       message: expect.stringMatching(message),
+    });
+  });
+
+  it('lists the views if the statement names none of them', async () => {
+    const remedy = 'The views are tasks; each of them with _changes; and worktrack_runs, ';
+    await expect(start('SELECT * FROM task')).rejects.toMatchObject({
+      remedy: expect.stringContaining(remedy),
     });
   });
 

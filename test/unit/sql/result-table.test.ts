@@ -26,6 +26,15 @@ it.each([40, 80, 120])('never exceeds %i characters, and counts the columns that
   }
 });
 
+it('leaves out the columns of the mirror first, and keeps their place in a table that fits', () => {
+  const names = ['_run_id', '_synced_at', 'title', 'done', 'status'];
+  const rows = [names.map((name) => name.repeat(4))];
+  const narrow = resultTable(columns(...names), rows, 42);
+  expect(narrow.lines[0]!.split(/ +/)).toEqual(['title', 'done', 'status']);
+  expect(narrow.hidden).toBe(2);
+  expect(resultTable(columns(...names), rows, 200).lines[0]!.split(/ +/)).toEqual(names);
+});
+
 it('keeps a table whole that has no width', () => {
   const { lines, hidden } = resultTable(columns('a'), [['x'.repeat(500)]], Number.POSITIVE_INFINITY);
   expect([lines[1]!.length, hidden]).toEqual([500, 0]);

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import { MINUTE_MS } from '../../core/duration.js';
 import { type Silence, silenceSentences } from '../../temporal/status/silence.js';
-import { cut, printable, wrap } from '../shared/output.js';
+import { cut, printable, terminalWidth, wrap } from '../shared/output.js';
 import { runnableHere } from '../shared/runnable.js';
 
 /** The output stream for progress, such as `process.stderr`. */
@@ -101,7 +101,8 @@ function plainLines(screen: Screen) {
   return {
     show({ items, missingWorker }: Progress, now: number) {
       if (missingWorker !== null && missingWorker !== worker)
-        screen.write(`${printable(runnableHere(missingWorker))}\n`);
+        for (const line of wrap(printable(runnableHere(missingWorker)), terminalWidth(screen)))
+          screen.write(`${line}\n`);
       if (missingWorker === null && worker !== null) screen.write('A worker answers now.\n');
       worker = missingWorker;
       for (const { id, line, plain = line, change = '', isFinal = false } of items) {

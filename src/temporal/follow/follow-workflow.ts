@@ -80,6 +80,8 @@ async function view<View extends FollowedView>(
         answeredAt = performance.now();
       } else {
         const silence = await withCallTimeout(temporal, () => whySilent(temporal, described));
+        // A worker that has just started gets the same time to answer.
+        if (silence.kind !== 'busy') answeredAt = performance.now();
         const isBusy = silence.kind === 'busy' && performance.now() - answeredAt <= SILENT_MS;
         if (!isBusy) last = { ...last, worker: silence };
       }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   causeLines,
   exportProgressOn,
@@ -107,6 +107,15 @@ describe('progress without a terminal', () => {
       expect.stringMatching(/No worker.*"worktrack".*worktrack worker/),
       'A worker answers now.',
     ]);
+  });
+
+  it('wraps that no worker is polling at the width of $COLUMNS', () => {
+    vi.stubEnv('COLUMNS', '50');
+    const { progress, lines } = plain();
+    progress.show(view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack' } }), NOW);
+    vi.unstubAllEnvs();
+    expect(lines().length).toBeGreaterThan(1);
+    expect(Math.max(...lines().map((line) => line.length))).toBeLessThanOrEqual(50);
   });
 });
 

@@ -15,12 +15,18 @@ const OUTAGE = Object.assign(new Error('no connection'), {
 });
 
 /** A client with only the calls that a test expects; any other call fails the test. */
-function clientWith(calls: { describe?: () => unknown; result: () => unknown; query?: () => unknown }) {
+function clientWith(
+  calls: { describe?: () => unknown; result: () => unknown; query?: () => unknown },
+  workflowService: object = {},
+) {
   const handle = { describe: async () => ({}), ...calls };
   const direct = (_: unknown, call: () => unknown) => call();
   const connection = { withDeadline: direct, withAbortSignal: direct };
   const workflow = { getHandle: () => handle };
-  return { client: { connection, workflow }, address: 'temporal:7233' } as unknown as TemporalClient;
+  return {
+    client: { connection, workflow, workflowService },
+    address: 'temporal:7233',
+  } as unknown as TemporalClient;
 }
 
 const fail = (error: Error) => async () => {
@@ -103,5 +109,37 @@ describe('following an export with a view', () => {
     const options = { onView, everyMs: HOUR_MS, resources: ['tasks'] };
     expect(await followExport(client, 'export', options)).toEqual(RESULT);
     expect(views[0]).toMatchObject({ worker: 'present' });
+  });
+
+  it('gives a worker that has just started time to answer', async () => {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    let polls = false;
+    const pollers = () =>
+      polls ? [{ identity: '7@host', lastAccessTime: { seconds: Date.now() / 1_000, nanos: 0 } }] : [];
+    const service = { describeTaskQueue: async () => ({ pollers: pollers() }) };
+    let name = 'RUNNING';
+    const describe = async () => ({
+      workflowId: 'export',
+      taskQueue: 'worktrack',
+      status: { name },
+      raw: {},
+    });
+    const kinds: unknown[] = [];
+    const onView = ({ worker }: ExportView) => {
+      kinds.push(typeof worker === 'object' ? worker.kind : worker);
+      // 30 s without a worker, then one that polls.
+      polls = kinds.length > 1;
+      now += ([30, 5, 8][kinds.length - 1] ?? 0) * SECOND_MS;
+      if (kinds.length === 4) name = 'COMPLETED';
+    };
+    const result = () =>
+      new Promise<ExportResult>((resolve) => {
+        const look = () => (name === 'RUNNING' ? setTimeout(look, 1) : resolve(RESULT));
+        look();
+      });
+    const client = clientWith({ describe, query: fail(OUTAGE), result }, service);
+    await followExport(client, 'export', { onView, everyMs: 1, resources: ['tasks'] });
+    expect(kinds.slice(0, 4)).toEqual(['no-worker', 'no-worker', 'no-worker', 'busy']);
   });
 });

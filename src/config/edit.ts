@@ -16,6 +16,7 @@ import { SECRET_ALLOWED } from '../core/schema/secret-ref.js';
 import { itemName } from '../core/schema/values.js';
 import { readDocument } from './document.js';
 import { parseSettings } from './load.js';
+import { SettingsError } from './problems.js';
 
 /** A configuration file as text, and its name for messages. */
 export interface ConfigText {
@@ -190,7 +191,14 @@ function parse({ text, source }: ConfigText): Document {
 function checked({ source }: ConfigText, doc: Document): string {
   const isJson = source.endsWith('.json');
   const text = isJson ? `${JSON.stringify(doc.toJS(), null, 2)}\n` : doc.toString(OUTPUT);
-  parseSettings(text, source);
+  try {
+    parseSettings(text, source);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    // The lines are those of the new text, which is not written.
+    const problems = error.problems.map((problem) => ({ ...problem, line: null, column: null }));
+    throw new SettingsError(source, problems, 'proposed');
+  }
   return text;
 }
 

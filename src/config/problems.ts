@@ -60,14 +60,19 @@ function isWrongType(issue: z.core.$ZodIssue): boolean {
 
 /** All problems of a configuration file, in the order of its lines. `path` is that of the first problem. */
 export class SettingsError extends ConfigurationError {
+  /** @param change `proposed`: the file is unchanged, and would have the problems after a change */
   constructor(
     source: string,
     readonly problems: readonly SettingsProblem[],
+    change: 'none' | 'proposed' = 'none',
   ) {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
-    super([`${source} has ${count}:`, ...problems.map(formatProblem)].join('\n'), {
+    const isProposed = change === 'proposed';
+    const has = isProposed ? `was not changed, because it would have ${count}` : `has ${count}`;
+    const first = isProposed ? '' : `Correct ${source}. `;
+    super([`${source} ${has}:`, ...problems.map(formatProblem)].join('\n'), {
       path: problems[0]?.path || null,
-      remedy: `Correct ${source}. \`worktrack config schema\` prints a JSON Schema for editors.`,
+      remedy: `${first}\`worktrack config schema\` prints a JSON Schema for editors.`,
     });
   }
 }

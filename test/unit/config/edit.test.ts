@@ -83,6 +83,17 @@ describe('the configuration file', () => {
     expect(set).not.toThrow(/sk-1/);
   });
 
+  it('says that it is unchanged, without lines that it does not have', () => {
+    expect(() => setInConfig(config, 'retention.snapshots', '14d')).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /^worktrack\.yaml was not changed, because it would have one problem:\n {2}retention: unknown key/,
+        ),
+        remedy: expect.not.stringContaining('Correct'),
+      }),
+    );
+  });
+
   it('gets a reference to a secret, and other headers', () => {
     const headers = '{ X-Api-Key: { env: GATEWAY_KEY }, X-Gateway-Id: main }';
     expect(setInConfig(config, 'connections.acme.http.headers', headers)).toContain('X-Gateway-Id: main');

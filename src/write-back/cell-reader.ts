@@ -8,7 +8,7 @@ import type { DateReader } from './dates.js';
 import { pathOf } from './fields.js';
 import { type CellType, type InputColumn, type IsoForm, isIso, isIsoForm } from './input-columns.js';
 import { type InputFacts, ownValue } from './reading.js';
-import { inUnit, isClock } from './units.js';
+import { inUnit, isClock, unitOfName } from './units.js';
 
 export interface CellReader {
   readonly column: InputColumn;
@@ -207,13 +207,11 @@ function compactJson(cell: ByteString): ByteString | null {
   }
 }
 
-const TYPE_ORIGINS: Readonly<Record<InputColumn['from'], string>> = {
-  header: 'the type in the header',
-  batch: 'the type when the batch started',
-  published: 'the type in the published snapshot',
-  unit: 'the type of a column with a unit',
-  pair: '',
-  nothing: '',
+/** What says the type of a column, if the message has to say it. */
+const TYPE_ORIGINS: Readonly<Partial<Record<InputColumn['from'], string>>> = {
+  header: 'in the header',
+  batch: 'when the batch started',
+  published: 'in the published snapshot',
 };
 
 /** An error about a cell that does not match its column's type. @param given the cell as the file has it */
@@ -227,11 +225,15 @@ function mistyped(
   const text = fromByteString(name);
   const value = fromByteString(cell);
   const comma = /^-?[\d.]+,\d+$/.test(value) ? ' If the file has decimal commas, set --decimal-comma.' : '';
+  const isHours = wanted === CELLS.integer[0] && /^-?\d+[.,]\d+$/.test(value) && unitOfName(text) === 's';
+  const hours = isHours ? ` If the cells are hours, set --unit ${text}=h.` : '';
   const remedy =
     from === 'published'
-      ? `Correct the cell, or name the column \`${text}:string\` to send it as text.${comma}`
-      : `Correct the cell.${comma}`;
-  return new InputError(`the cell of ${text} is not ${wanted}, ${TYPE_ORIGINS[from]} (${type})`.trim(), {
+      ? `Correct the cell, or name the column \`${text}:string\` to send it as text.${comma}${hours}`
+      : `Correct the cell.${comma}${hours}`;
+  const origin = TYPE_ORIGINS[from];
+  const typed = origin === undefined ? '' : `; its type ${origin} is ${type}`;
+  return new InputError(`the cell of ${text} is not ${wanted}${typed}`, {
     line,
     remedy: `${remedy} An empty unquoted cell omits the field.`,
     value: fromByteString(given),

@@ -134,13 +134,15 @@ function printProblems(
   output.note(isAll ? 'With these options added, it has none:' : 'These options could correct some of them:');
   output.note(`  ${words.map(shellWord).join(' ')}`);
   if (!isAll) output.note(`With them, errors of ${counted(left.length, 'kind')} would be left:`);
-  for (const kind of left) printKind(kind);
+  const known = new Set(kinds.map(({ first }) => first.kind));
+  for (const kind of left) printKind(kind, !known.has(kind.first.kind));
 }
 
-function printKind({ first, count, values }: ProblemKind): void {
+/** @param isNew its remedy has not been printed yet */
+function printKind({ first, count, values }: ProblemKind, isNew = true): void {
   const [value] = values;
   const found = value === undefined ? '' : `: ${JSON.stringify(value)}`;
   const where = first.line === null ? '' : `, first in line ${first.line}`;
   output.note(`  ${first.kind} (${counted(count, 'time')}${where}${found})`);
-  if (first.remedy !== null) output.note(`    ${first.remedy}`);
+  if (isNew && first.remedy !== null) output.note(`    ${first.remedy}`);
 }

@@ -88,9 +88,9 @@ const CONFIRMED: Readonly<Record<ConfirmationVerdict, string>> = {
   notListed: 'not listed',
 };
 
-/** A receipt in one line: `line 8  key ab12-1  rejected  422  the project is closed`. */
+/** A receipt in one line: `row 7, line 8  key ab12-1  rejected  422  the project is closed`. */
 function receiptLine({ line, row, key, outcome, httpStatus, id, message, confirmation }: Receipt): string {
-  const where = line === null ? `row ${row}` : `line ${line}`;
+  const where = line === null ? `row ${row}` : `row ${row}, line ${line}`;
   const found = confirmation === null ? null : CONFIRMED[confirmation];
   const parts = [where, `key ${key}`, outcome, httpStatus, id === null ? null : `id ${id}`, found, message];
   return parts.filter((part) => part !== null && part !== '').join('  ');

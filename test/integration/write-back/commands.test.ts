@@ -177,7 +177,7 @@ describe('`worktrack write-back`', () => {
     expect(all.stdout.split('\n').map((line) => line.split('  ')[0])).toEqual(['line 2', 'line 3', '']);
     const lines = await receipts(printed!.slice(0, 6), '--rejected');
     expect(lines.stdout).toMatch(
-      /^line 3 {2}key [0-9a-f]{32}-1 {2}rejected {2}422 {2}durationSeconds must be a non-negative integer\.\n$/,
+      /^row 2, line 3 {2}key [0-9a-f]{32}-1 {2}rejected {2}422 {2}durationSeconds must be a non-negative integer\.\n$/,
     );
     const json = JSON.parse((await receipts(printed!, '--rejected', '--json')).stdout);
     expect(json).toMatchObject({

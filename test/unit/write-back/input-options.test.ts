@@ -260,7 +260,7 @@ describe('all errors of a file', () => {
     expect(kinds.map(({ first, count }) => [first.line, count, first.kind.slice(0, 40)])).toEqual([
       [2, 1, 'the text is not UTF-8'],
       [2, 2, 'the cell of durationSeconds is not an in'],
-      [2, 3, 'the cell of rate is not a JSON number, t'],
+      [2, 3, 'the cell of rate is not a JSON number; i'],
       [2, 3, 'the cell of billable is not true or fals'],
       [2, 3, 'the cell of startedAt is not a time in I'],
     ]);
@@ -310,10 +310,42 @@ describe('all errors of a file', () => {
     await rm(folder, { recursive: true });
   });
 
+  it('print a remedy once, although they are left with the options', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+    const file = join(folder, 'a.csv');
+    await writeFile(file, 'durationSeconds;billable\n1,5;WAHR\nx;FALSCH\n');
+    let text = '';
+    const printed = vi.spyOn(process.stderr, 'write').mockImplementation((more) => {
+      text += String(more);
+      return true;
+    });
+    await checkForDryRun(
+      files.connection,
+      files.store,
+      { resource: 'time-entries', file, units: { durationSeconds: 'h' } },
+      {},
+    );
+    printed.mockRestore();
+    await rm(folder, { recursive: true });
+    expect(text).toContain('With them, errors of 1 kind would be left:');
+    expect(text.match(/the cell of durationSeconds/g)).toHaveLength(2);
+    expect(text.match(/An empty unquoted cell omits the field/g)).toHaveLength(2);
+    // The unit is set already.
+    expect(text).not.toContain('--unit');
+  });
+
   it('are listed up to 50 kinds', async () => {
     const names = Array.from({ length: 60 }, (_, at) => `c${at}:integer`);
     const problems = await problemsOf(`${names.join()}\n${names.map(() => 'x').join()}\n`);
     expect([problems.kinds.length, problems.others]).toEqual([50, 10]);
+  });
+
+  it('name the option for hours in a field of seconds', async () => {
+    const { kinds } = await problemsOf('durationSeconds\n1.5\n');
+    expect(kinds[0]!.first.remedy).toContain('If the cells are hours, set --unit durationSeconds=h.');
+    expect(kinds[0]!.first.kind).toBe(
+      'the cell of durationSeconds is not an integer; its type in the published snapshot is integer',
+    );
   });
 
   it.each<[string, string, object]>([

@@ -202,7 +202,7 @@ describe('a sheet', () => {
     const kindsOf = async (timezone?: string) => {
       const problems = new InputProblems();
       await files.check('a.xlsx', bytes, { timezone }, problems);
-      return problems.kinds.map(({ first, count }) => [first.line, count, first.kind.split(',')[0]]);
+      return problems.kinds.map(({ first, count }) => [first.line, count, first.kind.split(';')[0]]);
     };
     const others = [
       [3, 1, 'the cell of durationSeconds:integer has the error #N/A'],

@@ -49,7 +49,7 @@ function declareSetup(program: WorktrackCommand): void {
     .examples('', '--base-url https://tracker.example.com --lake file:///srv/lake')
     .runs(async () => (await import('./setup/init-command.js')).runInit);
 
-  const config = program.command('config').description('check or describe the configuration file');
+  const config = program.command('config').description('check, read or change the configuration file');
   config
     .command('check')
     .description('read the configuration as a worker would, and report problems')

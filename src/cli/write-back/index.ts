@@ -13,7 +13,7 @@ export async function batchDiagnostics(result: WriteBackResult): Promise<string[
 export function declareWriteBack(program: WorktrackCommand): void {
   const writeBack = program
     .command('write-back')
-    .description('write the rows of a file to the service, each exactly once, with receipts')
+    .description('write the rows of a file to the service, none twice, with a receipt for each')
     .usage('[options] <resource> <file>')
     .argument('<resource>', 'time-entries (creates) or calendar-entries (upserts)')
     .argument(

@@ -56,9 +56,7 @@ export async function runDemo({ dir, rows, awkward, keep }: DemoOptions): Promis
     if (keep === true) await keepServers(servers, folder);
     await writeFile(servers.configFile, demoConfig(simulator.url, { url: pathToFileURL(lakeFolder).href }));
     output.out('Query the lake, which needs no server:');
-    output.code(
-      `   worktrack query --config ${shellWord(`${place}/worktrack.yaml`)} 'SELECT title, done FROM tasks LIMIT 5'`,
-    );
+    output.code(`   worktrack query --config ${shellWord(`${place}/worktrack.yaml`)} 'FROM tasks LIMIT 5'`);
     output.out(`Done in ${seconds}. To keep the servers running: \`worktrack demo --keep\``);
     return code;
   } finally {
@@ -201,7 +199,7 @@ async function keepServers(servers: DemoServers, folder: string): Promise<never>
   output.out(`  S3           ${connection.lake.endpoint}, lake ${connection.lake.url}`);
   output.out(`  Temporal     ${local.temporal.address}, UI ${local.uiUrl ?? 'none'}`);
   output.out(
-    `In another terminal: . ${relative(process.cwd(), file)} && worktrack query 'SELECT title, done FROM tasks LIMIT 5'`,
+    `In another terminal: . ${relative(process.cwd(), file)} && worktrack query 'FROM tasks LIMIT 5'`,
   );
   return local.failed;
 }

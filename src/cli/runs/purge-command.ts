@@ -76,7 +76,7 @@ function heldText({ snapshots, changeLogs }: PurgeCounts): string {
 
 /** Whether the user types the name of the resource; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
 async function isConfirmed(resource: string, key: readonly string[]): Promise<boolean> {
-  const answer = await withPrompter('\nNothing was removed.', (prompter) =>
+  const answer = await withPrompter('Nothing was removed.', (prompter) =>
     prompter.ask({
       text: `Remove the record ${key.join(', ')}? Type ${resource} to remove it, or press Enter to keep it`,
       fallback: '',

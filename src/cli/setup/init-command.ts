@@ -43,7 +43,7 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
   // Checked before the prompts, so that the user does not answer them in vain.
   if (options.force !== true && existsSync(file)) throw alreadyExists(file);
   const answered = canPrompt()
-    ? await withPrompter('\nNo file was written.', (prompter) => promptForMissing(prompter, given))
+    ? await withPrompter('No file was written.', (prompter) => promptForMissing(prompter, given))
     : requireAnswers(given);
   const windowFields = await findInService(answered);
   const answers = { ...answered, windowFields };

@@ -113,7 +113,7 @@ function unsendableLine(batchId: string, rows: number): string {
 export async function confirmSending({ yes, json }: Pick<ResendOptions, 'yes' | 'json'>): Promise<void> {
   if (yes === true) return;
   if (json === true || !canPrompt()) throw new UsageError('Nothing was sent. To do this, add --yes.');
-  await withPrompter('\nNothing was sent.', (prompter) =>
+  await withPrompter('Nothing was sent.', (prompter) =>
     prompter.ask({
       text: 'Type yes to do this',
       check: (text) => (text === 'yes' ? null : 'type yes, or press Ctrl-C to send nothing'),

@@ -92,7 +92,7 @@ export async function choosePolicy(
   if (!isAsked || findings.changed.count + findings.elsewhere.count > 0)
     throw new InputError(problem.problem, { remedy: `Nothing was sent. ${problem.remedy}` });
   output.note(`${problem.problem}.`);
-  const answer = await withPrompter('\nNothing was sent.', (prompter) =>
+  const answer = await withPrompter('Nothing was sent.', (prompter) =>
     prompter.ask({
       text: 'Type skip to send only the other rows, or again to write these rows again',
       check: (text) =>

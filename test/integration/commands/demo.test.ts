@@ -66,7 +66,7 @@ describe('`worktrack demo`', () => {
     expect(await readFile(join(at, 'report.html'), 'utf8')).toContain('Hours by project and week');
 
     // The command that the demo prints last, while no server runs.
-    const [, command] = /^ {3}(.*) 'SELECT title, done FROM tasks LIMIT 5'$/m.exec(printed())!;
+    const [, command] = /^ {3}(.*) 'FROM tasks LIMIT 5'$/m.exec(printed())!;
     const json = await promisify(exec)(`${command} --json < .worktrack/demo/hours.sql`, { cwd: folder });
     const { rows: queried } = JSON.parse(json.stdout) as { rows: HoursRow[] };
     const store = openStore({ url: `file://${join(at, 's3/demo-lake/worktrack')}` });

@@ -113,7 +113,7 @@ describe('a purge', () => {
     await left.shows('type projects, or press Enter');
     left.type('\u0003');
     expect(await left.command.exited).toBe(130);
-    expect((await left.command.output()).stdout).toContain('Nothing was removed.');
+    expect((await left.command.output()).stdout).toMatch(/\nNothing was removed\./);
     expect(await objectsWith(id)).not.toEqual([]);
     const kept = await ask();
     kept.type('\r');

@@ -174,7 +174,11 @@ describe('`worktrack write-back`', () => {
     const [, printed] = /Batch ([0-9a-f]{12}): incomplete/.exec(rejected.stdout)!;
     expect(rejected.stderr).toMatch(new RegExp(`main\\.js write-back receipts .*${printed} --rejected`));
     const all = await receipts(printed!);
-    expect(all.stdout.split('\n').map((line) => line.split('  ')[0])).toEqual(['line 2', 'line 3', '']);
+    expect(all.stdout.split('\n').map((line) => line.split('  ')[0])).toEqual([
+      'row 1, line 2',
+      'row 2, line 3',
+      '',
+    ]);
     const lines = await receipts(printed!.slice(0, 6), '--rejected');
     expect(lines.stdout).toMatch(
       /^row 2, line 3 {2}key [0-9a-f]{32}-1 {2}rejected {2}422 {2}durationSeconds must be a non-negative integer\.\n$/,

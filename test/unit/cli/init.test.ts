@@ -149,10 +149,12 @@ describe('worktrack init', () => {
   });
 
   it('writes nothing if the user cancels a prompt', async () => {
-    const { prompter, input } = terminal();
+    const { prompter, input, printed } = terminal();
     const answers = promptForMissing(prompter, {});
     input.write('\u0003');
-    await expect(answers).rejects.toMatchObject({ name: 'DetachedError' });
+    await expect(answers).rejects.toMatchObject({ name: 'DetachedError', message: 'Nothing was written.' });
+    // Node.js ends the line, so the message needs no line break, which would be escaped.
+    expect(printed().endsWith('\n')).toBe(true);
   });
 });
 

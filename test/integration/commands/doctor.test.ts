@@ -122,6 +122,10 @@ describe('worktrack doctor', () => {
     expect(bad[0]).toMatchObject({ check: 'key', state: 'problem', message: expect.stringContaining('401') });
     expect(JSON.stringify(bad)).not.toContain('wt_nobody_knows_it');
     expect(stack.simulator.admin.stats().requests).toBe(1);
+    // It is not called as the line of the key that was found.
+    const words = ['doctor', '--config', stack.configFile, '--task-queue', stack.taskQueue];
+    const { stdout } = await runCommand(stack, words, { WORKTRACK_API_KEY: 'wt_nobody_knows_it' });
+    expect(stdout).toMatch(/^problem +key \(service\) /m);
   });
 
   it('exits with 3 for a missing grant, names its resource, and checks the others', async () => {

@@ -168,8 +168,11 @@ function refusal({ scope, status, serviceMessage, isOther }: RefusedError, name:
   }
   const remedy =
     'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).';
-  // The key that was found has a line of its own.
-  return about('service', problem('key', 'refused', `the service rejected the API key (${response})`, remedy));
+  // The key that was found has a line that is separate.
+  return about(
+    'service',
+    problem('key', 'refused', `the service rejected the API key (${response})`, remedy),
+  );
 }
 
 /** A client for single requests. @param timeoutMs time limit of one request */

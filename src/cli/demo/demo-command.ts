@@ -199,7 +199,7 @@ async function keepServers(servers: DemoServers, folder: string): Promise<never>
   output.out(`  S3           ${connection.lake.endpoint}, lake ${connection.lake.url}`);
   output.out(`  Temporal     ${local.temporal.address}, UI ${local.uiUrl ?? 'none'}`);
   output.out(
-    `In another terminal: . ${relative(process.cwd(), file)} && worktrack query 'FROM tasks LIMIT 5'`,
+    `In another terminal: \`. ${relative(process.cwd(), file)} && worktrack query 'FROM tasks LIMIT 5'\``,
   );
   return local.failed;
 }

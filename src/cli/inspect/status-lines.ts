@@ -315,7 +315,7 @@ export function resourceNotes(resource: ResourceStatus, now: number): string[] {
   if (rolledBack !== null) {
     const { from, to } = rolledBack;
     lines.push(`${name}: rolled back from run ${from} to run ${to}, until a complete full read is published`);
-    lines.push(`  To undo: worktrack rollback --resource ${name} --to ${from}`);
+    lines.push(`  To undo: \`worktrack rollback --resource ${name} --to ${from}\``);
   }
   if (behindSince !== null)
     lines.push(

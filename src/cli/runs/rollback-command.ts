@@ -36,6 +36,6 @@ function rolledBackLines(connection: string, resource: string, run: RunReport | 
   return [
     `${resource}: run ${runId} publishes the rows of run ${to} (${counted(rows ?? 0, 'row')})`,
     '  The next run reads everything, and marks no deletes.',
-    ...(from === undefined ? [] : [`  To undo the rollback: worktrack rollback ${target} --to ${from}`]),
+    ...(from === undefined ? [] : [`  To undo the rollback: \`worktrack rollback ${target} --to ${from}\``]),
   ];
 }

@@ -172,7 +172,7 @@ export async function withKeptTemporal<T>(
 export function toUserError(error: unknown, target: Target): unknown {
   if (error instanceof ConfigurationError) return error;
   if (error instanceof ScheduleNotFoundError) {
-    return new ConfigurationError('There is no schedule yet; create it with: worktrack schedule apply');
+    return new ConfigurationError('There is no schedule yet; create it with `worktrack schedule apply`');
   }
   if (isDenied(error)) {
     const { apiKey, tls } = temporalConfig().connectionOptions;

@@ -116,7 +116,7 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
   },
   async pause(temporal, { name }, { note }) {
     await pauseSchedule(temporal, name, note);
-    return done(name, 'paused', 'paused. Resume it with: worktrack schedule resume');
+    return done(name, 'paused', 'paused. Resume it with `worktrack schedule resume`');
   },
   async resume(temporal, { name }, { note }) {
     await resumeSchedule(temporal, name, note);

@@ -41,7 +41,7 @@ export async function unpin(
       'No worker receives new runs, so there is no build to move the waiting runs to',
       {
         remedy:
-          'Start a worker of the current build, or make the build of a running worker current: worktrack upgrade BUILD.',
+          'Start a worker of the current build, or make the build of a running worker current: `worktrack upgrade BUILD`.',
       },
     );
   const ended: Unpinned[] = [];

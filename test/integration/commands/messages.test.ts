@@ -209,7 +209,7 @@ const CONFIGURATION: readonly Mistake[] = [
     args: 'schedule pause',
     code: 2,
     says: /There is no schedule yet/,
-    remedy: /create it with: node \S+main\.js schedule apply/,
+    remedy: /create it with `node \S+main\.js schedule apply --task-queue \S+`$/,
   },
   {
     of: 'a cron expression with an hour that does not exist',

@@ -50,7 +50,7 @@ describe('the notes below the table', () => {
     const shown = { ...status, state: 'rolled-back', rolledBack: { from: run(3), to: run(1) } } as const;
     expect(resourceNotes(shown, now)).toEqual([
       `  tasks: rolled back from run ${run(3)} to run ${run(1)}, until a complete full read is published`,
-      `    To undo: worktrack rollback --resource tasks --to ${run(3)}`,
+      `    To undo: \`worktrack rollback --resource tasks --to ${run(3)}\``,
     ]);
   });
 

@@ -168,7 +168,7 @@ function refusal({ scope, status, serviceMessage, isOther }: RefusedError, name:
   }
   const remedy =
     'Copy the complete key again. If it is lost, expired or revoked, an admin must create a new one (Settings, Integrations, API Keys).';
-  // The key that was found has a line that is separate.
+  // Another line says that a key was found.
   return about(
     'service',
     problem('key', 'refused', `the service rejected the API key (${response})`, remedy),

@@ -376,7 +376,8 @@ async function orQueryError<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof QueryError) throw cause;
     const [message = ''] = errorMessage(cause).replace('Failed to extract statements: ', '').split('\n\n');
-    throw new QueryError(message.trim().replace(/\s*\n\s*/g, ' '), { cause });
+    const lines = message.split('\n').map((line) => line.trim());
+    throw new QueryError(lines.filter((line) => line !== '').join(' '), { cause });
   }
 }
 

@@ -381,7 +381,7 @@ async function orQueryError<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** DuckDB does not know the views that a statement does not name, so it proposes one of its own tables. */
+/** DuckDB does not know the views that a statement does not name, so it proposes an internal table. */
 function orUnknownView(error: unknown, { resources }: ConnectionSettings): unknown {
   if (!(error instanceof QueryError)) return error;
   const [, name] = /^Catalog Error: Table with name (.+?) does not exist!/.exec(error.message) ?? [];

@@ -16,11 +16,13 @@ interface Started {
   ctrlC(): void;
 }
 
+interface Place {
+  readonly stack: Stack;
+  exportLocal(): Started;
+}
+
 /** A service and its connection for one test, which ends what it has started. */
-async function startPlace(
-  { onTestFinished }: TestContext,
-  giveUpAfterMs = 600_000,
-): Promise<{ readonly stack: Stack; exportLocal(): Started }> {
+async function startPlace({ onTestFinished }: TestContext, giveUpAfterMs = 600_000): Promise<Place> {
   const stack = await startStack({
     simulator: { awkward: false, counts: { tasks: 100 } },
     resources: '[tasks]',
@@ -54,17 +56,24 @@ async function startPlace(
   return { stack, exportLocal };
 }
 
+/** Starts an export, and stops it by Ctrl-C while the service holds its answer with page 2. */
+async function interruptAtPage2({ stack, exportLocal }: Place, { expect }: TestContext) {
+  letNextRunSpill(stack.simulator, 'tasks');
+  const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
+  const first = exportLocal();
+  await until(held.isThere, 'page 2 is read');
+  first.ctrlC();
+  expect(await first.exited).toBe(130);
+  return { first, held };
+}
+
 // Side by side, because they wait for limits of time.
 describe.concurrent('an interrupted export --local', () => {
   it('drains the worker, stops its server, and is resumed by the same command', async (context) => {
     const { expect } = context;
-    const { stack, exportLocal } = await startPlace(context);
-    letNextRunSpill(stack.simulator, 'tasks');
-    const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
-    const first = exportLocal();
-    await until(held.isThere, 'page 2 is read');
-    first.ctrlC();
-    expect(await first.exited).toBe(130);
+    const place = await startPlace(context);
+    const { stack, exportLocal } = place;
+    const { first, held } = await interruptAtPage2(place, context);
     expect(first.printed.stderr).toContain('The export is interrupted');
     expect(first.printed.stderr).not.toMatch(/unreachable|ECONNREFUSED/);
     expect(await temporalServers(stack.folder)).toEqual([]);
@@ -101,17 +110,12 @@ describe.concurrent('an interrupted export --local', () => {
     async (context) => {
       const { expect } = context;
       const giveUpAfterMs = 20_000;
-      const { stack, exportLocal } = await startPlace(context, giveUpAfterMs);
-      letNextRunSpill(stack.simulator, 'tasks');
-      const held = holdAnswer(stack.simulator, { resource: 'tasks', page: 2 });
-      const first = exportLocal();
-      await until(held.isThere, 'page 2 is read');
-      first.ctrlC();
-      expect(await first.exited).toBe(130);
+      const place = await startPlace(context, giveUpAfterMs);
+      const { held } = await interruptAtPage2(place, context);
       held.release();
       const pausedAt = Date.now();
       await until(() => Date.now() - pausedAt > giveUpAfterMs, 'the pause is longer than giveUpAfter');
-      const second = exportLocal();
+      const second = place.exportLocal();
       expect(await second.exited, second.printed.stderr).toBe(0);
       expect(second.printed.stderr).toMatch(/was paused for \d+s and failed only because this exceeds/);
       expect(JSON.parse(second.printed.stdout)).toMatchObject({

@@ -230,6 +230,8 @@ export function resultOf(error: unknown): ExportResult {
 
 /** A limit of waiting that an idle machine stays far below. */
 const WAIT_MS = 250_000;
+/** Between two looks of a wait, at most. */
+const LONGEST_PAUSE_MS = 250;
 
 /** Resolves when the condition holds. @throws Error when it does not within the time */
 export async function until(
@@ -238,9 +240,13 @@ export async function until(
   ms = WAIT_MS,
 ): Promise<void> {
   const deadline = Date.now() + ms;
-  while (!(await condition())) {
+  for (;;) {
+    const began = Date.now();
+    if (await condition()) return;
     if (Date.now() > deadline) throw new Error(`condition not met within ${ms} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // To answer a look takes CPU time, of which a busy machine has none to spare.
+    const pause = Math.min(LONGEST_PAUSE_MS, Math.max(20, 2 * (Date.now() - began)));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

@@ -10,7 +10,7 @@ import { type Stack, until } from '../../support/stack.js';
 import { fileIn, stage, startWriteBackStack, stopWriteBackStack } from '../../support/write-back.js';
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? 1);
-const ROUNDS = rounds(5);
+const ROUNDS = rounds(3);
 /** The lock looks at a terminated batch after a minute, and a killed worker is noticed after some seconds. */
 const STOPPED_WITHIN_MS = 180_000;
 /** Number of different keys in all files. */

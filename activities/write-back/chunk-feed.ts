@@ -1,5 +1,4 @@
 import { transientFailure } from '../../src/run/failures.js';
-import { ageOf, latestOf } from '../../src/write-back/clocks.js';
 import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
 import {
   type ChunkRow,
@@ -9,6 +8,7 @@ import {
   type RowState,
   type SendingRules,
 } from '../../src/write-back/plan-file.js';
+import { ageOf, latestOf } from '../../src/write-back/request-age.js';
 import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
 import { loadChunk } from './stored-batch.js';
 

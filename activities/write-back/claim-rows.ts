@@ -18,7 +18,7 @@ import { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
 import { FindingCounter, policyOf, problemOf, TurnVerdicts } from '../../src/write-back/ledger/turn.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import { readTargetSystem } from '../../src/write-back/system.js';
-import { chunksOfRows, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './row-states.js';
+import { chunksOfRows, endClaim, readClaimedStates, readOwnClaims, readOwnStates } from './claim-states.js';
 import { checkSystem, readPlan } from './stored-batch.js';
 
 /** How often the look-up is repeated because other batches have added claims meanwhile. */

@@ -3,7 +3,7 @@ import type { EpochMs } from '../../src/core/brands.js';
 import type { RunClocks } from '../../src/lake/documents/run-file.js';
 import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
-import { latestOf } from '../../src/write-back/clocks.js';
+import { latestOf } from '../../src/write-back/request-age.js';
 
 /** All clocks that an attempt at sending knows. The worker's may be wrong, and may be set while the attempt runs. */
 export class SendClock {

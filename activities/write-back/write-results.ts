@@ -17,7 +17,7 @@ import {
   type Summary,
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
-import { claimedStates, fenceClaim } from './row-states.js';
+import { claimedStates, fenceClaim } from './claim-states.js';
 import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */

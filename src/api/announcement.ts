@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { parseHttpDate } from '../core/retry-after.js';
+import { parseHttpDate } from '../core/parse-retry-after.js';
 import { headerOf } from './body.js';
 import { quoteText, type Redactor } from './redact.js';
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/retry-after.js';
+import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/parse-retry-after.js';
 import type { HttpSettings } from '../core/settings.js';
 import { systemCode } from '../core/system-error.js';
 import {

@@ -1,7 +1,7 @@
 import { type Dispatcher, request } from 'undici';
 import type { Millis } from '../core/brands.js';
+import { parseRetryAfter } from '../core/parse-retry-after.js';
 import { proxyFor } from '../core/proxy.js';
-import { parseRetryAfter } from '../core/retry-after.js';
 import { systemCode } from '../core/system-error.js';
 import { headerOf } from './body.js';
 import { dispatcherFor } from './dispatcher.js';

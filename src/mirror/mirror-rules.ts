@@ -23,8 +23,8 @@ import type {
 } from '../core/contract/index.js';
 import { isSameDetection } from '../core/delete-detection.js';
 import { HOUR_MS } from '../core/duration.js';
+import { nextPageSize } from '../core/learned-page-size.js';
 import { failedReport, type RunFailure, runSpec } from '../core/mirror-requests.js';
-import { nextPageSize } from '../core/page-size.js';
 import { attemptRunId, newestId, newRunId, untilOwnSecond } from '../core/run-id.js';
 import { limitRecord, limitWarnings } from '../core/run-records.js';
 import { removalWarnings, type StoredWarning, toWarning, type Warning } from '../core/warnings.js';

@@ -5,7 +5,7 @@ import { DamagedError } from '../lake/damaged-error.js';
 import { lastAudit } from '../lake/documents/audit-statement.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import { readChain, readHistory } from '../lake/published/chain.js';
-import { hasOtherOwner, otherOwnerText } from '../lake/published/fence.js';
+import { hasOtherOwner, otherOwnerText } from '../lake/published/ownership.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { DocumentTooLargeError } from '../lake/too-large-error.js';
 import { renderReport } from './html.js';

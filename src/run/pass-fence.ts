@@ -11,7 +11,7 @@ import {
   descendsFromPublished,
   isSameWriter,
   type WriterClaim,
-} from '../lake/published/fence.js';
+} from '../lake/published/ownership.js';
 import { findNewestRun, listRuns } from '../lake/published/run-folders.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { finalFailure } from './failures.js';

@@ -21,9 +21,9 @@ import type {
   ShiftSigns,
 } from '../core/contract/index.js';
 import { inParallel } from '../core/in-parallel.js';
+import { sizeToTry } from '../core/learned-page-size.js';
 import { deletesAllowed } from '../core/list-evidence.js';
 import { MAX_REREADS } from '../core/mirror-requests.js';
-import { sizeToTry } from '../core/page-size.js';
 
 /**
  * The steps of the phases between the preparation of a run and its publication. The activity of a whole run calls them in

@@ -7,7 +7,7 @@ import type { RunFailure } from '../core/mirror-requests.js';
 import { parseRunDate } from '../core/run-id.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import type { RunFile } from '../lake/documents/run-file.js';
-import { isSameWriter } from '../lake/published/fence.js';
+import { isSameWriter } from '../lake/published/ownership.js';
 import { exceededDeleteLimit } from './delete-rules.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';

@@ -9,11 +9,11 @@ import type {
 } from '../core/contract/write-back.js';
 import type { KeyForm, WriteBackSettings } from '../core/settings.js';
 import type { RunClocks } from '../lake/documents/run-file.js';
-import { earliestOf } from './clocks.js';
 import type { BeforeRow } from './compare-published.js';
 import type { CellTypes } from './input-columns.js';
 import type { PlannedRow } from './planner.js';
 import type { RecordDifferences } from './record-differences.js';
+import { earliestOf } from './request-age.js';
 import { readSealedLines, sealLine } from './sealed.js';
 
 /** `batch.json`: the settings of all runs of a batch. */

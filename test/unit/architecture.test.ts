@@ -39,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'src/report',
     'src/config',
     'src/write-back',
+    'src/mirror',
     'src/run',
     'activities',
     'workflows',

@@ -9,7 +9,7 @@ import {
 } from '../../src/core/alerts/message-rules.js';
 import type { AlertsState, AnnounceInput, WatchInput } from '../../src/core/contract/index.js';
 import { alertReportProblem } from '../../src/core/signal-checks.js';
-import { activity } from '../shared/activity.js';
+import { activity } from '../shared/activity-options.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { alertReport, handleChecked } from '../shared/messages.js';
 import { toRunError } from '../shared/run-errors.js';

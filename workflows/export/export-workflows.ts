@@ -22,7 +22,7 @@ import {
 import { limitRecords, toReport } from '../../src/core/run-records.js';
 import { cutText } from '../../src/core/text-budget.js';
 import { parseSince } from '../../src/core/utc-time.js';
-import { activity } from '../shared/activity.js';
+import { activity } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { exportDetails, type Progress, showDetails } from '../shared/details.js';
 import { exportProgress } from '../shared/messages.js';

@@ -51,7 +51,7 @@ import {
 import { answerOf, syncProblem, syncRequest } from '../../src/mirror/request-queue.js';
 import { untilSweep } from '../../src/mirror/sweep-rules.js';
 import { runPhases, type Steps } from '../../src/run/phases.js';
-import { activity, untilGivenUp } from '../shared/activity.js';
+import { activity, untilGivenUp } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';

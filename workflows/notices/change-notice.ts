@@ -3,17 +3,17 @@ import type { EpochMs } from '../../src/core/brands.js';
 import { ACTIVITIES } from '../../src/core/contract/activity-table.js';
 import type { NoticesState, RunRecord } from '../../src/core/contract/index.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
+import { parseRunDate } from '../../src/core/run-id.js';
+import { changeNoticeProblem } from '../../src/core/signal-checks.js';
 import {
   NOTICE_EVENTS,
   nextStep,
   noticeReceived,
   requestedRunEnded,
   runRequested,
-} from '../../src/core/notice-rules.js';
-import { parseRunDate } from '../../src/core/run-id.js';
-import { changeNoticeProblem } from '../../src/core/signal-checks.js';
+} from '../../src/mirror/notice-rules.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { activity } from '../shared/activity.js';
+import { activity } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
 import { changeNotice, handleChecked } from '../shared/messages.js';

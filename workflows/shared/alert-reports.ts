@@ -1,6 +1,6 @@
 import { CancellationScope, log } from '@temporalio/workflow';
 import type { ReportAlertsInput } from '../../src/core/contract/index.js';
-import { activity } from './activity.js';
+import { activity } from './activity-options.js';
 import { toRunError } from './run-errors.js';
 
 /** Reports ended runs or a write-back for alerts, also in a cancelled workflow. Never throws: no alert fails a run. */

@@ -4,7 +4,7 @@ import { HOUR_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { type Warning, warningText } from '../../src/core/warnings.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { activity } from '../shared/activity.js';
+import { activity } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { rowsWritten } from '../shared/messages.js';
 import { toRunError } from '../shared/run-errors.js';

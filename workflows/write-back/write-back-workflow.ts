@@ -28,7 +28,7 @@ import {
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { type IncrementProblem, type StoredWarning, warningText } from '../../src/core/warnings.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
-import { activity } from '../shared/activity.js';
+import { activity } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { ensureStarted, shouldContinueAsNew, signalOrStart } from '../shared/long-lived.js';
 import { rowsWritten, writeBackProgress } from '../shared/messages.js';

@@ -1,5 +1,6 @@
 /** Alerts: events, the rules that lead to messages, and the formats of the vendors (docs/how-to/alerts.md). */
 export { ALERT_EVENTS, type AlertEvent, DEFAULT_ALERT_EVENTS, type ProblemKind } from '../alert-events.js';
+export { ALERT_FORMATS, type AlertFormat, PAGERDUTY_URL, renderAlert } from './formats.js';
 export {
   HAS_STARTED,
   longestGap,
@@ -10,6 +11,5 @@ export {
   observeWriteBack,
   WHOLE_CONNECTION,
   withinBudget,
-} from './find-problems.js';
-export { ALERT_FORMATS, type AlertFormat, PAGERDUTY_URL, renderAlert } from './formats.js';
+} from './observations.js';
 export { exampleAlert } from './texts.js';

@@ -7,7 +7,7 @@ import { type Manifest, readManifest, warningFields } from '../../lake/documents
 import { decodePointer, type Pointer } from '../../lake/documents/pointer.js';
 import { folderIn, type RunFile, type RunPlace } from '../../lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../lake/published/chain.js';
-import { isSameWriter } from '../../lake/published/fence.js';
+import { isSameWriter } from '../../lake/published/ownership.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
 import { displacedFailure } from '../run-failures.js';

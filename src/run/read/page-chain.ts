@@ -26,7 +26,7 @@ import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { finalFailure, transientFailure } from '../failures.js';
-import { showsSame, timesOf } from './continuation.js';
+import { showsSame, timesOf } from './continue-by-time.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';

@@ -21,10 +21,10 @@ import { checkSameService } from '../run-failures.js';
 import { showKey } from '../show-organization.js';
 import type { RunAt } from '../staging.js';
 import { withLongerRuns } from './compact-chunks.js';
+import { describeRepetition, marksToCheck, readBounds } from './endless-list.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
 import { cursorHash, findPosition, recordKeyHash, withSmallerPages } from './position.js';
-import { describeRepetition, marksToCheck, readBounds } from './read-progress.js';
 import { toReadResult } from './read-stage.js';
 import { type ShiftCheck, Stager } from './stager.js';
 

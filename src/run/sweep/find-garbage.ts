@@ -5,7 +5,7 @@ import type { RetentionSettings } from '../../core/settings.js';
 import { manifestKey, PREVIOUS_RUNS, stagingPrefix, treePrefix } from '../../lake/documents/lake-layout.js';
 import { type Manifest, readIntact } from '../../lake/documents/manifest.js';
 import { type ListedRun, readKnownRuns } from '../../lake/published/chain.js';
-import { isSameWriter } from '../../lake/published/fence.js';
+import { isSameWriter } from '../../lake/published/ownership.js';
 import {
   needsMore,
   planSweep,

@@ -7,7 +7,7 @@ import {
   DEFAULT_TASK_QUEUE,
   noticesWorkflowId,
 } from '../../core/contract/index.js';
-import { MAX_WAIT_MS, newNotices, UNSEEN_NOTICE_EVENTS } from '../../core/notice-rules.js';
+import { MAX_WAIT_MS, newNotices, UNSEEN_NOTICE_EVENTS } from '../../mirror/notice-rules.js';
 import { probeNamespace, type TemporalClient, withDeadline } from './connect.js';
 import { grpcMessage } from './grpc.js';
 

@@ -13,7 +13,7 @@ import {
   descendsFromPublished,
   hasOtherOwner,
   otherOwnerText,
-} from '../../lake/published/fence.js';
+} from '../../lake/published/ownership.js';
 import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 
 /** What the lake says about a resource. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_NOTICE_SIGNAL } from '../../../src/core/contract/index.js';
-import { QUIET_MS } from '../../../src/core/notice-rules.js';
+import { QUIET_MS } from '../../../src/mirror/notice-rules.js';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
@@ -100,7 +100,7 @@ describe('change notices', () => {
     expect(rows.map((row) => row.name)).toContain('changed meanwhile');
   });
 
-  // test/unit/core/notice-rules.test.ts: "… before the run starts lead to no further run, however late it starts".
+  // test/unit/mirror/notice-rules.test.ts: "… before the run starts lead to no further run, however late it starts".
   longOnly(
     'lead to no further run if they arrive while the mirror is still busy with another request',
     async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isLimitLeft, isOtherCause } from '../../../src/api/classify-response.js';
-import { resetDelayMs } from '../../../src/core/retry-after.js';
+import { resetDelayMs } from '../../../src/core/parse-retry-after.js';
 
 const DATE = Date.parse('2026-11-21T02:00:00Z');
 /** The worker's clock is wrong by an hour. */

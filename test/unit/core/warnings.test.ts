@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { observeRun } from '../../../src/core/alerts/find-problems.js';
+import { observeRun } from '../../../src/core/alerts/observations.js';
 import type { RunRecord } from '../../../src/core/contract/index.js';
 import { limitRecord, limitWarnings, toReport } from '../../../src/core/run-records.js';
 import { changesField } from '../../../src/core/schema-changes.js';

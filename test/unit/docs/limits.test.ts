@@ -60,7 +60,7 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'time until a receiver': ['WAIT_MS', 'src/webhook'],
   'signals for one resource': ['SPACING_MS'],
   'quiet time before a notice': ['QUIET_MS'],
-  'longest wait of a notice': ['MAX_WAIT_MS', 'src/core/notice-rules'],
+  'longest wait of a notice': ['MAX_WAIT_MS', 'src/mirror/notice-rules'],
   'time after a message': ['COLLECT_MS'],
   'longest wait of a recovery': ['RECOVERY_MS'],
   'first reminder of a problem': ['FIRST_REMINDER_MS'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SortKey } from '../../../src/lake/rows/row.js';
-import { hashOfKey, KeySketch, ReadProgress, readBounds } from '../../../src/run/read/read-progress.js';
+import { hashOfKey, KeySketch, ReadProgress, readBounds } from '../../../src/run/read/endless-list.js';
 
 const hash = (key: string): number => hashOfKey(key as SortKey);
 const BOUNDS = { pages: 500, ms: Number.POSITIVE_INFINITY };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Cursor } from '../../../src/core/brands.js';
 import type { Mark } from '../../../src/lake/documents/stage-file.js';
-import { marksToCheck, withMark } from '../../../src/run/read/read-progress.js';
+import { marksToCheck, withMark } from '../../../src/run/read/endless-list.js';
 
 function marksOf(pages: number): readonly Mark[] {
   let marks: readonly Mark[] = [];

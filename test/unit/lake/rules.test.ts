@@ -14,7 +14,7 @@ import {
 } from '../../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../../src/lake/documents/manifest.js';
 import { decodePointer, encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
-import { checkFence, type WriterClaim } from '../../../src/lake/published/fence.js';
+import { checkFence, type WriterClaim } from '../../../src/lake/published/ownership.js';
 import { isLater, newerRows } from '../../../src/lake/rows/newer.js';
 import { nextCheckpoint, windowGap } from '../../../src/run/read/watermark.js';
 import { WRITER } from '../../support/writer.js';

@@ -20,7 +20,7 @@ import { runnableHere } from '../../../src/cli/shared/runnable.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { decimalLimit, isDecimal } from '../../../src/core/decimal.js';
 import { NO_EVIDENCE } from '../../../src/core/list-evidence.js';
-import { parseRetryAfter, resetDelayMs } from '../../../src/core/retry-after.js';
+import { parseRetryAfter, resetDelayMs } from '../../../src/core/parse-retry-after.js';
 import { limitWarnings } from '../../../src/core/run-records.js';
 import { quoted } from '../../../src/core/short-text.js';
 import { cutText } from '../../../src/core/text-budget.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { showsSame } from '../../../src/run/read/continuation.js';
+import { showsSame } from '../../../src/run/read/continue-by-time.js';
 import { AnswerService, pageOf } from '../../support/answer-service.js';
 import { mirrorEntries } from '../../support/entries-mirror.js';
 import { readSnapshot } from '../../support/snapshot.js';

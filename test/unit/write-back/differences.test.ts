@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { differenceLines } from '../../../src/cli/write-back/batch-lines.js';
-import { observeWriteBack } from '../../../src/core/alerts/find-problems.js';
+import { observeWriteBack } from '../../../src/core/alerts/observations.js';
 import { toByteString } from '../../../src/core/brands.js';
 import { NO_DIFFERENCES, noRows } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';

@@ -1,6 +1,6 @@
 import type { Millis } from '../../../core/brands.js';
 import { MINUTE_MS } from '../../../core/duration.js';
-import { parseHttpDate, parseRetryAfter } from '../../../core/retry-after.js';
+import { parseHttpDate, parseRetryAfter } from '../../../core/parse-retry-after.js';
 import { withoutEnd } from '../../../core/without-end.js';
 
 /** The fields of an AWS SDK error that are safe to keep: no headers, no string to sign. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextPageSize, sizeToTry } from '../../../src/core/page-size.js';
+import { nextPageSize, sizeToTry } from '../../../src/core/learned-page-size.js';
 
 describe('the page size of a run', () => {
   it('is the configured size until the service rejects it', () => {

@@ -9,7 +9,7 @@ import {
   QUIET_MS,
   requestedRunEnded,
   runRequested,
-} from '../../../src/core/notice-rules.js';
+} from '../../../src/mirror/notice-rules.js';
 
 const planWith = (minIntervalMs: number): ExportPlan => ({
   resources: ['tasks'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../../../src/core/retry-after.js';
+import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../../../src/core/parse-retry-after.js';
 
 const NOW = Date.UTC(2026, 10, 21, 2, 0, 0);
 const clock = { serviceDateMs: null, nowMs: NOW };

@@ -3,7 +3,7 @@
  * it, and a run that started before does not. Pure: the workflow sandbox imports this file. Times are milliseconds since
  * 1970.
  */
-import type { ExportPlan, NoticesState } from './contract/index.js';
+import type { ExportPlan, NoticesState } from '../core/contract/index.js';
 
 /** A run is requested once no notice has arrived for this long, unless the sender chose another time. */
 export const QUIET_MS = 5_000;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
 import type { RunClocks } from '../../../src/lake/documents/run-file.js';
-import { ageOf, earliestOf, latestOf } from '../../../src/write-back/clocks.js';
+import { ageOf, earliestOf, latestOf } from '../../../src/write-back/request-age.js';
 import { decodeSealed, encodeSealed } from '../../../src/write-back/sealed.js';
 
 const NOON = Date.parse('2026-11-20T12:00:00Z');

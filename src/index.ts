@@ -80,10 +80,11 @@ export {
   WorktrackError,
 } from './core/errors.js';
 export type { ExitCode } from './core/exit-code.js';
+export type { ResourceState } from './core/find-problems.js';
 export { InputError } from './core/input-error.js';
 export { METRICS, type MetricDefinition } from './core/metrics.js';
 export { OutOfReachError, type ReachOptions } from './core/reachability.js';
-export type { ResourceState, Verdict } from './core/resource-state.js';
+export type { Verdict } from './core/resource-state.js';
 export { isRunId } from './core/run-id.js';
 export type { ConnectionSettings, LakeSettings, ResourceSettings, Settings } from './core/settings.js';
 export { VERSION } from './core/version.js';

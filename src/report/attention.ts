@@ -1,5 +1,6 @@
 import type { EpochMs } from '../core/brands.js';
-import { endedAfter, RESOURCE_STATES, type ResourceState, STATE_NAMES } from '../core/resource-state.js';
+import type { ResourceState } from '../core/find-problems.js';
+import { endedAfter, RESOURCE_STATES, STATE_NAMES } from '../core/resource-state.js';
 import { age, count, time } from '../core/short-text.js';
 import { type ConnectionReport, type ResourceReport, shownWarnings } from './model.js';
 

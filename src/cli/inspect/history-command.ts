@@ -2,13 +2,8 @@ import { selectResources } from '../../config/index.js';
 import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_MAX_AGE_MS } from '../../core/data-age.js';
 import { formatDuration } from '../../core/duration.js';
-import {
-  factsOfRuns,
-  judgeResource,
-  type ResourceFacts,
-  STATE_NAMES,
-  worstOf,
-} from '../../core/resource-state.js';
+import type { ResourceFacts } from '../../core/find-problems.js';
+import { factsOfRuns, judgeResource, STATE_NAMES, worstOf } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { type LoggedRun, readRunLog } from '../../temporal/status/run-log.js';

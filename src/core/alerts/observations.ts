@@ -9,7 +9,7 @@ import type {
 } from '../contract/alerts.js';
 import type { AuditReport } from '../contract/run-reports.js';
 import { type AgeLimit, behindSince } from '../data-age.js';
-import { findProblems, NOTHING_KNOWN, type Problem, type ResourceFacts } from '../resource-state.js';
+import { findProblems, NOTHING_KNOWN, type Problem, type ResourceFacts } from '../find-problems.js';
 import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
 import { type StoredWarning, toWarning } from '../warnings.js';

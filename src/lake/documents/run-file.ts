@@ -7,7 +7,6 @@ import type {
   RunInput,
 } from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
-import { toUtcSeconds } from '../../core/utc-time.js';
 import type { StoredWarning } from '../../core/warnings.js';
 import type { Column } from '../rows/data-columns.js';
 import type { Profile, ReadyProfile } from '../rows/profile.js';
@@ -153,15 +152,6 @@ export function mayHaveTombstones({ resource, rollback }: RunFile): boolean {
 /** Whether the merge must look at each row of the base snapshot, so that it copies no part or block as it is. */
 export function mustSeeRows(run: RunFile): boolean {
   return run.audit !== undefined || countsUnlisted(run) || returningFrom(run) !== null;
-}
-
-/** The `_synced_at` of the rows that a run fetches: its start, but never a time that belongs to earlier settings. */
-export function syncedAtOfRun({ startedAt, shapes, rollback }: RunFile): UtcSeconds {
-  // The last shape begins after the rows that a rollback brings back.
-  const isBefore = rollback !== null && shapes.at(-2)?.isReturn === true;
-  const since = shapes.at(isBefore ? -2 : -1)?.since ?? null;
-  const started = toUtcSeconds(startedAt);
-  return since !== null && since > started ? since : started;
 }
 
 export const RUN_FILE = 'run.json';

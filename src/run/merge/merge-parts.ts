@@ -24,7 +24,6 @@ import {
   mayHaveTombstones,
   type RunFile,
   returningFrom,
-  syncedAtOfRun,
   type WritingRun,
 } from '../../lake/documents/run-file.js';
 import { copyIntactPart } from '../../lake/part/copy-part.js';
@@ -37,6 +36,7 @@ import { versionRules } from '../../lake/rows/newer.js';
 import { writeQuarantine } from '../../lake/rows/people-csv.js';
 import { profileFingerprint } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
+import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 import { uniqueKey } from '../../lake/rows/unique-key.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';

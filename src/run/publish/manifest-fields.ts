@@ -15,10 +15,10 @@ import {
   folderIn,
   keysOf,
   type RunFile,
-  syncedAtOfRun,
 } from '../../lake/documents/run-file.js';
 import { schemaChanges } from '../../lake/rows/data-columns.js';
 import { profileFingerprint } from '../../lake/rows/profile.js';
+import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 import { detectionOf } from '../delete-rules.js';
 import { nextFullRead } from '../full-read.js';
 import type { MergeCounts } from '../merge/merge-result.js';

@@ -6,11 +6,12 @@ import { type ByteString, type Cells, toByteString, type UtcSeconds } from '../.
 import { ConfigurationError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import { RowBuffer, RowWriter, type Thin } from '../../lake/chunk/row-buffer.js';
-import { syncedAtOfRun, type WritingRun } from '../../lake/documents/run-file.js';
+import type { WritingRun } from '../../lake/documents/run-file.js';
 import { type Column, ColumnSet, TooManyColumnsError } from '../../lake/rows/data-columns.js';
 import { recordJudge } from '../../lake/rows/deletion-mark.js';
 import { isWanted } from '../../lake/rows/profile.js';
 import { rowPrefix } from '../../lake/rows/row.js';
+import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 
 /** Records that are read before they are written. A small batch is freed while it is in V8's young generation. */
 const RECORDS_AT_ONCE = 64;

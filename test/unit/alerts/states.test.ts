@@ -17,13 +17,8 @@ import type {
   RunOutcome,
 } from '../../../src/core/contract/index.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
-import {
-  findProblems,
-  judgeResource,
-  RESOURCE_STATES,
-  type ResourceFacts,
-  type ResourceState,
-} from '../../../src/core/resource-state.js';
+import { findProblems, type ResourceFacts, type ResourceState } from '../../../src/core/find-problems.js';
+import { judgeResource, RESOURCE_STATES } from '../../../src/core/resource-state.js';
 import { rounds } from '../../support/seeds.js';
 
 const AT = Date.parse('2026-11-22T05:00:00Z');

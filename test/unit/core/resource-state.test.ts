@@ -5,14 +5,13 @@ import { isAllFresh, statusJson, statusLines } from '../../../src/cli/inspect/st
 import { observeAge, observeSchedule } from '../../../src/core/alerts/index.js';
 import type { RunId } from '../../../src/core/brands.js';
 import { ageOfData, behindSince, countNights } from '../../../src/core/data-age.js';
+import type { ResourceFacts, ResourceState } from '../../../src/core/find-problems.js';
 import {
   factsOfRuns,
   judgeResource,
   type NewestPublished,
   type OtherRun,
   RESOURCE_STATES,
-  type ResourceFacts,
-  type ResourceState,
   STATE_NAMES,
 } from '../../../src/core/resource-state.js';
 import { renderReport, resourceReport } from '../../../src/report/index.js';

@@ -12,7 +12,7 @@ import {
 import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
 import type { ByteString, Cursor, EpochMs, UtcSeconds } from '../../core/brands.js';
-import { formatDuration, HOUR_MS } from '../../core/duration.js';
+import { formatDuration } from '../../core/duration.js';
 import {
   doubtOf,
   END_MARK,
@@ -31,16 +31,13 @@ import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
 import { totalTrust } from './read-stage.js';
+import { isSmallest, otherFirstPage, smallerPages } from './smaller-pages.js';
 import { updatedSinceAfterSetback, updatedSinceFor } from './watermark.js';
 
 /** How often a list is read again from its beginning because a cursor expired. The first time, with larger pages. */
 const MAX_RESTARTS = 2;
 /** The larger pages, if cursors may live shorter than the reading takes: so many times the size, and at most so many records. */
 const LARGER = { times: 10, most: 10_000 };
-/** How much earlier than a time that is too new for the service changes are requested, in ms. */
-const TOO_NEW_MS = HOUR_MS;
-/** How often a list is read again from its beginning because one of its later pages was too heavy. */
-const MAX_SHRINKS = 5;
 /** How often the first page is requested with an earlier `updatedSince`. After that, everything is read. */
 const MAX_SETBACKS = 3;
 /** Failures of one page before a smaller one is tried. */
@@ -270,8 +267,7 @@ export class PageChain {
   }
 
   /**
-   * After a failure that a smaller page may avoid, looks for a size that works, and continues with it. A page in the middle
-   * of the list is then read again from the list's beginning, because the limit stays the same within a chain.
+   * After a failure that a smaller page may avoid, looks for a size that works, and continues with it.
    *
    * In an outage every size fails, and the request is repeated later as it is. If a smaller page works, the outage may just
    * have ended, so the page that failed is requested once more. Only if it fails again, its size is the cause.
@@ -283,13 +279,8 @@ export class PageChain {
     const tooLarge = isTooLarge(error);
     if (!tooLarge && !mayBeTooHeavy(error)) throw error;
     const from = this.#at;
-    const isSmallest = from.pageSize <= 1 || from.shrinks >= MAX_SHRINKS;
-    if (from.cursor !== null && from.shrinks > 0 && isSmallest) throw await this.#unreachable(error, from);
-    for (let pageSize = Math.floor(from.pageSize / 2); pageSize >= 1; pageSize = Math.floor(pageSize / 2)) {
-      const smaller =
-        from.cursor === null
-          ? { ...from, pageSize }
-          : { ...from, cursor: null, pageSize, chain: from.chain + 1, shrinks: from.shrinks + 1 };
+    if (isSmallest(from)) throw await this.#unreachable(error, from);
+    for (const smaller of smallerPages(from)) {
       const page = await this.#try(smaller);
       if (page === null) continue;
       const again = tooLarge ? null : await this.#try(from);
@@ -299,7 +290,11 @@ export class PageChain {
       }
       if (from.cursor !== null) this.#seen.clear();
       this.#at = smaller;
-      this.#options.onShrink?.({ from: from.pageSize, to: pageSize, error: (error as Error).message });
+      this.#options.onShrink?.({
+        from: from.pageSize,
+        to: smaller.pageSize,
+        error: (error as Error).message,
+      });
       return page;
     }
     throw error;
@@ -398,33 +393,18 @@ export class PageChain {
     );
   }
 
-  /**
-   * After a rejected first page, chooses another request for it. A time that the service refuses is not sent again: changes are
-   * requested from an hour earlier, or everything is read. Otherwise the limit may be too large. A 404 is final, and so is a 410.
-   */
+  /** After a rejected first page, chooses another request for it. A 404 is final, and so is a 410. */
   #otherFirstPage(error: RejectedError | NotFoundError): void {
-    const { updatedSince, pageSize, round } = this.#at;
-    if (round !== undefined) throw this.#expires(error);
-    const says = error.serviceMessage ?? '';
+    if (this.#at.round !== undefined) throw this.#expires(error);
     if (error instanceof NotFoundError) throw this.#noList('has no list', 404);
-    const isAboutSize = LIMIT_WORDS.test(says) && !TIME_WORDS.test(says);
-    if (updatedSince !== null && !isAboutSize && error.status !== PAYLOAD_TOO_LARGE) {
-      const { orSince } = this.#options;
-      if (orSince !== undefined && orSince > updatedSince) {
-        this.#at = { ...this.#at, updatedSince: orSince };
-        return;
-      }
-      const isNew = TOO_NEW.test(says) && this.#at.refusedSince === undefined;
-      const earlier = toUtcSeconds(Date.parse(updatedSince) - TOO_NEW_MS);
-      this.#options.onRefused?.({ updatedSince, says });
-      this.#at = isNew
-        ? { ...this.#at, updatedSince: earlier, refusedSince: 'too-new' }
-        : { ...this.#at, updatedSince: null, refusedSince: 'too-old' };
-      return;
-    }
-    if (error.status === 410) throw this.#noList(`has ended the list (${says || 'no reason'})`, 410);
-    if (pageSize <= 1) throw error;
-    this.#at = { ...this.#at, pageSize: Math.floor(pageSize / 2) };
+    const { status, serviceMessage } = error;
+    const says = serviceMessage ?? '';
+    const other = otherFirstPage(this.#at, { status, says }, this.#options.orSince);
+    if (other === null)
+      throw status === 410 ? this.#noList(`has ended the list (${says || 'no reason'})`, 410) : error;
+    const { at, refused } = other;
+    if (refused !== undefined) this.#options.onRefused?.({ updatedSince: refused, says });
+    this.#at = at;
   }
 
   #noList(what: string, status: number): Error {
@@ -534,15 +514,6 @@ export class PageChain {
 
 const IN_PARTS =
   'If the list is in the order of a time of change, name its field in `updatedAt`: it is then read in parts.';
-const PAYLOAD_TOO_LARGE = 413;
-/** Words about the size of a page, in the refusal of a first page. */
-const LIMIT_WORDS = /\blimit\b|page[ _-]?size|per[ _-]?page|\btoo many\b/i;
-/** Words about a time, whose limit is none of a page: "updatedSince is beyond the limit of 90 days". */
-const TIME_WORDS =
-  /since|\b(?:hours?|days?|weeks?|months?|years?|dates?|time ?stamps?|retention|history|future|past|old)\b/i;
-/** Words about a time that is too new. */
-const TOO_NEW =
-  /\bfuture\b|too (?:new|recent|late)|\bahead\b|(?:later|newer|after) than|in the past|not yet/i;
 
 function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;

@@ -7,7 +7,6 @@ import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/sta
 import type { SortKey } from '../../lake/rows/row.js';
 import { STAGE } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
-import type { ChainPosition } from './prefetched-page.js';
 import { changesUpTo, firstStage, type StoredStage } from './read-stage.js';
 import { runStart, startClocks, updatedSinceFor } from './watermark.js';
 
@@ -52,21 +51,6 @@ export async function findPosition(staging: Staging, input: ReadInput, run: RunF
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
-}
-
-/**
- * Where a reading continues with a smaller page. In the middle of a list, it begins the list again, because the
- * limit stays the same within a chain of pages. What is staged is kept.
- *
- * @param halvings how often the size is halved
- * @returns `null`: there is no smaller one
- */
-export function withSmallerPages(stage: Stage, halvings: number): ChainPosition | null {
-  const pageSize = Math.max(1, Math.floor(stage.pageSize / 2 ** halvings));
-  if (halvings === 0 || stage.done || pageSize === stage.pageSize) return null;
-  if (stage.cursor === null) return { ...stage, pageSize };
-  const { chain, shrinks } = stage;
-  return { ...stage, cursor: null, pageSize, chain: chain + 1, shrinks: shrinks + 1 };
 }
 
 /** The end of the reading, if an earlier call has reached it and left only merges. */

@@ -24,8 +24,9 @@ import { withLongerRuns } from './compact-chunks.js';
 import { describeRepetition, marksToCheck, readBounds } from './endless-list.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
-import { cursorHash, findPosition, recordKeyHash, withSmallerPages } from './position.js';
+import { cursorHash, findPosition, recordKeyHash } from './position.js';
 import { toReadResult } from './read-stage.js';
+import { withSmallerPages } from './smaller-pages.js';
 import { type ShiftCheck, Stager } from './stager.js';
 
 /** Time between two looks for a page that is being read. */

@@ -1,4 +1,6 @@
+import type { EpochMs } from '../../src/core/brands.js';
 import { transientFailure } from '../../src/run/failures.js';
+import { whileRemembered } from '../../src/write-back/key-lifetime.js';
 import { NOT_SENT_AGAIN } from '../../src/write-back/ledger/turn.js';
 import {
   type ChunkRow,
@@ -6,9 +8,8 @@ import {
   knownOf,
   type RowReceipt,
   type RowState,
-  type SendingRules,
 } from '../../src/write-back/plan-file.js';
-import { ageOf, latestOf } from '../../src/write-back/request-age.js';
+import { latestOf } from '../../src/write-back/request-age.js';
 import { OpenChunk, type RowTask, type SendAttemptOptions } from './open-chunk.js';
 import { loadChunk } from './stored-batch.js';
 
@@ -197,30 +198,14 @@ export class ChunkFeed {
     return transientFailure(`${resource}: the turn of this batch has ended, so it sends no further row`);
   }
 
-  /** With `--unknown skip`, rows in doubt are settled as skipped. */
-  /** @param at when the chunk was opened, by the latest clock */
-  #select(row: ChunkRow, index: number, state: RowState | undefined, at: number): Selected {
-    const { clock, connection, input, turn, sending } = this.#options;
-    const { receipt, sentAt: firstSent } = knownOf(row, state);
+  /** @param now by the latest clock */
+  #select(row: ChunkRow, index: number, state: RowState | undefined, now: EpochMs): Selected {
+    const { connection, input, turn, sending } = this.#options;
+    const { receipt } = knownOf(row, state);
     if (!isPending(row) || receipt !== null || turn.verdictOf(row.row) !== null) return 'settled';
-    const unknown = isAskedFor(row, state, sending) ? 'resend' : input.unknown;
-    // The service may have forgotten the idempotency key, or has never known it.
     const { unknownAfterMs } = connection.settings.writeBack;
-    const age = firstSent === null ? 0 : (ageOf(firstSent, clock.now()) ?? Number.POSITIVE_INFINITY);
-    const isForgotten = age > unknownAfterMs || (firstSent !== null && sending.repeat === 'never');
-    if (isForgotten && unknown === 'skip') return 'skipped';
-    if (isForgotten && unknown !== 'resend') return 'unclear';
-    // A complete response left the outcome unknown: asking again in the same run would change nothing.
-    if (state?.unclearIn === input.run) return 'unclear';
-    // The service does not know a new key from the requests before it.
-    const isStrange = isForgotten || row.keyNumber !== undefined;
-    const before = firstSent === null ? 'never' : isStrange ? 'forgotten' : 'remembered';
-    const failing = state?.failing ?? null;
-    return { index, row, before, failing, notAfter: at + unknownAfterMs - (isStrange ? 0 : age) };
+    const { unknown, run } = input;
+    const fate = whileRemembered(row, state, { unknownAfterMs, repeat: sending.repeat, unknown, run, now });
+    return typeof fate === 'string' ? fate : { index, row, failing: state?.failing ?? null, ...fate };
   }
-}
-
-/** Whether a user has asked for the row. A service that ignores keys gets it once for each time a user asks. */
-function isAskedFor({ asked }: ChunkRow, state: RowState | undefined, { repeat }: SendingRules): boolean {
-  return asked === true && (repeat === 'always' || (state?.sentAt ?? null) === null);
 }

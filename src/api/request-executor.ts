@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { fromByteString } from '../core/brands.js';
+import { fromByteString, type Millis } from '../core/brands.js';
 import { HOUR_MS, MINUTE_MS } from '../core/duration.js';
 import { knownSecrets } from '../core/known-secrets.js';
+import { isShortWait, isTooLong } from '../core/long-retry-after.js';
 import { SecretReader, secretFingerprint } from '../core/secrets.js';
 import { systemCode } from '../core/system-error.js';
 import { JsonError } from '../json/json-error.js';
@@ -92,7 +93,10 @@ export class RequestExecutor {
   constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#dispatcher = dispatcher;
     this.#options = options;
-    this.#rules = { mapping: options.errors, giveUpAfterMs: options.giveUpAfterMs };
+    this.#rules = {
+      mapping: options.errors,
+      giveUpAfterMs: options.giveUpAfterMs ?? Number.POSITIVE_INFINITY,
+    };
     this.#retry = options.retry ?? DEFAULT_RETRY;
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? Date.now;
@@ -132,7 +136,7 @@ export class RequestExecutor {
         attempt -= 1;
         continue;
       }
-      const inTime = delayMs <= this.#retry.maxDelayMs && operation.isExpired?.(delayMs) !== true;
+      const inTime = isShortWait(delayMs, this.#retry.maxDelayMs) && operation.isExpired?.(delayMs) !== true;
       const mayRetry = error instanceof TransientError && attempt < attemptsFor(error, attempts) && inTime;
       if (!mayRetry || operation.mayRetry?.(error) === false) throw error;
       const requestedByService = error.status === 429 || error.retryAfterMs !== null;
@@ -342,13 +346,13 @@ function leaseOutcome(
   response: HttpResponse,
   failure: ServiceError | null,
   backoff: number,
-  giveUpAfterMs = Number.POSITIVE_INFINITY,
+  giveUpAfterMs: Millis,
 ): LeaseOutcome {
   if (response.kind === 'success') return { kind: 'success' };
   // One row waits, and not the connection.
   if (CONFLICTS.has(failure?.write?.meaning)) return { kind: 'failure' };
   const { status, retryAfterMs } = response;
-  const isBelieved = retryAfterMs !== null && retryAfterMs <= giveUpAfterMs;
+  const isBelieved = retryAfterMs !== null && !isTooLong(retryAfterMs, giveUpAfterMs);
   // Some services prolong the block with each request before the limit's reset.
   const longestMs = response.isReset ? HOUR_MS : MAX_HOLD_MS;
   const holdMs = isBelieved ? Math.min(retryAfterMs, longestMs) : 0;
@@ -375,12 +379,7 @@ function attemptsFor({ patience }: TransientError, attempts: number): number {
 }
 
 /** As `backoffDelayMs`, but spread over a minute. */
-function shortDelayMs(
-  attempt: number,
-  capMs: number,
-  giveUpAfterMs: number = Number.POSITIVE_INFINITY,
-  random: () => number,
-): number {
+function shortDelayMs(attempt: number, capMs: number, giveUpAfterMs: Millis, random: () => number): number {
   const ofAll = giveUpAfterMs * (SHORT_SHARES[attempt - 1] ?? 1);
   return Math.floor(random() * Math.min(capMs, ofAll, SHORT_WAITS_MS[attempt - 1] ?? capMs));
 }

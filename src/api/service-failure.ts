@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { type ByteString, fromByteString } from '../core/brands.js';
+import { type ByteString, fromByteString, type Millis } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
+import { isTooLong } from '../core/long-retry-after.js';
 import { parseUrl } from '../core/parse-url.js';
 import type { ErrorMapping } from '../core/settings.js';
 import { systemCode } from '../core/system-error.js';
@@ -59,8 +60,8 @@ const READING: Readonly<Record<Exclude<Evidence, 'status'>, string>> = {
 /** What the connection's settings say about errors. */
 export interface ErrorRules {
   readonly mapping: ErrorMapping;
-  /** As in the options of the client. */
-  readonly giveUpAfterMs: number | undefined;
+  /** As in the options of the client; infinite: absent. */
+  readonly giveUpAfterMs: Millis;
 }
 
 /** The error for a response other than 2xx (docs/explanation/guarantees.md#errors). @param wasRead as in `ListRequest` */
@@ -79,7 +80,7 @@ export function statusError(
   const what = `${subject(request)} answered ${status}${quoted}`;
   // The words of the service may end with a full stop.
   const sentence = /[.!?]$/.test(what) ? what : `${what}.`;
-  const isTooLong = retryAfterMs !== null && giveUpAfterMs !== undefined && retryAfterMs > giveUpAfterMs;
+  const isLong = retryAfterMs !== null && isTooLong(retryAfterMs, giveUpAfterMs);
   const write = purpose === 'write' ? writeAnswerOf(response, mapping) : undefined;
   const options = {
     resource: request.resource,
@@ -90,9 +91,9 @@ export function statusError(
     evidence,
     reason: 'status',
     // Every repetition gets a stored answer again.
-    patience: isTooLong || write?.meaning === 'stored' ? 'none' : 'long',
+    patience: isLong || write?.meaning === 'stored' ? 'none' : 'long',
   } as const;
-  const tooLong = isTooLong
+  const tooLong = isLong
     ? ` It requires a wait of ${roughly(retryAfterMs)} (Retry-After: ${quoteText(headerOf(headers, 'retry-after') ?? '', redact, 100)}), which is longer than ` +
       `\`retries.giveUpAfter\` (${formatDuration(giveUpAfterMs)}), so the run ends now.`
     : '';
@@ -108,7 +109,7 @@ export function statusError(
       refusal === null
         ? ''
         : ` Otherwise the service refuses the request${refusal.isOther ? '.' : `: ${REFUSAL_REMEDY[refusal.scope]}`}`;
-    const reading = isTooLong && evidence === 'header' ? LIMIT : READING[evidence];
+    const reading = isLong && evidence === 'header' ? LIMIT : READING[evidence];
     return new TransientError(`${sentence} ${reading}${tooLong}${otherwise}`, { ...options, refusal });
   }
   switch (kind) {
@@ -128,7 +129,7 @@ export function statusError(
         { ...options, reason: 'redirect', patience: 'short' },
       );
     default:
-      return new TransientError(isTooLong ? `${sentence}${tooLong}` : what, options);
+      return new TransientError(isLong ? `${sentence}${tooLong}` : what, options);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Millis } from '../core/brands.js';
 import type { FailureType } from '../core/contract/index.js';
 import { errorMessage, isAbort, WorktrackError } from '../core/errors.js';
 import { redactKnown } from '../core/known-secrets.js';
+import { durableWait } from '../core/long-retry-after.js';
 import { cutText, MAX_MESSAGE_BYTES } from '../core/text-budget.js';
 import { StoreError } from '../lake/store/index.js';
 import { UnreadDocumentError } from './staged-documents.js';
@@ -26,7 +27,7 @@ function failure(
     message: cutText(redactKnown(message), MAX_MESSAGE_BYTES),
     nonRetryable,
     ...(detail === undefined ? {} : { details: [detail] }),
-    ...(retryAfterMs === null ? {} : { nextRetryDelay: Math.max(retryAfterMs, 1) }),
+    ...durableWait(retryAfterMs),
   });
 }
 

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ObjectKey } from '../../../src/core/brands.js';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../src/core/duration.js';
 import type { RunClocks } from '../../../src/lake/documents/run-file.js';
 import { ageOf, earliestOf, latestOf } from '../../../src/write-back/request-age.js';
-import { decodeSealed, encodeSealed } from '../../../src/write-back/sealed.js';
 
 const NOON = Date.parse('2026-11-20T12:00:00Z');
 const at = (temporal: number, worker = temporal, store: number | null = null): RunClocks => ({
@@ -40,28 +38,5 @@ describe('the age of a request', () => {
     ["the store's clock is a day ahead now", at(0), at(0, 0, 24 * HOUR_MS), 24 * HOUR_MS],
   ])('with %s', (_, then, now, age) => {
     expect(ageOf(earliestOf(then), latestOf(now))).toBe(age);
-  });
-});
-
-describe('a document of a batch', () => {
-  const key = '_write-back/b/_batch/batch.json' as ObjectKey;
-
-  it('is read only in the layout of this build, and another build is named in an error that can be retried', () => {
-    expect(decodeSealed(key, encodeSealed({ a: 1 }))).toEqual({ a: 1 });
-    for (const layout of [1, 3])
-      expect(() => decodeSealed(key, encodeSealed({ a: 1 }, layout, '9.8.7'))).toThrow(
-        expect.objectContaining({
-          ...{ code: 'LAKE_LAYOUT', retryable: true },
-          message: expect.stringMatching(
-            new RegExp(`^${key} has layout ${layout} of a batch, written by worktrack 9.8.7`),
-          ),
-        }),
-      );
-  });
-
-  it('counts as damaged if its layout or its build is changed', () => {
-    const body = encodeSealed({ a: 1 }).toString();
-    for (const changed of [body.replace('"layout":2', '"layout":3'), body.replace('"build":"', '"build":"x')])
-      expect(() => decodeSealed(key, Buffer.from(changed))).toThrow('does not match its checksum');
   });
 });

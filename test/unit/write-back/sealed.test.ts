@@ -65,6 +65,25 @@ describe('a document of a batch', () => {
     for (const body of damaged(encodeSealed({ rows: [[0, 'tried', 503, null, SECRET]], closed: true })))
       expectNamed(() => decodeSealed(KEY, body));
   });
+
+  it('is read only in the layout of this build, and another build is named in an error that can be retried', () => {
+    expect(decodeSealed(KEY, encodeSealed({ a: 1 }))).toEqual({ a: 1 });
+    for (const layout of [1, 3])
+      expect(() => decodeSealed(KEY, encodeSealed({ a: 1 }, layout, '9.8.7'))).toThrow(
+        expect.objectContaining({
+          ...{ code: 'LAKE_LAYOUT', retryable: true },
+          message: expect.stringMatching(
+            new RegExp(`^${KEY} has layout ${layout} of a batch, written by worktrack 9.8.7`),
+          ),
+        }),
+      );
+  });
+
+  it('counts as damaged if its layout or its build is changed', () => {
+    const body = encodeSealed({ a: 1 }).toString();
+    for (const changed of [body.replace('"layout":2', '"layout":3'), body.replace('"build":"', '"build":"x')])
+      expect(() => decodeSealed(KEY, Buffer.from(changed))).toThrow('does not match its checksum');
+  });
 });
 
 describe('a chunk of a plan', () => {

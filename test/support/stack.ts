@@ -244,7 +244,7 @@ export async function until(
     const began = Date.now();
     if (await condition()) return;
     if (Date.now() > deadline) throw new Error(`condition not met within ${ms} ms: ${what}`);
-    // To answer a look takes CPU time, of which a busy machine has none to spare.
+    // To answer a look takes CPU time, and a busy machine has none to spare.
     const pause = Math.min(LONGEST_PAUSE_MS, Math.max(20, 2 * (Date.now() - began)));
     await new Promise((resolve) => setTimeout(resolve, pause));
   }

@@ -3,7 +3,7 @@ import { type ServiceClient, ServiceError, ShownKeys, TransientError } from '../
 import { readListPage } from '../../api/json/page.js';
 import { fromByteString } from '../../core/brands.js';
 import type { RunInput } from '../../core/contract/index.js';
-import type { ResourceSettings } from '../../core/settings.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import type { Warning } from '../../core/warnings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { Manifest, PublishedPart } from '../../lake/documents/manifest.js';
@@ -127,17 +127,20 @@ type Place = Pick<ResourceSettings, 'name' | 'path' | 'params'>;
 /** How long the runs of a connection share the ids, in ms. All resources of an export run within this time. */
 const SHARED_MS = 60_000;
 
-/** Ids in use, by resource. The store of a connection is another object after it was idle. */
-const shared = new WeakMap<OpenConnection, Map<string, Promise<string[]>>>();
+/** Ids in use, by resource. Each run has a store and a connection that only it uses, and all share the settings. */
+const shared = new WeakMap<ConnectionSettings, Map<string, Promise<string[]>>>();
 
 /** Ids of live rows. The runs of a connection share them for a minute, because reading them takes five requests. */
-async function knownIds(connection: OpenConnection, { name, path, params }: Place): Promise<string[]> {
-  const ofConnection = shared.get(connection) ?? new Map<string, Promise<string[]>>();
-  shared.set(connection, ofConnection);
+async function knownIds(
+  { settings, store }: OpenConnection,
+  { name, path, params }: Place,
+): Promise<string[]> {
+  const ofConnection = shared.get(settings) ?? new Map<string, Promise<string[]>>();
+  shared.set(settings, ofConnection);
   const id = JSON.stringify([name, path, params]);
   const known = ofConnection.get(id);
   if (known !== undefined) return known;
-  const reading = readKnownIds(connection.store, { name, path, params });
+  const reading = readKnownIds(store, { name, path, params });
   ofConnection.set(id, reading);
   const forget = (): void => void ofConnection.delete(id);
   setTimeout(forget, SHARED_MS).unref();

@@ -186,6 +186,15 @@ describe('a run that fits into memory', () => {
     }
   });
 
+  it('reads the projects that show the organization once for all resources of an export', async () => {
+    const resources = ['projects', 'members', 'clients'];
+    await world.start({ resources: `[${resources}]` }, resources);
+    const { requests } = await world.night(resources);
+    const parts = requests.filter((request) => /^GET .*\/projects\/snapshots\/.*\.csv\.gz/.test(request));
+    // The first and the last block, and the merge of the projects.
+    expect(parts.length, requests.join('\n')).toBeLessThanOrEqual(3);
+  });
+
   it('takes at most 3 activities, 25 events and 16 requests in the first export of a resource', async () => {
     await world.start({ resources: `[members, ${RESOURCE}]` }, ['members']);
     expect((await world.stack.export({ resources: ['members'] })).outcome).toBe('published');

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, Audited, Previewed, PublishInput, RunRef } from '../src/core/contract/index.js';
+import type { Activities, Audited, Previewed, PublishInput, StepRef } from '../src/core/contract/index.js';
 import { AttemptProgress, temporalClock, withHeartbeat } from '../src/run/activity-context.js';
 import type { ActivityDeps } from '../src/run/deps.js';
 import { wholeRun } from '../src/run/execute-run.js';
@@ -17,7 +17,7 @@ import { readPages } from '../src/run/read/read-pages.js';
 import { failureInLake } from '../src/run/run-failures.js';
 import { confirmDeletes } from '../src/run/settle/confirm-deletes.js';
 import { findAbsentRecords } from '../src/run/settle/find-absent.js';
-import type { RunAt } from '../src/run/staging.js';
+import { once, type RunAt } from '../src/run/staging.js';
 import { discardRun } from '../src/run/sweep/discard-run.js';
 import { sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
@@ -35,7 +35,7 @@ export type { ActivityDeps, OpenConnection } from '../src/run/deps.js';
 export function createActivities(deps: ActivityDeps): Activities {
   /** A phase of a run that is in the lake. @param beats who sends its heartbeats: `phase`, with its position */
   const inLake =
-    <Input extends RunRef, Output>(
+    <Input extends StepRef, Output>(
       phase: (at: RunAt, input: Input) => Promise<Output>,
       beats: 'here' | 'phase' = 'here',
     ) =>
@@ -59,7 +59,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     };
   /** A phase that asks the service: a dry run notes what it has used. */
   const asking =
-    <Input extends RunRef, Output>(phase: (at: RunAt, input: Input) => Promise<Output>) =>
+    <Input extends StepRef, Output>(phase: (at: RunAt, input: Input) => Promise<Output>) =>
     async (at: RunAt, input: Input): Promise<Output> => {
       const result = await phase(at, input);
       if (input.isDry) await saveUse(at.staging);
@@ -73,14 +73,14 @@ export function createActivities(deps: ActivityDeps): Activities {
   return {
     'worktrack.planExport': plain(planExport),
     'worktrack.run': (input) => wholeRun(deps, input),
-    'worktrack.read': inLake(asking(readPages), 'phase'),
-    'worktrack.settle': inLake(findAbsentRecords),
-    'worktrack.settleById': inLake(asking(confirmDeletes)),
-    'worktrack.mergePlan': inLake(planMerge),
+    'worktrack.read': inLake(once(asking(readPages)), 'phase'),
+    'worktrack.settle': inLake(once(findAbsentRecords)),
+    'worktrack.settleById': inLake(once(asking(confirmDeletes))),
+    'worktrack.mergePlan': inLake(once(planMerge)),
     'worktrack.merge': inLake(mergeParts),
     'worktrack.publish': inLake(async (at, input: PublishInput) => (await publishRun(at, input)).run),
     'worktrack.preview': inLake(async (at, input: PublishInput): Promise<Previewed | Audited> => {
-      const { audit } = await at.staging.run();
+      const { audit } = (await at.staging.journal()).run;
       return audit === undefined ? previewRun(at, input) : auditRun(at, input);
     }),
     'worktrack.writeAudit': plain(writeAudit),

@@ -3,7 +3,7 @@ import type { RunRef, TableFollowed } from '../../src/core/contract/index.js';
 import { limitWarnings } from '../../src/core/run-records.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
-import { readRunIfThere } from '../../src/run/lake-staging.js';
+import { readJournal } from '../../src/run/lake-staging.js';
 import { onThisWorker, tableTask } from '../../src/run/publish/delta-table.js';
 import { followPointer } from '../../src/table/index.js';
 
@@ -11,7 +11,7 @@ import { followPointer } from '../../src/table/index.js';
 export async function followTable(deps: ActivityDeps, input: RunRef): Promise<TableFollowed> {
   const { store, settings } = deps.connection(input.connection);
   // A run fixes its settings when it begins. A rollback uses those of the worker.
-  const { tables, retention } = (await readRunIfThere(store, input)) ?? settings;
+  const { tables, retention } = (await readJournal(store, input))?.run ?? settings;
   // The configuration changed since the step was requested.
   if (tables === null) return { version: -1, warnings: [] };
   const begun = performance.now();

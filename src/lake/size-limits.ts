@@ -15,8 +15,8 @@ import { DocumentTooLargeError } from './too-large-error.js';
  * | pointer | 20 KB | 2 KB, and 27 bytes for each run that rollbacks keep |
  * | manifest | 51 MiB | 90 parts × (5,000 columns × 115 B + 1 KB) + 5,000 × 140 B |
  * | block index | 0.3 MB | 1,024 blocks of 64 KiB × (60 B + two keys of 100 B) |
- * | run file | 3 MB | 3 lists of columns × 0.7 MB + 2 × 360 parts × 0.5 KB |
- * | staged document | 22 MB | the keys of 2,000,000 deleted rows, 10% of all, × 11 B; a plan: 0.7 MB + 1,500 chunks × 0.4 KB × 2 |
+ * | journal | 51 MB | the keys of 2,000,000 records, 10% of all, × 11 B × 2 lists; 5 lists of columns × 0.7 MB + 4 × 360 parts × 0.5 KB + 1,500 chunks × 0.4 KB × 2 |
+ * | other staged document | 4 MB | columns: 0.7 MB; results with the facts of 90 parts |
  * | commit | 1 MB | 5,000 columns × 100 B + 360 files added and removed × 0.6 KB |
  * | checkpoint | 5 MB | 5,000 columns × 100 B + 360 files × 31 days × 0.4 KB |
  * | chunk or log of write-back | 10 MB | 2 MiB and one row of at most 8 MiB; larger only where the row needs escapes |
@@ -30,7 +30,6 @@ export const MAX_POINTER_BYTES = 1 * MiB;
 /** Just less than the longest text of V8, 2^29 - 24 characters: a longer one cannot be parsed. */
 export const MAX_MANIFEST_BYTES = 511 * MiB;
 export const MAX_INDEX_BYTES = 64 * MiB;
-const MAX_RUN_FILE_BYTES = 64 * MiB;
 /** As of a manifest, for the same reason. */
 const MAX_STAGED_BYTES = 511 * MiB;
 const MAX_COMMIT_BYTES = 64 * MiB;
@@ -51,7 +50,6 @@ const KINDS: readonly (readonly [pattern: RegExp, what: string, maxBytes: number
   [/\/latest\.json$/, 'latest.json', MAX_POINTER_BYTES],
   [/\/_datapackage\.json$/, 'a manifest', MAX_MANIFEST_BYTES],
   [/\.index\.json$/, 'a block index', MAX_INDEX_BYTES],
-  [/^_staging\/.*\/run\.json$/, 'the file of a run', MAX_RUN_FILE_BYTES],
   [/^_staging\/.*\.json$/, 'a staged document', MAX_STAGED_BYTES],
   [/\/_delta_log\/\d+\.json$/, 'a commit of a table', MAX_COMMIT_BYTES],
   [/^(?=.*\/_delta_log\/).*\.parquet$/s, 'a checkpoint of a table', MAX_CHECKPOINT_BYTES],

@@ -23,10 +23,9 @@ import { type HeldStore, MAX_COPY_BYTES } from '../lake/store/index.js';
 import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { toFailure } from './failures.js';
-import { fixRun, LakeStaging, readRunIfThere } from './lake-staging.js';
+import { fixRun, LakeStaging, readJournal } from './lake-staging.js';
 import { MemoryStaging } from './memory-staging.js';
 import { mergeParts } from './merge/merge-parts.js';
-import { type MergePlan, PLAN } from './merge/merge-plan.js';
 import { planMerge } from './merge/plan-merge.js';
 import { runPhases, type Steps } from './phases.js';
 import { WriteTrial } from './prepare/conditional-writes.js';
@@ -39,9 +38,9 @@ import { publishRun } from './publish/publish-run.js';
 import { readPages } from './read/read-pages.js';
 import { removeAll, removeRun } from './remove-folders.js';
 import { finalIfLate, finalIfUnread, orDisplaced } from './run-failures.js';
+import type { MergePlan } from './run-journal.js';
 import { confirmDeletes } from './settle/confirm-deletes.js';
 import { findAbsentRecords } from './settle/find-absent.js';
-import { KEYS } from './staged-documents.js';
 import { type RunAt, Spill } from './staging.js';
 import { sweepResource } from './sweep/sweep-resource.js';
 
@@ -94,7 +93,7 @@ async function attemptRun({ deps, connection, input, clock, trial }: Attempt): P
   logPhase('prepare');
   const prepared = await withHeartbeat(async () => {
     // The first attempt finds it when it spills.
-    const there = attempt > 1 ? await readRunIfThere(store, input) : null;
+    const there = attempt > 1 ? await readJournal(store, input) : null;
     if (there !== null) return { kind: 'spilled' } as const;
     const found = await prepareRun(connection, input, {
       now: clock,
@@ -155,7 +154,7 @@ async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunD
   return withHeartbeat(async () => {
     const staging = new LakeStaging(store, input, Context.current().info.attempt);
     if (input.dryRun !== undefined) await saveUse(staging);
-    return { kind: 'spilled', prepared: await toPrepared(staging, await staging.run()) };
+    return { kind: 'spilled', prepared: await toPrepared(staging, (await staging.journal()).run) };
   });
 }
 
@@ -295,15 +294,15 @@ function stepsInMemory(at: InMemory): Steps {
     },
     async settleById(input) {
       await begin();
-      const among = await staging.read(KEYS, input.among);
-      if (among.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
+      const { keys } = await staging.journal();
+      if (keys[input.among]!.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
       return withHeartbeat(() => confirmDeletes(at, input));
     },
     async mergePlan(input) {
       await begin();
       return withHeartbeat(async () => {
         const planned = await planMerge(at, input);
-        checkIsSmall(await staging.read(PLAN, planned.plan));
+        checkIsSmall((await staging.journal()).plan!);
         return planned;
       });
     },

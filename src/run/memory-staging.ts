@@ -1,8 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import type { ObjectKey, RunId } from '../core/brands.js';
 import { quarantineKey } from '../lake/documents/lake-layout.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { type HeldStore, holdObjects, type ObjectStore } from '../lake/store/index.js';
-import { fixRun, stagedKey, writeStaged } from './lake-staging.js';
+import { fixRun, writeStaged } from './lake-staging.js';
+import {
+  type Decided,
+  type Journal,
+  newJournal,
+  nextJournal,
+  ownName,
+  phaseName,
+  stagedKey,
+} from './run-journal.js';
 import type { DocumentKind } from './staged-documents.js';
 import type { Staging } from './staging.js';
 
@@ -29,19 +39,18 @@ let processBytes = 0;
  */
 export class MemoryStaging implements Staging {
   readonly store: HeldStore;
-  /** An attempt in the lake counts from 1, so its names differ from these and sort after them. */
-  readonly attempt = 0;
   readonly isPrivate = true;
   readonly #lake: ObjectStore;
   /** The run id in the lake, if the run is spilled. */
   readonly #request: RunId;
-  readonly #run: RunFile;
+  readonly #token = randomBytes(4).toString('hex');
+  #journal: Journal;
   readonly #documents = new Map<ObjectKey, HeldDocument>();
+  /** Results of merges. They do not spill, because their parts have the run id of this attempt. */
+  readonly #results = new Map<ObjectKey, unknown>();
   #bytes = 0;
   #spilling: Promise<'saved' | 'dropped'> | null = null;
   #isInLake = false;
-  /** Whether this attempt has written the run file: then a repeated spill must not take it for another attempt's. */
-  #isFixed = false;
   /** When the first page arrived, by the monotonic clock; `null`: none has. */
   #since: number | null = null;
 
@@ -51,7 +60,7 @@ export class MemoryStaging implements Staging {
    */
   constructor(lake: ObjectStore, run: RunFile, request: RunId) {
     this.#lake = lake;
-    this.#run = run;
+    this.#journal = newJournal(run, request);
     this.#request = request;
     const staged = this.key('');
     this.store = holdObjects(lake, {
@@ -60,12 +69,23 @@ export class MemoryStaging implements Staging {
     });
   }
 
-  async run(): Promise<RunFile> {
-    return this.#run;
+  async journal(): Promise<Journal> {
+    return this.#journal;
+  }
+
+  async decide<Answer>(answer: Answer, decided: Decided): Promise<Answer> {
+    this.#journal = nextJournal(this.#journal, answer, decided);
+    return answer;
   }
 
   key(name: string): ObjectKey {
-    return stagedKey({ resource: this.#run.resource.name, runId: this.#request }, name);
+    return stagedKey({ resource: this.#journal.run.resource.name, runId: this.#request }, name);
+  }
+
+  own(what: string, number: number, end = '.json'): string {
+    // An attempt in the lake counts from 1, so its names sort after these.
+    const at = { step: this.#journal.sequence, attempt: 0, token: this.#token };
+    return ownName(at, what, number, end);
   }
 
   async write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey> {
@@ -78,18 +98,20 @@ export class MemoryStaging implements Staging {
     return key;
   }
 
+  async writeFirst<T>(_kind: DocumentKind<T>, name: string, document: T): Promise<T> {
+    this.#results.set(this.key(name), document);
+    return document;
+  }
+
   async read<T>(_kind: DocumentKind<T>, key: ObjectKey): Promise<T> {
-    const found = this.#documents.get(key);
+    const found = this.#documents.get(key)?.document ?? this.#results.get(key);
     if (found === undefined) throw new Error(`${key} is not in memory`);
-    return found.document as T;
+    return found as T;
   }
 
-  async readIfExists<T>(_kind: DocumentKind<T>, name: string): Promise<T | null> {
-    return (this.#documents.get(this.key(name))?.document ?? null) as T | null;
-  }
-
-  async last(prefix: string): Promise<ObjectKey | null> {
-    const found = [...this.#documents.keys()].filter((key) => key.startsWith(this.key(prefix)));
+  async last(what: string, of: 'phase' | 'run'): Promise<ObjectKey | null> {
+    const prefix = this.key(of === 'run' ? `${what}-` : phaseName(what, this.#journal.sequence));
+    const found = [...this.#documents.keys()].filter((key) => key.startsWith(prefix));
     return found.sort().at(-1) ?? null;
   }
 
@@ -114,8 +136,9 @@ export class MemoryStaging implements Staging {
   }
 
   /**
-   * Moves the run to the lake, once and for all: what is staged later goes there, too. Its settings fix the run. If another
-   * attempt has done that before, what this one holds is dropped. A spill that fails can be repeated.
+   * Moves the run to the lake, once and for all: what is staged later goes there, too. A journal with its settings fixes the run.
+   * What was decided since is decided once more there, with what is staged. If another attempt has fixed the run before, what this
+   * one holds is dropped. A spill that fails can be repeated.
    */
   save(): Promise<'saved' | 'dropped'> {
     this.#spilling ??= this.#spill().catch((error: unknown) => {
@@ -127,9 +150,7 @@ export class MemoryStaging implements Staging {
 
   /** Documents come after the objects that they name, and the newest document comes last. */
   async #spill(): Promise<'saved' | 'dropped'> {
-    if (!this.#isFixed && !(await fixRun(this.#lake, { ...this.#run, runId: this.#request })))
-      return 'dropped';
-    this.#isFixed = true;
+    if (!(await fixRun(this.#lake, { ...this.#journal.run, runId: this.#request }))) return 'dropped';
     // More may be staged meanwhile: then it is at the end of the map.
     for (const [key, { kind, document }] of this.#documents) {
       await this.store.writeHeld(() => true);
@@ -149,10 +170,11 @@ export class MemoryStaging implements Staging {
     processBytes -= this.#bytes;
     this.#bytes = 0;
     this.#documents.clear();
+    this.#results.clear();
   }
 
   #isQuarantined(key: ObjectKey): boolean {
-    const { resource, runId } = this.#run;
+    const { resource, runId } = this.#journal.run;
     const folder = quarantineKey(resource.name, runId, '').slice(0, -'.csv'.length);
     return key.startsWith(folder);
   }

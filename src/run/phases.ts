@@ -1,10 +1,10 @@
-import type { ObjectKey } from '../core/brands.js';
 import type {
   AbsentRecords,
   ConfirmDeletesInput,
   ConfirmedDeletes,
   DeletesProblem,
   FindAbsentInput,
+  KeyList,
   KeysFound,
   ListRead,
   MergedParts,
@@ -19,6 +19,7 @@ import type {
   RunPublished,
   RunRef,
   ShiftSigns,
+  StepRef,
 } from '../core/contract/index.js';
 import { inParallel } from '../core/in-parallel.js';
 import { sizeToTry } from '../core/learned-page-size.js';
@@ -84,15 +85,14 @@ export async function runPhases(
     else deletes = await detectDeletes(reading, prepared, allowDeletes, since);
   };
   const goneNow = () => ({ gone: deletes?.gone ?? null, expected: deletes?.expected ?? 0, allowDeletes });
-  const { merged, shifted } = await mergeSettled(reading, goneNow, readAgain);
-  const { plan, results } = merged;
+  const { shifted } = await mergeSettled(reading, goneNow, readAgain);
   const { expected } = goneNow();
   const unproven = deletes?.unproven ?? 0;
   // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
   const wasTried = resumed === null && rollback === null;
   return {
     publish: {
-      ...{ ...ref, stage: reading.last.stage, plan, results, shifted, unproven },
+      ...{ ...reading.now, shifted, unproven },
       ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
       ...(expected > 0 ? { expected } : {}),
       allowDeletes,
@@ -101,10 +101,10 @@ export async function runPhases(
   };
 }
 
-/** The phase that reads the list. Each reading of a run continues from the stage document that the one before it wrote. */
+/** The phase that reads the list, and the version of the journal that the run has come to. */
 class Reading {
   #last: ReadResult | null;
-  #calls = 0;
+  #step = 0;
   #reads = 0;
   /** Whether the last read of the list showed signs of a shift. Some signs show only in the merge. */
   shifted: boolean;
@@ -122,6 +122,16 @@ class Reading {
     this.shifted = staged?.shifted === true;
   }
 
+  /** The phase that follows, if it does not end with a new version of the journal. */
+  get now(): StepRef {
+    return { ...this.ref, step: this.#step };
+  }
+
+  /** The phase that follows. It ends with a new version of the journal. */
+  next(): StepRef {
+    return { ...this.ref, step: this.#step++ };
+  }
+
   /** Reads the list from start to end. Returns the number of the read. */
   async read(kind: ListRead['kind']): Promise<number> {
     const read: ListRead = { number: this.#reads++, kind };
@@ -129,12 +139,10 @@ class Reading {
     let done = read.number === 0 && this.#last?.done === true;
     while (!done) {
       const from =
-        this.#calls === 0 ? '' : `, from page ${this.#last?.pages ?? 0}, ${this.#last?.rows ?? 0} rows`;
+        this.#step === 0 ? '' : `, from page ${this.#last?.pages ?? 0}, ${this.#last?.rows ?? 0} rows`;
       this.#last = await this.steps.read(
         {
-          ...this.ref,
-          call: this.#calls++,
-          after: this.#last?.stage ?? null,
+          ...this.next(),
           pageSize: this.#last?.pageSize ?? this.pageSize,
           read,
           ...(this.#last?.words === undefined ? {} : { words: this.#last.words }),
@@ -170,8 +178,8 @@ const ABSENT = 'absent records';
 
 /** Deletes among the records that the list no longer shows. */
 interface DetectedDeletes {
-  /** The document with the keys of deleted records; `null`: none. */
-  readonly gone: ObjectKey | null;
+  /** The list of deleted records in the journal; `null`: none. */
+  readonly gone: KeyList | null;
   /** Live rows of the snapshot that the list should show. */
   readonly expected: number;
   /** Absent records whose deletion could be neither confirmed nor ruled out. */
@@ -195,34 +203,27 @@ async function detectDeletes(
   allowDeletes: boolean,
   sinceRead = 0,
 ): Promise<DetectedDeletes> {
-  const { ref, steps } = reading;
+  const { steps } = reading;
   const problems: DeletesProblem[] = [];
   const nothing = { gone: null, expected: 0, unproven: 0, problems };
   await reading.read('catch-up');
   const allowed = reading.deletesAllowed;
   if (allowed === 'none') return nothing;
-  const first = {
-    ...ref,
-    stage: reading.last.stage,
-    sinceRead,
-    among: null,
-    allowDeletes: allowDeletes || allowed === 'by-id',
-  };
+  const first = { sinceRead, among: null, allowDeletes: allowDeletes || allowed === 'by-id' };
   if (reading.last.isBlank) {
     // An empty body concludes no deletes: a proxy may have dropped the body of the list.
-    const { count } = await steps.settle({ ...first, allowDeletes: true }, ABSENT);
+    const { count } = await steps.settle({ ...reading.next(), ...first, allowDeletes: true }, ABSENT);
     if (count > 0) problems.push({ kind: 'empty-list', rows: count });
     return nothing;
   }
-  const absent = await steps.settle(first, ABSENT);
+  const absent = await steps.settle({ ...reading.next(), ...first }, ABSENT);
   const { expected } = absent;
   if (absent.problem) problems.push(absent.problem);
   if (absent.count === 0) return nothing;
   const isEmpty = absent.listIsEmpty === true && !allowDeletes;
   if (proof === 'by-id') {
-    const { stage } = reading.last;
     const asked = await steps.settleById(
-      { ...ref, among: absent.keys, stage, allowDeletes },
+      { ...reading.next(), among: absent.keys, allowDeletes },
       `${absent.count} records by id`,
     );
     const { keys, count, unproven, works, untaken = 0 } = asked;
@@ -247,9 +248,8 @@ async function detectDeletes(
     const sinceRead = await reading.read('list');
     await reading.read('catch-up');
     if (reading.last.isBlank || reading.deletesAllowed !== 'all' || hasKeyless()) return otherwise;
-    const { stage } = reading.last;
     const { gone: proven } = otherwise;
-    const second = { ...ref, stage, sinceRead, among: among.keys, allowDeletes };
+    const second = { ...reading.next(), sinceRead, among: among.keys, allowDeletes };
     const gone = await steps.settle(
       proven === null ? second : { ...second, proven },
       `${among.count} absent records again`,
@@ -275,7 +275,7 @@ async function detectDeletes(
 const MERGES_AT_ONCE = 2;
 
 /** A finished merge that can be published. */
-interface Merged extends ShiftSigns, Pick<PublishInput, 'plan' | 'results'> {
+interface Merged extends ShiftSigns {
   /** Differences of an audit that have to be read once more. */
   readonly open: number;
 }
@@ -308,19 +308,19 @@ async function mergeSettled(
 
 /** Merges the staged rows of a run with the previous snapshot. @param pass number of the merge within the run, from 0 */
 async function mergeOnce(
-  { ref, steps, last: { stage, rows } }: Reading,
+  reading: Reading,
   { pass, ...input }: Pick<PlanMergeInput, 'gone' | 'expected' | 'allowDeletes' | 'pass'>,
 ): Promise<Merged> {
+  const { steps, last } = reading;
   const again = pass === 0 ? '' : `, merge ${pass + 1}`;
-  const planned = await steps.mergePlan({ ...ref, ...input, stage, pass }, `plan, ${rows} rows${again}`);
-  const { plan, batches, repeated } = planned;
+  const plan = `plan, ${last.rows} rows${again}`;
+  const { batches, repeated } = await steps.mergePlan({ ...reading.next(), ...input, pass }, plan);
+  const { now } = reading;
   const numbers = Array.from({ length: batches }, (_, batch) => batch);
   const merged = await inParallel(numbers, MERGES_AT_ONCE, (batch) =>
-    steps.merge({ ...ref, plan, pass, batch }, `${batch + 1} of ${batches}${again}`),
+    steps.merge({ ...now, pass, batch }, `${batch + 1} of ${batches}${again}`),
   );
   return {
-    plan,
-    results: merged.map(({ result }) => result),
     repeated: merged.reduce((sum, part) => sum + part.repeated, repeated),
     found: merged.reduce((sum, part) => sum + part.found, 0),
     open: merged.reduce((sum, part) => sum + (part.open ?? 0), 0),

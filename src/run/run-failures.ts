@@ -11,7 +11,7 @@ import { isSameWriter } from '../lake/published/ownership.js';
 import { exceededDeleteLimit } from './delete-rules.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
-import { readRunIfThere } from './lake-staging.js';
+import { readJournal } from './lake-staging.js';
 
 /** The failure of a run that another mirror has displaced by publishing its own run. Its detail tells it from the fence's. */
 export function displacedFailure({ resource, runId }: RunRef, to: RunId | null): ApplicationFailure {
@@ -90,9 +90,9 @@ export async function failureInLake(
   if (activityFacts(activityType)?.giveUp !== 'time') return failure;
   const { store } = deps.connection(ref.connection);
   // If this look-up fails as well, another attempt decides.
-  const run = await readRunIfThere(store, ref).catch(() => null);
-  if (run === null) return failure;
-  return finalIfLate(failure, clock() - from, () => timeGiven(run, from));
+  const journal = await readJournal(store, ref).catch(() => null);
+  if (journal === null) return failure;
+  return finalIfLate(failure, clock() - from, () => timeGiven(journal.run, from));
 }
 
 /**
@@ -158,8 +158,8 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   const pointer = await readPointer(store, ref.resource);
   if (pointer === null) return null;
   const { runId, writer, publishedAt } = pointer;
-  const run = await readRunIfThere(store, ref);
-  // Without the run file, compare times: a mirror has one run at a time, so what was published since this run began
+  const run = (await readJournal(store, ref))?.run ?? null;
+  // Without its journal, compare times: a mirror has one run at a time, so what was published since this run began
   // belongs to another mirror, even if that mirror's run began earlier.
   const before =
     run === null ? Date.parse(publishedAt) < parseRunDate(ref.runId) + 1000 : runId === run.before?.runId;

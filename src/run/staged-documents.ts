@@ -6,7 +6,6 @@ import { parseStored } from '../core/stored-json.js';
 import { VERSION } from '../core/version.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import type { Stage } from '../lake/documents/stage-file.js';
-import type { SortKey } from '../lake/rows/row.js';
 
 /**
  * The layout of the documents that a run stages in the lake. A run may continue on a worker of another build, so a build reads
@@ -103,8 +102,8 @@ const snapshot = z.looseObject({
   ...{ list: object, shapes: list, checkpoint: text, readUpTo: object, profile },
 });
 
-/** The settings of a run: `run.json`. */
-export const RUN = documentKind<RunFile>('run', {
+/** The settings of a run, in its journal. */
+export const RUN = z.looseObject({
   ...{ connection: text, runId: text, startedAt: time, nominalStart: time, baseUrl: text },
   writer: z.looseObject({ workflow: text, namespace: text }),
   ...{ sync: z.looseObject({ pageSize: count }), http: object, retention: object, tables: object.nullable() },
@@ -118,9 +117,9 @@ export const RUN = documentKind<RunFile>('run', {
   ...{ warnings: z.array(z.union([text, z.looseObject({ kind: text })])), giveUpAfterMs: time },
   ...{ shapes: list, settingsChange: object.nullable(), earlierList: text.nullable(), reconcile: flag },
   columns: z.array(column),
-  resumed: z.looseObject({ runId: text, extracted: object }).nullable(),
+  resumed: z.looseObject({ runId: text, stage: text, extracted: object }).nullable(),
   ...{ leftBehind: z.array(text), rollback: snapshot.nullable() },
-});
+} satisfies FieldsOf<RunFile>);
 
 /** A sorted sequence of staged rows, as documents name it. */
 export const CHUNK = z.looseObject({
@@ -146,7 +145,4 @@ export const STAGE = documentKind<Stage>('stage', {
 });
 
 /** Keys of records. */
-export const KEYS: DocumentKind<readonly SortKey[]> = {
-  name: 'keys',
-  schema: z.array(text) as unknown as z.ZodType<readonly SortKey[]>,
-};
+export const SORT_KEYS = z.array(text);

@@ -1,9 +1,12 @@
 import type { EpochMs, ObjectKey } from '../core/brands.js';
-import type { RunFile } from '../lake/documents/run-file.js';
+import type { StepRef } from '../core/contract/index.js';
+import { allDone, inParallel } from '../core/in-parallel.js';
 import type { Stage } from '../lake/documents/stage-file.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import type { AttemptProgress } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
+import { BATCH, type BatchResult, mergedName } from './merge-result.js';
+import type { Decided, Journal, MergePlan } from './run-journal.js';
 import { type DocumentKind, STAGE } from './staged-documents.js';
 
 /** Thrown when the run leaves the memory. It is no error: nothing has failed. */
@@ -12,29 +15,37 @@ export class Spill {
 }
 
 /**
- * What a run has staged: documents, and objects with rows. It is in memory (`MemoryStaging`) or in the run's staging folder in
- * the lake (`LakeStaging`). The phases of a run are the same with both
+ * What a run has decided, its journal, and what it has staged: documents, and objects with rows. Both are in memory
+ * (`MemoryStaging`) or in the run's staging folder in the lake (`LakeStaging`). The phases of a run are the same with both
  * (docs/explanation/how-it-works.md#in-memory-or-in-the-lake).
  */
 export interface Staging {
   /** The lake, apart from staged objects: these are where the staging keeps them. */
   readonly store: ObjectStore;
-  /** Part of the names of what this attempt stages. */
-  readonly attempt: number;
   /** Whether the run id is this attempt's own, so that no other attempt has objects in the run's folders. */
   readonly isPrivate: boolean;
-  /** The run's settings. @throws a final failure when they are gone; as `read` */
-  run(): Promise<RunFile>;
+  /** The version that this phase continues from. @throws a final failure when it is gone, or is of no later phase; as `read` */
+  journal(): Promise<Journal>;
+  /**
+   * Ends a phase: what it has decided gets into the journal.
+   *
+   * @param answer what the phase tells the workflow
+   * @returns it, or the answer of another attempt that has ended the phase before
+   * @throws a final failure when the journal is another one
+   */
+  decide<Answer>(answer: Answer, decided: Decided): Promise<Answer>;
   /** The key of a staged object or document with this name. */
   key(name: string): ObjectKey;
+  /** A name that only this attempt of this phase stages, as `ownName` makes it. */
+  own(what: string, number: number, end?: string): string;
   /** Stages a document. Returns its key. */
   write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey>;
+  /** Stages a document under a name that all attempts of a phase have. @returns the one that counts, which is the first */
+  writeFirst<T>(kind: DocumentKind<T>, name: string, document: T): Promise<T>;
   /** @throws UnreadDocumentError if it is in the lake, and this build cannot read it */
   read<T>(kind: DocumentKind<T>, key: ObjectKey): Promise<T>;
-  /** As `read`. */
-  readIfExists<T>(kind: DocumentKind<T>, name: string): Promise<T | null>;
-  /** The key of the last document whose name begins so; `null`: there is none. */
-  last(prefix: string): Promise<ObjectKey | null>;
+  /** The key of the last document of this kind that attempts of this phase, or of any, have staged; `null`: there is none. */
+  last(what: string, of: 'phase' | 'run'): Promise<ObjectKey | null>;
   /** Whether reading must end, because the staging takes no more. @param buffered bytes of rows that are not staged yet */
   isFull(buffered: number): boolean;
   /**
@@ -60,23 +71,44 @@ export interface RunAt {
   readonly progress: AttemptProgress;
 }
 
-/**
- * Reads the run's settings while other documents are being read, because each request takes a round trip.
- *
- * @throws as `Staging.run`, even when the other documents cannot be read because the folder is missing
- */
-export async function readRunWith<T>(staging: Staging, rest: Promise<T>): Promise<[run: RunFile, rest: T]> {
-  rest.catch(() => {});
-  return [await staging.run(), await rest];
+/** Carries out a phase once: if it has ended before, it returns what it has answered then. */
+export function once<Input extends StepRef, Output>(
+  phase: (at: RunAt, input: Input) => Promise<Output>,
+): (at: RunAt, input: Input) => Promise<Output> {
+  return async (at, input) => {
+    const { sequence, answers } = await at.staging.journal();
+    return sequence > input.step ? (answers[input.step] as Output) : phase(at, input);
+  };
 }
 
-/** Reads a stage and the stages of all earlier calls, oldest first. */
-export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey): Promise<Stage[]> {
+/** Reads a stage and the stages of all earlier calls, oldest first. @param last `null`: there is none */
+export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey | null): Promise<Stage[]> {
   const stages: Stage[] = [];
-  for (let key: ObjectKey | null = last; key !== null; ) {
+  for (let key = last; key !== null; ) {
     const stage: Stage = await staging.read(STAGE, key);
     stages.unshift(stage);
     key = stage.previous;
   }
   return stages;
+}
+
+const READS_AT_ONCE = 16;
+
+/** What a run has read and merged, when its last merge has ended. */
+export interface Merged extends Pick<Journal, 'run'> {
+  readonly stages: readonly Stage[];
+  readonly plan: MergePlan;
+  readonly results: readonly BatchResult[];
+}
+
+/** Reads it. @param step the phase that follows the merge */
+export async function readMerged(staging: Staging, { step }: Pick<StepRef, 'step'>): Promise<Merged> {
+  const { run, stage, plan, results } = await staging.journal();
+  const read = (batch: number): Promise<BatchResult> =>
+    staging.read(BATCH, staging.key(mergedName(step, batch)));
+  const [stages, merged] = await allDone([
+    readStages(staging, stage),
+    results ?? inParallel([...plan!.batches.keys()], READS_AT_ONCE, read),
+  ]);
+  return { run, stages, plan: plan!, results: merged };
 }

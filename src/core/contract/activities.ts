@@ -34,6 +34,12 @@ export interface RunRef {
   readonly isDry?: true;
 }
 
+/** Identifies a phase of a run. */
+export interface StepRef extends RunRef {
+  /** The version of the run's journal that the phase begins with, from 0. */
+  readonly step: number;
+}
+
 /** Identifies this mirror to the fence (docs/explanation/guarantees.md#one-writer). */
 interface Fenced extends RunRef {
   readonly writer: Writer;
@@ -70,11 +76,7 @@ export interface PreparedRun {
   readonly onPublished: PublishedHook | null;
 }
 
-export interface ReadInput extends RunRef {
-  /** Number of this call within the run, from 0. */
-  readonly call: number;
-  /** The stage document of the previous call; `null` for the first. */
-  readonly after: ObjectKey | null;
+export interface ReadInput extends StepRef {
   readonly pageSize: number | null;
   readonly read: ListRead;
   /** What earlier calls of this run have spent of the budget for words about a limit. Absent: nothing. */
@@ -92,8 +94,6 @@ export interface ListRead {
 }
 
 export interface ReadResult {
-  /** The stage manifest, which lists the staged chunks. */
-  readonly stage: ObjectKey;
   readonly done: boolean;
   /** Totals over all calls of this run. */
   readonly pages: number;
@@ -162,21 +162,26 @@ export interface ReadHeartbeat extends StepHeartbeat {
   readonly deaths?: WorkerDeaths;
 }
 
-export interface FindAbsentInput extends RunRef {
-  readonly stage: ObjectKey;
+/**
+ * Keys of records in the journal: those that the list no longer shows; of them, those that are deleted, or have to be absent once
+ * more, according to their ids; and those that are deleted because they were absent again.
+ */
+export type KeyList = 'absent' | 'gone-by-id' | 'again' | 'gone';
+
+export interface FindAbsentInput extends StepRef {
   /** Only records that this read or a later one fetched count as present. */
   readonly sinceRead: number;
   /** Checks only these records; `null`: all rows of the previous snapshot. */
-  readonly among: ObjectKey | null;
-  /** Keys of deletes that are proven. They become a part of the result. Absent: none. */
-  readonly proven?: ObjectKey;
+  readonly among: KeyList | null;
+  /** Deletes that are proven. They become a part of the result. Absent: none. */
+  readonly proven?: KeyList;
   /** Whether many absent records are plausible although the list is empty. */
   readonly allowDeletes: boolean;
 }
 
-/** Record keys, in a document of the staging folder. */
+/** A list in the journal. */
 export interface KeysFound {
-  readonly keys: ObjectKey;
+  readonly keys: KeyList;
   readonly count: number;
 }
 
@@ -190,10 +195,8 @@ export interface AbsentRecords extends KeysFound {
   readonly expected: number;
 }
 
-export interface ConfirmDeletesInput extends RunRef {
-  readonly among: ObjectKey;
-  /** The last stage, whose records test the endpoint. */
-  readonly stage: ObjectKey;
+export interface ConfirmDeletesInput extends StepRef {
+  readonly among: KeyList;
   readonly allowDeletes: boolean;
 }
 
@@ -214,27 +217,24 @@ export interface ConfirmedDeletes extends KeysFound {
   readonly read?: ReadResult;
 }
 
-export interface PlanMergeInput extends RunRef {
-  readonly stage: ObjectKey;
+export interface PlanMergeInput extends StepRef {
   /** Number of the merge within the run, from 0. Each reread leads to another merge. */
   readonly pass: number;
-  /** Keys of records whose deletion is confirmed. */
-  readonly gone: ObjectKey | null;
+  /** The records whose deletion is confirmed. */
+  readonly gone: KeyList | null;
   /** Of so many rows that the list should show. */
   readonly expected: number;
   readonly allowDeletes: boolean;
 }
 
 export interface MergePlanned {
-  readonly plan: ObjectKey;
   /** Number of batches. Each batch is one activity. */
   readonly batches: number;
   /** As in `ShiftSigns`, for rows that are known before the merge. */
   readonly repeated: number;
 }
 
-export interface MergePartsInput extends RunRef {
-  readonly plan: ObjectKey;
+export interface MergePartsInput extends StepRef {
   readonly pass: number;
   readonly batch: number;
 }
@@ -248,15 +248,11 @@ export interface ShiftSigns {
 }
 
 export interface MergedParts extends ShiftSigns {
-  readonly result: ObjectKey;
   /** Differences of an audit that have to be read once more before they count. Absent: none. */
   readonly open?: number;
 }
 
-export interface PublishInput extends RunRef {
-  readonly stage: ObjectKey;
-  readonly plan: ObjectKey;
-  readonly results: readonly ObjectKey[];
+export interface PublishInput extends StepRef {
   /** Whether the list also shifted during the last reread, so that rows may be missing. */
   readonly shifted: boolean;
   /** Records whose deletion could not be confirmed. */

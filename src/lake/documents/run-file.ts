@@ -61,7 +61,7 @@ export type RollbackTarget = SnapshotFacts;
 
 /**
  * The settings and state that a run uses from start to end, even if the configuration changes meanwhile
- * (docs/explanation/how-it-works.md#one-run). The file is written once, in the run's staging folder. It contains no secret.
+ * (docs/explanation/how-it-works.md#one-run). They are a part of the run's journal. They contain no secret.
  */
 export interface RunFile
   extends Pick<RunInput, 'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'acceptChecks'>,
@@ -96,8 +96,12 @@ export interface RunFile
   readonly comparesIncrements?: true;
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
-  /** The staged rows of a failed run, which this run continues; `null` for none. */
-  readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
+  /** The staged rows of a failed run, which this run continues after the last stage document; `null` for none. */
+  readonly resumed: {
+    readonly runId: RunId;
+    readonly stage: ObjectKey;
+    readonly extracted: ReadResult;
+  } | null;
   /**
    * What the run began with. A key that is replaced during the run adds its fingerprint to the stages. Absent: an earlier build
    * began the run.
@@ -154,9 +158,10 @@ export function mustSeeRows(run: RunFile): boolean {
   return run.audit !== undefined || countsUnlisted(run) || returningFrom(run) !== null;
 }
 
+/** The name of a run's journal in its staging folder. */
 export const RUN_FILE = 'run.json';
 
-/** The fields of a run file that say where its folders are. A run in memory has no run file. */
+/** The fields of a run's settings that say where its folders are. */
 export interface RunPlace extends Pick<RunFile, 'nominalStart' | 'runId'> {
   readonly resource: Pick<RunFile['resource'], 'name'>;
 }

@@ -154,6 +154,6 @@ export interface Stage {
   readonly began: number | null;
   readonly pageSize: number;
   readonly columns: readonly Column[];
-  /** Fingerprints of the API keys of the organization that the pages are of. Absent: those in the run file. */
+  /** Fingerprints of the API keys of the organization that the pages are of. Absent: those in the journal. */
   readonly keys?: readonly string[];
 }

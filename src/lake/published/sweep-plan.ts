@@ -125,7 +125,7 @@ function least(numbers: readonly number[]): number {
 
 /**
  * Whether the chain has to be read further back before the sweep can decide: a run that is not known as published has a
- * snapshot, a run file, or a change log that is not older than the known part of the chain. Otherwise a run needs no request
+ * snapshot, a journal, or a change log that is not older than the known part of the chain. Otherwise a run needs no request
  * for the chain. All runs since the last sweep still have a snapshot, so whatever appeared since then is covered. After a
  * purge, all of the chain is read.
  */

@@ -2,7 +2,7 @@ import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { RowOutput } from '../../lake/part/series.js';
 import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
 import { isSame, isTombstone, type SortKey, toTombstone, withValuesOf } from '../../lake/rows/row.js';
-import { AuditTally } from './audit-tally.js';
+import { AuditTally } from '../audit-tally.js';
 import type { Restorable } from './earlier-settings.js';
 import type { Tally } from './merge-rows.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';

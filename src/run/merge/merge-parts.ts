@@ -39,16 +39,15 @@ import type { SortKey } from '../../lake/rows/row.js';
 import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 import { uniqueKey } from '../../lake/rows/unique-key.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { isSampled } from '../audit-tally.js';
 import { finalFailure } from '../failures.js';
+import { inRange } from '../key-ranges.js';
 import { withMaskingKey } from '../masking-secret.js';
-import { KEYS } from '../staged-documents.js';
-import { type RunAt, readRunWith, type Staging } from '../staging.js';
-import { isSampled } from './audit-tally.js';
+import { BATCH, type BatchResult, MergeCounts, mergedName, type TaskResult } from '../merge-result.js';
+import type { MergePlan, MergeTask } from '../run-journal.js';
+import type { RunAt, Staging } from '../staging.js';
 import { compareRows } from './compare-rows.js';
 import { type Restorable, restorable } from './earlier-settings.js';
-import { inRange } from './key-ranges.js';
-import { type MergePlan, type MergeTask, PLAN } from './merge-plan.js';
-import { BATCH, MergeCounts, type TaskResult } from './merge-result.js';
 import { mergeRows, type Tally } from './merge-rows.js';
 import type { MergeSource } from './merge-source.js';
 import { openSources } from './sources.js';
@@ -62,13 +61,17 @@ export async function mergeParts(
 ): Promise<MergedParts> {
   const { connection, resource } = input;
   const begun = performance.now();
-  const [fixed, plan] = await readRunWith(staging, staging.read(PLAN, input.plan));
+  const { run: fixed, plan: last, keys, sequence } = await staging.journal();
+  const name = mergedName(input.step, input.batch);
+  // The run continues with the result of another attempt.
+  if (sequence > input.step) return toAnswer(await staging.read(BATCH, staging.key(name)));
+  const plan = last!;
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
   const { cancellationSignal: signal } = Context.current();
   const token = randomBytes(4).toString('hex');
   const batch = plan.batches[input.batch]!;
   const signs: Tally = { repeated: 0, found: 0 };
-  const gone = plan.gone === null ? [] : await staging.read(KEYS, plan.gone);
+  const gone = plan.gone === null ? [] : keys[plan.gone]!;
   const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
   const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
     signal.throwIfAborted();
@@ -86,12 +89,15 @@ export async function mergeParts(
     progress.mergedRows += task.part.rows;
     return { task: at, ...carried };
   });
-  const name = `merged-${input.pass}-${input.batch}-${staging.attempt}.json`;
-  const key = await staging.write(BATCH, name, { tasks });
+  const merged = await staging.writeFirst(BATCH, name, { tasks, ...signs });
   const seconds = (performance.now() - begun) / 1000;
   deps.meter.record('mergeSeconds', seconds, { connection, resource });
+  return toAnswer(merged);
+}
+
+function toAnswer({ tasks, repeated, found }: BatchResult): MergedParts {
   const open = tasks.reduce((sum, { audit }) => sum + (audit?.open ?? 0), 0);
-  return { result: key, ...signs, ...(open > 0 && { open }) };
+  return { repeated, found, ...(open > 0 && { open }) };
 }
 
 /** What the tasks of a batch have in common. */
@@ -363,7 +369,7 @@ function meterOf({ staging, run, plan, token, signal }: MergeAt, task: MergeTask
     store: staging.store,
     plan: checks,
     form: { names: plan.columns.map(({ name }) => name), csv: resource.csv },
-    keyOf: (name) => staging.key(`hashes-${task.number}-${token}-${name}.bin`),
+    keyOf: (name) => staging.key(staging.own('hashes', task.number, `-${token}-${name}.bin`)),
     signal,
   });
 }

@@ -17,9 +17,9 @@ import {
   toTombstone,
   withValuesOf,
 } from '../../lake/rows/row.js';
+import { byKey, lowerBound } from '../key-ranges.js';
+import { MergeCounts } from '../merge-result.js';
 import type { Restorable } from './earlier-settings.js';
-import { byKey, lowerBound } from './key-ranges.js';
-import { MergeCounts } from './merge-result.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
 import { Twins } from './twins.js';
 

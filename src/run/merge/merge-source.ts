@@ -6,7 +6,7 @@ import type { PackedBlocks } from '../../lake/part/framing.js';
 import type { BlockReader } from '../../lake/part/reader.js';
 import { RowScanner } from '../../lake/rows/csv.js';
 import { payloadAt, rowKey, type SortKey } from '../../lake/rows/row.js';
-import { byKey, type KeyRange } from './key-ranges.js';
+import { byKey, type KeyRange } from '../key-ranges.js';
 
 interface SourceOptions {
   /** 0 for the base snapshot. Staged chunks count from 1, in the order they were fetched. */

@@ -13,10 +13,10 @@ import { rowKeys, type SortKey } from '../../lake/rows/row.js';
 import { columnsWithMasks, shapeOf } from '../../lake/rows/shapes.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { finalFailure } from '../failures.js';
+import { byKey, type KeyRange, overlaps, upperBound } from '../key-ranges.js';
 import { checkDeleteLimit } from '../run-failures.js';
-import { KEYS } from '../staged-documents.js';
-import { type RunAt, readRunWith, readStages } from '../staging.js';
-import { type MergePlan, PLAN, planTasks } from './merge-plan.js';
+import type { MergePlan, MergeTask } from '../run-journal.js';
+import { type RunAt, readStages } from '../staging.js';
 import { framingOfRead } from './sources.js';
 
 const READS_AT_ONCE = 16;
@@ -26,7 +26,8 @@ const CHANGES_NAMED = 20;
 /** Divides the merge of the staged chunks with the base snapshot into tasks (see `planTasks`). */
 export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Promise<MergePlanned> {
   const { store } = staging;
-  const [run, stages] = await readRunWith(staging, readStages(staging, input.stage));
+  const { run, stage, keys } = await staging.journal();
+  const stages = await readStages(staging, stage);
   const chunks = stages.flatMap((stage) => stage.chunks);
   const blocks = await inParallel(
     chunks,
@@ -45,7 +46,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     .filter(({ chain }) => chain === lastChain)
     .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
   const { before } = run;
-  const gone = input.gone === null ? [] : await staging.read(KEYS, input.gone);
+  const gone = input.gone === null ? [] : keys[input.gone]!;
   guard(run, columns, gone.length, input);
   const today = profileFingerprint(run.resource);
   // The target of a rollback has the head's header and settings, so that equal parts have equal rows.
@@ -71,8 +72,8 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
       keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
     })),
   };
-  const key = await staging.write(PLAN, `plan-${input.pass}-${staging.attempt}.json`, plan);
-  return { plan: key, batches: plan.batches.length, repeated };
+  const answer = { batches: plan.batches.length, repeated };
+  return staging.decide(answer, { phase: 'merge', plan, keys: input.gone ? { [input.gone]: gone } : {} });
 }
 
 /**
@@ -149,4 +150,131 @@ async function keysOf(
   const { key: keys, csv } = run.resource;
   const reader = new BlockReader(store, { key: chunk.key, blocks, framing: framingOfRead(run, chunk.key) });
   return rowKeys(await reader.rows(at), keys.length, csv.delimiter, 'all');
+}
+
+export interface PlanInput {
+  readonly before: readonly PublishedPart[];
+  readonly chunks: readonly StagedChunk[];
+  /** Block index of each chunk, in the order of `chunks`. */
+  readonly blocks: readonly (readonly Block[])[];
+  readonly partBytes: number;
+  /** `all`: every part is rewritten, because the header or the profile changed. `touched`: only parts with changed rows. */
+  readonly rewrite: 'all' | 'touched';
+  /** Keys of records whose deletion is confirmed. */
+  readonly gone: readonly SortKey[];
+  /**
+   * Of a rollback, whose chunks are all the parts of a complete snapshot: those that the base snapshot has, too. Base parts
+   * without such a chunk are merged even if no chunk has rows in their range. Absent: the chunks are what was fetched.
+   */
+  readonly equal?: ReadonlySet<string>;
+  /** Reads the keys of one block. Called only if the block index does not show which ranges the rows are in. */
+  readonly keysOf: (chunk: number, block: number) => Promise<readonly SortKey[]>;
+}
+
+/** The most merge activities of one run. It bounds the workflow history. */
+const MAX_MERGE_BATCHES = 64;
+/** Number of server-side copies in one activity. */
+const COPIES_PER_BATCH = 200;
+
+/**
+ * Splits a merge into key ranges: the ranges of the base snapshot's parts, or quantiles of the fetched keys if there is
+ * none. Ids are mostly ordered by time, so the changes of one day are in few ranges, and all other parts are copied.
+ */
+export async function planTasks(
+  input: PlanInput,
+): Promise<Pick<MergePlan, 'tasks' | 'batches' | 'hasBefore'>> {
+  const parts = input.before.filter((part) => part.rows > 0);
+  const bounds = parts.length > 0 ? parts.slice(1).map((part) => part.first!) : quantiles(input);
+  const weights = await fetchedBytes(input, bounds);
+  const tasks: MergeTask[] = [];
+  let number = 0;
+  for (let at = 0; at <= bounds.length; at++) {
+    const before = parts[at] ?? null;
+    const weight = weights[at]!;
+    const isEqual = input.equal === undefined || (before !== null && input.equal.has(before.sha256));
+    if (before !== null && weight === null && isEqual && input.rewrite === 'touched') {
+      tasks.push({ kind: 'carry', number: number++, part: before });
+      continue;
+    }
+    if (before === null && weight === null) continue;
+    const bytes = (before?.rawBytes ?? 0) + (weight ?? 0);
+    const count = Math.max(1, Math.round(bytes / input.partBytes));
+    const range = { from: bounds[at - 1] ?? null, to: bounds[at] ?? null };
+    const chunks = weight === null && input.equal === undefined ? [] : chunksIn(input.chunks, range);
+    tasks.push({
+      kind: 'merge',
+      number,
+      parts: count,
+      partBytes: Math.ceil(bytes / count),
+      range,
+      before,
+      chunks,
+    });
+    number += count;
+  }
+  return { tasks, batches: batchesOf(tasks), hasBefore: parts.length > 0 };
+}
+
+function chunksIn(chunks: readonly StagedChunk[], range: KeyRange): number[] {
+  return chunks.flatMap((chunk, at) => (overlaps(chunk, range) ? [at] : []));
+}
+
+/** Boundaries that give parts of about the target size, chosen from the first keys of all blocks. */
+function quantiles({ blocks, partBytes }: PlanInput): SortKey[] {
+  const all = blocks.flat().sort((a, b) => byKey(a.first, b.first));
+  const total = all.reduce((sum, block) => sum + block.rawBytes, 0);
+  const target = total / Math.max(1, Math.round(total / partBytes));
+  const bounds: SortKey[] = [];
+  let bytes = 0;
+  for (const block of all) {
+    if (bytes >= target * (bounds.length + 1) && block.first !== bounds.at(-1) && bytes > 0)
+      bounds.push(block.first);
+    bytes += block.rawBytes;
+  }
+  return bounds;
+}
+
+/** For each range, the bytes of fetched rows in it; `null` if the range has neither fetched nor deleted rows. */
+async function fetchedBytes(
+  { blocks, chunks, gone, equal, keysOf }: PlanInput,
+  bounds: readonly SortKey[],
+): Promise<(number | null)[]> {
+  const weights: (number | null)[] = new Array(bounds.length + 1).fill(null);
+  const add = (range: number, bytes: number): void => {
+    weights[range] = (weights[range] ?? 0) + bytes;
+  };
+  for (const key of gone) add(upperBound(bounds, key), 0);
+  for (const [chunk, list] of blocks.entries()) {
+    // Its rows are all in the range of the equal part, and add nothing to it.
+    if (equal?.has(chunks[chunk]!.sha256 ?? '')) continue;
+    for (const [at, block] of list.entries()) {
+      const from = upperBound(bounds, block.first);
+      const to = upperBound(bounds, block.last);
+      const ranges = to - from + 1;
+      if (ranges === 1) {
+        add(from, block.rawBytes);
+      } else if (weights.slice(from, to + 1).every((weight) => weight !== null)) {
+        // All of these ranges are merged in any case. Only their sizes are open, and an estimate is enough.
+        for (let range = from; range <= to; range++) add(range, block.rawBytes / ranges);
+      } else {
+        const rowBytes = block.rawBytes / block.rows;
+        for (const key of await keysOf(chunk, at)) add(upperBound(bounds, key), rowBytes);
+      }
+    }
+  }
+  return weights;
+}
+
+function batchesOf(tasks: readonly MergeTask[]): number[][] {
+  const positions = (kind: MergeTask['kind']): number[] =>
+    tasks.flatMap((task, at) => (task.kind === kind ? [at] : []));
+  const merges = positions('merge');
+  const size = Math.max(1, Math.ceil(merges.length / MAX_MERGE_BATCHES));
+  return [...slices(merges, size), ...slices(positions('carry'), COPIES_PER_BATCH)];
+}
+
+function slices(items: readonly number[], size: number): number[][] {
+  const out: number[][] = [];
+  for (let at = 0; at < items.length; at += size) out.push(items.slice(at, at + size));
+  return out;
 }

@@ -13,9 +13,9 @@ import type { Column } from '../../lake/rows/data-columns.js';
 import { profileFingerprint, type ReadyProfile } from '../../lake/rows/profile.js';
 import { withRunId } from '../../lake/rows/row.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { stagedKey } from '../lake-staging.js';
+import { blocksIn, type KeyRange, maxOverlap } from '../key-ranges.js';
+import { stagedKey } from '../run-journal.js';
 import { adaptRows, type Written } from './earlier-settings.js';
-import { blocksIn, type KeyRange, maxOverlap } from './key-ranges.js';
 import { MergeSource } from './merge-source.js';
 
 /** Target size of the buffers of all sources of a task, in bytes. A request can exceed its share by a block. */

@@ -33,7 +33,7 @@ import { canDetectDeletes } from '../delete-rules.js';
 import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import { isFullReadDue } from '../full-read.js';
-import { LakeStaging, readRunIfThere } from '../lake-staging.js';
+import { LakeStaging, readJournal } from '../lake-staging.js';
 import { withMaskingFingerprint } from '../masking-secret.js';
 import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass-fence.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
@@ -399,12 +399,12 @@ async function findResumable(
   const { store } = connection;
   const { resource } = request;
   const ref = { resource: resource.name, runId: failed };
-  const run = await readRunIfThere(store, ref);
+  const run = (await readJournal(store, ref))?.run ?? null;
   if (run === null || now - run.readSince > MAX_AGE_MS) return null;
   if (fingerprintOf(run) !== fingerprintOf(request)) return null;
   const staging = new LakeStaging(store, ref, 1);
-  // Names sort by call and attempt, and each stage continues the one before, so the last name is the newest stage.
-  const key = (await staging.last('stage-')) ?? run.resumed?.extracted.stage ?? null;
+  // Names sort by phase and attempt, and each stage continues the one before, so the last name is the newest stage.
+  const key = (await staging.last('stage', 'run')) ?? run.resumed?.stage ?? null;
   const found = key === null ? null : await firstReading(staging, key);
   if (found === null) return null;
   const keys = keysOf(run, found.stage) ?? [];
@@ -414,7 +414,7 @@ async function findResumable(
       warning: { kind: 'pages-of-other-key', runId: failed },
     };
   const { readSince, clocks } = run;
-  const resumed = { runId: failed, extracted: toReadResult(found) };
+  const resumed = { runId: failed, stage: found.key, extracted: toReadResult(found.stage) };
   const all = [...new Set([...keys, ...request.organization.keys])];
   return { pages: { resumed, readSince, keys: all, ...(clocks === undefined ? {} : { clocks }) } };
 }

@@ -19,6 +19,7 @@ import type { AttemptProgress } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../pass-fence.js';
 import { firstStage, toReadResult } from '../read/read-stage.js';
+import { TARGET } from '../run-journal.js';
 import { STAGE } from '../staged-documents.js';
 import { Spill, type Staging } from '../staging.js';
 
@@ -82,9 +83,8 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
   });
   const fetched = rowsOf(parts);
   const stage = { ...firstStage(run, null), chunks, fetched, done: true };
-  // Each attempt writes the same text.
-  const key = await staging.write(STAGE, 'target.json', stage);
-  return toReadResult({ key, stage });
+  await staging.write(STAGE, TARGET, stage);
+  return toReadResult(stage);
 }
 
 async function checkParts(store: ObjectStore, resource: string, { runId, parts }: Manifest): Promise<void> {

@@ -1,17 +1,13 @@
 import type { Audited, AuditLimit, AuditReport, PublishInput } from '../../core/contract/index.js';
-import { allDone, inParallel } from '../../core/in-parallel.js';
 import { sha256Of } from '../../lake/documents/checksums.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
+import { sumOfTallies, type TaskTally } from '../audit-tally.js';
 import { finalFailure } from '../failures.js';
-import { sumOfTallies, type TaskTally } from '../merge/audit-tally.js';
-import { type MergePlan, PLAN } from '../merge/merge-plan.js';
-import { BATCH } from '../merge/merge-result.js';
-import { type RunAt, readStages } from '../staging.js';
+import type { MergePlan } from '../run-journal.js';
+import { type RunAt, readMerged } from '../staging.js';
 import { removeStaged, useOfRun } from './dry-staging.js';
 import { writeDiff } from './write-diff.js';
-
-const READS_AT_ONCE = 16;
 
 /**
  * Ends an audit (docs/how-to/audit.md): it verifies that each row was counted, and removes what is staged, apart from the diff.
@@ -20,12 +16,7 @@ const READS_AT_ONCE = 16;
  */
 export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited> {
   const { staging } = at;
-  const [run, stages, plan, results] = await allDone([
-    staging.run(),
-    readStages(staging, input.stage),
-    staging.read(PLAN, input.plan),
-    inParallel(input.results, READS_AT_ONCE, (key) => staging.read(BATCH, key)),
-  ]);
+  const { run, stages, plan, results } = await readMerged(staging, input);
   const tasks = results.flatMap((result) => result.tasks);
   const tally = sumOfTallies(tasks.flatMap(({ audit }) => audit ?? []));
   const before = run.before!;

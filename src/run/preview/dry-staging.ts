@@ -9,7 +9,7 @@ import type { Staging } from '../staging.js';
 /** The only object of a dry run that outlives it. */
 export const DIFF = 'diff.ndjson';
 /** The documents that hold what each activity of a dry run in the lake has used. */
-const USE = 'use-';
+const USE = 'use';
 const USED = documentKind<ServiceUse>('use', { requests: z.int(), bytes: z.int() });
 
 /** Removes what the run has staged in the lake, apart from its diff. */
@@ -22,15 +22,14 @@ export async function removeStaged(staging: Staging): Promise<void> {
 
 /** Notes in the lake what this activity has used, for the report of the run. */
 export async function saveUse(staging: Staging): Promise<void> {
-  const { activityId, attempt } = Context.current().info;
-  await staging.write(USED, `${USE}${activityId}-${attempt}.json`, useOf(Context.current()));
+  await staging.write(USED, staging.own(USE, 0), useOf(Context.current()));
 }
 
 /** What the activities of the run have used so far. */
 export async function useOfRun(staging: Staging): Promise<ServiceUse> {
   const own = useOf(Context.current());
   if (staging.isPrivate) return own;
-  const saved = await collected(staging.store.list(staging.key(USE)));
+  const saved = await collected(staging.store.list(staging.key(`${USE}-`)));
   let { requests, bytes } = own;
   for (const { key } of saved) {
     const use = await staging.read(USED, key);

@@ -14,9 +14,9 @@ import {
 import { dateOf } from '../../lake/documents/lake-layout.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import { finalFailure } from '../failures.js';
-import type { MergePlan } from '../merge/merge-plan.js';
-import type { AddedUp, TaskResult } from '../merge/merge-result.js';
+import type { AddedUp, TaskResult } from '../merge-result.js';
 import { removeRun } from '../remove-folders.js';
+import type { MergePlan } from '../run-journal.js';
 import type { Staging } from '../staging.js';
 
 interface ToCheck {

@@ -4,8 +4,8 @@ import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import { checkValues, type FixedTypes, requireParquet, type TableTask } from '../../table/index.js';
 import { finalFailure } from '../failures.js';
-import type { MergePlan } from '../merge/merge-plan.js';
-import type { TaskResult } from '../merge/merge-result.js';
+import type { TaskResult } from '../merge-result.js';
+import type { MergePlan } from '../run-journal.js';
 
 /** The task of a table with these settings. */
 export function tableTask({

@@ -21,7 +21,7 @@ import { profileFingerprint } from '../../lake/rows/profile.js';
 import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 import { detectionOf } from '../delete-rules.js';
 import { nextFullRead } from '../full-read.js';
-import type { MergeCounts } from '../merge/merge-result.js';
+import type { MergeCounts } from '../merge-result.js';
 import { nextCheckpoint, nextReadUpTo, startClocks, windowGap } from '../read/watermark.js';
 import { type RunFindings, warningsOf } from './run-warnings.js';
 

@@ -30,10 +30,10 @@ import { checkObject } from '../../lake/store/digest.js';
 import { ALL_REMOVED, collected, type ObjectStore } from '../../lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
 import { finalFailure } from '../failures.js';
-import { type MergePlan, PLAN } from '../merge/merge-plan.js';
-import { addUp, BATCH } from '../merge/merge-result.js';
+import { addUp, type BatchResult } from '../merge-result.js';
 import { checkDeleteLimit, displacedFailure } from '../run-failures.js';
-import { type RunAt, readRunWith, readStages, type Staging } from '../staging.js';
+import type { MergePlan } from '../run-journal.js';
+import { type RunAt, readMerged, type Staging } from '../staging.js';
 import { checkCandidate } from './check-candidate.js';
 import { checkTableTypes } from './delta-table.js';
 import { findPublished, publishedRun } from './find-published.js';
@@ -52,15 +52,18 @@ export async function publishRun(at: RunAt, input: PublishInput): Promise<Public
 
 async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publication> {
   const verified = await verifyRun(at, input);
-  return 'done' in verified
-    ? { run: verified.done, manifest: null }
-    : publish(at, verified.run, verified.found);
+  return 'done' in verified ? { run: verified.done, manifest: null } : publish(at, verified);
+}
+
+/** A run that may be published. */
+interface Candidate {
+  readonly run: RunFile;
+  readonly found: RunFindings;
+  readonly results: readonly BatchResult[];
 }
 
 /** A run that may be published, or what another attempt has published. */
-export type Verified =
-  | { readonly run: RunFile; readonly found: RunFindings }
-  | { readonly done: PublishedRun };
+export type Verified = Candidate | { readonly done: PublishedRun };
 
 /**
  * Verifies the row counts of a merged run, and judges its checks. A run that fails must not be published.
@@ -74,13 +77,10 @@ export async function verifyRun(
   const { store } = staging;
   const { meter } = deps;
   // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
-  const documents = allDone([
+  const [found, { run, stages, plan, results }] = await allDone([
     staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
-    readStages(staging, input.stage),
-    staging.read(PLAN, input.plan),
-    inParallel(input.results, CHECKS_AT_ONCE, (key) => staging.read(BATCH, key)),
+    readMerged(staging, input),
   ]);
-  const [run, [found, stages, plan, results]] = await readRunWith(staging, documents);
   const done = found === 'unchanged' ? null : await findPublished(store, run, found);
   if (done !== null) return { done };
   const last = stages.at(-1)!;
@@ -103,7 +103,7 @@ export async function verifyRun(
   const types = await checkTableTypes(store, run, { plan, tasks }, { tempFolder, signal });
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
   const read = { stage, list, shifted, unproven, deletesProblems };
-  return { run, found: { ...read, ...types, plan, sum, checked } };
+  return { run, found: { ...read, ...types, plan, sum, checked }, results };
 }
 
 /** What was published. */
@@ -115,8 +115,7 @@ export interface Publication {
 
 async function publish(
   { staging, clock, progress }: RunAt,
-  run: RunFile,
-  found: RunFindings,
+  { run, found, results }: Candidate,
 ): Promise<Publication> {
   const { store } = staging;
   const { resource, runId, connection, baseUrl } = run;
@@ -142,6 +141,9 @@ async function publish(
       ? {}
       : { measured: found.checked.record.measured, uniques: found.checked.record.uniques }),
   });
+  // The swap may arrive from now on, whatever becomes of the run.
+  if ((await staging.journal()).phase !== 'publish')
+    await staging.decide(null, { phase: 'publish', results });
   progress.isSwapSent = true;
   const swapped = await swapPointer(
     store,

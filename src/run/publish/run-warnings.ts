@@ -8,9 +8,9 @@ import type { Warning } from '../../core/warnings.js';
 import { countsUnlisted, type RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { canDetectDeletes } from '../delete-rules.js';
-import type { MergePlan } from '../merge/merge-plan.js';
-import type { AddedUp } from '../merge/merge-result.js';
+import type { AddedUp } from '../merge-result.js';
 import { clockDifference, type windowGap } from '../read/watermark.js';
+import type { MergePlan } from '../run-journal.js';
 import type { CheckedCandidate } from './check-candidate.js';
 import type { CheckedTypes } from './delta-table.js';
 

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
 import type { EpochMs } from '../../core/brands.js';
-import type { ReadInput } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { WorktrackError } from '../../core/errors.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -15,12 +14,12 @@ import { PartSeries } from '../../lake/part/series.js';
 import { headerRow } from '../../lake/rows/data-columns.js';
 import { versionRules } from '../../lake/rows/newer.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
-import { nextSlice, type Slice } from '../merge/key-ranges.js';
+import { nextSlice, type Slice } from '../key-ranges.js';
 import { mergeRows } from '../merge/merge-rows.js';
 import { openSources } from '../merge/sources.js';
 import { STAGE } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
-import { LONGER_SEQUENCE, stageName } from './position.js';
+import { LONGER_SEQUENCE } from './position.js';
 import type { StoredStage } from './read-stage.js';
 
 /** A merged chunk is staged in pieces of this size, so that a merge of one key range opens only a few of them. */
@@ -34,7 +33,6 @@ const MAX_MERGING_MS = 20 * MINUTE_MS;
 interface LongerRunsOptions {
   readonly staging: Staging;
   readonly run: WritingRun;
-  readonly input: Pick<ReadInput, 'call' | 'resource'>;
   /** Temporal's clock. */
   readonly clock: () => EpochMs;
   /** Whether the worker shuts down. */
@@ -58,7 +56,7 @@ export async function withLongerRuns(
 ): Promise<StoredStage & { readonly complete: boolean }> {
   // Most lists end here, without a request.
   if (nextSlice([...earlier, ...at.stage.chunks], []) === null) return { ...at, complete: true };
-  const { staging, run, input, clock, draining } = options;
+  const { staging, run, clock, draining } = options;
   // That is work for a run in the lake.
   if (staging.isPrivate) return { ...at, complete: false };
   const stages = await readStages(staging, at.key);
@@ -75,12 +73,10 @@ export async function withLongerRuns(
     const slice = nextSlice(stage.chunks, others);
     if (slice === null) return { ...end, complete: true };
     if (draining() || clock() - begunAt > MAX_MERGING_MS) return { ...end, complete: false };
-    const next = await mergeSlice({ staging, run, input, stop, draining }, stage, slice).catch(
-      unlessOptional,
-    );
+    const next = await mergeSlice({ staging, run, stop, draining }, stage, slice).catch(unlessOptional);
     if (next === null) return { ...end, complete: !draining() };
     stage = next;
-    const name = stageName(input.call, staging.attempt, LONGER_SEQUENCE + merged);
+    const name = staging.own('stage', LONGER_SEQUENCE + merged);
     end = { key: await staging.write(STAGE, name, stage), stage };
   }
 
@@ -89,7 +85,7 @@ export async function withLongerRuns(
     if (cancellationSignal.aborted) throw error;
     if (!late.aborted && !draining()) {
       if (!(error instanceof WorktrackError) || error.retryable) throw error;
-      const { resource } = input;
+      const resource = run.resource.name;
       Context.current().log.warn('chunks were not merged', { resource, attempt: info.attempt, error });
     }
     return null;
@@ -103,7 +99,7 @@ function wholeReading(last: Stage, stages: readonly Stage[]): Stage {
   return { ...last, previous, seen: [], chunks: own.flatMap(({ chunks }) => chunks) };
 }
 
-interface MergeOptions extends Pick<LongerRunsOptions, 'staging' | 'run' | 'input' | 'draining'> {
+interface MergeOptions extends Pick<LongerRunsOptions, 'staging' | 'run' | 'draining'> {
   readonly stop: AbortSignal;
 }
 
@@ -130,7 +126,7 @@ export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to
 }
 
 async function mergeChunks(
-  { staging, run, input, stop, draining }: MergeOptions,
+  { staging, run, stop, draining }: MergeOptions,
   chunks: readonly StagedChunk[],
   { columns }: Stage,
 ): Promise<StagedChunk[]> {
@@ -148,7 +144,7 @@ async function mergeChunks(
     header: headerRow(columns, csv),
     columns: columns.length,
     signal,
-    partKey: (n) => staging.key(`run-${input.call}-${token}-${n}${framing.extension}`),
+    partKey: (n) => staging.key(staging.own('run', n, `-${token}${framing.extension}`)),
     maxParts: Number.POSITIVE_INFINITY,
     partBytes: PIECE_BYTES,
     blockBytes: BLOCK_BYTES,

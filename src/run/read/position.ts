@@ -21,12 +21,6 @@ export interface Position {
   readonly earlier: readonly StagedChunk[];
 }
 
-/** The name of the stage that an attempt of a call writes. */
-export function stageName(call: number, attempt: number, sequence: number): string {
-  const pad = (n: number): string => String(n).padStart(6, '0');
-  return `stage-${pad(call)}-${pad(attempt)}-${pad(sequence)}.json`;
-}
-
 /** First number of a stage after a merge of chunks. Reading has only smaller ones, so `lastStaged` finds the later stage. */
 export const LONGER_SEQUENCE = 900_000;
 
@@ -44,35 +38,33 @@ export function recordKeyHash(key: SortKey): string {
  * Finds the last position that any attempt of this call has staged, or the activity that began the run in memory; otherwise the
  * end of the previous call. It reads the lake, not the heartbeat, because the last heartbeats of a killed worker are lost.
  */
-export async function findPosition(staging: Staging, input: ReadInput, run: RunFile): Promise<Position> {
-  const before = input.after === null ? [] : await readStages(staging, input.after);
-  const staged = (await lastStaged(staging, input)) ?? endOfReading(input, before.at(-1));
-  const stage = staged?.stage ?? firstPosition(input, run, before.at(-1));
+export async function findPosition(staging: Staging, input: ReadInput): Promise<Position> {
+  const { run, stage: after } = await staging.journal();
+  const before = await readStages(staging, after);
+  const end = after === null ? null : { key: after, stage: before.at(-1)! };
+  const staged = (await lastStaged(staging)) ?? (isEndOf(input, end) ? end : null);
+  const stage = staged?.stage ?? firstPosition(input, run, end);
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
 }
 
-/** The end of the reading, if an earlier call has reached it and left only merges. */
-function endOfReading({ after, read }: ReadInput, before: Stage | undefined): StoredStage | null {
-  return after !== null && before?.done === true && before.read === read.number
-    ? { key: after, stage: before }
-    : null;
+/** Whether an earlier call has reached the end of the reading, and left only merges. */
+function isEndOf({ read }: ReadInput, end: StoredStage | null): boolean {
+  return end?.stage.done === true && end.stage.read === read.number;
 }
 
-async function lastStaged(staging: Staging, input: ReadInput): Promise<StoredStage | null> {
+async function lastStaged(staging: Staging): Promise<StoredStage | null> {
   // Names sort by attempt, and each attempt continues the one before, so the last name is the newest stage.
-  const last = await staging.last(`stage-${String(input.call).padStart(6, '0')}-`);
+  const last = await staging.last('stage', 'phase');
   return last === null ? null : { key: last, stage: await staging.read(STAGE, last) };
 }
 
-function firstPosition(input: ReadInput, run: RunFile, before: Stage | undefined): Stage {
-  if (before !== undefined) {
-    const stage = { ...before, previous: input.after, chunks: [], seen: [], done: false };
-    if (before.read !== input.read.number) return nextRead(input, run, stage);
-    return input.call > 0 || run.resumed === null ? stage : takenOver(run, stage);
-  }
-  return firstStage(run, input.pageSize);
+function firstPosition(input: ReadInput, run: RunFile, before: StoredStage | null): Stage {
+  if (before === null) return firstStage(run, input.pageSize);
+  const stage = { ...before.stage, previous: before.key, chunks: [], seen: [], done: false };
+  if (stage.read !== input.read.number) return nextRead(input, run, stage);
+  return input.step > 0 || run.resumed === null ? stage : takenOver(run, stage);
 }
 
 /** A stage of a failed run that this run continues. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { type ServiceClient, ServiceError, ShownKeys, TransientError } from '../../api/index.js';
+import type { ObjectKey } from '../../core/brands.js';
 import type { ReadHeartbeat, ReadInput, ReadResult } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { fairness } from '../../core/fairness.js';
@@ -48,11 +49,11 @@ export async function readPages(
 ): Promise<ReadResult> {
   const context = Context.current();
   const begunAt = deps.now();
-  const fixed = await staging.run();
+  const { run: fixed } = await staging.journal();
   checkSameService(fixed, connection, deps);
   const { settings } = connection;
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
-  const position = await findPosition(staging, input, run);
+  const position = await findPosition(staging, input);
   const reader = new PageReader(run, position.stage.columns, now);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
@@ -71,7 +72,7 @@ export async function readPages(
     return showKey({ ...connection, store: staging.store }, { client, ...known }, fingerprint);
   });
   const { client } = keys;
-  const options = { staging, run, input, reader, now, keys: () => keys.keys, onStaged: () => beat() };
+  const options = { staging, run, reader, now, keys: () => keys.keys, onStaged: () => beat() };
   const stager = new Stager(options, position.stage, position.key);
   const beat = (): void => {
     const { pages, fetched } = stager.ahead;
@@ -163,25 +164,28 @@ export async function readPages(
     isReading = false;
     await saving;
     const end = await stager.finish();
-    const { stage } = end;
+    const { key, stage } = end;
     context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
     // Gives back the memory of the rows before the merge needs memory.
     stager.close();
     const spoken = words === NO_WORDS ? {} : { words };
-    if (!stage.done) return { ...toReadResult(end), ...spoken };
+    const ended = (result: ReadResult, at: ObjectKey): Promise<ReadResult> =>
+      staging.decide({ ...result, ...spoken }, { phase: 'read', stage: at });
+    if (!stage.done) return await ended(toReadResult(stage), key);
     const longer = await withLongerRuns(
-      { staging, run, input, clock: now, draining: () => deps.draining() },
+      { staging, run, clock: now, draining: () => deps.draining() },
       end,
       position.earlier,
     );
-    return { ...toReadResult(longer), done: longer.complete, ...spoken };
+    return await ended({ ...toReadResult(longer.stage), done: longer.complete }, longer.key);
   } catch (thrown) {
     isReading = false;
     deaths = { ...deaths, isRunning: false };
     // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
     if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
       beat();
-      return { ...toReadResult(await stager.finish()), done: false };
+      const { key, stage } = await stager.finish();
+      return await staging.decide({ ...toReadResult(stage), done: false }, { phase: 'read', stage: key });
     }
     const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
     if (isWords) words = afterWords(words, now());

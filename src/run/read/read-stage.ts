@@ -71,8 +71,8 @@ export interface StoredStage {
 }
 
 /** The result of a call that ends with this stage. */
-export function toReadResult({ key, stage }: StoredStage): ReadResult {
+export function toReadResult(stage: Stage): ReadResult {
   const { done, pages, fetched, quarantined, pageSize, shifted, isBlank, doubts } = stage;
-  const result = { stage: key, done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
+  const result = { done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
   return doubts.length === 0 ? result : { ...result, doubts };
 }

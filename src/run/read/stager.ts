@@ -1,5 +1,4 @@
 import type { Cells, EpochMs, ObjectKey } from '../../core/brands.js';
-import type { ReadInput } from '../../core/contract/index.js';
 import {
   doubtOf,
   type ListDoubt,
@@ -23,7 +22,7 @@ import type { Staging } from '../staging.js';
 import { ReadProgress, withMark } from './endless-list.js';
 import type { FetchedPage } from './page-chain.js';
 import type { Page, PageReader } from './page-reader.js';
-import { recordKeyHash, stageName } from './position.js';
+import { recordKeyHash } from './position.js';
 import { type StoredStage, totalTrust } from './read-stage.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { serviceClockAtRequest } from './watermark.js';
@@ -72,7 +71,6 @@ export type ShiftCheck =
 interface StagerOptions {
   readonly staging: Staging;
   readonly run: RunFile;
-  readonly input: Pick<ReadInput, 'call'>;
   readonly reader: PageReader;
   /** Fingerprints of the API keys that pages may have been read with. */
   readonly keys: () => readonly string[];
@@ -324,14 +322,14 @@ export class Stager {
     ahead: Stage,
     sequence: number,
   ): Promise<void> {
-    const { staging, run, input, reader } = this.#options;
-    const { store, attempt } = staging;
+    const { staging, run, reader } = this.#options;
+    const { store } = staging;
     const known = reader.columns.toColumns();
     let { chunks } = this.#stage;
     let duplicates = this.#stage.duplicates + dropped;
     let shifted = ahead.shifted || dropped > 0;
     if (quarantine.length > 0) {
-      const name = `${input.call}-${attempt}-${sequence}`;
+      const name = staging.own('keyless', sequence, '');
       await writeQuarantine(
         store,
         quarantineKey(run.resource.name, run.runId, name),
@@ -344,7 +342,7 @@ export class Stager {
       // A merge copies the blocks of such rows, so they are compressed here, once.
       const isCopied = chunks.length === 0 ? buffer.ascending : isApart(buffer.keys, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
-      const name = `chunk-${input.call}-${attempt}-${sequence}${framing.extension}`;
+      const name = staging.own('chunk', sequence, framing.extension);
       const begun = performance.now();
       const written = await writeChunk(store, staging.key(name), buffer, known, {
         profile: run.resource,
@@ -364,7 +362,7 @@ export class Stager {
     buffer.clear();
     this.#spare = buffer;
     const stage: Stage = { ...ahead, chunks, duplicates, shifted, columns: known };
-    const key = await staging.write(STAGE, stageName(input.call, attempt, sequence), stage);
+    const key = await staging.write(STAGE, staging.own('stage', sequence), stage);
     if (this.#ahead === ahead) this.#ahead = stage;
     else {
       const isSameChain = this.#ahead.chain === ahead.chain;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ShownKeys, TransientError } from '../../api/index.js';
 import type { ByteString } from '../../core/brands.js';
 import { timeGiven } from '../../core/contract/activity-table.js';
-import type { ConfirmDeletesInput, ConfirmedDeletes, ReadResult } from '../../core/contract/index.js';
+import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { MAX_WORDS_MS } from '../../core/unproven-limits.js';
 import { keysOf } from '../../lake/documents/run-file.js';
@@ -12,10 +12,10 @@ import { idOf } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
 import { withMaskingKey } from '../masking-secret.js';
-import { toReadResult } from '../read/read-stage.js';
+import { type StoredStage, toReadResult } from '../read/read-stage.js';
 import { checkSameService } from '../run-failures.js';
 import { showKey } from '../show-organization.js';
-import { documentKind, KEYS, STAGE } from '../staged-documents.js';
+import { documentKind, SORT_KEYS, STAGE } from '../staged-documents.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
 import { ShownRecords, STAGED_SHOWN, type StagedShown } from './shown-records.js';
@@ -47,7 +47,7 @@ interface Progress {
 }
 
 const ASKED = documentKind<Progress>('asked', {
-  ...{ gone: KEYS.schema, unproven: z.int(), found: z.int(), open: KEYS.schema, rounds: z.int() },
+  ...{ gone: SORT_KEYS, unproven: z.int(), found: z.int(), open: SORT_KEYS, rounds: z.int() },
   shown: STAGED_SHOWN.optional(),
 });
 
@@ -60,11 +60,12 @@ export async function confirmDeletes(
   { deps, connection, staging, clock }: RunAt,
   input: ConfirmDeletesInput,
 ): Promise<ConfirmedDeletes> {
-  const run = await staging.run();
+  const journal = await staging.journal();
+  const { run } = journal;
   checkSameService(run, connection, deps);
   const { settings } = connection;
   const { resource, before: snapshot, startedAt, giveUpAfterMs } = run;
-  const stages = await readStages(staging, input.stage);
+  const stages = await readStages(staging, journal.stage);
   const { columns } = stages.at(-1)!;
   const { client } = new ShownKeys(connection.client, keysOf(run, stages.at(-1)!), (shown, fingerprint) => {
     const chunks = stages.flatMap((stage) => stage.chunks);
@@ -76,7 +77,7 @@ export async function confirmDeletes(
   /** Across all attempts. */
   const ageMs = (): number => clock() - info.scheduledTimestampMs;
   const isLate = (waitMs = 0): boolean => ageMs() + waitMs > SHARE_OF_TIME * givenMs;
-  const before = await readProgress(staging, input, stages.at(-1)!.read);
+  const before = (await readProgress(staging)) ?? nothingAsked(journal.keys[input.among]!);
   const gone = [...before.gone];
   let { unproven, found } = before;
   const refused: SortKey[] = [];
@@ -91,8 +92,6 @@ export async function confirmDeletes(
     [...new Set(idOf(key, resource.csv).replace(BEYOND_ASCII, '\x7f').match(SIGNS))].sort().join('');
   const listed = listedRecords(stages);
   const last = stages.at(-1)!;
-  /** An audit may settle several times. */
-  const mark = `${last.read}-${staging.attempt}`;
   const masked = { ...run, resource: await withMaskingKey(settings, resource) };
   const records = new ShownRecords(
     { client, staging, run: masked, last, now: clock, signal },
@@ -145,7 +144,7 @@ export async function confirmDeletes(
   const mayRepeat = failure !== undefined && !isLate(failure.retryAfterMs ?? 0);
   if (mayRepeat && (isOut || rounds < MAX_ROUNDS)) {
     const progress = { gone, unproven, found, open, rounds, shown: await records.finish() };
-    await staging.write(ASKED, progressName(last.read, staging.attempt), progress);
+    await staging.write(ASKED, staging.own('asked', 0), progress);
     throw failure;
   }
   // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones. Nor does a sample,
@@ -160,18 +159,22 @@ export async function confirmDeletes(
     { unproven: open, works }: { unproven: number; works: boolean },
   ) {
     const plain = answered.filter((key) => signsIn(key) === '').sort();
-    const keys = await staging.write(KEYS, `gone-${mark}.json`, plain);
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
     const { untaken, ...shown } = await records.finish();
-    const known = {
-      ...{ keys, count: plain.length, works },
-      ...(untaken === 0 ? {} : { untaken }),
-      ...(shown.chunks.length === 0 && shown.thin === last.thin ? {} : { read: await stageShown(shown) }),
-    };
-    const left = open + answered.length - plain.length - again.length;
-    if (again.length === 0) return { ...known, unproven: left };
-    const listed = await staging.write(KEYS, `again-${mark}.json`, again);
-    return { ...known, unproven: left, again: { keys: listed, count: again.length } };
+    const read = shown.chunks.length === 0 && shown.thin === last.thin ? null : await stageShown(shown);
+    return staging.decide<ConfirmedDeletes>(
+      {
+        ...{ keys: 'gone-by-id', count: plain.length, works },
+        unproven: open + answered.length - plain.length - again.length,
+        ...(untaken === 0 ? {} : { untaken }),
+        ...(read && { read: toReadResult(read.stage) }),
+        ...(again.length > 0 && { again: { keys: 'again', count: again.length } as const }),
+      },
+      {
+        ...{ phase: 'settle', stage: read?.key ?? journal.stage },
+        keys: { ...journal.keys, 'gone-by-id': plain, again },
+      },
+    );
   }
 
   /**
@@ -186,17 +189,16 @@ export async function confirmDeletes(
   }
 
   /** Adds the records to what the run has read. */
-  async function stageShown(shown: Omit<StagedShown, 'untaken'>): Promise<ReadResult> {
+  async function stageShown(shown: Omit<StagedShown, 'untaken'>): Promise<StoredStage> {
     const stage: Stage = {
       ...last,
-      ...{ previous: input.stage, seen: [], marks: [], kind: 'catch-up', chain: last.chain + 1 },
+      ...{ previous: journal.stage, seen: [], marks: [], kind: 'catch-up', chain: last.chain + 1 },
       isById: true,
       ...shown,
       fetched: last.fetched + shown.fetched,
       duplicates: last.duplicates + shown.duplicates,
     };
-    const key = await staging.write(STAGE, `shown-${mark}.json`, stage);
-    return toReadResult({ key, stage });
+    return { key: await staging.write(STAGE, staging.own('by-id', 0), stage), stage };
   }
 
   /** Whether the endpoint finds a listed record with these signs in its id. */
@@ -242,20 +244,12 @@ function isServiceWide(error: TransientError): boolean {
   return (reason !== 'status' && !isWebPage(error)) || status === 429 || retryAfterMs !== null;
 }
 
-function progressName(read: number, attempt: number): string {
-  return `asked-${read}-${attempt}.json`;
+/** What earlier attempts have learned; `null`: nothing. */
+async function readProgress(staging: Staging): Promise<Progress | null> {
+  const last = await staging.last('asked', 'phase');
+  return last === null ? null : staging.read(ASKED, last);
 }
 
-async function readProgress(staging: Staging, input: ConfirmDeletesInput, read: number): Promise<Progress> {
-  for (let earlier = staging.attempt - 1; earlier >= 0; earlier--) {
-    const found = await staging.readIfExists(ASKED, progressName(read, earlier));
-    if (found !== null) return found;
-  }
-  return {
-    gone: [],
-    unproven: 0,
-    found: 0,
-    open: await staging.read(KEYS, input.among),
-    rounds: 0,
-  };
+function nothingAsked(open: readonly SortKey[]): Progress {
+  return { gone: [], unproven: 0, found: 0, open, rounds: 0 };
 }

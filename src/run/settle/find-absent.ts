@@ -1,34 +1,37 @@
 import { Context } from '@temporalio/activity';
-import type { AbsentRecords, FindAbsentInput, KeysFound } from '../../core/contract/index.js';
+import type { AbsentRecords, FindAbsentInput } from '../../core/contract/index.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { detached, type SortKey } from '../../lake/rows/row.js';
+import { isSampled } from '../audit-tally.js';
 import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
-import { isSampled } from '../merge/audit-tally.js';
 import { openSources } from '../merge/sources.js';
 import { countedTimes } from '../read/watermark.js';
-import { KEYS } from '../staged-documents.js';
-import { type RunAt, readStages, type Staging } from '../staging.js';
+import { type RunAt, readStages } from '../staging.js';
 import { findAbsent, judgeAbsence } from './absent-rows.js';
 
 /** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/guarantees.md#deletes). */
 export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInput): Promise<AbsentRecords> {
   const { store } = staging;
-  const run = await staging.run();
-  const stages = await readStages(staging, input.stage);
-  const among = input.among === null ? null : new Set(await staging.read(KEYS, input.among));
+  const { run, stage: last, keys: known } = await staging.journal();
+  const stages = await readStages(staging, last);
+  const among = input.among === null ? null : new Set(known[input.among]);
   const { before, resource, audit } = run;
   // An audit asks again for the records that only GET by id has shown.
   const counts = (stage: Stage): boolean => stage.read >= input.sinceRead && !(audit && stage.isById);
   const chunks = stages.filter(counts).flatMap((stage) => stage.chunks);
-  const proven = input.proven === undefined ? [] : await staging.read(KEYS, input.proven);
-  const name = `absent-${input.sinceRead}-${stages.at(-1)!.read}-${staging.attempt}.json`;
+  const proven = input.proven === undefined ? [] : known[input.proven]!;
+  const list = input.among === null ? 'absent' : 'gone';
+  const decide = (found: readonly SortKey[], answer: Omit<AbsentRecords, 'keys' | 'count'>) =>
+    staging.decide<AbsentRecords>(
+      { keys: list, count: found.length, ...answer },
+      { phase: 'settle', keys: { ...known, [list]: found } },
+    );
   const isAsked = askedOf(run);
   const keys: SortKey[] = [];
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
-  if (before === null || parts.length === 0)
-    return { ...(await writeKeys(staging, name, keys)), expected: 0 };
+  if (before === null || parts.length === 0) return decide(keys, { expected: 0 });
   const { columns } = stages.at(-1)!;
   // A sample has rows outside of the window, too: they are compared if GET by id shows them.
   const windowMs = audit?.sample === undefined ? resource.windowMs : null;
@@ -58,11 +61,11 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
     });
   }
   const problem = judge.problem();
-  if (problem !== null) return { ...(await writeKeys(staging, name, proven)), problem, expected };
-  const found = { ...(await writeKeys(staging, name, [...keys, ...proven].sort())), expected };
-  if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return found;
+  if (problem !== null) return decide(proven, { problem, expected });
+  const found = [...keys, ...proven].sort();
+  if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return decide(found, { expected });
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
-  return { ...found, listIsEmpty: true };
+  return decide(found, { expected, listIsEmpty: true });
 }
 
 /** Which absent rows are of interest: all, or those of an audit's sample. @returns a function of a key and of how many there are */
@@ -109,8 +112,4 @@ function emptyListFailure({ resource: { name }, before }: RunFile, rows: number)
       `\`worktrack export --resource ${name} --allow-deletes\`.`,
     { resource: name },
   );
-}
-
-async function writeKeys(staging: Staging, name: string, keys: readonly SortKey[]): Promise<KeysFound> {
-  return { keys: await staging.write(KEYS, name, keys), count: keys.length };
 }

@@ -111,7 +111,7 @@ export class ShownRecords {
     if (buffer.rows === 0) return;
     const framing = framingOf(resource.csv);
     const columns = this.#reader.columns.toColumns();
-    const name = `shown-${last.read}-${staging.attempt}-${this.#sequence++}${framing.extension}`;
+    const name = staging.own('shown', this.#sequence++, framing.extension);
     const key = staging.key(name);
     const { chunk, duplicates } = await writeChunk(staging.store, key, buffer, columns, {
       profile: resource,

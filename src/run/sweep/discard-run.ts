@@ -3,12 +3,14 @@ import type { ObjectKey } from '../../core/brands.js';
 import type { DiscardRunInput } from '../../core/contract/index.js';
 import { inFolder, MANIFEST, stagingFolder } from '../../lake/documents/lake-layout.js';
 import { readIntact } from '../../lake/documents/manifest.js';
-import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
+import { type FoundPointer, type Pointer, readPointerVersion } from '../../lake/documents/pointer.js';
 import { folderIn } from '../../lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../lake/published/chain.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
+import { readJournal } from '../lake-staging.js';
 import { removeAll, removeFolder } from '../remove-folders.js';
+import { UnreadDocumentError } from '../staged-documents.js';
 
 /**
  * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run
@@ -18,8 +20,10 @@ export async function discardRun(deps: ActivityDeps, input: DiscardRunInput): Pr
   const { store } = deps.connection(input.connection);
   const { resource, runId, nominalStart, staging } = input;
   const signal = Context.current().cancellationSignal;
-  const pointer = await readPointer(store, resource);
+  const found = await readPointerVersion(store, resource);
+  const pointer = found?.pointer ?? null;
   if (pointer !== null && (await wasPublished(store, pointer, runId))) return;
+  if (await maySwap(store, input, found)) return;
   const folders = (['snapshots', 'changes'] as const).map((tree) =>
     folderIn({ nominalStart, resource: { name: resource }, runId }, tree),
   );
@@ -32,6 +36,22 @@ export async function discardRun(deps: ActivityDeps, input: DiscardRunInput): Pr
   const staged = `${stagingFolder(resource, runId)}/` as const;
   await store.abortUploads(staged);
   await removeAll(store, staged, signal);
+}
+
+/** Whether the swap of a failed run may still arrive: the run has sent it, and it expects the version that is there. */
+async function maySwap(
+  store: ObjectStore,
+  ref: DiscardRunInput,
+  found: FoundPointer | null,
+): Promise<boolean> {
+  // The mirror discards no other run that has sent its swap.
+  const journal = await readJournal(store, ref).catch(orUnread);
+  return journal?.phase === 'publish' && (journal.run.before?.etag ?? null) === (found?.etag ?? null);
+}
+
+function orUnread(error: unknown): null {
+  if (error instanceof UnreadDocumentError) return null;
+  throw error;
 }
 
 /**

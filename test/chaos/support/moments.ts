@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
@@ -16,7 +16,6 @@ const STAGED: Partial<Record<Moment, RegExp>> = {
   extract: /^stage-/,
   'longer run': /^run-\d/,
   'longer run is staged': /^stage-\d+-\d+-9\d{5}/,
-  merge: /^plan-/,
 };
 
 /**
@@ -41,6 +40,8 @@ export class RunWatch {
   async reached(moment: Moment): Promise<boolean> {
     if (moment === 'start') return true;
     const staged = (await this.#staged()).filter((run) => !this.#known.has(run));
+    if (moment === 'merge')
+      return (await Promise.all(staged.map((run) => this.#isPlanned(run)))).includes(true);
     const file = STAGED[moment];
     if (file !== undefined) {
       for (const run of staged) {
@@ -58,6 +59,12 @@ export class RunWatch {
       if (moment === 'publish' || !staged.includes(run)) return true;
     }
     return false;
+  }
+
+  /** Whether the journal of a run has a plan of its merge. */
+  async #isPlanned(run: string): Promise<boolean> {
+    const journal = join(this.#folder, '_staging', this.#resource, run, 'run.json');
+    return (await readFile(journal, 'utf8').catch(() => '')).includes('"phase":"merge"');
   }
 
   #staged(): Promise<string[]> {

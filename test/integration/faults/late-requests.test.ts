@@ -19,6 +19,8 @@ const MOST_WRITES = 3;
 const WHEN = ['when the next attempt has finished', 'after another run'] as const;
 
 interface Scenario {
+  /** Of the configuration. Default: one resource without settings. */
+  readonly resources?: string;
   /** Runs before the activity, without faults. */
   readonly before?: (world: LateWorld) => Promise<void>;
   /** A late object stays in the folder of an unpublished run until the next sweep. */
@@ -58,8 +60,11 @@ function triesOf(writes: number): readonly (readonly [write: number, when: (type
 }
 
 /** Does something in a world where the runs before the activity have ended. */
-async function inWorld<T>({ before }: Scenario, use: (world: LateWorld) => Promise<T>): Promise<T> {
-  const world = await startLateWorld();
+async function inWorld<T>(
+  { before, resources }: Scenario,
+  use: (world: LateWorld) => Promise<T>,
+): Promise<T> {
+  const world = await startLateWorld(undefined, resources);
   try {
     await world.mirror.run();
     await before?.(world);
@@ -134,6 +139,21 @@ describe('a late write of a replaced attempt', () => {
   it.each(drawn(ofRun, 1, isPublish))('does no harm in a run: %s', async (activity) => {
     expect(await everyWriteLate(activity, { act: anotherRun })).toBeGreaterThan(0);
   });
+
+  it.each(drawn(['worktrack.settle', 'worktrack.settleById'] as const, 1))(
+    'does no harm in a run that detects deletes: %s',
+    async (activity) => {
+      const resources = `[{ name: ${RESOURCE}, fetchById: true, deletes: drop }]`;
+      const act = async ({ mirror, simulator, change }: LateWorld): Promise<void> => {
+        change();
+        const [gone] = (await readRows({ mirror })).filter((row) => row._deleted_at === null);
+        simulator.admin.remove(RESOURCE, [gone!.id!]);
+        const { counts } = await mirror.run({ mode: 'full', reconcile: true });
+        expect(counts.deleted).toBe(1);
+      };
+      expect(await everyWriteLate(activity, { resources, act })).toBeGreaterThan(0);
+    },
+  );
 
   it.each(drawn([2, 0], 1))('does no harm in a run in memory with %i changed rows', async (changed) => {
     const act = async ({ mirror, change }: LateWorld): Promise<void> => {
@@ -214,6 +234,6 @@ async function chainOf({ store }: LateWorld['mirror']) {
   return runs;
 }
 
-async function readRows({ mirror }: LateWorld) {
+async function readRows({ mirror }: Pick<LateWorld, 'mirror'>) {
   return (await readSnapshot(mirror.store, RESOURCE)).rows;
 }

@@ -4,13 +4,13 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { warningText } from '../../../src/core/warnings.js';
 import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
-import type { MergePlan } from '../../../src/run/merge/merge-plan.js';
-import type { TaskResult } from '../../../src/run/merge/merge-result.js';
+import type { TaskResult } from '../../../src/run/merge-result.js';
 import {
   checkTableCanBePurged,
   checkTableTypes,
   onThisWorker,
 } from '../../../src/run/publish/delta-table.js';
+import type { MergePlan } from '../../../src/run/run-journal.js';
 import { typeBits } from '../../support/column-types.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { CSV } from '../lake/published.js';

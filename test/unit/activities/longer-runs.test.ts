@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ReadInput } from '../../../src/core/contract/index.js';
 import { noFacts } from '../../../src/core/value-facts.js';
 import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { WritingRun } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
+import { MAX_OVERLAP, nextSlice } from '../../../src/run/key-ranges.js';
 import { LakeStaging } from '../../../src/run/lake-staging.js';
-import { MAX_OVERLAP, nextSlice } from '../../../src/run/merge/key-ranges.js';
 import { mergeSlice } from '../../../src/run/read/compact-chunks.js';
 import { firstStage } from '../../../src/run/read/read-stage.js';
 import {
@@ -45,11 +44,11 @@ async function chunk(chain: number, rows: readonly string[], more: Partial<Stage
 }
 
 function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.length) {
-  const input = { resource: 'tasks', runId: NEW_RUN, call: 3 } as unknown as ReadInput;
+  const ref = { resource: 'tasks', runId: NEW_RUN };
   const { signal: stop } = new AbortController();
-  const staging = new LakeStaging(lake.store, input, 1);
+  const staging = new LakeStaging(lake.store, ref, 1);
   const stage = { ...firstStage(run, 1), chunks, chain, columns: COLUMNS, duplicates: 10 };
-  return mergeSlice({ staging, run, input, stop, draining: () => false }, stage, { from: 0, to });
+  return mergeSlice({ staging, run, stop, draining: () => false }, stage, { from: 0, to });
 }
 
 async function rowsOf({ key }: StagedChunk): Promise<string[]> {

@@ -3,11 +3,13 @@ import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { quarantineKey } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { MemoryStaging } from '../../../src/run/memory-staging.js';
-import { KEYS } from '../../../src/run/staged-documents.js';
+import { firstStage } from '../../../src/run/read/read-stage.js';
+import { STAGE } from '../../../src/run/staged-documents.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
 const lake = temporaryLake();
+const POSITION = firstStage(RUN, 1);
 
 /** The lake, with something that happens before each write. */
 function storeWith(before: (key: ObjectKey) => Promise<void> | void): ObjectStore {
@@ -30,17 +32,18 @@ it('repeats a spill whose first write after the run file failed', async () => {
     if (failures-- > 0) throw new Error('the store is down');
   });
   const staging = new MemoryStaging(store, RUN, '20261121T020000Z-00000001' as RunId);
-  await staging.write(KEYS, 'stage-1.json', []);
+  await staging.write(STAGE, 'stage-1.json', POSITION);
   await expect(staging.save()).rejects.toThrow('the store is down');
   expect(await staging.save()).toBe('saved');
   expect(await lake.store.head(staging.key('stage-1.json'))).not.toBeNull();
   staging.close();
 });
 
-it('drops what it holds if another attempt has written the run file', async () => {
+it('drops what it holds if another attempt has begun its journal', async () => {
   const request = '20261121T020000Z-00000002' as RunId;
   expect(await new MemoryStaging(lake.store, RUN, request).save()).toBe('saved');
-  expect(await new MemoryStaging(lake.store, RUN, request).save()).toBe('dropped');
+  const later = { ...RUN, readSince: 1 };
+  expect(await new MemoryStaging(lake.store, later, request).save()).toBe('dropped');
 });
 
 it('saves a record that is set aside while the last document of a spill is written', async () => {
@@ -49,9 +52,9 @@ it('saves a record that is set aside while the last document of a spill is writt
     if (at.endsWith('stage-1.json')) await staging.store.write(key, Buffer.from('keyless'));
   });
   const staging: MemoryStaging = new MemoryStaging(store, RUN, '20261121T020000Z-00000003' as RunId);
-  await staging.write(KEYS, 'stage-1.json', []);
+  await staging.write(STAGE, 'stage-1.json', POSITION);
   expect(await staging.save()).toBe('saved');
-  await staging.write(KEYS, 'stage-2.json', []);
+  await staging.write(STAGE, 'stage-2.json', POSITION);
   staging.close();
   expect(await lake.store.head(key)).not.toBeNull();
 });

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import type { RunId } from '../../../src/core/brands.js';
+import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { ListRead, ReadInput, ReadResult } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
@@ -8,8 +8,9 @@ import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { AttemptProgress, temporalClock } from '../../../src/run/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../src/run/deps.js';
 import { withFailures } from '../../../src/run/failures.js';
-import { fixRun, LakeStaging, stagedKey } from '../../../src/run/lake-staging.js';
+import { fixRun, LakeStaging, readJournal } from '../../../src/run/lake-staging.js';
 import { readPages } from '../../../src/run/read/read-pages.js';
+import { stagedKey } from '../../../src/run/run-journal.js';
 import { client, HTTP, service } from '../api/support.js';
 import { BASE, RUN } from './run.js';
 
@@ -48,6 +49,8 @@ export interface Reading {
   readonly calls: number;
   readonly stagedBytes: number;
   readonly result: ReadResult | null;
+  /** Its last stage document; `null`: no call has ended. */
+  readonly stage: ObjectKey | null;
   readonly error: string | null;
 }
 
@@ -141,7 +144,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   };
   const extract = withFailures((input: ReadInput) => {
     const context = Context.current();
-    const staging = new LakeStaging(aliveStore(context.cancellationSignal), ref, context.info.attempt);
+    const staging = new LakeStaging(aliveStore(context.cancellationSignal), input, context.info.attempt);
     return readPages(
       {
         deps,
@@ -158,8 +161,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   for (let call = 0; ; call++) {
     const input: ReadInput = {
       ...ref,
-      call,
-      after: result?.stage ?? run.resumed?.extracted.stage ?? null,
+      step: call,
       pageSize: result?.pageSize ?? null,
       read,
       ...(result?.words === undefined ? {} : { words: result.words }),
@@ -219,7 +221,8 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   }
 
   async function end(call: number, error: string | null): Promise<Reading> {
-    return { requests, calls: call + 1, stagedBytes: await staged(), result, error };
+    const { stage } = (await readJournal(store, ref))!;
+    return { requests, calls: call + 1, stagedBytes: await staged(), result, stage, error };
   }
 
   async function staged(): Promise<number> {

@@ -37,7 +37,7 @@ it.each([
 ])('reports a missing staging folder when the published run %s', async (_, runId, publishedAt, type) => {
   await lake.store.write(pointerKey('tasks'), encodePointer(head(runId, publishedAt)));
   const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
-  const missing = await new LakeStaging(lake.store, RUN, 1).run().catch((failure: unknown) => failure);
+  const missing = await new LakeStaging(lake.store, RUN, 1).journal().catch((failure: unknown) => failure);
 
   const error = await failureInLake(deps, RUN, missing, Date.now);
 

@@ -5,7 +5,7 @@ import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
 import type { ByteRange, ObjectStore } from '../../../src/lake/store/port.js';
-import type { KeyRange } from '../../../src/run/merge/key-ranges.js';
+import type { KeyRange } from '../../../src/run/key-ranges.js';
 import { mergeRows } from '../../../src/run/merge/merge-rows.js';
 import { openSources } from '../../../src/run/merge/sources.js';
 import { NEW_RUN, NEW_TIME, readIndex, temporaryLake, writePart } from '../lake/data-plane.js';

@@ -7,23 +7,19 @@ import { MINUTE_MS } from '../../../src/core/duration.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { toFailure } from '../../../src/run/failures.js';
 import { LakeStaging } from '../../../src/run/lake-staging.js';
-import { BATCH } from '../../../src/run/merge/merge-result.js';
+import { BATCH } from '../../../src/run/merge-result.js';
 import { failureInLake } from '../../../src/run/run-failures.js';
-import {
-  decodeDocument,
-  encodeDocument,
-  JOURNAL_LAYOUT,
-  KEYS,
-  RUN as RUN_DOCUMENT,
-} from '../../../src/run/staged-documents.js';
+import { JOURNAL, newJournal } from '../../../src/run/run-journal.js';
+import { decodeDocument, encodeDocument, JOURNAL_LAYOUT } from '../../../src/run/staged-documents.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
 const KEY = '_staging/tasks/20261121T020000Z-00000001/run.json' as ObjectKey;
 const lake = temporaryLake();
+const BEGUN = newJournal(RUN, RUN.runId);
 
 function withLayout(layout: number): Buffer {
-  const { document, ...rest } = JSON.parse(encodeDocument(RUN_DOCUMENT, RUN).toString()) as {
+  const { document, ...rest } = JSON.parse(encodeDocument(JOURNAL, BEGUN).toString()) as {
     document: object;
   };
   return Buffer.from(JSON.stringify({ ...rest, layout, document }));
@@ -31,11 +27,11 @@ function withLayout(layout: number): Buffer {
 
 describe('a document that a run has staged', () => {
   it.each([JOURNAL_LAYOUT, JOURNAL_LAYOUT - 1])('is read in layout %d', (layout) => {
-    expect(decodeDocument(RUN_DOCUMENT, withLayout(layout), KEY)).toEqual(JSON.parse(JSON.stringify(RUN)));
+    expect(decodeDocument(JOURNAL, withLayout(layout), KEY)).toEqual(JSON.parse(JSON.stringify(BEGUN)));
   });
 
   it.each([JOURNAL_LAYOUT + 1, JOURNAL_LAYOUT - 2])('is not read in layout %d', (layout) => {
-    expect(() => decodeDocument(RUN_DOCUMENT, withLayout(layout), KEY)).toThrow(
+    expect(() => decodeDocument(JOURNAL, withLayout(layout), KEY)).toThrow(
       expect.objectContaining({
         ...{ code: 'LAKE_LAYOUT', retryable: true, unread: { object: KEY, layout } },
         message: expect.stringContaining(`${KEY} has layout ${layout} of a run, written by worktrack`),
@@ -45,22 +41,22 @@ describe('a document that a run has staged', () => {
 
   it.each([
     ['{}', '{}'],
-    ['a document without a layout', JSON.stringify(RUN)],
+    ['a document without a layout', JSON.stringify(BEGUN)],
     ['no JSON', 'run'],
     ['nothing', ''],
     ['the half of one', withLayout(JOURNAL_LAYOUT).subarray(0, 300).toString()],
     ['a document without its fields', withLayout(JOURNAL_LAYOUT).toString().replace('"mode"', '"mood"')],
-    ['a document of another kind', encodeDocument(BATCH, { tasks: [] }).toString()],
+    ['a document of another kind', encodeDocument(BATCH, { tasks: [], repeated: 0, found: 0 }).toString()],
     ['null', 'null'],
   ])('is not read if it is %s', (_, text) => {
-    expect(() => decodeDocument(RUN_DOCUMENT, Buffer.from(text), KEY)).toThrow(
+    expect(() => decodeDocument(JOURNAL, Buffer.from(text), KEY)).toThrow(
       expect.objectContaining({ code: 'LAKE_LAYOUT', unread: { object: KEY, layout: null } }),
     );
   });
 
   it('is named without a value of it', () => {
-    const body = encodeDocument(KEYS, ['a secret', 7] as never);
-    expect(() => decodeDocument(KEYS, body, KEY)).toThrow(/^(?!.*secret).*not valid at "1"/);
+    const body = encodeDocument(JOURNAL, { ...BEGUN, keys: { absent: ['a secret', 7] as never } });
+    expect(() => decodeDocument(JOURNAL, body, KEY)).toThrow(/^(?!.*secret).*not valid at "keys\.absent\.1"/);
   });
 });
 
@@ -75,7 +71,7 @@ describe('a phase that cannot read it', () => {
     const environment = new MockActivityEnvironment({ activityType: 'worktrack.merge', heartbeatDetails });
     environment.on('heartbeat', (beat: StepHeartbeat) => beats.push(beat));
     const failure = await environment.run(async () => {
-      const error = await new LakeStaging(lake.store, ref, 1).run().catch((thrown: unknown) => thrown);
+      const error = await new LakeStaging(lake.store, ref, 1).journal().catch((thrown: unknown) => thrown);
       return failureInLake(deps, ref, toFailure(error), () => now);
     });
     return { failure: failure as ApplicationFailure, beat: beats.at(-1)! };

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Cursor, toByteString } from '../../../src/core/brands.js';
-import type { ReadInput } from '../../../src/core/contract/index.js';
+import { type Cursor, type RunId, toByteString } from '../../../src/core/brands.js';
 import { LakeStaging } from '../../../src/run/lake-staging.js';
 import type { FetchedPage } from '../../../src/run/read/page-chain.js';
 import { PageReader } from '../../../src/run/read/page-reader.js';
 import { firstStage } from '../../../src/run/read/read-stage.js';
 import { runSpace, Stager } from '../../../src/run/read/stager.js';
+import type { StagedRun } from '../../../src/run/run-journal.js';
 import type { Staging } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
@@ -17,15 +17,13 @@ const run = { ...RUN, columns: [], sync: { pageSize: 1 } } as unknown as typeof 
 let runs = 0;
 
 /** A stager, and a function that gives it a page with these keys; each row has a MiB. */
-function startStager(
-  stagingOf: (input: ReadInput) => Staging = (input) => new LakeStaging(lake.store, input, 1),
-) {
-  const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}`;
-  const input = { resource: 'tasks', runId, call: 0 } as unknown as ReadInput;
+function startStager(stagingOf: (ref: StagedRun) => Staging = (ref) => new LakeStaging(lake.store, ref, 1)) {
+  const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}` as RunId;
+  const ref = { resource: 'tasks', runId };
   const reader = new PageReader(run, []);
   const first = firstStage(run, 1);
   const stager = new Stager(
-    { staging: stagingOf(input), run, input, reader, keys: () => [], now: Date.now, onStaged: () => {} },
+    { staging: stagingOf(ref), run, reader, keys: () => [], now: Date.now, onStaged: () => {} },
     first,
     null,
   );
@@ -119,7 +117,7 @@ describe('A stager', () => {
         return super.write(...document);
       }
     }
-    const { stager, add } = startStager((input) => new SlowStaging(lake.store, input, 1));
+    const { stager, add } = startStager((ref) => new SlowStaging(lake.store, ref, 1));
     const written = (chunks: number) => vi.waitFor(() => expect(answers).toHaveLength(chunks));
     await add(['k10', 'k11', 'k12', 'k13'], false);
     await written(1);

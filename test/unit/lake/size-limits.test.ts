@@ -49,8 +49,7 @@ const OBJECTS: readonly (readonly [key: string, what: string])[] = [
   [`tasks/changes/dt=2026-11-21/run=${RUN}/_datapackage.json`, 'a manifest'],
   [`${FOLDER}/_part-00000-1a2b3c4d.index.json`, 'a block index'],
   [`_staging/tasks/${RUN}/_chunk-00000.index.json`, 'a block index'],
-  [`_staging/tasks/${RUN}/run.json`, 'the file of a run'],
-  [`_staging/tasks/${RUN}/plan-1.json`, 'a staged document'],
+  [`_staging/tasks/${RUN}/run.json`, 'a staged document'],
   ['tasks/table/_delta_log/00000000000000000007.json', 'a commit of a table'],
   ['tasks/table/_delta_log/00000000000000000010.checkpoint.parquet', 'a checkpoint of a table'],
   ['tasks/table/_delta_log/_last_checkpoint', 'this object'],
@@ -134,9 +133,9 @@ describe('An object above the limit of its kind', () => {
       () => readManifest(store, `${FOLDER}/_datapackage.json` as ObjectKey),
     ],
     [
-      'the file of a run',
+      'the journal of a run',
       `_staging/tasks/${RUN}/run.json`,
-      () => new LakeStaging(store, { resource: 'tasks', runId: RUN }, 1).run(),
+      () => new LakeStaging(store, { resource: 'tasks', runId: RUN }, 1).journal(),
     ],
     [
       'a commit of a table',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { PublishedPart } from '../../../src/lake/documents/manifest.js';
 import type { SortKey } from '../../../src/lake/rows/row.js';
-import { addUp, MergeCounts, type TaskResult, type Totals } from '../../../src/run/merge/merge-result.js';
+import { addUp, MergeCounts, type TaskResult, type Totals } from '../../../src/run/merge-result.js';
 
 const part = (rows: number, first: string, last: string): PublishedPart => ({
   key: `p-${first}` as ObjectKey,

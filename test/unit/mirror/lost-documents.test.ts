@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import { folderOf, pointerKey } from '../../../src/lake/documents/lake-layout.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { idOf } from '../../support/mirrored.js';
@@ -134,6 +135,27 @@ describe('What was published stays restorable', () => {
       expect((await readSnapshot(mirror.store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
     },
   );
+
+  it('What a run wrote stays if it is discarded while the swap that its journal announces may still arrive', async () => {
+    await start();
+    await mirror.run();
+    const added = mirror.simulator.admin.create('tasks', { title: 'added' });
+    const { ref, publish } = await mirror.merged();
+    const { store } = mirror;
+    let late: (() => ReturnType<ObjectStore['swap']>) | null = null;
+    const swap = store.swap.bind(store);
+    const lost = vi.spyOn(store, 'swap').mockImplementation(async (...given) => {
+      if (given[0] !== LATEST) return swap(...given);
+      late = () => swap(...given);
+      throw new Error('the network is lost');
+    });
+    await expect(publish()).rejects.toThrow('the network is lost');
+    lost.mockRestore();
+    await mirror.step('worktrack.sweepFailedRun', { ...ref, nominalStart: mirror.clock, staging: 'removed' });
+    expect(await late!()).toMatchObject({ outcome: 'written' });
+    expect((await verifySnapshot(store, 'tasks')).problems).toEqual([]);
+    expect((await readSnapshot(store, 'tasks')).rows.map(({ id }) => id)).toContain(added);
+  });
 
   it('a run whose swap was lost to another one is removed immediately', async () => {
     await start();

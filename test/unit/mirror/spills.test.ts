@@ -179,8 +179,7 @@ describe('a run that leaves the memory', () => {
     const ref = { connection: 'acme', resource: 'tasks', runId: mirror!.newestId! };
     const input = {
       ...ref,
-      call: 0,
-      after: null,
+      step: 0,
       pageSize: null,
       read: { number: 0, kind: 'list' },
     } as const;

@@ -14,11 +14,11 @@ import { headerCells } from '../../../../src/lake/rows/data-columns.js';
 import { isLater, newerRows } from '../../../../src/lake/rows/newer.js';
 import { type SortKey, sortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
+import { blocksIn, type KeyRange } from '../../../../src/run/key-ranges.js';
 import { adaptRows } from '../../../../src/run/merge/earlier-settings.js';
-import { blocksIn, type KeyRange } from '../../../../src/run/merge/key-ranges.js';
-import { MergeCounts } from '../../../../src/run/merge/merge-result.js';
 import { mergeRows } from '../../../../src/run/merge/merge-rows.js';
 import { MergeSource } from '../../../../src/run/merge/merge-source.js';
+import { MergeCounts } from '../../../../src/run/merge-result.js';
 import { findAbsent } from '../../../../src/run/settle/absent-rows.js';
 import { rounds } from '../../../support/seeds.js';
 import {

@@ -5,9 +5,10 @@ import type { Block } from '../../../../src/lake/documents/block-index.js';
 import type { PublishedPart } from '../../../../src/lake/documents/manifest.js';
 import type { StagedChunk } from '../../../../src/lake/documents/stage-file.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
-import type { KeyRange } from '../../../../src/run/merge/key-ranges.js';
-import { byKey, inRange } from '../../../../src/run/merge/key-ranges.js';
-import { type MergeTask, type PlanInput, planTasks } from '../../../../src/run/merge/merge-plan.js';
+import type { KeyRange } from '../../../../src/run/key-ranges.js';
+import { byKey, inRange } from '../../../../src/run/key-ranges.js';
+import { type PlanInput, planTasks } from '../../../../src/run/merge/plan-merge.js';
+import type { MergeTask } from '../../../../src/run/run-journal.js';
 import { rounds } from '../../../support/seeds.js';
 
 const ROW_BYTES = 100;

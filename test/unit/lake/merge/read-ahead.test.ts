@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Block } from '../../../../src/lake/documents/block-index.js';
 import { type AheadReader, READ_AHEAD, ReadAhead } from '../../../../src/lake/part/reader.js';
 import type { SortKey } from '../../../../src/lake/rows/row.js';
-import { blocksIn, maxOverlap } from '../../../../src/run/merge/key-ranges.js';
+import { blocksIn, maxOverlap } from '../../../../src/run/key-ranges.js';
 
 const keyOf = (n: number) => String(n).padStart(4, '0') as SortKey;
 const blockOf = (first: number, last = first) => ({ first: keyOf(first), last: keyOf(last) }) as Block;

@@ -2,7 +2,6 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ByteString, Cells, ObjectKey, RunId } from '../../../../src/core/brands.js';
-import type { ReadInput } from '../../../../src/core/contract/index.js';
 import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { toUtcSeconds } from '../../../../src/core/utc-time.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
@@ -19,13 +18,14 @@ import { newerRows } from '../../../../src/lake/rows/newer.js';
 import { profileFingerprint, readyProfile } from '../../../../src/lake/rows/profile.js';
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
+import { maxOverlap } from '../../../../src/run/key-ranges.js';
 import { LakeStaging } from '../../../../src/run/lake-staging.js';
-import { maxOverlap } from '../../../../src/run/merge/key-ranges.js';
 import { mergeTask } from '../../../../src/run/merge/merge-parts.js';
-import { type MergePlan, planTasks } from '../../../../src/run/merge/merge-plan.js';
-import { addUp, MergeCounts, type TaskResult } from '../../../../src/run/merge/merge-result.js';
+import { planTasks } from '../../../../src/run/merge/plan-merge.js';
+import { addUp, MergeCounts, type TaskResult } from '../../../../src/run/merge-result.js';
 import { mergeSlice } from '../../../../src/run/read/compact-chunks.js';
 import { firstStage } from '../../../../src/run/read/read-stage.js';
+import type { MergePlan } from '../../../../src/run/run-journal.js';
 import { rounds } from '../../../support/seeds.js';
 import {
   byKey,
@@ -198,13 +198,13 @@ class Mirror {
   }
 
   async #mergeFirst(run: WritingRun, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
-    const input = { resource: run.resource.name, runId: run.runId, call: 0 } as ReadInput;
+    const ref = { resource: run.resource.name, runId: run.runId };
     const { signal: stop } = new AbortController();
     const read = { ...run, sync: { pageSize: 1 } } as WritingRun;
     const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };
     if (chunks.length === 0) return stage;
-    const staging = new LakeStaging(lake.store, input, 1);
-    const options = { staging, run, input, stop, draining: () => false };
+    const staging = new LakeStaging(lake.store, ref, 1);
+    const options = { staging, run, stop, draining: () => false };
     const merged = await mergeSlice(options, stage, { from: 0, to: chunks.length });
     expect(maxOverlap(merged.chunks)).toBe(1);
     return { chunks: [...merged.chunks], duplicates: merged.duplicates };

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { TaskChecks } from '../../lake/checks/task-meter.js';
-import { type PublishedPart, rowsOf } from '../../lake/documents/manifest.js';
-import { documentKind, type FieldsOf } from '../staged-documents.js';
+import type { ShiftSigns } from '../core/contract/index.js';
+import type { TaskChecks } from '../lake/checks/task-meter.js';
+import { type PublishedPart, rowsOf } from '../lake/documents/manifest.js';
 import type { TaskTally } from './audit-tally.js';
+import { documentKind, type FieldsOf } from './staged-documents.js';
 
 /** Row counts of a merge (docs/explanation/guarantees.md#verification). */
 export class MergeCounts {
@@ -53,14 +54,25 @@ export interface TaskResult {
   readonly audit?: TaskTally;
 }
 
-export interface BatchResult {
+/** What the merge of one batch has made. */
+export interface BatchResult extends ShiftSigns {
   readonly tasks: readonly TaskResult[];
+}
+
+/**
+ * The name of the result of a batch. All attempts have it, and the first one counts.
+ *
+ * @param step the version of the journal with the plan
+ */
+export function mergedName(step: number, batch: number): string {
+  return `merged-${step}-${batch}.json`;
 }
 
 const parts = z.array(z.looseObject({ key: z.string(), rows: z.int(), bytes: z.int(), sha256: z.string() }));
 
 /** The result of a batch. An audit counts nothing else, so its counts may be empty. */
 export const BATCH = documentKind<BatchResult>('merged', {
+  ...{ repeated: z.int(), found: z.int() },
   tasks: z.array(
     z.looseObject({
       ...{ task: z.int(), counts: z.record(z.string(), z.number()), parts, changes: parts },

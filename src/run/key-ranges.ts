@@ -1,6 +1,6 @@
-import type { Block } from '../../lake/documents/block-index.js';
-import type { StagedChunk } from '../../lake/documents/stage-file.js';
-import type { SortKey } from '../../lake/rows/row.js';
+import type { Block } from '../lake/documents/block-index.js';
+import type { StagedChunk } from '../lake/documents/stage-file.js';
+import type { SortKey } from '../lake/rows/row.js';
 
 /** Comparator for sort keys. */
 export function byKey(a: SortKey, b: SortKey): number {

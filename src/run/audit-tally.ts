@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ByteString } from '../../core/brands.js';
-import type { AuditCounts } from '../../core/contract/index.js';
-import type { SortKey } from '../../lake/rows/row.js';
+import type { ByteString } from '../core/brands.js';
+import type { AuditCounts } from '../core/contract/index.js';
+import type { SortKey } from '../lake/rows/row.js';
 
 /** What the rows of an audit are, apart from how many there are. */
 export type AuditClass = Exclude<keyof AuditCounts, 'rows' | 'cells'>;

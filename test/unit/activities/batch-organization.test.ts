@@ -9,7 +9,6 @@ import { readBatch } from '../../../src/write-back/batch-file.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
 import { ActivityMirror } from '../../support/in-process-mirror.js';
 import { RowService } from '../../support/row-service.js';
-import { timeEntriesCsv } from '../../support/write-back.js';
 
 /** The organizations of the keys; any other key is not known. */
 const ORGANIZATIONS: Readonly<Record<string, string>> = { a1: 'A', a2: 'A', a3: 'A', b1: 'B' };
@@ -52,7 +51,8 @@ describe('the API keys of a batch', () => {
 
   async function stageRows(worker: ActivityMirror, rows: number): Promise<WriteBackInput> {
     const file = join(folder, 'rows.csv');
-    await writeFile(file, timeEntriesCsv(rows));
+    const lines = Array.from({ length: rows }, (_, n) => `no. ${n},2026-11-20T08:00:00Z\n`);
+    await writeFile(file, ['description,startedAt\n', ...lines].join(''));
     return stageWriteBack(worker.settings, { resource: 'time-entries', file });
   }
 

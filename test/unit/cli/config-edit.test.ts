@@ -12,7 +12,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { runConfigSet } from '../../../src/cli/setup/config-edit-command.js';
 
 const TEXT = `connections:
@@ -23,10 +23,10 @@ const TEXT = `connections:
 `;
 
 let folder: string;
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterEach(() => rm(folder, { recursive: true }));
 
 it('replaces the file behind a link, with its mode, and leaves no other file', async () => {
   const [file, link] = [join(folder, 'real.yaml'), join(folder, 'worktrack.yaml')];

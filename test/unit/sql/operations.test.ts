@@ -38,7 +38,8 @@ afterAll(async () => {
   await rm(cacheFolder, { recursive: true, force: true });
 });
 
-describe('Views of operations', () => {
+// One lake, before and after its runs.
+describe('Views of operations', { shuffle: false }, () => {
   it('have no rows before the first run', async () => {
     for (const name of OPERATIONS) expect(await texts(`SELECT count(*) FROM ${name}`), name).toEqual([['0']]);
   });

@@ -75,7 +75,8 @@ describe('the addresses of a system', () => {
   });
 });
 
-describe('a file that was written elsewhere', () => {
+// One lake, before and after an export has followed the address.
+describe('a file that was written elsewhere', { shuffle: false }, () => {
   const files = new StagedFiles();
   const HERE = files.connection.baseUrl;
   const CSV = 'description,startedAt\nA,2026-11-20T08:00:00Z\n';

@@ -1,5 +1,5 @@
 import { strToU8, zipSync } from 'fflate';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WriteBackSource } from '../../../src/write-back/check-write-back.js';
 import { InputProblems } from '../../../src/write-back/input-problems.js';
 import {
@@ -276,19 +276,4 @@ describe('a file that is no workbook', () => {
   ])('has no option of a text: %j', async (options, problem) => {
     expect(await files.error('a.xlsx', workbook({ one: '' }), options)).toMatch(problem);
   });
-});
-
-it('names the packages to install', async () => {
-  vi.resetModules();
-  vi.doMock('saxes', () => {
-    throw new Error("Cannot find package 'saxes'");
-  });
-  const { sheetLibrary } = await import('../../../src/write-back/sheet/sheet-library.js');
-  await expect(sheetLibrary()).rejects.toMatchObject({
-    code: 'CONFIGURATION',
-    remedy: expect.stringMatching(
-      /^Install them next to temporal-worktrack: npm install fflate@~0\.8\.3 saxes@\^6\.0\.0/,
-    ),
-  });
-  vi.doUnmock('saxes');
 });

@@ -193,12 +193,12 @@ describe('A list that never ends', () => {
   });
 
   it('has twice the pages of the last full read in an increment, because a service may filter its pages', async () => {
-    const fullRead = { startedAt: '2026-11-20T02:00:00.000Z', shifted: 0, pages: 400, pageSize: 1000 };
+    const fullRead = { startedAt: '2016-11-20T02:00:00.000Z', shifted: 0, pages: 400, pageSize: 1000 };
     const before = { fullRead, list: { path: 'tasks' }, startedAt: Date.now() };
     const run = {
       mode: 'increment',
       before,
-      updatedSince: '2026-11-20T02:00:00Z',
+      updatedSince: '2016-11-20T02:00:00Z',
       checkpoint: null,
     } as never;
     const sparse = list(799, (page) => (page === 798 ? ids(0) : []));

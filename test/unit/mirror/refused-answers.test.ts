@@ -12,8 +12,11 @@ const RECORDS = Array.from({ length: 40 }, (_, at) => ({ id: `r${String(at).padS
 async function start(answer: AnswerService['answer'], connection = '', resource = 'fetchById: false') {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   onTestFinished(() => void vi.restoreAllMocks());
-  const service = await AnswerService.start(answer);
   let now = NOW;
+  const service = await AnswerService.start((asked, response) => {
+    response.setHeader('date', new Date(now).toUTCString());
+    return answer(asked, response);
+  });
   const mirror = await mirrorEntries(service.url, resource, { connection, now: () => now });
   const run = async (request = {}) => {
     now += DAY;

@@ -1,6 +1,8 @@
-import type { DeleteDetection, DeletesProblem } from '../core/contract/index.js';
+import type { DeleteDetection, DeletesProblem, PublishInput } from '../core/contract/index.js';
 import type { ResourceSettings } from '../core/settings.js';
+import type { RunFile } from '../lake/documents/run-file.js';
 import { keyIsId } from '../lake/rows/profile.js';
+import { finalFailure } from './failures.js';
 
 /** The delete limits (docs/explanation/guarantees.md#deletes): a share of the rows of the base snapshot, and one of those that the list should show. */
 const DELETE_LIMIT_SHARE = 0.1;
@@ -10,7 +12,7 @@ const DELETE_LIMIT_LIST_SHARE = 0.5;
 export const DELETE_LIMIT_ROWS = 20;
 
 /** Which limit a number of deletes exceeds, as `30 of 40 rows, more than 10%,`; `null` if a run may apply them without permission. */
-export function exceededDeleteLimit(
+function exceededDeleteLimit(
   deletes: number,
   { rows, expected }: { readonly rows: number; readonly expected: number },
 ): string | null {
@@ -18,6 +20,26 @@ export function exceededDeleteLimit(
   if (deletes > DELETE_LIMIT_SHARE * rows) return `${deletes} of ${rows} rows, more than 10%,`;
   if (deletes <= DELETE_LIMIT_LIST_SHARE * expected) return null;
   return `${deletes} of ${expected} rows that the list should show, more than half,`;
+}
+
+/**
+ * @param deletes rows that the run would delete
+ * @throws a final failure `DeletesHeld` if they are more than a run may delete without permission
+ */
+export function checkDeleteLimit(
+  { resource: { name }, before }: RunFile,
+  deletes: number,
+  { allowDeletes = false, expected }: Pick<PublishInput, 'allowDeletes' | 'expected'>,
+): void {
+  const limits = { rows: before?.rows ?? 0, expected: expected ?? Number.POSITIVE_INFINITY };
+  const exceeded = allowDeletes ? null : exceededDeleteLimit(deletes, limits);
+  if (exceeded === null) return;
+  throw finalFailure(
+    'DeletesHeld',
+    `${name}: ${exceeded} have been deleted in the service. Nothing was published. If this is correct, run ` +
+      `\`worktrack export --resource ${name} --allow-deletes\`.`,
+    { resource: name },
+  );
 }
 
 /**

@@ -1,14 +1,13 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import { activityFacts, timeGiven } from '../core/contract/activity-table.js';
-import type { FailureType, PublishInput, RunRef, StepHeartbeat } from '../core/contract/index.js';
+import type { FailureType, RunRef, StepHeartbeat } from '../core/contract/index.js';
 import { MINUTE_MS } from '../core/duration.js';
 import type { RunFailure } from '../core/mirror-requests.js';
 import { parseRunDate } from '../core/run-id.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { isSameWriter } from '../lake/published/ownership.js';
-import { exceededDeleteLimit } from './delete-rules.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
 import { readJournal } from './lake-staging.js';
@@ -40,26 +39,6 @@ export function checkSameService(
     'Configuration',
     `${name}: run ${runId} reads from ${baseUrl}, but ${origin} has the baseUrl ${settings.baseUrl}. Nothing was published. Give ` +
       'all workers of the connection the same configuration, then export again.',
-    { resource: name },
-  );
-}
-
-/**
- * @param deletes rows that the run would delete
- * @throws a final failure `DeletesHeld` if they are more than a run may delete without permission
- */
-export function checkDeleteLimit(
-  { resource: { name }, before }: RunFile,
-  deletes: number,
-  { allowDeletes = false, expected }: Pick<PublishInput, 'allowDeletes' | 'expected'>,
-): void {
-  const limits = { rows: before?.rows ?? 0, expected: expected ?? Number.POSITIVE_INFINITY };
-  const exceeded = allowDeletes ? null : exceededDeleteLimit(deletes, limits);
-  if (exceeded === null) return;
-  throw finalFailure(
-    'DeletesHeld',
-    `${name}: ${exceeded} have been deleted in the service. Nothing was published. If this is correct, run ` +
-      `\`worktrack export --resource ${name} --allow-deletes\`.`,
     { resource: name },
   );
 }

@@ -1,5 +1,5 @@
-import { listName, ShownKeys } from '../../api/index.js';
-import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
+import { listName } from '../../api/index.js';
+import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
   PreparedRun,
   PublishedHook,
@@ -7,7 +7,7 @@ import type {
   PublishedRun,
   RunInput,
 } from '../../core/contract/index.js';
-import { DAY_MS, HOUR_MS } from '../../core/duration.js';
+import { HOUR_MS } from '../../core/duration.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { ALL_REMOVED } from '../../core/removal.js';
 import { withRowSettings } from '../../core/row-settings.js';
@@ -15,14 +15,7 @@ import type { ConnectionSettings, ResourceSettings } from '../../core/settings.j
 import { removalWarnings, type Warning } from '../../core/warnings.js';
 import type { Organization } from '../../lake/documents/document-schemas.js';
 import type { FoundPointer } from '../../lake/documents/pointer.js';
-import {
-  type BaseSnapshot,
-  keysOf,
-  type RollbackTarget,
-  type RunAudit,
-  type RunFile,
-} from '../../lake/documents/run-file.js';
-import type { Stage } from '../../lake/documents/stage-file.js';
+import type { BaseSnapshot, RollbackTarget, RunAudit, RunFile } from '../../lake/documents/run-file.js';
 import { changeDates } from '../../lake/published/run-folders.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
@@ -33,16 +26,13 @@ import { canDetectDeletes } from '../delete-rules.js';
 import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import { isFullReadDue } from '../full-read.js';
-import { LakeStaging, readJournal } from '../lake-staging.js';
 import { withMaskingFingerprint } from '../masking-secret.js';
 import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass-fence.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
-import { type StoredStage, toReadResult } from '../read/read-stage.js';
-import { isNotShown, showKey } from '../show-organization.js';
-import { STAGE, UnreadDocumentError } from '../staged-documents.js';
-import { readStages, type Staging } from '../staging.js';
+import type { Staging } from '../staging.js';
 import type { WriteTrial } from './conditional-writes.js';
 import { checkKey, checkOrganization } from './organization.js';
+import { findResumable } from './resume.js';
 import { readIntactHead, readTarget, stageTarget } from './rollback.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
@@ -197,9 +187,7 @@ export async function prepareRun(
   const resumable =
     input.resumable === null || rollback !== null || audit !== null
       ? null
-      : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt).catch(
-          orNotContinued(input.resumable),
-        );
+      : await findResumable(connection, { ...request, organization }, input.resumable, input.startedAt);
   if (resumable?.warning !== undefined) warnings.push(resumable.warning);
   const pages = resumable?.pages ?? null;
   const readSince = pages?.readSince ?? input.startedAt;
@@ -351,113 +339,7 @@ function checkpointOf(input: RunInput, before: BaseSnapshot | null, fence: strin
   return input.checkpoint?.updatedSince ?? before?.checkpoint ?? null;
 }
 
-/** Older staged pages are not reused, because the list may have changed too much. */
-const MAX_AGE_MS = DAY_MS;
-
 /** The organization of a run that does not ask the service. */
 function keptKeys(before: BaseSnapshot | null): Organization & { readonly isNew: boolean } {
   return { keys: before?.organization?.keys ?? [], basis: 'same-key', isNew: false };
-}
-
-/** The inputs that must be equal for a run to reuse the pages of another run. */
-type ReadRequest = Pick<
-  RunFile,
-  'connection' | 'baseUrl' | 'resource' | 'mode' | 'updatedSince' | 'checkpoint' | 'before'
->;
-
-/** Pages that a run takes over, with the keys of both runs. */
-interface Resumable extends Pick<RunFile, 'resumed' | 'readSince' | 'clocks'> {
-  readonly keys: readonly string[];
-}
-
-interface FoundPages {
-  readonly pages: Resumable | null;
-  readonly warning?: Warning;
-}
-
-/** Takes over nothing that a build with another layout has staged. */
-function orNotContinued(runId: RunId): (error: unknown) => FoundPages {
-  return (error) => {
-    if (!(error instanceof UnreadDocumentError)) throw error;
-    return { pages: null, warning: { kind: 'not-continued', runId, ...error.unread } };
-  };
-}
-
-/**
- * Finds the pages that a failed run staged, if that run read the same list with the same parameters and base snapshot,
- * less than a day ago, and in the same organization. The new run takes its checkpoint from the start of the failed run, so later
- * changes are not missed.
- *
- * @returns `warning`: why the pages are not used, although they could be
- */
-async function findResumable(
-  connection: OpenConnection,
-  request: ReadRequest & { readonly organization: Organization },
-  failed: RunId,
-  now: EpochMs,
-): Promise<FoundPages | null> {
-  const { store } = connection;
-  const { resource } = request;
-  const ref = { resource: resource.name, runId: failed };
-  const run = (await readJournal(store, ref))?.run ?? null;
-  if (run === null || now - run.readSince > MAX_AGE_MS) return null;
-  if (fingerprintOf(run) !== fingerprintOf(request)) return null;
-  const staging = new LakeStaging(store, ref, 1);
-  // Names sort by phase and attempt, and each stage continues the one before, so the last name is the newest stage.
-  const key = (await staging.last('stage', 'run')) ?? run.resumed?.stage ?? null;
-  const found = key === null ? null : await firstReading(staging, key);
-  if (found === null) return null;
-  const keys = keysOf(run, found.stage) ?? [];
-  if (!(await isOfSameKeys(connection, request, staging, { found, keys })))
-    return {
-      pages: null,
-      warning: { kind: 'pages-of-other-key', runId: failed },
-    };
-  const { readSince, clocks } = run;
-  const resumed = { runId: failed, stage: found.key, extracted: toReadResult(found.stage) };
-  const all = [...new Set([...keys, ...request.organization.keys])];
-  return { pages: { resumed, readSince, keys: all, ...(clocks === undefined ? {} : { clocks }) } };
-}
-
-/** Whether staged pages are of the organization of the key that the run begins with. */
-async function isOfSameKeys(
-  connection: OpenConnection,
-  { organization, before, resource }: ReadRequest & { readonly organization: Organization },
-  staging: LakeStaging,
-  { found, keys }: { readonly found: StoredStage; readonly keys: readonly string[] },
-): Promise<boolean> {
-  const fingerprint = organization.keys.at(-1)!;
-  if (keys.includes(fingerprint)) return true;
-  if (organization.basis === 'adopted') return false;
-  // The keys of both runs were shown by the same snapshot.
-  if (before !== null) return true;
-  const chunks = (await readStages(staging, found.key)).flatMap((stage) => stage.chunks);
-  const { columns } = found.stage;
-  const shown = new ShownKeys(connection.client, [], (client) =>
-    showKey(connection, { client, resource, before, chunks, columns }, fingerprint),
-  );
-  try {
-    await shown.show(fingerprint);
-    return true;
-  } catch (error) {
-    if (isNotShown(error)) return false;
-    throw error;
-  }
-}
-
-function fingerprintOf(run: ReadRequest): string {
-  const { connection, baseUrl, resource, mode, updatedSince, checkpoint, before } = run;
-  const snapshot = before === null ? null : [before.runId, before.etag];
-  const service = [connection, baseUrl, resource];
-  return JSON.stringify([...service, mode, updatedSince, checkpoint, snapshot]);
-}
-
-/** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
-async function firstReading(staging: LakeStaging, last: ObjectKey): Promise<StoredStage | null> {
-  for (let key: ObjectKey | null = last; key !== null; ) {
-    const stage: Stage = await staging.read(STAGE, key);
-    if (stage.read === 0) return { key, stage };
-    key = stage.previous;
-  }
-  return null;
 }

@@ -1,3 +1,2 @@
 export declare function configReference(schema: object): string;
 export declare function withReference(page: string, reference: string): string;
-export declare function withDefaults(page: string, schema: object): string;

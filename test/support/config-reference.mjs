@@ -26,28 +26,9 @@ export function configReference(schema) {
 
 /** The page with the table between its marks. */
 export function withReference(page, reference) {
-  return between(page, BEGIN, END, reference);
-}
-
-const DEFAULTS = '<!-- defaults: made by `npm run reference`, do not edit -->';
-
-/** The page of limits with the defaults of the configuration: one line for each section, such as `sync`. */
-export function withDefaults(page, schema) {
-  const sections = new Map();
-  for (const { key, standard } of rowsOf(schema.properties.connections.additionalProperties, '')) {
-    if (standard === '' || standard === 'required' || /\[\]/.test(key)) continue;
-    const at = key.indexOf('.');
-    const [section, rest] = at < 0 ? ['connection', key] : [key.slice(0, at), key.slice(at + 1)];
-    sections.set(section, [...(sections.get(section) ?? []), `${rest} ${standard}`]);
-  }
-  const lines = [...sections].map(([section, keys]) => `- ${section}: ${keys.join(', ')}`);
-  return between(page, DEFAULTS, '<!-- end of defaults -->', lines.join('\n'));
-}
-
-function between(page, begin, end, text) {
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`the page must have the lines ${begin} and ${end}`);
-  return `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`;
+  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (from < 0 || to < from) throw new Error(`the page must have the lines ${BEGIN} and ${END}`);
+  return `${page.slice(0, from)}${BEGIN}\n\n${reference}\n\n${page.slice(to)}`;
 }
 
 function rowsOf(schema, prefix) {

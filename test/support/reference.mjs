@@ -1,7 +1,7 @@
 // `npm run reference`: writes the generated parts of docs/reference.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withOptions } from './command-reference.mjs';
-import { configReference, withDefaults, withReference } from './config-reference.mjs';
+import { configReference, withReference } from './config-reference.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
 const { configJsonSchema } = await import(new URL('dist/src/config/index.js', ROOT).href);
@@ -10,7 +10,6 @@ const { createProgram } = await import(new URL('dist/src/cli/program.js', ROOT).
 rewrite('docs/reference/configuration.md', (page) =>
   withReference(page, configReference(configJsonSchema())),
 );
-rewrite('docs/reference/limits.md', (page) => withDefaults(page, configJsonSchema()));
 rewrite('docs/reference/commands.md', (page) =>
   withOptions(
     page,

@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { configJsonSchema } from '../../../src/config/index.js';
 import { ACTIVITIES } from '../../../src/core/contract/activity-table.js';
-import { withDefaults } from '../../support/config-reference.mjs';
 import { pageAt } from '../../support/docs.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -11,16 +9,13 @@ const { text: page } = pageAt('docs/reference/limits.md');
 
 /** The constant behind each row, by the row's first words: its name, and a part of its path if several have the name. */
 const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>> = {
-  'longest first wait before': ['BACKOFF_BASE_MS'],
   'how long words about a rate limit': ['MAX_WORDS_MS'],
   'redirects followed': ['MAX_REDIRECTS'],
-  'bytes of an error response': ['MAX_ERROR_BYTES', 'src/api'],
   'characters of an error response': ['MAX_MESSAGE_CHARS', 'src/api'],
   'depth of a nested value': ['MAX_FLATTENED_LEVELS'],
   'depth of JSON': ['MAX_DEPTH', 'src/json/scanner'],
   'length of a cursor': ['MAX_CURSOR_BYTES'],
   'restarts of a list': ['MAX_RESTARTS'],
-  'times that a page size is halved': ['MAX_SHRINKS'],
   'runs until a larger page size': ['TRY_LARGER_AFTER_RUNS'],
   'second and third readings': ['MAX_REREADS'],
   'pages in a row without': ['MAX_PAGES', 'src/run/read'],
@@ -44,37 +39,20 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'a commit of': ['MAX_COMMIT_BYTES'],
   'a checkpoint of': ['MAX_CHECKPOINT_BYTES'],
   'a chunk of a batch': ['MAX_CHUNK_BYTES', 'src/lake/size-limits'],
-  'a list of hashes': ['MAX_HASHES_BYTES'],
   'a block of rows': ['MAX_BLOCK_BYTES', 'src/lake/size-limits'],
   'any other object': ['MAX_OTHER_BYTES'],
   'bytes of one row of the input': ['MAX_RECORD_BYTES'],
   'published values that decide': ['ENOUGH_VALUES'],
-  'rows of one chunk': ['MAX_CHUNK_ROWS'],
-  'time between two writes of the receipts': ['FLUSH_EVERY_MS'],
   'failed or refused rows in a row': ['MAX_IN_A_ROW'],
   'rows that are tried then': ['MAX_PROBES'],
-  'least digits that name a batch': ['MIN_DIGITS', 'src/write-back'],
   'notices handled at the same time': ['MAX_NOTICES'],
   'bytes of notices held': ['MAX_HELD_BYTES', 'src/webhook'],
   'time until a receiver': ['WAIT_MS', 'src/webhook'],
-  'signals for one resource': ['SPACING_MS'],
-  'quiet time before a notice': ['QUIET_MS'],
   'longest wait of a notice': ['MAX_WAIT_MS', 'src/mirror/notice-rules'],
   'time after a message': ['COLLECT_MS'],
-  'longest wait of a recovery': ['RECOVERY_MS'],
   'first reminder of a problem': ['FIRST_REMINDER_MS'],
-  'characters of a Slack message': ['SLACK_CHARACTERS', 'src/core/alerts'],
-  'characters of a summary': ['PAGERDUTY_SUMMARY', 'src/core/alerts'],
   'time for one message': ['TIMEOUT_MS', 'src/api/post-alert'],
-  'connections in one message': ['MAX_GROUPS'],
-  'delay until a missed start': ['SCHEDULE_GRACE_MS'],
-  'memory counted for an activity': ['ACTIVITY_BYTES'],
-  'memory counted for an idle worker': ['IDLE_BYTES', 'src/temporal'],
-  'largest number of mirrors': ['MANY_WORKFLOWS'],
-  'workflows cached otherwise': ['FEW_WORKFLOWS'],
-  'time between two checks of the connection': ['PROBED_EVERY_MS'],
   'time without Temporal until': ['DISCONNECTED_AFTER_MS'],
-  'time until an idle client': ['IDLE_MS', 'src/temporal'],
   'time after the last poll': ['WORKER_GONE_MS'],
   'longest drain': ['GIVE_UP_DRAIN_MS'],
   'connections that a command works on': ['PARALLEL_CONNECTIONS', 'src/cli'],
@@ -84,7 +62,6 @@ const CONSTANTS: Readonly<Record<string, readonly [name: string, path?: string]>
   'size of a secret file': ['MAX_FILE_BYTES', 'src/core/secrets'],
   'size of the configuration file': ['MAX_CHARACTERS', 'src/config'],
   'an error message': ['MAX_MESSAGE_BYTES', 'text-budget'],
-  'a name in a warning': ['MAX_NAME_BYTES', 'text-budget'],
   'warnings of a report |': ['MAX_WARNINGS', 'run-records'],
   'schema changes of a report |': ['MAX_CHANGES', 'schema-changes'],
   'schema changes of a report, together': ['MAX_CHANGES_BYTES', 'schema-changes'],
@@ -110,11 +87,6 @@ describe('the page of limits', () => {
     expect(constant, `a constant for "${row}" in test/unit/docs/limits.test.ts`).toBeDefined();
     const value = row.split(' | ')[1]!;
     expect(waysToSay(constantOf(...constant!))).toContain(value);
-  });
-
-  it('lists the defaults of the configuration (run `npm run reference` after a change)', () => {
-    expect(withDefaults(page, configJsonSchema())).toBe(page);
-    expect(page).toContain('reconcileEvery `7d`');
   });
 
   it('has a row for each constant of this test', () => {

@@ -14,6 +14,7 @@ import {
   type ConnectionSummary,
   chooseConnections,
   onConnections,
+  printEnded,
   readSettings,
 } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
@@ -51,8 +52,8 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
         else for (const line of historyLines(histories, Date.now())) output.out(line);
         return EXIT.done;
       },
-      summary: (histories) => historySummary(histories, Date.now()),
-      json: historyJson,
+      several: (ended) =>
+        printEnded(ended, options, (histories) => historySummary(histories, Date.now()), historyJson),
     });
   });
 }

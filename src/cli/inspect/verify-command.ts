@@ -7,11 +7,12 @@ import type { EarlierRuns } from '../../lake/verify/read-runs.js';
 import type { VerifyReport } from '../../lake/verify/verify-lake.js';
 import { verifyResource } from '../../table/index.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
-import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
+import type { SeveralOptions } from '../shared/command-options.js';
 import {
   type ConnectionSummary,
   chooseConnections,
   onConnections,
+  printEnded,
   readSettings,
 } from '../shared/each-connection.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
@@ -21,20 +22,20 @@ import { count, counted, output, printJson } from '../shared/output.js';
 export async function runVerify(options: SeveralOptions): Promise<ExitCode> {
   const chosen = chooseConnections(readSettings(options), options);
   const { resource, json } = options;
-  // Of one connection, each report is printed when it is there, because the next one may take long.
-  const isPrinted = json !== true && !isSeveral(options);
-  const onReport = (report: VerifyReport): void => {
-    if (isPrinted) for (const line of reportLines(report)) output.out(line);
+  const verify = (connection: ConnectionSettings, timeoutMs?: number) => {
+    // Of one connection, each report is printed when it is there, because the next one may take long.
+    const isPrinted = json !== true && timeoutMs === undefined;
+    const onReport = (report: VerifyReport): void => {
+      if (isPrinted) for (const line of reportLines(report)) output.out(line);
+    };
+    return verifyConnection(connection, resource, onReport, timeoutMs);
   };
-  const verify = (connection: ConnectionSettings, timeoutMs?: number) =>
-    verifyConnection(connection, resource, onReport, timeoutMs);
   return onConnections(chosen, verify, options, {
     one(reports, { name }) {
       if (json === true) printJson({ connection: name, ...jsonOf(reports) });
       return codeOf(reports);
     },
-    summary: summaryOfReports,
-    json: jsonOf,
+    several: (ended) => printEnded(ended, options, summaryOfReports, jsonOf),
   });
 }
 

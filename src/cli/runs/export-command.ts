@@ -7,12 +7,12 @@ import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { startExport } from '../../temporal/client/start.js';
 import { type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
+import { withTemporal } from '../shared/context.js';
 import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import { readWait, type WaitOptions } from './follow-session.js';
-import { localFollower } from './local-follower.js';
-import { followRunning, type RunCommand, runOnConnections } from './start-and-follow.js';
+import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface ExportOptions extends SeveralOptions, WaitOptions, DiffOptions {
   readonly full?: boolean;
@@ -43,9 +43,15 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
     startExport(temporal, inputOf(options, connection), startOptions);
   const follower: RunCommand['follower'] =
     follow !== undefined
-      ? (connection) => followRunning(run, connection, follow)
+      ? (connection) =>
+          withTemporal(options, (temporal) =>
+            followToEnd(temporal, { ...run, connection, workflowId: follow }),
+          )
       : local === true
-        ? localFollower(options, settings, (connection) => inputOf(options, connection))
+        ? async (connection) => {
+            const { runLocalExport } = await import('./local-export.js');
+            return runLocalExport(options, settings, connection, inputOf(options, connection));
+          }
         : undefined;
   return runOnConnections({ ...run, start, follower }, connections);
 }

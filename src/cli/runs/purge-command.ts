@@ -10,7 +10,7 @@ import { readConnection } from '../shared/each-connection.js';
 import { withAnsweringLake } from '../shared/open-lake.js';
 import { counted, output, printJson } from '../shared/output.js';
 import { printLines } from './result-lines.js';
-import { type RunCommand, startAndFollow } from './start-and-follow.js';
+import { type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface PurgeOptions extends GlobalOptions {
   readonly resource: string;
@@ -47,10 +47,11 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
   }
   const input = { connection: connection.name, resource, key };
   const start: RunCommand['start'] = (temporal, _, startOptions) => startPurge(temporal, input, startOptions);
-  const run: RunCommand = { what: 'purge', options, resources: [resource], start };
-  const result = await startAndFollow(run, connection);
-  printLines(result, purgedLines(result.runs[0]?.purged ?? null, resource), options);
-  return exitCodeOf(result);
+  const print: RunCommand['print'] = (result) => {
+    printLines(result, purgedLines(result.runs[0]?.purged ?? null, resource), options);
+    return exitCodeOf(result);
+  };
+  return runOnConnections({ what: 'purge', options, resources: [resource], start, print }, [connection]);
 }
 
 /** @throws UsageError if the key is masked */

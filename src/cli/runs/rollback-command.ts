@@ -1,4 +1,3 @@
-import { selectResources } from '../../config/index.js';
 import type { RunReport } from '../../core/contract/index.js';
 import { startRollback } from '../../temporal/client/start.js';
 import { type ExitCode, exitCodeOf } from '../shared/choose-exit-code.js';
@@ -6,7 +5,7 @@ import { type GlobalOptions, runIdOption } from '../shared/command-options.js';
 import { readConnection } from '../shared/each-connection.js';
 import { counted } from '../shared/output.js';
 import { printLines } from './result-lines.js';
-import { type RunCommand, startAndFollow } from './start-and-follow.js';
+import { type RunCommand, runOnConnections } from './start-and-follow.js';
 
 /** `worktrack rollback`: publishes the rows of an earlier published run as a new run. */
 export async function runRollback(
@@ -15,18 +14,16 @@ export async function runRollback(
   const connection = readConnection(options);
   const { resource } = options;
   const to = runIdOption('--to', options.to);
-  selectResources(connection, [resource]);
   const input = { connection: connection.name, resource, to };
   const start: RunCommand['start'] = (temporal, _, startOptions) =>
     startRollback(temporal, input, startOptions);
-  const result = await startAndFollow(
-    { what: 'rollback', options, resources: [resource], start },
-    connection,
-  );
-  const [run] = result.runs;
-  const lines = result.outcome === 'published' ? rolledBackLines(connection.name, resource, run) : [];
-  printLines(result, lines, options);
-  return exitCodeOf(result);
+  const print: RunCommand['print'] = (result) => {
+    const [run] = result.runs;
+    const lines = result.outcome === 'published' ? rolledBackLines(connection.name, resource, run) : [];
+    printLines(result, lines, options);
+    return exitCodeOf(result);
+  };
+  return runOnConnections({ what: 'rollback', options, resources: [resource], start, print }, [connection]);
 }
 
 /** What a rollback published, what follows, and how to undo it. */

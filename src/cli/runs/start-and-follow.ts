@@ -14,7 +14,8 @@ import { reachTemporal, withTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
   type Ended,
-  eachConnection,
+  endsOn,
+  printEnds,
   printSummaries,
   summariesOf,
 } from '../shared/each-connection.js';
@@ -32,10 +33,12 @@ export interface RunCommand {
   readonly resources?: readonly string[] | undefined;
   /** The configuration file, to compare it with the workers'; absent: the command does not depend on it. */
   readonly source?: string;
-  /** Gives the result of the only connection in another way than a run that this command starts. */
+  /** Gives the result of the only connection; absent: the command starts a run and follows it. */
   readonly follower?: ((connection: ConnectionSettings) => Promise<ExportResult>) | undefined;
   /** Prints what comes before the result of a connection, and returns the result to print. Default: nothing. */
   readonly first?: (result: ExportResult, connection: ConnectionSettings) => Promise<ExportResult>;
+  /** Prints the result of the only connection. Default: `printResult`. */
+  readonly print?: typeof printResult;
   readonly start: (
     temporal: TemporalClient,
     connection: ConnectionSettings,
@@ -43,42 +46,48 @@ export interface RunCommand {
   ) => Promise<string>;
 }
 
+/** A run of one connection. */
+interface Started {
+  readonly workflowId: string;
+  /** `null` with `--no-wait`. */
+  readonly result: ExportResult | null;
+}
+
 /** Starts a run of each connection, follows all to their ends, and prints the results. */
 export async function runOnConnections(
   run: RunCommand,
   connections: readonly ConnectionSettings[],
 ): Promise<ExitCode> {
+  const { options, resources, follower, first, print = printResult } = run;
   // Wrong names and limits fail before anything is started.
-  readWait(run.options);
-  for (const connection of connections) selectResources(connection, run.resources);
-  if (isSeveral(run.options)) return runSeveral(run, connections);
-  const [connection] = connections as [ConnectionSettings];
-  if (run.options.wait === false) return startOnly(run, connection);
-  const result = await (run.follower?.(connection) ?? startAndFollow(run, connection));
-  return printResult(run.first === undefined ? result : await run.first(result, connection), run, connection);
-}
-
-/** Starts a workflow and follows it to its end. */
-export function startAndFollow(run: RunCommand, connection: ConnectionSettings): Promise<ExportResult> {
-  const { what, options } = run;
-  return withTemporal(options, async (temporal) => {
-    const differences = await differencesFor(temporal, run, [connection]);
-    const workflowId = await startOnce(temporal, run, connection, differences);
-    output.note(`${what[0]!.toUpperCase()}${what.slice(1)} of ${connection.name}: ${workflowId}`);
-    return followToEnd(temporal, { ...run, connection, workflowId });
+  readWait(options);
+  for (const connection of connections) selectResources(connection, resources);
+  const ended =
+    follower === undefined
+      ? await startAll(run, connections)
+      : await endsOn(connections, async (one) => ({ workflowId: '', result: await follower(one) }), options);
+  return printEnds(first === undefined ? ended : await inTurn(ended, first), options, {
+    one: ({ workflowId, result }, connection) =>
+      result === null ? printStarted(workflowId, options) : print(result, run, connection),
+    several: (all) => printSeveral(all, options),
   });
 }
 
-/** Starts a workflow for `--no-wait`, and prints only its id, so that scripts can use it. */
-function startOnly(run: RunCommand, connection: ConnectionSettings): Promise<ExitCode> {
+/** Starts a workflow for each connection and, without `--no-wait`, follows all to their ends. */
+function startAll(run: RunCommand, connections: readonly ConnectionSettings[]): Promise<Ended<Started>[]> {
   const { options } = run;
   return withTemporal(options, async (temporal) => {
-    const differences = await differencesFor(temporal, run, [connection]);
-    const workflowId = await startOnce(temporal, run, connection, differences);
-    if (options.json === true) printJson({ workflowId });
-    else output.out(workflowId);
-    output.note(`To follow it: ${followCommand(workflowId)}`);
-    return EXIT.done;
+    const differences = await differencesFor(temporal, run, connections);
+    const follower = isSeveral(options)
+      ? followerOfSeveral(temporal, run, connections.length)
+      : followerOfOne(temporal, run);
+    const work = async (connection: ConnectionSettings, timeoutMs?: number): Promise<Started> => {
+      follower.checkOpen?.();
+      const workflowId = await startOnce(temporal, run, connection, differences);
+      if (options.wait === false) return { workflowId, result: null };
+      return { workflowId, result: await follower.follow(workflowId, connection, timeoutMs) };
+    };
+    return endsOn(connections, work, options, follower.onEnd).finally(follower.close);
   });
 }
 
@@ -113,15 +122,6 @@ async function startOnce(
 
 function namesOf(connection: ConnectionSettings, resources: readonly string[] | undefined): string[] {
   return selectResources(connection, resources).map(({ name }) => name);
-}
-
-/** Follows a run that another command has started. */
-export function followRunning(
-  run: Omit<RunCommand, 'start'>,
-  connection: ConnectionSettings,
-  workflowId: string,
-): Promise<ExportResult> {
-  return withTemporal(run.options, (temporal) => followToEnd(temporal, { ...run, connection, workflowId }));
 }
 
 interface Followed extends Omit<RunCommand, 'start' | 'source'> {
@@ -168,63 +168,71 @@ function followAgain(workflowId: string): string {
   return `To follow it again: ${followCommand(workflowId)}`;
 }
 
-/** A run of one of several connections. */
-interface Several {
-  readonly workflowId: string;
-  /** `null` with `--no-wait`. */
-  readonly result: ExportResult | null;
+/** Follows the runs that a command starts. */
+interface Follower {
+  follow(workflowId: string, connection: ConnectionSettings, timeoutMs?: number): Promise<ExportResult>;
+  /** Called before each start. @throws DetachedError if the command ends, so that no further run may start */
+  checkOpen?(): void;
+  /** Called with the end of each of several connections. */
+  onEnd?(ended: Ended<Started>): void;
+  close?(): void;
 }
 
-/** Starts an export or backfill of each connection, waits for all, and prints one line for each. */
-function runSeveral(run: RunCommand, connections: readonly ConnectionSettings[]): Promise<ExitCode> {
-  const { what, options } = run;
-  return withTemporal(options, async (temporal) => {
-    const differences = await differencesFor(temporal, run, connections);
-    const progress = severalProgressOn(process.stderr);
-    const session = openFollowSession(temporal, {
-      ...{ what, waitMs: readWait(options), display: progress, next: followAgain },
-    });
-    const { taskQueue = DEFAULT_TASK_QUEUE } = options;
-    const worker = watchForWorker(() => whyNoRuns(temporal, taskQueue), session.note);
+/** Shows the progress of the run of one connection. */
+function followerOfOne(temporal: TemporalClient, run: RunCommand): Follower {
+  return {
+    follow(workflowId, connection) {
+      output.note(`${run.what[0]!.toUpperCase()}${run.what.slice(1)} of ${connection.name}: ${workflowId}`);
+      return followToEnd(temporal, { ...run, connection, workflowId });
+    },
+  };
+}
 
-    const runOne = async (connection: ConnectionSettings, timeoutMs: number): Promise<Several> => {
+/** Shows how many runs of several connections have ended. */
+function followerOfSeveral(
+  temporal: TemporalClient,
+  { what, options, resources }: RunCommand,
+  total: number,
+): Follower {
+  const progress = severalProgressOn(process.stderr);
+  const session = openFollowSession(temporal, {
+    ...{ what, waitMs: readWait(options), display: progress, next: followAgain },
+  });
+  const { taskQueue = DEFAULT_TASK_QUEUE } = options;
+  const worker = watchForWorker(() => whyNoRuns(temporal, taskQueue), session.note);
+  const seen = { done: 0, total, problems: 0 };
+  return {
+    checkOpen() {
       if (session.signal.aborted)
         throw new DetachedError(`The ${what} was not started, because the command ended first.`);
       if (session.isCancelled())
         throw new DetachedError(`The ${what} was not started, because the others were cancelled.`);
-      const workflowId = await startOnce(temporal, run, connection, differences);
-      if (options.wait === false) return { workflowId, result: null };
-      const resources = namesOf(connection, run.resources);
-      const result = await session.follow(workflowId, (reach) =>
-        followExport(temporal, workflowId, { ...reach, timeoutMs, resources }),
+    },
+    follow(workflowId, connection, timeoutMs) {
+      const names = namesOf(connection, resources);
+      return session.follow(workflowId, (reach) =>
+        followExport(temporal, workflowId, { ...reach, timeoutMs, resources: names }),
       );
-      return { workflowId, result };
-    };
-
-    const seen = { done: 0, total: connections.length, problems: 0 };
-    let ended: Ended<Several>[];
-    try {
-      ended = await eachConnection(connections, runOne, ({ failure }) => {
-        seen.done++;
-        if (failure !== null) seen.problems++;
-        worker.answered();
-        progress.show(seen);
-      });
-    } finally {
+    },
+    onEnd({ failure }) {
+      seen.done++;
+      if (failure !== null) seen.problems++;
+      worker.answered();
+      progress.show(seen);
+    },
+    close() {
       worker.close();
       session.close();
-    }
-    if (run.first !== undefined) ended = await inTurn(ended, run.first);
-    return printSeveral(ended, options);
-  });
+    },
+  };
 }
 
 /** Lets the command print what comes before the results, one connection at a time. */
 async function inTurn(
-  ended: readonly Ended<Several>[],
+  ended: readonly Ended<Started>[],
   first: NonNullable<RunCommand['first']>,
-): Promise<Ended<Several>[]> {
-  const all: Ended<Several>[] = [];
+): Promise<Ended<Started>[]> {
+  const all: Ended<Started>[] = [];
   for (const one of ended) {
     if (one.failure !== null || one.result.result === null) all.push(one);
     else
@@ -233,7 +241,15 @@ async function inTurn(
   return all;
 }
 
-function printSeveral(ended: readonly Ended<Several>[], options: RunCommand['options']): ExitCode {
+/** Prints only the id of a workflow, so that scripts can use it (`--no-wait`). */
+function printStarted(workflowId: string, { json }: RunCommand['options']): ExitCode {
+  if (json === true) printJson({ workflowId });
+  else output.out(workflowId);
+  output.note(`To follow it: ${followCommand(workflowId)}`);
+  return EXIT.done;
+}
+
+function printSeveral(ended: readonly Ended<Started>[], options: RunCommand['options']): ExitCode {
   const summaries = summariesOf(ended, ({ workflowId, result }, { lake }) =>
     result === null
       ? { code: EXIT.done, problem: false, state: 'started', detail: workflowId, lines: [] }
@@ -245,7 +261,7 @@ function printSeveral(ended: readonly Ended<Several>[], options: RunCommand['opt
 }
 
 /** The object that `export --all --json` prints (docs/reference/json-output.md). */
-function jsonOf(ended: readonly Ended<Several>[], summaries: readonly ConnectionSummary[]): object {
+function jsonOf(ended: readonly Ended<Started>[], summaries: readonly ConnectionSummary[]): object {
   const outcomes = ended.map(({ result }): RunOutcome | 'started' =>
     result === null ? 'failed' : (result.result?.outcome ?? 'started'),
   );

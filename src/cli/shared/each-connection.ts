@@ -195,25 +195,48 @@ export function printEnded<T>(
 }
 
 /**
- * Runs a command's work on its connections, often one, and prints the ends: that of one connection in full, those of several as
- * `printEnded` does. The form depends on the options, not on the number in the file.
+ * Runs a command's work on its connections, often one. The form depends on the options, not on the number in the file.
  *
- * @throws what the work on a single connection throws
+ * @param work receives how long a server may be unreachable, in milliseconds; absent: the connection is the only one
+ * @param onEnd called with the end of each of several connections
+ * @throws what the work on the only connection throws
  */
+export async function endsOn<T>(
+  connections: readonly ConnectionSettings[],
+  work: (connection: ConnectionSettings, timeoutMs?: number) => Promise<T>,
+  options: SeveralOptions,
+  onEnd?: (ended: Ended<T>) => void,
+): Promise<Ended<T>[]> {
+  if (isSeveral(options)) return eachConnection(connections, work, onEnd);
+  const [connection] = connections as [ConnectionSettings];
+  return [{ connection, result: await work(connection), failure: null }];
+}
+
+/** How a command prints the end of its work on the only connection, or the ends on several. */
+export interface Printer<T> {
+  readonly one: (result: T, connection: ConnectionSettings) => ExitCode;
+  readonly several: (ended: readonly Ended<T>[]) => ExitCode;
+}
+
+/** Prints the ends of `endsOn`. */
+export function printEnds<T>(
+  ended: readonly Ended<T>[],
+  options: SeveralOptions,
+  { one, several }: Printer<T>,
+): ExitCode {
+  const [only] = ended;
+  if (isSeveral(options) || only == null || only.failure !== null) return several(ended);
+  return one(only.result, only.connection);
+}
+
+/** Runs a command's work on its connections, and prints the ends. @throws what the work on the only connection throws */
 export async function onConnections<T>(
   connections: readonly ConnectionSettings[],
   work: (connection: ConnectionSettings, timeoutMs?: number) => Promise<T>,
   options: SeveralOptions,
-  print: {
-    readonly one: (result: T, connection: ConnectionSettings) => ExitCode;
-    readonly summary: (result: T, connection: ConnectionSettings) => Omit<ConnectionSummary, 'name'>;
-    readonly json: (result: T) => object;
-  },
+  printer: Printer<T>,
 ): Promise<ExitCode> {
-  if (isSeveral(options))
-    return printEnded(await eachConnection(connections, work), options, print.summary, print.json);
-  const [only] = connections as [ConnectionSettings];
-  return print.one(await work(only), only);
+  return printEnds(await endsOn(connections, work, options), options, printer);
 }
 
 /** Prints a line per connection and, on stderr, the total. */

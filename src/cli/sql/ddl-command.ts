@@ -1,4 +1,3 @@
-import { selectResources } from '../../config/index.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import {
   ATHENA_STATEMENT_BYTES,
@@ -13,7 +12,7 @@ import { isSeveral } from '../shared/command-options.js';
 import {
   chooseConnections,
   connectionLines,
-  eachConnection,
+  onConnections,
   readSettings,
   summariesOf,
   totalLine,
@@ -32,47 +31,41 @@ import {
 export async function runDdl(options: DdlCommandOptions): Promise<ExitCode> {
   const dt = readDay(options.dt);
   const chosen = chooseConnections(readSettings(options), options);
-  if (isSeveral(options)) return ddlOfSeveral(chosen, options, dt);
-  const [connection] = chosen as [ConnectionSettings];
-  checkNames(
-    selectResources(connection, options.resource).map(({ name }) => name),
-    options,
-  );
-  const { statements } = await statementsOf(connection, options, { dt });
-  output.source(renderDdl(statements, options).trimEnd());
-  printNotes(statements, options);
-  return EXIT.done;
-}
-
-async function ddlOfSeveral(
-  chosen: readonly ConnectionSettings[],
-  options: DdlCommandOptions,
-  dt: string | undefined,
-): Promise<ExitCode> {
+  const isPrefixed = isSeveral(options);
   checkNames(
     chosen.flatMap((connection) =>
       connection.resources
         .filter(({ name }) => options.resource === undefined || options.resource.includes(name))
-        .map(({ name }) => prefixedView(connection.name, name)),
+        .map(({ name }) => (isPrefixed ? prefixedView(connection.name, name) : name)),
     ),
     options,
   );
-  const ended = await eachConnection(chosen, (connection, timeoutMs) =>
-    statementsOf(connection, options, { dt, timeoutMs, isPrefixed: true }),
-  );
-  const summaries = summariesOf(ended, ({ resources }) => {
-    const detail = counted(resources, 'resource');
-    return { code: EXIT.done, problem: false, state: 'printed', detail, lines: [] };
+  const read = (connection: ConnectionSettings, timeoutMs?: number) =>
+    statementsOf(connection, options, { dt, timeoutMs, isPrefixed });
+  const print = (comments: string, statements: readonly Statement[]): void =>
+    output.source(`${comments}${renderDdl(statements, options)}`.trimEnd());
+  return onConnections(chosen, read, options, {
+    one({ statements }) {
+      print('', statements);
+      printNotes(statements, options);
+      return EXIT.done;
+    },
+    several(ended) {
+      const summaries = summariesOf(ended, ({ resources }) => {
+        const detail = counted(resources, 'resource');
+        return { code: EXIT.done, problem: false, state: 'printed', detail, lines: [] };
+      });
+      const isShown = options.failing !== true;
+      const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];
+      // A message can have several lines, which would end a comment.
+      const comments = connectionLines(summaries, options).map((line) => line.replace(LINE_ENDS, ' '));
+      const lines = comments.map((line) => `-- ${line}`.trimEnd());
+      print(`${lines.join('\n')}\n\n`, statements);
+      output.note(totalLine(summaries));
+      if (isShown) printNotes(statements, options);
+      return worstExitCode(summaries.map(({ code }) => code));
+    },
   });
-  const isShown = options.failing !== true;
-  const statements = isShown ? ended.flatMap(({ result }) => result?.statements ?? []) : [];
-  // A message can have several lines, which would end a comment.
-  const comments = connectionLines(summaries, options).map((line) => line.replace(LINE_ENDS, ' '));
-  const lines = comments.map((line) => `-- ${line}`.trimEnd());
-  output.source(`${lines.join('\n')}\n\n${renderDdl(statements, options)}`.trimEnd());
-  output.note(totalLine(summaries));
-  if (isShown) printNotes(statements, options);
-  return worstExitCode(summaries.map(({ code }) => code));
 }
 
 /** Loads only what the statements need. */

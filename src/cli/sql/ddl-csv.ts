@@ -130,7 +130,7 @@ export interface DdlCommandOptions extends SeveralOptions {
 
 export interface DdlScope {
   readonly dt: string | undefined;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Names of views and tables begin with the connection. */
   readonly isPrefixed?: boolean;
 }

@@ -20,7 +20,7 @@ import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { toUserError, withTemporal } from '../shared/context.js';
-import { chooseConnections, onConnections, readSettings } from '../shared/each-connection.js';
+import { chooseConnections, onConnections, printEnded, readSettings } from '../shared/each-connection.js';
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
 
@@ -56,10 +56,12 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
         for (const warning of warnings) output.note(warning);
         return EXIT.done;
       },
-      summary: ({ state, detail, lines, warnings: notes = [] }) => {
-        return { code: EXIT.done, problem: false, state, detail, lines, notes };
+      several(ended) {
+        const summary = ({ state, detail, lines, warnings: notes = [] }: ScheduleResult) => {
+          return { code: EXIT.done, problem: false, state, detail, lines, notes };
+        };
+        return printEnded(ended, options, summary, ({ value }) => value);
       },
-      json: ({ value }) => value,
     });
   });
 }

@@ -1,8 +1,8 @@
 import type { ConnectionSettings } from '../../core/settings.js';
 import { startExport } from '../../temporal/client/start.js';
 import { printResult } from '../runs/result-lines.js';
-import { startAndFollow } from '../runs/start-and-follow.js';
-import type { ExitCode } from '../shared/choose-exit-code.js';
+import { type RunCommand, runOnConnections } from '../runs/start-and-follow.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 
 /**
@@ -16,11 +16,12 @@ export async function readIncrement(
   resource: string,
   options: GlobalOptions,
 ): Promise<ExitCode | null> {
-  const run = { what: 'export', options, resources: [resource] } as const;
   const input = { connection: connection.name, resources: [resource] };
-  const result = await startAndFollow(
-    { ...run, start: (temporal, _, startOptions) => startExport(temporal, input, startOptions) },
-    connection,
-  );
-  return result.outcome === 'published' ? null : printResult(result, run, connection);
+  const start: RunCommand['start'] = (temporal, _, startOptions) =>
+    startExport(temporal, input, startOptions);
+  const print: RunCommand['print'] = (result, run, of) =>
+    result.outcome === 'published' ? EXIT.done : printResult(result, run, of);
+  const run: RunCommand = { what: 'export', options, resources: [resource], start, print };
+  const code = await runOnConnections(run, [connection]);
+  return code === EXIT.done ? null : code;
 }

@@ -18,7 +18,8 @@ const CONCURRENCY = 8;
 
 /**
  * The running workflows of this package on a task queue that stay on a build without a worker that polls, such as an export
- * whose workers were stopped too early. Costs three requests, and one for each workflow that stays on a build.
+ * whose workers were stopped too early. Costs one request and, if workflows stay on a build, one for each of them and those of
+ * `readPollers`.
  *
  * @param taskQueue of the workers
  * @returns the first 100; none if the server has no worker versions
@@ -31,10 +32,9 @@ export async function stuckWork(
   taskQueue: string,
   timeoutMs?: number,
 ): Promise<readonly StuckWork[]> {
-  const [ids, pollers] = await Promise.all([
-    withDeadline(temporal, () => pinnedIds(temporal, taskQueue), timeoutMs),
-    readPollers(temporal, taskQueue, timeoutMs),
-  ]);
+  const ids = await withDeadline(temporal, () => pinnedIds(temporal, taskQueue), timeoutMs);
+  if (ids.length === 0) return [];
+  const pollers = await readPollers(temporal, taskQueue, timeoutMs);
   const found = await inParallel(ids, CONCURRENCY, async (workflowId): Promise<StuckWork[]> => {
     const handle = temporal.client.workflow.getHandle(workflowId);
     const described = await withDeadline(temporal, () => handle.describe(), timeoutMs);

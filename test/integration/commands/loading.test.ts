@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import protobuf from 'protobufjs/light.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { drawn } from '../../support/seeds.js';
 
@@ -153,6 +154,26 @@ describe.concurrent('the command line', () => {
   it('has only ASCII in the bundle, because V8 keeps any other text with two bytes per character', async () => {
     for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs')))
       expect(await readFile(join(ROOT, BUNDLED, name), 'utf8'), name).toMatch(/^[\0-\x7f]*$/);
+  });
+
+  it('has the wrappers of modules as functions, which V8 compiles once, together with their file', async () => {
+    for (const name of (await readdir(join(ROOT, BUNDLED))).filter((one) => one.endsWith('.cjs')))
+      expect(await readFile(join(ROOT, BUNDLED, name), 'utf8'), name).not.toMatch(
+        /\w+Min\(\(\([\w$, ]*\) => \{/,
+      );
+  });
+
+  it("has the SDK's protocol unchanged, as text", async () => {
+    const bundled = await bundledPackages();
+    const [file] = Object.keys(bundled).filter((name) => bundled[name]!.includes('@temporalio/proto'));
+    const code = await readFile(join(ROOT, BUNDLED, file!), 'utf8');
+    const [, literal] = /\.addJSON\(JSON\.parse\((".*")\)\)/.exec(code)!;
+    const { Root } = protobuf;
+    const fromClient = module.createRequire(
+      module.createRequire(import.meta.url).resolve('@temporalio/client'),
+    );
+    const original = fromClient('@temporalio/proto/protos/json-module.js') as protobuf.Root;
+    expect(new Root().addJSON(JSON.parse(JSON.parse(literal!))).toJSON()).toEqual(original.toJSON());
   });
 
   it.runIf('enableCompileCache' in module)('lets Node keep the compiled code of the bundle', async () => {

@@ -47,6 +47,7 @@ export interface Asked {
 export interface Reading {
   readonly requests: readonly Asked[];
   readonly calls: number;
+  /** Of rows. */
   readonly stagedBytes: number;
   readonly result: ReadResult | null;
   /** Its last stage document; `null`: no call has ended. */
@@ -227,7 +228,9 @@ export async function readList(options: ReadOptions): Promise<Reading> {
 
   async function staged(): Promise<number> {
     let bytes = 0;
-    for await (const { bytes: size } of store.list(stagedKey(ref, ''))) bytes += size;
+    // A slow machine writes more of the documents that name the rows.
+    for await (const { key, bytes: size } of store.list(stagedKey(ref, '')))
+      if (!key.endsWith('.json')) bytes += size;
     return bytes;
   }
 }

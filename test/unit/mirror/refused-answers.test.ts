@@ -138,7 +138,7 @@ describe('A page that fails at every size', () => {
     }, 'sync: { pageSize: 16 }');
     const { error } = (await run()) as { error: string };
     expect(error).toMatch(
-      /the page after record 30 \(page 31\) fails .* What is behind it cannot be reached/,
+      /the page after record 30 \(page \d+\) fails .* What is behind it cannot be reached/,
     );
     expect(error).not.toContain('sync.pageSize');
   });

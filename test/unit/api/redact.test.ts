@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundMessage, createRedactor, quoteText, REDACTED } from '../../../src/api/index.js';
+import { safeCause } from '../../../src/api/redact.js';
 import { KEY } from './support.js';
 
 /** Long enough for every form, and without characters of the marker. */
@@ -140,4 +141,11 @@ describe('boundMessage', () => {
     expect(boundMessage('no such task')).toBe('no such task');
     expect(boundMessage('a\u001b[31mb\r\n c')).toBe('a [31mb c');
   });
+});
+
+test('a copied error has copies of its causes, and no other', () => {
+  const error = new Error('outer', { cause: new Error(`of ${KEY}`) });
+  const copy = safeCause(error, createRedactor([KEY]));
+  expect(copy.cause).toMatchObject({ message: `of ${REDACTED}` });
+  expect((copy.cause as Error).cause).toBeUndefined();
 });

@@ -632,7 +632,12 @@ describe('DDL for Athena and Spark', () => {
     expect(script).toContain(
       'THEN TRY_CAST(NULLIF("id", \'\') AS bigint) ELSE CAST(concat(NULLIF("id", \'\'), ',
     );
-    expect(script).toContain('CREATE EXTERNAL TABLE `time_entries_');
+    const places = script.matchAll(/CREATE EXTERNAL TABLE `time_entries_\d+_(\w+)`[^;]*LOCATION '([^']*)'/g);
+    expect([...places].map(([, name, url]) => [name, url!.replace(/^.*time-entries-\d+/, '')])).toEqual([
+      ['text', expect.stringContaining(`/run=${RUN}/`)],
+      ['changes_latest', '/'],
+      ['changes_files', '/changes/'],
+    ]);
     expect(script).not.toContain('MSCK');
     expect(script).toContain("/latest.json'");
     expect(script).toContain('`dt_2` string');

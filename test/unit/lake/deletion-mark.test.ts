@@ -79,6 +79,10 @@ describe('A record about a deletion alone', () => {
       { field: 'isDeleted', values: null },
     ],
     [
+      { id: 'a', title: 't', hours: 1, isDeleted: true },
+      { field: 'isDeleted', values: null },
+    ],
+    [
       { id: 'a', status: 'Deleted' },
       { field: 'status', values: ['Deleted'] },
     ],
@@ -93,5 +97,7 @@ describe('A record about a deletion alone', () => {
     { id: 'a', isDeleted: false },
     { id: 'a', status: 'open' },
     { id: 'a', title: 't', hours: 1, note: 'n', owner: 'o', isDeleted: true },
+    // Half of the fields that records have.
+    { id: 'a', title: 't', hours: 1, note: 'n', isDeleted: true },
   ])('is another one: %j', (record) => expect(judge(record)).toBe('live'));
 });

@@ -38,6 +38,9 @@ describe('A buffer of rows', () => {
         for (const page of pages) buffer.addAll(filled(page));
         const all = pages.flat();
         expect(readBack(buffer)).toEqual(all);
+        const pageOf = pages.flatMap((page, at) => page.map(() => at));
+        const isSame = pageOf.slice(1).map((page, at) => page === pageOf[at]);
+        expect(isSame.map((_, at) => buffer.areOnePage(at, at + 1))).toEqual(isSame);
         const middle = all.length >> 1;
         const text = all.map((row) => row.text);
         expect(buffer.bytes(0, middle).toString('latin1')).toBe(text.slice(0, middle).join(''));

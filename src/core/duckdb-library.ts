@@ -18,6 +18,32 @@ export function duckDbLibrary(need: string): DuckDbLibrary {
   return orNotInstalled(need, () => createRequire(import.meta.url)(NAME) as DuckDbLibrary);
 }
 
+/** Functions of `@duckdb/node-bindings`, a dependency of the package. */
+export interface DuckDbBindings {
+  library_version(): string;
+  create_config(): unknown;
+  set_config(config: unknown, name: string, value: string): void;
+  open(path: string, config: unknown): Promise<unknown>;
+  connect(database: unknown): Promise<unknown>;
+  query(connection: unknown, sql: string): Promise<unknown>;
+  rows_changed(result: unknown): number;
+  fetch_chunk(result: unknown): Promise<unknown>;
+  data_chunk_get_size(chunk: unknown): number;
+  data_chunk_get_column_count(chunk: unknown): number;
+  data_chunk_get_vector(chunk: unknown, at: number): unknown;
+  vector_get_data(vector: unknown, bytes: number): Uint8Array;
+  vector_get_validity(vector: unknown, bytes: number): Uint8Array | null;
+  get_data_from_pointer(buffer: ArrayBufferLike, offset: number, bytes: number): Uint8Array;
+}
+
+/** Loads the functions without the package's classes, which take longer to load than all else. @throws as `duckDbLibrary` */
+export function duckDbBindings(need: string): DuckDbBindings {
+  return orNotInstalled(need, () => {
+    const { resolve } = createRequire(import.meta.url);
+    return createRequire(resolve(NAME))('@duckdb/node-bindings') as DuckDbBindings;
+  });
+}
+
 /**
  * Checks that DuckDB is installed, for a process that leaves its use to another one.
  *

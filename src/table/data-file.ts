@@ -13,7 +13,6 @@ import { type AddFile, FILE_TAG, PART_TAG } from './log/actions.js';
 import { dataFileName, dataFileStem } from './log/paths.js';
 import type { TableState } from './log/table-state.js';
 import { convertPart, type PartToUpdate, updatePart } from './parquet/convert-part.js';
-import { EngineError } from './parquet/engine-failure.js';
 import type { EngineScope } from './parquet/engine-scope.js';
 import { readMetadata } from './parquet/parquet-records.js';
 import { type PartColumn, TYPES_KEY, UNFIT_KEY } from './parquet/part-file.js';
@@ -155,12 +154,12 @@ async function findWritten(
   part: PublishedPart,
   start: readonly TableColumn[],
 ): Promise<WrittenFile | null> {
-  const { store, resource, sizes, state } = input;
+  const { store, resource, sizes, state, signal } = input;
   const stem = dataFileStem(state.version + 1, part.sha256);
   const ofPart = inPart(input, start);
   for (const [path, size] of sizes) {
     if (!path.startsWith(stem)) continue;
-    const footer = await readFileTypes(store, tableKeys(resource).data(path), input);
+    const footer = await readFileTypes(store, tableKeys(resource).data(path), { size, signal });
     if (footer?.types.length !== ofPart.length) continue;
     const { types, unfit } = footer;
     if (ofPart.some(({ fixed }, at) => fixed !== (unfit[at] !== null))) continue;
@@ -202,10 +201,10 @@ interface FileTypes {
 async function readFileTypes(
   store: ObjectStore,
   key: ObjectKey,
-  scope: EngineScope,
+  of: { readonly size: number; readonly signal: AbortSignal },
 ): Promise<FileTypes | null> {
-  const found = await readMetadata(store, key, scope).catch((error: unknown) => {
-    if (error instanceof EngineError && error.isOfFile) return {} as Record<string, string>;
+  const found = await readMetadata(store, key, of).catch((error: unknown) => {
+    if (error instanceof RangeError) return {} as Record<string, string>;
     throw error;
   });
   const [types, unfit] = [found[TYPES_KEY], found[UNFIT_KEY]];

@@ -1,6 +1,6 @@
 // Bundles the commands: one file per part instead of a thousand, which Node loads several times faster and keeps in less memory.
-// There are two bundles: one for clients, and one for commands that use the SDK's packages (`usesPackages` in src/cli/run.ts). The
-// library is not bundled.
+// There are three bundles: one for clients, one for commands that use the SDK's packages (`usesPackages` in src/cli/run.ts), and one for
+// the process that writes Parquet. The library is not bundled.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -47,7 +47,13 @@ export async function bundleCli(root) {
     plugins: [usedCommands(root)],
     output: { dir, entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
   });
-  const chunks = [...commands, ...hosts, ...sdk];
+  const engine = await bundle(root, {
+    input: path.join(root, 'dist/src/table/parquet/engine-process.js'),
+    external: OPTIONAL,
+    plugins: [],
+    output: { dir, entryFileNames: 'engine.cjs', chunkFileNames: 'engine-[name]-[hash].cjs' },
+  });
+  const chunks = [...commands, ...hosts, ...sdk, ...engine];
   const packages = chunks.map(({ fileName, folders }) => [
     fileName,
     [...new Set(folders.map(nameOf))].sort(),

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { duckDbLibrary } from '../../src/core/duckdb-library.js';
+import { duckDbBindings } from '../../src/core/duckdb-library.js';
 import { connectTo, convertText } from '../../src/table/parquet/convert-text.js';
 import type { Converted, PartFile } from '../../src/table/parquet/part-file.js';
 
@@ -15,7 +15,7 @@ export function textConverter(): (
 ) => Promise<Converted & { readonly file: Buffer }> {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-convert-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const opened = connectTo(duckDbLibrary('a test'), folder);
+  const opened = connectTo(duckDbBindings('a test'), folder);
   return async (text, layout, codec = 'zstd') => {
     const connection = await opened;
     const [path, to] = [join(folder, 'part'), join(folder, 'file.parquet')];

@@ -92,7 +92,7 @@ export async function updatePart(
       };
       const to = join(engine.folder, 'file.parquet');
       const updated = await engine.ask('update', { update, to, codec });
-      if (updated === null || updated.rows !== part.rows) return null;
+      if (updated === null) return null;
       const { writer, ...converted } = updated;
       const { path, key } = fileOf(converted.types, `${writer} ${before.sha256} ${changes.sha256}`);
       return { ...converted, path, file: await upload(store, to, key, signal) };

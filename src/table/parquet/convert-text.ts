@@ -1,10 +1,11 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
-import type { DuckDbLibrary } from '../../core/duckdb-library.js';
+import type { DuckDbBindings } from '../../core/duckdb-library.js';
 import type { TableSettings } from '../../core/settings.js';
 import { MAX_ROW_BYTES } from '../../lake/rows/csv.js';
 import { type ColumnType, widenedType } from '../rules/column-type.js';
+import { assembleFile, type ColumnSource, openParquet, rowsOfGroups } from './assemble-file.js';
+import { type Connection, openDuckDb } from './duckdb.js';
 import { isMemoryError, isRowError } from './engine-failure.js';
-import { classOfValue, exactValue, MACROS } from './exact-sql.js';
+import { classOfValue, exactValue, type Forms, MACROS, NOT_PLAIN } from './exact-sql.js';
 import {
   type Converted,
   type PartColumn,
@@ -26,23 +27,22 @@ const LINES_IN_MEMORY = 12;
 const COLUMN_BYTES = 256 * KiB;
 /** Rows that are read to find the types of a new table. */
 const PROBE_ROWS = 2048;
-/** Most rows, cells and bytes of text in a row group, which DuckDB holds in memory. */
+/** Most rows and bytes of text in a row group, which DuckDB holds in memory. */
 const GROUP_ROWS = 20_480;
-const GROUP_CELLS = 1000 * GROUP_ROWS;
 const GROUP_BYTES = 16 * MiB;
-/** More columns than these are computed as lists. */
-const MOST_EXPRESSIONS = 100;
+/** Most columns that are read together, unless a part has so many that its text would be read more often than this. */
+const BAND_COLUMNS = 100;
+const MOST_BANDS = 20;
 /** Rows that DuckDB processes at a time. */
 const VECTOR_ROWS = 2048;
 
 /** Opens DuckDB for conversions. It can use files in this folder only. */
-export async function connectTo(library: DuckDbLibrary, folder: string): Promise<DuckDBConnection> {
+export async function connectTo(bindings: DuckDbBindings, folder: string): Promise<Connection> {
   // One thread, because the worker also needs the processor.
-  const instance = await library.DuckDBInstance.create(':memory:', {
+  const connection = await openDuckDb(bindings, {
     ...{ threads: '1', autoinstall_known_extensions: 'false', autoload_known_extensions: 'false' },
     ...{ allow_community_extensions: 'false', allow_persistent_secrets: 'false' },
   });
-  const connection = await instance.connect();
   const settings = [
     `SET allowed_directories = [${sqlString(folder)}]`,
     "SET temp_directory = ''",
@@ -68,17 +68,19 @@ export interface Target {
  * @throws Error of DuckDB, whose message can contain values
  */
 export async function convertText(
-  connection: DuckDBConnection,
+  connection: Connection,
   part: PartFile,
   target: Target,
 ): Promise<Converted> {
   return withLimits(connection, part, async (text) => {
     const unfit = await countUnfitIn(connection, text, part.columns);
+    const write = (types: readonly ColumnType[]): Promise<number | null> =>
+      inForms((forms) => writeFile(connection, text, target, { part, types, unfit, forms }));
     let types = await firstTypes(connection, text, part.columns);
-    let rows = await copy(connection, text, target, { part, types, unfit });
+    let rows = await write(types);
     if (rows === null) {
       types = await widen(connection, text, part.columns, ({ fixed, type }) => !fixed && type !== 'string');
-      rows = await copy(connection, text, target, { part, types, unfit });
+      rows = await write(types);
     }
     if (rows === null) throw new Error(`no types hold the values: ${types.join(', ')}`);
     return { rows, types, unfit };
@@ -87,7 +89,7 @@ export async function convertText(
 
 /** The types to begin with. Once values have decided some, a column without values rarely gets one, so the rows are not read first. */
 async function firstTypes(
-  connection: DuckDBConnection,
+  connection: Connection,
   text: string,
   columns: readonly PartColumn[],
 ): Promise<ColumnType[]> {
@@ -98,13 +100,13 @@ async function firstTypes(
 }
 
 /** Number of values, by column, that do not fit the type of the configuration. */
-export function countUnfit(connection: DuckDBConnection, part: PartFile): Promise<number[]> {
+export function countUnfit(connection: Connection, part: PartFile): Promise<number[]> {
   return withLimits(connection, part, (text) => countUnfitIn(connection, text, part.columns));
 }
 
 /** Reads a part with the least memory that its rows need. @param work receives SQL for the rows, whose columns are c0, c1, ... */
 export async function withLimits<T>(
-  connection: DuckDBConnection,
+  connection: Connection,
   part: PartFile,
   work: (text: string) => Promise<T>,
 ): Promise<T> {
@@ -138,157 +140,210 @@ function csvText({ path, csv, columns }: PartFile, lineBytes: number): string {
 }
 
 export async function countUnfitIn(
-  connection: DuckDBConnection,
+  connection: Connection,
   text: string,
   columns: readonly PartColumn[],
 ): Promise<number[]> {
-  const counted = columns.flatMap(({ fixed, type }, at): CellValue[] => {
-    if (!fixed || type === 'string') return [];
-    return [{ at, sql: (x) => `${x} IS NOT NULL AND ${exactValue(type, x, 'all')} IS NULL` }];
-  });
+  const counted = columns.flatMap(({ fixed, type }, at) =>
+    fixed && type !== 'string' ? [{ type, at }] : [],
+  );
   const unfit = columns.map(() => 0);
-  if (counted.length === 0) return unfit;
-  const { values, from } = computed(text, counted);
-  const counts = values.map((isUnfit) => `count(*) FILTER (WHERE ${isUnfit})`);
-  const found = await firstRow(connection, `SELECT ${counts.join(', ')} FROM ${from}`);
-  for (const [index, { at }] of counted.entries()) unfit[at] = Number(found[index]);
+  for (const band of inBands(counted)) {
+    const counts = band.map(
+      ({ type, at }) =>
+        `count(*) FILTER (WHERE c${at} IS NOT NULL AND ${exactValue(type, `c${at}`, 'all')} IS NULL)`,
+    );
+    const [found] = await connection.texts(`SELECT ${counts.join(', ')} FROM ${text}`);
+    for (const [index, { at }] of band.entries()) unfit[at] = Number(found![index]);
+  }
   return unfit;
 }
 
-/** A value that is computed from the text of a column. */
-interface CellValue {
-  readonly at: number;
-  /** SQL for it. @param x SQL for the text */
-  readonly sql: (x: string) => string;
+/**
+ * Parts of a list of columns that are read together. DuckDB plans each expression, compiles its patterns and has vectors for it, which takes
+ * milliseconds and a third of a MiB.
+ */
+function inBands<T>(list: readonly T[], count = bandsFor(list.length)): T[][] {
+  const startOf = (band: number): number => Math.floor((band * list.length) / count);
+  return Array.from({ length: count }, (_, band) => list.slice(startOf(band), startOf(band + 1)));
 }
 
-/**
- * SQL for values, and for the rows that they are of. DuckDB plans each expression and compiles its patterns, which takes milliseconds and
- * a third of a MiB. So many columns are computed as lists, with one expression for all that have the same.
- */
-function computed(
-  text: string,
-  cells: readonly CellValue[],
-): { readonly values: readonly string[]; readonly from: string } {
-  if (cells.length <= MOST_EXPRESSIONS)
-    return { values: cells.map(({ at, sql }) => sql(`c${at}`)), from: text };
-  const lists = new Map<string, string[]>();
-  const values = cells.map(({ at, sql }) => {
-    const each = sql('x');
-    if (each === 'x') return `c${at}`;
-    const list = lists.get(each) ?? [];
-    lists.set(each, list);
-    const place = list.push(`c${at}`);
-    return `l${[...lists.keys()].indexOf(each)}[${place}]`;
-  });
-  const computedLists = [...lists].map(
-    ([each, list], index) => `list_transform([${list.join(', ')}], lambda x: ${each}) AS l${index}`,
-  );
-  return { values, from: `(SELECT ${['*', ...computedLists].join(', ')} FROM ${text})` };
+function bandsFor(columns: number): number {
+  return Math.min(Math.ceil(columns / BAND_COLUMNS), MOST_BANDS);
 }
 
 /** The types of the columns, some widened by the values in the rows. */
 async function widen(
-  connection: DuckDBConnection,
+  connection: Connection,
   rows: string,
   columns: readonly PartColumn[],
   isOpen: (column: PartColumn) => boolean,
 ): Promise<ColumnType[]> {
   const types = columns.map(({ type }) => type);
   const open = columns.flatMap((column, at) => (isOpen(column) ? [{ ...column, at }] : []));
-  if (open.length === 0) return types;
-  const codes = open.map(
-    ({ type, kind, at }): CellValue => ({
-      at,
-      sql(x) {
-        const fits = type === 'empty' ? 'false' : `${exactValue(type, x, 'common')} IS NOT NULL`;
-        return `CASE WHEN ${x} IS NULL OR ${fits} THEN NULL ELSE ${classOfValue(kind, x)} END`;
-      },
-    }),
-  );
-  const { values, from } = computed(rows, codes);
-  // A histogram needs no table of 2 MiB per column, as DISTINCT does. As text, because a list of numbers is an object of the library.
-  const classes = values.map((code) => `CAST(map_keys(histogram(${code})) AS VARCHAR)`);
-  const found = await firstRow(connection, `SELECT ${classes.join(', ')} FROM ${from}`);
-  for (const [index, { at, type, kind }] of open.entries())
-    types[at] = widenedType(type, kind, JSON.parse((found[index] as string | null) ?? '[]') as number[]);
+  for (const band of inBands(open)) {
+    const plain = await classesIn(connection, rows, band, 'plain');
+    const isPlain = (at: number): boolean => !plain[at]!.includes(NOT_PLAIN);
+    const others = band.filter((_, at) => !isPlain(at));
+    const found = others.length === 0 ? [] : await classesIn(connection, rows, others, 'all');
+    for (const [index, { at, type, kind }] of band.entries())
+      types[at] = widenedType(type, kind, isPlain(index) ? plain[index]! : found.shift()!);
+  }
   return types;
 }
 
-/** @returns the number of rows; `null` if a type, which the configuration does not set, cannot hold a value */
-async function copy(
-  connection: DuckDBConnection,
-  text: string,
-  target: Target,
-  { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: PartFile },
-): Promise<number | null> {
-  const { sql } = storedRows(text, part.columns, types);
-  return writeRows(connection, sql, target, { part, types, unfit });
+/** The classes of the values of each column that its type does not hold. */
+async function classesIn(
+  connection: Connection,
+  rows: string,
+  columns: readonly (PartColumn & { readonly at: number })[],
+  forms: Forms,
+): Promise<number[][]> {
+  const classes = columns.map(({ type, kind, at }) => {
+    const x = `c${at}`;
+    const fits = type === 'empty' ? 'false' : `${exactValue(type, x, 'common', forms)} IS NOT NULL`;
+    const code = `CASE WHEN ${x} IS NULL OR ${fits} THEN NULL ELSE ${classOfValue(kind, x, forms)} END`;
+    // A histogram needs no table of 2 MiB per column, as DISTINCT does.
+    return `map_keys(histogram(${code}))`;
+  });
+  const [found] = await connection.texts(`SELECT ${classes.join(', ')} FROM ${rows}`);
+  return found!.map((one) => JSON.parse(one ?? '[]') as number[]);
 }
 
-/** SQL for the rows of a text with the values of a file, and the names of its columns. It fails with `UNFIT` if a type cannot hold a value. */
-export function storedRows(
+/** A column of a file. */
+export interface StoredColumn {
+  readonly alias: string;
+  readonly type: ColumnType;
+  readonly fixed: boolean;
+  /** Its place in the text. */
+  readonly at: number;
+  /** Its place in the file, which does not have columns without values. */
+  readonly place: number;
+}
+
+/** Columns that are written together. */
+export interface Band {
+  readonly stored: readonly StoredColumn[];
+  /** Places of columns in the text that have no value. */
+  readonly empty: readonly number[];
+}
+
+/** The columns of a file in bands, in order. */
+export function bandsOf(columns: readonly PartColumn[], types: readonly ColumnType[]): Band[] {
+  const all = columns.map(({ alias, fixed }, at) => ({ alias, fixed, type: types[at]!, at }));
+  const stored = all
+    .filter(({ type }) => type !== 'empty')
+    .map((column, place): StoredColumn => ({ ...column, place }));
+  const empty = all.filter(({ type }) => type === 'empty').map(({ at }) => at);
+  const count = Math.min(bandsFor(columns.length), stored.length);
+  const emptyIn = inBands(empty, count);
+  return inBands(stored, count).map((some, band) => ({ stored: some, empty: emptyIn[band]! }));
+}
+
+/** Writes the text to a file. @throws as `storedRows` */
+async function writeFile(
+  connection: Connection,
   text: string,
-  columns: readonly PartColumn[],
-  types: readonly ColumnType[],
-): { readonly sql: string; readonly names: readonly string[] } {
-  const kept = columns.flatMap(({ alias, fixed }, at) =>
-    types[at] === 'empty' ? [] : [{ at, alias, sql: (x: string) => storedValue(types[at]!, x, fixed) }],
+  { to, codec }: Target,
+  { part, types, unfit, forms }: Omit<Converted, 'rows'> & { readonly part: PartFile; readonly forms: Forms },
+): Promise<number> {
+  const metadata = footerMetadata({ types, unfit, columns: part.columns });
+  const rowsOfGroup = groupRows(part);
+  const bands = bandsOf(part.columns, types);
+  const [only] = bands;
+  if (bands.length === 1)
+    return copyRows(connection, storedRows(text, only!, forms), { to, codec, rowsOfGroup, metadata });
+  const groups: ColumnSource[][] = [];
+  let rows = 0;
+  for (const [index, band] of bands.entries()) {
+    const path = `${to}.${index}`;
+    rows = await copyRows(connection, storedRows(text, band, forms), { to: path, codec, rowsOfGroup });
+    const file = await openParquet(path);
+    for (const group of rowsOfGroups(file.footer).keys()) {
+      groups[group] ??= [];
+      groups[group].push(...band.stored.map((_, column) => ({ file, group, column })));
+    }
+  }
+  assembleFile(to, groups, metadata);
+  return rows;
+}
+
+/** The metadata in the footer of a file. @param updated number of rows that updates have written */
+export function footerMetadata({
+  columns,
+  types,
+  unfit,
+  updated = 0,
+}: Omit<Converted, 'rows'> & {
+  readonly columns: readonly PartColumn[];
+  readonly updated?: number;
+}): Record<string, string> {
+  const counts = columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
+  return {
+    ...{ [TYPES_KEY]: JSON.stringify(types), [UNFIT_KEY]: JSON.stringify(counts) },
+    ...(updated === 0 ? {} : { [UPDATED_KEY]: String(updated) }),
+  };
+}
+
+/** SQL for the rows of a text with the values of a file. It fails if a type, which the configuration does not set, cannot hold a value. */
+export function storedRows(text: string, { stored, empty }: Band, forms: Forms): string {
+  const values = stored.map(
+    ({ alias, type, at, fixed }) =>
+      `${storedValue(type, `c${at}`, fixed ? 'fixed' : forms)} AS ${sqlName(alias)}`,
   );
-  const { values, from } = computed(text, kept);
-  const names = kept.map(({ alias }) => alias);
-  const stored = values.map((value, index) => `${value} AS ${sqlName(names[index]!)}`);
-  const empty = columns.flatMap((_, at) => (types[at] === 'empty' ? [`c${at}`] : []));
-  const condition =
-    empty.length === 0
-      ? 'true'
-      : `CASE WHEN coalesce(${empty.join(', ')}) IS NULL THEN true ELSE ${FAILURE} END`;
-  return { sql: `SELECT ${stored.join(',\n')} FROM ${from} WHERE ${condition}`, names };
+  const isEmpty = `coalesce(${empty.map((at) => `c${at}`).join(', ')}) IS NULL`;
+  const condition = empty.length === 0 ? 'true' : `CASE WHEN ${isEmpty} THEN true ELSE ${FAILURE} END`;
+  return `SELECT ${values.join(',\n')} FROM ${text} WHERE ${condition}`;
+}
+
+interface Copy extends Target {
+  readonly rowsOfGroup: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** Writes rows to a file. @param sql for the rows @returns their number */
+export async function copyRows(
+  connection: Connection,
+  sql: string,
+  { to, codec, rowsOfGroup, metadata = {} }: Copy,
+): Promise<number> {
+  const entries = Object.entries(metadata).map(([key, value]) => `'${key}': ${sqlString(value)}`);
+  const options = [
+    ...['FORMAT parquet', `COMPRESSION ${codec}`, 'WRITE_BLOOM_FILTER false'],
+    `ROW_GROUP_SIZE ${rowsOfGroup}`,
+    ...(entries.length === 0 ? [] : [`KV_METADATA {${entries.join(', ')}}`]),
+  ];
+  return connection.run(`COPY (${sql}) TO ${sqlString(to)} (${options.join(', ')})`);
 }
 
 /**
- * Writes rows to a file. @param sql for the rows @param updated how many of them, at the end, are from an update
- * @returns as `copy`
+ * Does something with values in plain forms, and again with all forms if a value has another one.
+ *
+ * @returns `null` if a type, which the configuration does not set, cannot hold a value
  */
-export async function writeRows(
-  connection: DuckDBConnection,
-  sql: string,
-  { to, codec }: Target,
-  { part, types, unfit }: Omit<Converted, 'rows'> & { readonly part: RowsOfPart },
-  updated = 0,
-): Promise<number | null> {
-  const counts = part.columns.map(({ fixed }, at) => (fixed ? unfit[at] : null));
-  const metadata = {
-    ...{ [TYPES_KEY]: types, [UNFIT_KEY]: counts },
-    ...(updated === 0 ? {} : { [UPDATED_KEY]: updated }),
-  };
-  const entries = Object.entries(metadata).map(([key, value]) => `'${key}': ${sqlJson(value)}`);
-  const options = [
-    ...['FORMAT parquet', `COMPRESSION ${codec}`, 'WRITE_BLOOM_FILTER false'],
-    `ROW_GROUP_SIZE ${groupRows(part)}`,
-    `KV_METADATA {${entries.join(', ')}}`,
-  ];
-  try {
-    const [rows] = await firstRow(connection, `COPY (${sql}) TO ${sqlString(to)} (${options.join(', ')})`);
-    return Number(rows);
-  } catch (error) {
-    if (error instanceof Error && error.message.startsWith(`Invalid Input Error: ${UNFIT}`)) return null;
-    throw error;
+export async function inForms<T>(work: (forms: Forms) => Promise<T>): Promise<T | null> {
+  for (const forms of ['plain', 'all'] as const) {
+    try {
+      return await work(forms);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith(`Invalid Input Error: ${UNFIT}`))) throw error;
+    }
   }
+  return null;
 }
 
 const UNFIT = 'worktrack: a value does not fit the type of its column';
 const FAILURE = `error('${UNFIT}')`;
 
-function storedValue(type: ColumnType, x: string, fixed: boolean): string {
+function storedValue(type: ColumnType, x: string, forms: Forms | 'fixed'): string {
   if (type === 'string') return x;
-  if (fixed) return exactValue(type, x, 'all');
-  return `CASE WHEN ${x} IS NULL THEN NULL ELSE coalesce(${exactValue(type, x, 'common')}, ${FAILURE}) END`;
+  if (forms === 'fixed') return exactValue(type, x, 'all');
+  return `CASE WHEN ${x} IS NULL THEN NULL ELSE coalesce(${exactValue(type, x, 'common', forms)}, ${FAILURE}) END`;
 }
 
 /** Rows of a row group. The longer they are, the fewer, so that memory is bounded. */
-function groupRows({ columns, rows, rawBytes }: RowsOfPart): number {
-  const most = Math.min(GROUP_ROWS, GROUP_CELLS / columns.length, (GROUP_BYTES * rows) / rawBytes);
+export function groupRows({ rows, rawBytes }: Pick<RowsOfPart, 'rows' | 'rawBytes'>): number {
+  const most = Math.min(GROUP_ROWS, (GROUP_BYTES * rows) / rawBytes);
   return Math.max(VECTOR_ROWS, Math.floor(most));
 }
 
@@ -296,15 +351,6 @@ export function sqlString(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-function sqlJson(value: unknown): string {
-  return sqlString(JSON.stringify(value));
-}
-
 export function sqlName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
-}
-
-async function firstRow(connection: DuckDBConnection, sql: string): Promise<unknown[]> {
-  const result = await connection.runAndReadAll(sql);
-  return result.getRowsJS()[0] ?? [];
 }

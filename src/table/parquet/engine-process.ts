@@ -2,18 +2,18 @@ import { createReadStream, createWriteStream, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ByteString } from '../../core/brands.js';
-import { type DuckDbLibrary, duckDbLibrary } from '../../core/duckdb-library.js';
+import { type DuckDbBindings, duckDbBindings } from '../../core/duckdb-library.js';
 import { errorMessage } from '../../core/errors.js';
 import type { TableSettings } from '../../core/settings.js';
 import { gunzipper, plainUnpacker } from '../../lake/part/part-rows.js';
 import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
 import { cellDecoder } from '../../lake/rows/escaping.js';
 import { connectTo, convertText, countUnfit, sqlName, sqlString } from './convert-text.js';
+import type { Connection } from './duckdb.js';
 import { type EngineFailure, failureOf, LibraryError } from './engine-failure.js';
 import type { Converted, FileUpdate, PartFile } from './part-file.js';
-import { footerOf, updateFile } from './update-file.js';
+import { updateFile } from './update-file.js';
 
 /** What the process does for its parent. All paths are on this machine. */
 export interface EngineOperations {
@@ -32,8 +32,6 @@ export interface EngineOperations {
     readonly codec: TableSettings['codec'];
   }): Promise<(Converted & { readonly writer: string }) | null>;
   countUnfit(part: PartFile): Promise<readonly number[]>;
-  /** The metadata in the footer of a Parquet file. */
-  metadata(path: string): Promise<Readonly<Record<string, string>>>;
   /** Writes records, each a line of JSON, as a Parquet file with these columns, whose types are those of DuckDB. */
   writeRecords(input: {
     readonly from: string;
@@ -88,32 +86,31 @@ async function answer({ name, input }: EngineRequest): Promise<EngineAnswer> {
 }
 
 async function open(): Promise<EngineOperations> {
-  const library = loadLibrary();
-  return operationsOf(library, await connectTo(library, folder));
+  const bindings = loadBindings();
+  return operationsOf(bindings, await connectTo(bindings, folder));
 }
 
-function loadLibrary(): DuckDbLibrary {
+function loadBindings(): DuckDbBindings {
   try {
-    return duckDbLibrary('tables');
+    return duckDbBindings('tables');
   } catch (error) {
     throw new LibraryError(errorMessage((error as Error).cause));
   }
 }
 
-function operationsOf(library: DuckDbLibrary, connection: DuckDBConnection): EngineOperations {
+function operationsOf(bindings: DuckDbBindings, connection: Connection): EngineOperations {
   return {
-    version: async () => library.version(),
+    version: async () => bindings.library_version(),
     async convert({ part, to, codec }) {
       const converted = await convertText(connection, await withoutEscapes(part), { to, codec });
-      return { ...converted, writer: library.version() };
+      return { ...converted, writer: bindings.library_version() };
     },
     async update({ update, to, codec }) {
       const changes = await withoutEscapes(update.changes);
       const updated = await updateFile(connection, { ...update, changes }, { to, codec });
-      return updated === null ? null : { ...updated, writer: library.version() };
+      return updated === null ? null : { ...updated, writer: bindings.library_version() };
     },
     countUnfit: async (part) => countUnfit(connection, await withoutEscapes(part)),
-    metadata: (path) => footerOf(connection, path),
     async writeRecords({ from, to, types }) {
       const bytes = 2 * (await limitTo(connection, from)) + 1024;
       const columns = Object.entries(types).map(([name, type]) => `${sqlName(name)}: ${sqlString(type)}`);
@@ -126,16 +123,14 @@ function operationsOf(library: DuckDbLibrary, connection: DuckDBConnection): Eng
     async readRecords({ path, columns }) {
       await limitTo(connection, path);
       const file = `read_parquet(${sqlString(path)})`;
-      const there = await connection.runAndReadAll(`SELECT column_name FROM (DESCRIBE FROM ${file})`);
-      const names = new Set(there.getRowsJS().map(([name]) => name));
+      const there = await connection.texts(`SELECT column_name FROM (DESCRIBE FROM ${file})`);
+      const names = new Set(there.map(([name]) => name));
       const fields = columns
         .filter((name) => names.has(name))
         .map((name) => `${sqlName(name)} := ${sqlName(name)}`);
       if (fields.length === 0) throw new RangeError('the file has none of the columns');
-      const rows = await connection.runAndReadAll(
-        `SELECT CAST(to_json(struct_pack(${fields.join(', ')})) AS VARCHAR) FROM ${file}`,
-      );
-      return rows.getRowsJS().map(([record]) => String(record));
+      const rows = await connection.texts(`SELECT to_json(struct_pack(${fields.join(', ')})) FROM ${file}`);
+      return rows.map(([record]) => String(record));
     },
   };
 }
@@ -146,7 +141,7 @@ const RECORDS_BYTES = 256 * MiB;
 const FILES_IN_MEMORY = 8;
 
 /** Limits the memory for records. @returns the size of their file in bytes */
-async function limitTo(connection: DuckDBConnection, path: string): Promise<number> {
+async function limitTo(connection: Connection, path: string): Promise<number> {
   const { size } = await stat(path);
   await connection.run(`SET memory_limit = '${Math.max(RECORDS_BYTES, FILES_IN_MEMORY * size)}B'`);
   return size;

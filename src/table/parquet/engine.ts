@@ -153,8 +153,8 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
   });
 }
 
-/** The module of the process. Tests that run from source use the built one, too. */
-const MODULE = fileURLToPath(new URL('dist/src/table/parquet/engine-process.js', PACKAGE_ROOT));
+/** The bundle of `engine-process.ts`, which loads faster than its modules. Tests that run from source use it, too. */
+const MODULE = fileURLToPath(new URL('dist/cli/engine.cjs', PACKAGE_ROOT));
 /** What the process inherits: where to find its libraries, and nothing secret. */
 const ENVIRONMENT = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'];
 /** One query runs at a time. More threads, each with its own memory, would do nothing. */

@@ -1,11 +1,18 @@
-import { type ColumnType, decimalOf, MAX_DIGITS, type ValueClass } from '../rules/column-type.js';
+import {
+  type ColumnType,
+  type Decimal,
+  decimalOf,
+  MAX_DIGITS,
+  type ValueClass,
+} from '../rules/column-type.js';
 
 /**
  * The rules of `src/table/rules` as SQL of DuckDB. A cast of DuckDB rounds and guesses, so each text is first matched with the form
  * that the cast reads exactly.
  */
 
-const NUMBER = String.raw`-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?`;
+const PLAIN_NUMBER = String.raw`-?(0|[1-9]\d*)(\.\d+)?`;
+const NUMBER = String.raw`${PLAIN_NUMBER}([eE][+-]?\d+)?`;
 const TIME = String.raw`([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6}0*)?`;
 const OFFSET = String.raw`[+-]([01]\d|2[0-3]):[0-5]\d`;
 /** A time with a zone in any year. */
@@ -59,6 +66,7 @@ export const MACROS: readonly string[] = [
     ltrim(${extract('x', String.raw`^-?(\d+)`)}, '0'), rtrim(${extract('x', String.raw`\.(\d+)$`)}, '0'),
     plain_long(x) IS NOT NULL) END`,
   'CREATE MACRO number_class(x) AS plain_class(plain_number(x))',
+  `CREATE MACRO plain_timestamp(x) AS CASE WHEN ${matches('x', COMMON_TIMESTAMP)} THEN TRY_CAST(x AS TIMESTAMPTZ) END`,
 ];
 
 /** Which years are accepted: those that every engine reads, for a type that was inferred, or all that a type can hold. */
@@ -70,8 +78,30 @@ export type Years = 'common' | 'all';
  */
 const YEAR: Readonly<Record<Years, string>> = { common: '1900', all: '0001' };
 
-/** SQL for the value of a text in a column's type; NULL if the type cannot hold it exactly. @param x SQL for a text */
-export function exactValue(type: ColumnType, x: string, years: Years): string {
+/**
+ * Which forms of a value are read: those without an exponent and in a common year, or all. Hardly a service sends others, and DuckDB
+ * plans the expression for all forms of a number 40 times as long.
+ */
+export type Forms = 'plain' | 'all';
+
+/**
+ * SQL for the value of a text in a column's type; NULL if the type cannot hold it exactly, or it has not one of the forms.
+ *
+ * @param x SQL for a text
+ */
+export function exactValue(type: ColumnType, x: string, years: Years, forms: Forms = 'all'): string {
+  return forms === 'plain' ? plainValue(type, x, years) : anyValue(type, x, years);
+}
+
+function plainValue(type: ColumnType, x: string, years: Years): string {
+  const decimal = decimalOf(type);
+  if (decimal !== null)
+    return `CASE WHEN ${matches(x, decimalForm(decimal))} THEN ${decimalCast(x, decimal)} END`;
+  if (type === 'long') return `CASE WHEN ${matches(x, LONG)} THEN TRY_CAST(${x} AS BIGINT) END`;
+  return type === 'timestamp' ? `plain_timestamp(${x})` : anyValue(type, x, years);
+}
+
+function anyValue(type: ColumnType, x: string, years: Years): string {
   const first = `${YEAR[years]}-01-01`;
   switch (type) {
     case 'string':
@@ -86,31 +116,41 @@ export function exactValue(type: ColumnType, x: string, years: Years): string {
     case 'long':
     case 'double':
       return `exact_${type}(${x})`;
-    default: {
-      const { precision, scale } = decimalOf(type)!;
-      return exactDecimal(x, precision, scale);
-    }
+    default:
+      return exactDecimal(x, decimalOf(type)!);
   }
 }
 
-function exactDecimal(x: string, precision: number, scale: number): string {
+function exactDecimal(x: string, decimal: Decimal): string {
+  const form = decimalForm(decimal);
+  return `CASE WHEN ${matches(x, form)} THEN ${decimalCast(x, decimal)}
+    WHEN regexp_matches(${x}, '[eE]') AND ${matches(`plain_number(${x})`, form)} THEN ${decimalCast(`plain_number(${x})`, decimal)} END`;
+}
+
+function decimalForm({ precision, scale }: Decimal): string {
   const digits = precision - scale;
   const whole = digits === 0 ? '0' : String.raw`(0|[1-9]\d{0,${digits - 1}})`;
   const fraction = scale === 0 ? String.raw`(\.0+)?` : String.raw`(\.\d{1,${scale}}0*)?`;
-  const form = `-?${whole}${fraction}`;
-  const cast = (text: string): string => `CAST(${text} AS DECIMAL(${precision},${scale}))`;
-  return `CASE WHEN ${matches(x, form)} THEN ${cast(x)}
-    WHEN regexp_matches(${x}, '[eE]') AND ${matches(`plain_number(${x})`, form)} THEN ${cast(`plain_number(${x})`)} END`;
+  return `-?${whole}${fraction}`;
 }
 
-/** SQL for a number that says which type a text needs at least, for `typeOfClass`. @param x SQL for a text */
-export function classOfValue(kind: ValueClass, x: string): string {
+function decimalCast(x: string, { precision, scale }: Decimal): string {
+  return `CAST(${x} AS DECIMAL(${precision},${scale}))`;
+}
+
+/** The class of a number that may have an exponent, when only plain ones are read. */
+export const NOT_PLAIN = -2;
+
+/** SQL for a number that says which type a text needs at least, for `widenedType`. @param x SQL for a text */
+export function classOfValue(kind: ValueClass, x: string, forms: Forms): string {
   switch (kind) {
     case 'boolean':
       return `CASE WHEN exact_boolean(${x}) IS NULL THEN 0 ELSE 1 END`;
     case 'integer':
     case 'number':
-      return `number_class(${x})`;
+      return forms === 'all'
+        ? `number_class(${x})`
+        : `CASE WHEN ${matches(x, PLAIN_NUMBER)} THEN plain_class(${x}) ELSE ${NOT_PLAIN} END`;
     case 'string':
       return `CASE WHEN ${exactValue('timestamp', x, 'common')} IS NOT NULL THEN 1
         WHEN ${exactValue('date', x, 'common')} IS NOT NULL THEN 2 ELSE 0 END`;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
 import { parseStored } from '../../core/stored-json.js';
 import type { ObjectStore } from '../../lake/store/index.js';
+import { metadataOf, readFooter } from './assemble-file.js';
 import { useEngine } from './engine.js';
 import type { EngineScope } from './engine-scope.js';
 
@@ -38,15 +39,13 @@ export function decodeRecords(
   });
 }
 
-/** The metadata in the footer of a Parquet file in the store. @throws as `decodeRecords` */
-export function readMetadata(
+/** The metadata in the footer of a Parquet file in the store. @param size of the file in bytes @throws RangeError if it is another file */
+export async function readMetadata(
   store: ObjectStore,
   key: ObjectKey,
-  scope: EngineScope,
+  { size, signal }: { readonly size: number; readonly signal: AbortSignal },
 ): Promise<Readonly<Record<string, string>>> {
-  return useEngine(scope, async ({ folder, ask }) => {
-    const path = join(folder, 'file.parquet');
-    await writeFile(path, store.stream(key, { signal: scope.signal }), { mode: 0o600 });
-    return ask('metadata', path);
-  });
+  const read = (offset: number, length: number): Promise<Buffer> =>
+    store.read(key, { range: { offset, length }, signal });
+  return metadataOf(await readFooter(size, read));
 }

@@ -1,53 +1,209 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
 import {
+  assembleFile,
+  type ColumnSource,
+  metadataOf,
+  namesOf,
+  openParquet,
+  rowsOfGroups,
+} from './assemble-file.js';
+import {
+  type Band,
+  bandsOf,
+  copyRows,
   countUnfitIn,
+  footerMetadata,
+  groupRows,
+  inForms,
+  type StoredColumn,
   sqlName,
   sqlString,
   storedRows,
   type Target,
   withLimits,
-  writeRows,
 } from './convert-text.js';
+import type { Connection } from './duckdb.js';
+import type { Forms } from './exact-sql.js';
 import { type Converted, type FileUpdate, TYPES_KEY, UNFIT_KEY, UPDATED_KEY } from './part-file.js';
 
 /** A file is converted in full, and so in the order of its keys, when updates have written more than this share of its rows. */
 const MOST_UPDATED = 0.2;
 
-/** The metadata in the footer of a file. */
-export async function footerOf(connection: DuckDBConnection, path: string): Promise<Record<string, string>> {
-  const sql = `SELECT decode(key), decode(value) FROM parquet_kv_metadata(${sqlString(path)})`;
-  const rows = await connection.runAndReadAll(sql);
-  return Object.fromEntries(rows.getRowsJS() as [string, string][]);
-}
-
 /**
  * Writes the file of a part from that of the part before. Its values were proven when they were read from text, so only those of the changed
- * rows are. Two keys that differ as text can be equal as values; then there are fewer rows than the part has.
+ * rows are. Rows keep their places, so that only columns with a changed value are written; the bytes of the others are copied.
  *
- * @returns `null` if the file has other types or values that do not fit, so that the part must be converted in full
- * @throws as `convertText`
+ * @returns `null` if the file has other types or values that do not fit, or two keys that differ as text are equal as values, so that the
+ * part must be converted in full
+ * @throws as `convertText`; RangeError if another program wrote the file
  */
 export async function updateFile(
-  connection: DuckDBConnection,
+  connection: Connection,
   { before, changes, part, key }: FileUpdate,
-  target: Target,
+  { to, codec }: Target,
 ): Promise<Converted | null> {
   const { columns } = part;
   const types = columns.map(({ type }) => type);
-  const footer = await footerOf(connection, before);
-  const updated = Number(footer[UPDATED_KEY] ?? 0) + changes.rows;
-  const expected = columns.map(({ fixed }) => (fixed ? 0 : null));
-  if (footer[TYPES_KEY] !== JSON.stringify(types) || footer[UNFIT_KEY] !== JSON.stringify(expected))
-    return null;
-  if (updated > part.rows * MOST_UPDATED) return null;
-  return withLimits(connection, changes, async (text) => {
-    const changed = storedRows(text, columns, types);
-    const names = changed.names.map(sqlName).join(', ');
-    const unfit = await countUnfitIn(connection, text, columns);
-    const sql = `WITH changed AS MATERIALIZED (${changed.sql})
-      SELECT ${names} FROM read_parquet(${sqlString(before)}) ANTI JOIN changed USING (${key.map(sqlName).join(', ')})
-      UNION ALL SELECT ${names} FROM changed`;
-    const rows = await writeRows(connection, sql, target, { part, types, unfit }, updated);
-    return rows === null ? null : { rows, types, unfit };
+  const bands = bandsOf(columns, types);
+  const stored = bands.flatMap((band) => band.stored);
+  const file = await openParquet(before);
+  const metadata = metadataOf(file.footer);
+  const updated = Number(metadata[UPDATED_KEY] ?? 0) + changes.rows;
+  const expected = footerMetadata({ columns, types, unfit: columns.map(() => 0) });
+  const isSame =
+    metadata[TYPES_KEY] === expected[TYPES_KEY] &&
+    metadata[UNFIT_KEY] === expected[UNFIT_KEY] &&
+    JSON.stringify(namesOf(file.footer)) === JSON.stringify(stored.map(({ alias }) => alias));
+  if (!isSame || updated > part.rows * MOST_UPDATED) return null;
+  return withLimits(connection, changes, (text) =>
+    inForms(async (forms) => {
+      const groups = rowsOfGroups(file.footer);
+      const rows = groups.reduce((sum, one) => sum + one, 0);
+      const earlier = {
+        connection,
+        path: before,
+        forms,
+        rows,
+        keys: stored.filter(({ alias }) => key.includes(alias)),
+      };
+      const places = await findPlaces(earlier, text, changes.rows);
+      if (places === null || rows + places.filter((place) => place >= rows).length !== part.rows) return null;
+      const unfit = await countUnfitIn(connection, text, columns);
+      const sources = groups.map((_, group) =>
+        stored.map(({ place }): ColumnSource => ({ file, group, column: place })),
+      );
+      for (const [index, band] of bands.entries()) {
+        if ((await readChanges(earlier, text, band)) !== changes.rows) return null;
+        const changed = await changedColumns(earlier, band.stored);
+        for (const [group, range] of rangesOf(groups, places, groupRows(part)).entries()) {
+          const written = range.hasNew ? band.stored : range.hasChanges ? changed : [];
+          if (written.length === 0) continue;
+          const path = `${to}.${index}.${group}`;
+          await copyRows(connection, newRows(earlier, range, written), {
+            to: path,
+            codec,
+            rowsOfGroup: part.rows,
+          });
+          const source = { file: await openParquet(path), group: 0 };
+          sources[group] ??= [];
+          for (const [column, { place }] of written.entries()) sources[group][place] = { ...source, column };
+        }
+      }
+      assembleFile(to, sources, footerMetadata({ columns, types, unfit, updated }));
+      return { rows: part.rows, types, unfit };
+    }),
+  );
+}
+
+/** The file of the part before. */
+interface Earlier {
+  readonly connection: Connection;
+  readonly path: string;
+  readonly rows: number;
+  readonly forms: Forms;
+  /** The columns of the key. */
+  readonly keys: readonly StoredColumn[];
+}
+
+/** Columns of the statements: of the key, and earlier and new values. Their names are places in the file, because fields can have any name. */
+type ValueOf = 'key' | 'earlier' | 'new';
+const marked = (mark: ValueOf, { place }: StoredColumn): string => `${mark}_${place}`;
+
+/**
+ * The places in the file of the rows that changed. New rows have places after its end.
+ *
+ * @returns `null` if rows have equal keys
+ */
+async function findPlaces(
+  { connection, path, rows, forms, keys }: Earlier,
+  text: string,
+  expected: number,
+): Promise<readonly number[] | null> {
+  const names = keys.map((one) => marked('key', one)).join(', ');
+  const changed = storedRows(text, { stored: renamed(keys, 'key'), empty: [] }, forms);
+  await connection.run(`CREATE OR REPLACE TEMP TABLE changed_keys AS ${changed}`);
+  await connection.run(`CREATE OR REPLACE TEMP TABLE places AS
+    SELECT ${names}, coalesce(place, ${rows} + row_number() OVER (ORDER BY ${names})) AS place
+    FROM changed_keys LEFT JOIN (${rowsIn(path, keys, 'key')}) USING (${names})`);
+  const places = (await connection.texts('SELECT place FROM places')).map(([place]) => Number(place));
+  return places.length === expected && new Set(places).size === expected ? places : null;
+}
+
+/** Reads the new values of these columns into the table `changed`. @returns the number of its rows, which is larger if keys are equal */
+async function readChanges({ connection, forms, keys }: Earlier, text: string, band: Band): Promise<number> {
+  const rows = storedRows(
+    text,
+    { ...band, stored: [...renamed(band.stored, 'new'), ...renamed(keys, 'key')] },
+    forms,
+  );
+  const names = keys.map((one) => marked('key', one)).join(', ');
+  await connection.run(`CREATE OR REPLACE TEMP TABLE changed AS
+    SELECT *, true AS is_changed FROM (${rows}) JOIN places USING (${names})`);
+  const [found] = await connection.texts('SELECT count(*) FROM changed');
+  return Number(found![0]);
+}
+
+/** Those of the columns that have a new value in a row that the file has. */
+async function changedColumns(
+  { connection, path }: Earlier,
+  columns: readonly StoredColumn[],
+): Promise<StoredColumn[]> {
+  const differs = columns.map(
+    (one) => `bool_or(${marked('earlier', one)} IS DISTINCT FROM ${marked('new', one)})`,
+  );
+  const [found] = await connection.texts(
+    `SELECT ${differs.join(', ')} FROM changed JOIN (${rowsIn(path, columns, 'earlier')}) USING (place)`,
+  );
+  // -0 and 0 are equal as doubles.
+  return columns.filter(({ type }, at) => found![at] === 'true' || type === 'double');
+}
+
+/** The rows of a row group. */
+interface RowRange {
+  /** Places of those that the earlier file has. */
+  readonly from: number;
+  readonly to: number;
+  readonly hasChanges: boolean;
+  /** Whether new rows follow them. */
+  readonly hasNew: boolean;
+}
+
+/** The row groups of the new file: those of the earlier one, with the new rows in the last unless it is full. */
+function rangesOf(groups: readonly number[], places: readonly number[], most: number): RowRange[] {
+  let rows = 0;
+  const ranges = groups.map((count) => {
+    rows += count;
+    return { from: rows - count, to: rows };
   });
+  const hasNew = places.some((place) => place >= rows);
+  if (hasNew && (groups.at(-1) ?? most) >= most) ranges.push({ from: rows, to: rows });
+  return ranges.map(({ from, to }, at) => ({
+    ...{ from, to, hasNew: hasNew && at === ranges.length - 1 },
+    hasChanges: places.some((place) => place >= from && place < to),
+  }));
+}
+
+/** SQL for the rows of a row group with their new values, in order. */
+function newRows(
+  { path }: Earlier,
+  { from, to, hasNew }: RowRange,
+  columns: readonly StoredColumn[],
+): string {
+  const values = columns.map(
+    (one) =>
+      `CASE WHEN is_changed THEN ${marked('new', one)} ELSE ${marked('earlier', one)} END AS ${sqlName(one.alias)}`,
+  );
+  return `SELECT ${values.join(', ')}
+    FROM (${rowsIn(path, columns, 'earlier')} WHERE file_row_number >= ${from} AND file_row_number < ${to})
+    FULL JOIN (FROM changed WHERE place >= ${from} ${hasNew ? '' : `AND place < ${to}`}) USING (place)
+    ORDER BY place`;
+}
+
+function renamed(columns: readonly StoredColumn[], mark: ValueOf): StoredColumn[] {
+  return columns.map((one) => ({ ...one, alias: marked(mark, one) }));
+}
+
+/** SQL for the rows of a file with their places. */
+function rowsIn(path: string, columns: readonly StoredColumn[], mark: ValueOf): string {
+  const values = columns.map((one) => `, ${sqlName(one.alias)} AS ${marked(mark, one)}`);
+  return `SELECT file_row_number AS place${values.join('')} FROM read_parquet(${sqlString(path)}, file_row_number = true)`;
 }

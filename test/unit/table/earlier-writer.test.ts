@@ -47,7 +47,9 @@ describe('a table that an earlier version wrote', () => {
     const body = await fileOf('part.parquet');
     const key = toObjectKey('tasks/table/part.parquet');
     await lake.store.write(key, body);
-    const { [TYPES_KEY]: types, [UNFIT_KEY]: unfit } = await readMetadata(lake.store, key, {});
+    const { [TYPES_KEY]: types, [UNFIT_KEY]: unfit } = await readMetadata(lake.store, key, {
+      ...{ size: body.length, signal: new AbortController().signal },
+    });
     expect(types).toBe('["string","decimal(18,2)","timestamp","long","empty"]');
     expect(unfit).toBe('[null,null,null,1,null]');
     expect(await decodeRecords(body, ['name', 'hours', 'at', 'count', 'nothing'], {})).toEqual([

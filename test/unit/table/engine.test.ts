@@ -176,7 +176,7 @@ describe('the process that reads and writes Parquet', () => {
     const root = await newRoot();
     const failed = useEngine({ tempFolder: root }, async ({ folder, ask }) => {
       await writeFile(join(folder, 'secret'), 'secret');
-      return ask('metadata', join(folder, 'secret'));
+      return ask('readRecords', { path: join(folder, 'secret'), columns: ['a'] });
     });
     await expect(failed).rejects.toMatchObject({ message: 'DuckDB failed (Invalid Input)', kind: 'other' });
     await expect.poll(async () => (await readdir(root)).length).toBe(0);
@@ -188,7 +188,8 @@ describe('the process that reads and writes Parquet', () => {
       join(root, 'other.parquet'),
       await encodeCheckpoint([{ txn: { appId: 'a', version: 7 } }]),
     );
-    const use = useEngine({ tempFolder: root }, ({ ask }) => ask('metadata', join(root, 'other.parquet')));
+    const other = { path: join(root, 'other.parquet'), columns: ['txn'] };
+    const use = useEngine({ tempFolder: root }, ({ ask }) => ask('readRecords', other));
     await expect(use).rejects.toThrow('DuckDB failed (Permission)');
   });
 

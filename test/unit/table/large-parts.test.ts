@@ -58,8 +58,8 @@ async function peakOfChild(): Promise<number> {
 // convert-text.test.ts has 200 columns and cells of 8 MB.
 describe('a part that is much larger than others', { timeout: 600_000 }, () => {
   longOnly.each([
-    [1000, 280],
-    [2000, 300],
+    [1000, 150],
+    [2000, 160],
     [5000, 450],
     [10_000, 700],
   ])('has every value of %i columns, with at most %i MiB of memory', async (width, mostMiB) => {

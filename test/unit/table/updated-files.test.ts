@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parquetMetadataAsync } from 'hyparquet';
+import { type ColumnChunk, parquetMetadataAsync } from 'hyparquet';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import { duckDbLibrary } from '../../../src/core/duckdb-library.js';
+import { duckDbBindings } from '../../../src/core/duckdb-library.js';
 import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { checkTable } from '../../../src/table/index.js';
@@ -203,10 +203,21 @@ async function loseCommit({ mirror: { store } }: World): Promise<void> {
   if (state.version % 10 !== 0) await store.remove([tableKeys('tasks').commit(state.version)]);
 }
 
+/** The bytes of a column of a row group. */
+function bytesOf(file: Buffer, { meta_data: metadata }: ColumnChunk): Buffer {
+  const {
+    dictionary_page_offset: dictionary,
+    data_page_offset: data,
+    total_compressed_size: length,
+  } = metadata!;
+  const from = Number(dictionary ?? data);
+  return file.subarray(from, from + Number(length));
+}
+
 describe('the update of a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'worktrack-update-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const opened = connectTo(duckDbLibrary('a test'), folder);
+  const opened = connectTo(duckDbBindings('a test'), folder);
   const COLUMNS: readonly PartColumn[] = [
     { alias: 'id', kind: 'number', type: 'decimal(18,2)', fixed: false },
     { alias: 'value', kind: 'integer', type: 'long', fixed: false },
@@ -226,15 +237,18 @@ describe('the update of a file', () => {
       readonly before?: readonly PartColumn[];
       readonly now?: readonly PartColumn[];
       readonly more?: string[];
+      /** Rows that the part has more than the file. */
+      readonly added?: number;
     } = {},
   ) {
-    const { before = COLUMNS, now = COLUMNS, more = [] } = of;
+    const { before = COLUMNS, now = COLUMNS, more = [], added = 0 } = of;
     const connection = await opened;
     const rows = [...Array.from({ length: 10 }, (_, at) => `${at},${at}`), ...more];
-    const [earlier, to] = [join(folder, 'before.parquet'), join(folder, 'after.parquet')];
+    const use = await mkdtemp(join(folder, 'use-'));
+    const [earlier, to] = [join(use, 'before.parquet'), join(use, 'after.parquet')];
     await convertText(connection, await partOf('part', rows, before), { to: earlier, codec: 'zstd' });
     const changes = await partOf('changes', changed, now);
-    const part = { rows: rows.length, rawBytes: 1000, columns: now };
+    const part = { rows: rows.length + added, rawBytes: 1000, columns: now };
     const updated = await updateFile(
       connection,
       { before: earlier, changes, part, key: ['id'] },
@@ -244,20 +258,20 @@ describe('the update of a file', () => {
   }
 
   it('replaces rows by their key and adds new ones', async () => {
-    const { rows, values } = (await update(['3,-3', '10,10']))!;
+    const { rows, values } = (await update(['3,-3', '10,10'], { added: 1 }))!;
     expect(rows).toBe(11);
-    const found = new Map(values.map(({ id, value }) => [id, value]));
-    const expected = Array.from(
-      { length: 11 },
-      (_, at) => [BigInt(at * 100), BigInt(at === 3 ? -3 : at)] as const,
-    );
-    expect(found).toEqual(new Map(expected));
+    const expected = Array.from({ length: 11 }, (_, at) => [BigInt(at * 100), BigInt(at === 3 ? -3 : at)]);
+    expect(values.map(({ id, value }) => [id, value])).toEqual(expected);
   });
 
-  it('has fewer rows than the part if keys are different texts of one value', async () => {
-    expect(await update(['3.0,-3'])).toMatchObject({ rows: 10 });
+  it.each([
     // `3` stays in the part, which then has 11 rows.
-    expect(await update(['3.00,-3'], { more: ['3.0,1'] })).toMatchObject({ rows: 10 });
+    ['one of them is in the file', ['3.0,-3'], { added: 1 }],
+    ['both are in the file', ['3.00,-3'], { more: ['3.0,1'] }],
+    ['both are new', ['10,1', '10.0,2'], { added: 2 }],
+    ['both are in the file and changed', ['3,1', '3.0,2'], { more: ['3.0,1'] }],
+  ])('is not possible if keys are different texts of one value, and %s', async (_, changed, of) => {
+    expect(await update(changed, of)).toBeNull();
   });
 
   it.each([
@@ -275,6 +289,80 @@ describe('the update of a file', () => {
     ['much of the file would be at its end', ['1,1', '2,2', '3,3'], {}],
   ])('is not possible if %s', async (_, changed, of) => {
     expect(await update(changed, of)).toBeNull();
+  });
+
+  it('copies the bytes of columns without a changed value', async () => {
+    const columns: readonly PartColumn[] = [
+      { alias: 'id', kind: 'integer', type: 'long', fixed: false },
+      { alias: 'value', kind: 'integer', type: 'long', fixed: false },
+      // A field can have any name.
+      { alias: 'new_1', kind: 'string', type: 'string', fixed: false },
+    ];
+    const connection = await opened;
+    const use = await mkdtemp(join(folder, 'use-'));
+    const [before, to] = [join(use, 'before.parquet'), join(use, 'after.parquet')];
+    const rows = Array.from({ length: 13_000 }, (_, at) => [at, at % 100, `text ${at}`]);
+    // Row groups have as few rows as possible.
+    const large = { rawBytes: 64 * 2 ** 20 };
+    const part = { ...(await partOf('part', rows.map(String), columns)), ...large };
+    await convertText(connection, part, { to: before, codec: 'zstd' });
+    const changed = [10, 5000, 5001].map((at) => [at, -at, `text ${at}`]);
+    const added = Array.from({ length: 50 }, (_, at) => [13_000 + at, 1, 'new']);
+    const update = {
+      ...{ before, key: ['id'], part: { ...large, rows: 13_050, columns } },
+      changes: await partOf('changes', [...changed, ...added].map(String), columns),
+    };
+    expect(await updateFile(connection, update, { to, codec: 'zstd' })).toMatchObject({ rows: 13_050 });
+    const found = [before, to].map((path) => readFileSync(path));
+    const [earlier, later] = await Promise.all(found.map(readParquet));
+    const expected = [...rows, ...added];
+    for (const row of changed) expected[row[0] as number] = row;
+    expect(later!.rows.map((row) => Object.values(row))).toEqual(
+      expected.map(([id, value, text]) => [BigInt(id!), BigInt(value!), text]),
+    );
+    // Changes are in two row groups, and the new rows in the last one.
+    const isCopied = later!.metadata.row_groups.map(({ columns: chunks }, group) =>
+      chunks.map((chunk, column) => {
+        const chunkBefore = earlier!.metadata.row_groups[group]!.columns[column]!;
+        return bytesOf(found[1]!, chunk).equals(bytesOf(found[0]!, chunkBefore));
+      }),
+    );
+    expect(isCopied).toEqual([
+      [true, false, true],
+      [true, false, true],
+      [true, true, true],
+      [false, false, false],
+    ]);
+  });
+
+  it('has every value of 250 columns', async () => {
+    const columns = Array.from({ length: 250 }, (_, at): PartColumn => {
+      const isText = at % 3 === 1;
+      return {
+        alias: `f${at}`,
+        kind: isText ? 'string' : 'integer',
+        type: isText ? 'string' : 'long',
+        fixed: false,
+      };
+    });
+    const connection = await opened;
+    const use = await mkdtemp(join(folder, 'use-'));
+    const [before, to] = [join(use, 'before.parquet'), join(use, 'after.parquet')];
+    const rowOf = (row: number, at: number): number => row * 1000 + at;
+    const textOf = (row: number, more = 0): string =>
+      columns.map((_, at) => rowOf(row, at) + (at > 0 && at % 120 === 0 ? more : 0)).join(',');
+    const part = await partOf(
+      'part',
+      Array.from({ length: 30 }, (_, row) => textOf(row)),
+      columns,
+    );
+    await convertText(connection, part, { to: before, codec: 'zstd' });
+    const changes = await partOf('changes', [textOf(7, 5), textOf(30)], columns);
+    const update = { before, changes, part: { rows: 31, rawBytes: 1e6, columns }, key: ['f0'] };
+    expect(await updateFile(connection, update, { to, codec: 'zstd' })).toMatchObject({ rows: 31 });
+    const { rows } = await readParquet(readFileSync(to));
+    const found = rows.map((row) => columns.map(({ alias }) => String(row[alias])).join(','));
+    expect(found).toEqual(Array.from({ length: 31 }, (_, row) => textOf(row, row === 7 ? 5 : 0)));
   });
 
   it('counts values that do not fit the type of the configuration', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ObjectKey } from '../../../src/core/brands.js';
 import { manifestChecksums } from '../../../src/lake/documents/checksums.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
@@ -55,6 +56,9 @@ describe('a purge', () => {
     const { published } = await mirrorStatus(stack, 'tasks');
     expect(published).toMatchObject({ deletes: {}, checks: {} });
 
+    // What a run that has failed left.
+    const staged = '_staging/tasks/20261101T020000Z-00000001/0.csv' as ObjectKey;
+    await stack.store.write(staged, Buffer.from(`${MARK}\n`));
     admin.remove('tasks', [id]);
     const dry = await runCommand(stack, [
       ...['purge', '--config', stack.configFile, '--resource', 'tasks', '--key', id, '--dry-run'],

@@ -415,8 +415,11 @@ describe('alerts over days, in the time-skipping server', () => {
     await night('second');
     await env.sleep('29 hours');
     expect(titles()).toEqual([]);
+    // Later attempts are in the time that the server skips.
+    targets.next.slack.push({ status: 404, body: 'no_service' });
     await env.sleep('3 days');
     await until(() => targets.delivered.length >= 3, 'old data and two reminders');
+    expect(targets.refused).toHaveLength(1);
     expect(titles()[0]).toBe(`${stack.connection}: the data of projects are too old`);
     for (const one of titles().slice(1)) expect(one).toMatch(/^Reminder: /);
     expect(targets.delivered.length).toBeLessThan(5);

@@ -75,7 +75,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
     now: number('now'),
     stateFile: values.state,
     odd: values.odd,
-    keys: [{ key: secret, name: 'main', organization: DEMO_ORGANIZATION, grants: ['*'] }],
+    keys: [{ key: secret, name: 'demo', organization: DEMO_ORGANIZATION, grants: ['*'] }],
   };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as SimulatorOptions;

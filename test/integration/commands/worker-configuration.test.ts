@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readWorkers } from '../../../src/temporal/status/workers.js';
 import { type ConnectedWorker, publishConfig } from '../../../src/temporal/worker/published-config.js';
@@ -13,6 +14,10 @@ import {
 import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
+
+const HANG_UP_WHILE_LOADING = fileURLToPath(
+  new URL('../../support/hang-up-while-loading.cjs', import.meta.url),
+);
 
 describe('a configuration that a worker has not loaded', () => {
   let stack: Stack;
@@ -124,14 +129,16 @@ describe('a worker', () => {
     await until(async () => (await readWorkers(stack.temporal, stack.taskQueue)).length === 1, 'it counts');
   });
 
-  it('loads the configuration on SIGHUP also before Temporal can be reached', async () => {
+  it('loads the configuration on SIGHUP also before Temporal can be reached, and even before it has loaded itself', async () => {
     const port = await freePort();
     const address = `127.0.0.1:${port}`;
     const args = ['worker', '--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const worker = startCommand(stack, args, { TEMPORAL_ADDRESS: address });
+    const NODE_OPTIONS = `--require ${HANG_UP_WHILE_LOADING}`;
+    const worker = startCommand(stack, args, { TEMPORAL_ADDRESS: address, NODE_OPTIONS });
     stack.beforeStop(() => worker.signal('SIGTERM'));
     const says = (text: string): Promise<void> =>
       until(async () => (await worker.output()).stderr.includes(text), `the worker says ${text}`);
+    await says('configuration read again (SIGHUP): nothing that a worker uses has changed');
     await says(`Temporal at ${address}`);
     const text = await readFile(stack.configFile, 'utf8');
     await writeFile(stack.configFile, text.replace('[projects]', '[projects, tasks]'));

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readOptions } from '../../../src/cli/demo/simulator-command.js';
 import { ODD_SERVICES, startSimulator } from '../../../src/simulator/index.js';
 import { call, start } from './support.js';
 
@@ -10,6 +11,16 @@ describe('an odd service', () => {
       statuses.push((await call(simulator, 'tasks?limit=5')).status);
     expect(statuses).toEqual([403, 403, 200]);
     expect((await call(simulator, 'tasks?limit=6')).status).toBe(403);
+  });
+
+  it('can revoke the key of `worktrack simulator`', async () => {
+    const env = { WORKTRACK_SIMULATOR_KEY: 'own' };
+    const simulator = await start(readOptions(['--odd', 'key-replaced', '--plain'], env));
+    const status = async (): Promise<number> => {
+      const headers = { authorization: 'Bearer own' };
+      return (await fetch(`${simulator.url}/api/public/v2/projects?limit=1000`, { headers })).status;
+    };
+    expect([await status(), await status()]).toEqual([200, 401]);
   });
 
   it('has a separate state in each simulator', async () => {

@@ -42,6 +42,7 @@ describe('the documentation', () => {
       'WORKTRACK_OPERATIONS',
       'WORKTRACK_ENGINES',
       'WORKTRACK_LONG',
+      'WORKTRACK_TEST_CLOCK_OFFSET',
     ]);
     expect([...named].filter((name) => !read.has(name) && !tests.has(name))).toEqual([]);
     const inside = /^WORKTRACK_(SERVER_|TEST_SERVER|DEMO_API_KEY|API_KEY$)/;

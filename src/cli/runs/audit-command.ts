@@ -10,6 +10,7 @@ import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import type { WaitOptions } from './follow-session.js';
+import { localFollower } from './local-follower.js';
 import { type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface AuditOptions extends SeveralOptions, WaitOptions, DiffOptions {
@@ -36,11 +37,10 @@ export async function runAudit(options: AuditOptions): Promise<ExitCode> {
   };
   const { cells, ...compared } = audit;
   const dryRun = { audit: compared, ...(cells !== undefined && { cells }) };
-  const ofLocal = async (connection: ConnectionSettings): Promise<ExportResult> => {
-    const { runLocalExport } = await import('./local-export.js');
-    return runLocalExport(options, settings, connection, { ...resourcesOf(connection, resource), dryRun });
-  };
-  const follower = local === true ? ofLocal : undefined;
+  const follower =
+    local === true
+      ? localFollower(options, settings, (one) => ({ ...resourcesOf(one, resource), dryRun }))
+      : undefined;
   const { source } = settings;
   const run = { what: 'audit', options, resources: resource, source, start, follower, first } as const;
   return runOnConnections(run, connections);

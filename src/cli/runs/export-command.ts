@@ -12,6 +12,7 @@ import { chooseConnections, readSettings } from '../shared/each-connection.js';
 import { output } from '../shared/output.js';
 import { checkDiff, type DiffOptions, diffPrinter, readLimit } from './diff-options.js';
 import { readWait, type WaitOptions } from './follow-session.js';
+import { localFollower } from './local-follower.js';
 import { followToEnd, type RunCommand, runOnConnections } from './start-and-follow.js';
 
 interface ExportOptions extends SeveralOptions, WaitOptions, DiffOptions {
@@ -48,10 +49,7 @@ export async function runExport(options: ExportOptions): Promise<ExitCode> {
             followToEnd(temporal, { ...run, connection, workflowId: follow }),
           )
       : local === true
-        ? async (connection) => {
-            const { runLocalExport } = await import('./local-export.js');
-            return runLocalExport(options, settings, connection, inputOf(options, connection));
-          }
+        ? localFollower(options, settings, (connection) => inputOf(options, connection))
         : undefined;
   return runOnConnections({ ...run, start, follower }, connections);
 }

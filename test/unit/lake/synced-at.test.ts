@@ -24,7 +24,7 @@ describe('The `_synced_at` of the rows that a run fetches', () => {
       10,
     ],
     [
-      'of the run after a rollback, the time of its own settings',
+      'of the run after a rollback, the time of the settings that it reads with',
       [first, returned, { since: at(11) }],
       false,
       11,

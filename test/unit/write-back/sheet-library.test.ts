@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 
-// In a file of its own, because other tests would get modules of both kinds.
+// Alone in its file, because other tests would get modules of both kinds.
 it('a workbook without the packages to read it names those to install', async () => {
   vi.resetModules();
   vi.doMock('saxes', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -138,14 +139,13 @@ ${options.yaml ?? ''}`;
         cwd: folder,
         log: logOf('service'),
       });
-      await until(
-        () =>
-          fetch(`${controlUrl}/stats`).then(
-            (answer) => answer.ok,
-            () => false,
-          ),
-        'the service answers',
-      );
+      await until(() => {
+        if (!started.running()) throw new Error(`the service ended: ${readFileSync(logOf('service'), 'utf8')}`);
+        return fetch(`${controlUrl}/stats`).then(
+          (answer) => answer.ok,
+          () => false,
+        );
+      }, 'the service answers');
       await control('POST', 'faults', { fault: { kind: 'latency', ms: PAGE_LATENCY_MS } });
       return started;
     },

@@ -140,7 +140,8 @@ ${options.yaml ?? ''}`;
         log: logOf('service'),
       });
       await until(() => {
-        if (!started.running()) throw new Error(`the service ended: ${readFileSync(logOf('service'), 'utf8')}`);
+        if (!started.running())
+          throw new Error(`the service ended: ${readFileSync(logOf('service'), 'utf8')}`);
         return fetch(`${controlUrl}/stats`).then(
           (answer) => answer.ok,
           () => false,

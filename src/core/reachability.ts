@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Millis } from './brands.js';
 import { MINUTE_MS, SECOND_MS } from './duration.js';
 import { WorktrackError } from './errors.js';
 
@@ -106,7 +107,7 @@ export async function reach<T>(
 export async function withTimeout<T>(
   call: Promise<T>,
   ms: number,
-  timedOut: () => Error = () => new OutOfReachError(`no response within ${seconds(ms)}`),
+  timedOut: () => Error = () => new OutOfReachError(noResponse(ms)),
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -118,6 +119,11 @@ export async function withTimeout<T>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** What a message says about a call that took too long. */
+export function noResponse(limitMs: Millis): string {
+  return `no response within ${seconds(limitMs)}`;
 }
 
 function seconds(ms: number): string {

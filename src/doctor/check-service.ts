@@ -10,8 +10,9 @@ import {
   TransientError,
 } from '../api/index.js';
 import { type ListEnvelope, readListPage } from '../api/json/page.js';
-import type { EpochMs } from '../core/brands.js';
+import type { EpochMs, Millis } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
+import { noResponse } from '../core/reachability.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
 import { ColumnSet } from '../lake/rows/data-columns.js';
 import { clockFinding } from './check-clock.js';
@@ -44,19 +45,25 @@ export async function checkService(connection: ConnectionSettings, timeoutMs: nu
   // `pageRequester` retries, because it counts the requests.
   const client = openProbeClient(connection, timeoutMs, { attempts: 1, maxDelayMs: 1_000 });
   try {
-    return await checkResources(connection, pageRequester(client));
+    return await checkResources(connection, pageRequester(client), timeoutMs);
   } finally {
     await client.close();
   }
 }
 
 async function checkResources(
-  { baseUrl, resources, sync }: ConnectionSettings,
+  { baseUrl, resources, sync, http }: ConnectionSettings,
   requestPage: RequestPage,
+  timeoutMs: number,
 ): Promise<Finding[]> {
   const [first, ...others] = resources;
   if (first === undefined) return [];
-  const checks = [await checkList(first, requestPage)];
+  const { connectTimeoutMs, headersTimeoutMs, bodyTimeoutMs, responseTimeoutMs } = http;
+  const limitMs = Math.min(
+    ...[timeoutMs, connectTimeoutMs, headersTimeoutMs, bodyTimeoutMs, responseTimeoutMs],
+  );
+  const check = (resource: ResourceSettings) => checkList(resource, requestPage, limitMs);
+  const checks = [await check(first)];
   // An invalid key fails for every resource, so there is no need to send more requests.
   if (checks[0]!.finding.check !== 'grant') {
     const rest = others.map(({ name }) => name).join(', ');
@@ -64,7 +71,7 @@ async function checkResources(
     return [checks[0]!.finding, ...(rest === '' ? [] : [about(rest, note)])];
   }
   const checked = others.slice(0, MAX_RESOURCES - 1);
-  checks.push(...(await Promise.all(checked.map((resource) => checkList(resource, requestPage)))));
+  checks.push(...(await Promise.all(checked.map(check))));
   const left = others.slice(checked.length).map(({ name }) => name);
   const findings = [...checks.map(findingOf), ...notChecked(left)];
   const good = checks.find(({ received }) => received !== null);
@@ -88,7 +95,11 @@ function notChecked(names: readonly string[]): Finding[] {
   return [about(names.join(', '), warning('grant', message, remedy))];
 }
 
-async function checkList(resource: ResourceSettings, requestPage: RequestPage): Promise<ListCheck> {
+async function checkList(
+  resource: ResourceSettings,
+  requestPage: RequestPage,
+  limitMs: Millis,
+): Promise<ListCheck> {
   try {
     const received = await requestPage(resource, 1);
     if (received === null) return { resource, finding: notChecked([resource.name])[0]!, received, at: 0 };
@@ -104,7 +115,7 @@ async function checkList(resource: ResourceSettings, requestPage: RequestPage): 
           );
     return { resource, finding, received, at };
   } catch (error) {
-    return { resource, finding: classify(error, resource), received: null, at: 0 };
+    return { resource, finding: classify(error, resource, limitMs), received: null, at: 0 };
   }
 }
 
@@ -120,7 +131,8 @@ function readable({ name, key }: ResourceSettings, { rows }: ListEnvelope): Find
   return problem('grant', 'configuration', message, remedy);
 }
 
-function classify(error: unknown, { name, path }: ResourceSettings): Finding {
+/** @param limitMs the shortest of the time limits that apply. Which one ends first must not show */
+function classify(error: unknown, { name, path }: ResourceSettings, limitMs: Millis): Finding {
   if (error instanceof RefusedError) return refusal(error, name);
   if (error instanceof NotFoundError) {
     const remedy = "Correct the resource's `path` in the configuration, or remove the resource.";
@@ -140,7 +152,8 @@ function classify(error: unknown, { name, path }: ResourceSettings): Finding {
       );
     const remedy = 'Check baseUrl, the network, and that the service is running.';
     const lost = reason === 'network' || reason === 'timeout';
-    return problem(lost ? 'service' : 'grant', 'out-of-reach', message, remedy);
+    const what = reason === 'timeout' ? `${name}: ${noResponse(limitMs)}` : message;
+    return problem(lost ? 'service' : 'grant', 'out-of-reach', what, remedy);
   }
   const remedy =
     error instanceof ServiceError

@@ -1,7 +1,13 @@
-import { OutOfReachError, withTimeout } from '../core/reachability.js';
+import { noResponse, OutOfReachError, withTimeout } from '../core/reachability.js';
 import type { ConnectionSettings } from '../core/settings.js';
 import { type ConnectOptions, connectTemporal, type TemporalClient } from '../temporal/client/connect.js';
-import { grpcMessage, isDenied, isNamespaceMissing, isUnreachable } from '../temporal/client/grpc.js';
+import {
+  grpcMessage,
+  isDenied,
+  isNamespaceMissing,
+  isTooLate,
+  isUnreachable,
+} from '../temporal/client/grpc.js';
 import { queueOption, silenceText } from '../temporal/status/silence.js';
 import {
   notCurrent,
@@ -35,13 +41,13 @@ export async function checkTemporal(
   try {
     temporal = await withTimeout(connecting, timeoutMs);
     const reached = await withTimeout(server(temporal), timeoutMs);
-    const workers = await withTimeout(readWorkers(temporal, place.taskQueue), timeoutMs);
+    const workers = await withTimeout(readWorkers(temporal, place.taskQueue, timeoutMs), timeoutMs);
     // A server without worker versions has no such list.
     const stuck = await withTimeout(stuckWork(temporal, place.taskQueue), timeoutMs).catch(() => []);
     return [...proxy, reached, ...workerFindings(workers, place, connections), ...stuck.map(waitingFinding)];
   } catch (error) {
     if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
-    return [...proxy, failed(error, place)];
+    return [...proxy, temporalFailure(error, place, timeoutMs)];
   } finally {
     await temporal?.close();
   }
@@ -96,7 +102,12 @@ function workerFindings(
   return [ok('worker', `polling task queue "${taskQueue}": ${names}`), ...idle, ...configurations];
 }
 
-function failed(error: unknown, { address, namespace }: TemporalPlace): Finding {
+/** The finding of an error. The clients have limits as well, and which one ends first must not show. @param timeoutMs time limit of one call */
+export function temporalFailure(
+  error: unknown,
+  { address, namespace }: Pick<TemporalPlace, 'address' | 'namespace'>,
+  timeoutMs: number,
+): Finding {
   const where = `Temporal at ${address}`;
   if (isDenied(error)) {
     const remedy =
@@ -109,7 +120,8 @@ function failed(error: unknown, { address, namespace }: TemporalPlace): Finding 
     return problem('temporal', 'configuration', `${where} has no namespace "${namespace}"`, remedy);
   }
   if (error instanceof OutOfReachError || isUnreachable(error)) {
-    const why = error instanceof OutOfReachError ? error.message : grpcMessage(error);
+    const isLate = error instanceof OutOfReachError || isTooLate(error);
+    const why = isLate ? noResponse(timeoutMs) : grpcMessage(error);
     const remedy =
       'Check TEMPORAL_ADDRESS or --address, the network, and that the server is running. `worktrack export --local` needs no server.';
     return problem('temporal', 'out-of-reach', `${where} is unreachable: ${why}`, remedy);

@@ -21,6 +21,13 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/** Whether a call or a connection took longer than its limit. */
+export function isTooLate(error: unknown): boolean {
+  const found = grpcCause(error)?.code;
+  if (found !== undefined) return found === code.deadlineExceeded;
+  return messages(error).some((text) => text.includes('before the deadline'));
+}
+
 /** Why a call was not served, for an outage. */
 export function outageReason(error: unknown): OutageReason {
   const text = grpcMessage(error);

@@ -1,8 +1,12 @@
+import { realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { type ConfigDifference, configDifference, configDigest } from '../../config/index.js';
 import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import {
   notCurrent,
@@ -31,17 +35,38 @@ export function differenceText(found: WorkerDifference, compared: Compared): str
   return `${message}. ${remedy}`;
 }
 
-/** The same as a message and what to do. A worker's default identity is `<process id>@<host>`. */
+/** The same as a message and what to do. */
 export function describeDifference(
-  { connection, worker, difference, loadedAt, source: file }: WorkerDifference,
+  found: WorkerDifference,
   { source, now }: Compared,
 ): { readonly message: string; readonly remedy: string } {
+  const { connection, worker, difference, loadedAt, source: file } = found;
   const what = difference === null ? 'it lacks this connection' : partsOf(difference, source).join('; ');
   const message = `${connection}: worker ${worker} has another configuration than ${source} (${file}, read ${age(now - loadedAt)} ago): ${what}`;
+  return { message, remedy: `${whatToDo(found, source)} Runs use the worker's configuration.` };
+}
+
+/** A worker that loads its file again changes nothing if that file is another one. Its default identity is `<process id>@<host>`. */
+function whatToDo({ worker, difference, source: file }: WorkerDifference, source: string): string {
   const [, pid, host] = /^(\d+)@(.+)$/.exec(worker) ?? [];
   const reload = pid === undefined ? 'send it SIGHUP' : `run \`kill -HUP ${pid}\` on ${host}`;
-  const remedy = `To load its file again, ${reload}; or restart it. Runs use the worker's configuration.`;
-  return { message, remedy };
+  if (realPath(file) === realPath(source)) return `To load its file again, ${reload}; or restart it.`;
+  if (difference === null) return `Add the connection to the worker's file. Then ${reload}; or restart it.`;
+  const use =
+    host === hostname()
+      ? `use one file for both (--config ${shellWord(file)})`
+      : `replace the worker's file by this one, and ${reload}`;
+  return `The worker has another file. If both mean the same connection, ${use}. Otherwise rename the connection in one of them.`;
+}
+
+/** A worker states an absolute path, and a command the one that it was given. */
+function realPath(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    // It is on the worker's machine only.
+    return resolve(file);
+  }
 }
 
 function partsOf({ added, missing, keys }: ConfigDifference, source: string): string[] {

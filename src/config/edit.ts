@@ -145,11 +145,27 @@ const SECRET_HEADER = /auth|key|token|secret|passw|cookie|signature|credential/i
 function plainSecrets(doc: Document): string[] {
   const { connections, defaults } = asMap(doc.toJS());
   return [defaults, ...Object.values(asMap(connections))].map(asMap).flatMap(({ notify, http }, at) => {
-    const urls = [notify].flat().map((target) => asMap(target).url);
+    const urls = [notify].flat().map((target) => {
+      const { url, format } = asMap(target);
+      return typeof url === 'string' && isSecretUrl(url, format) ? url : null;
+    });
     const headers = Object.entries(asMap(asMap(http).headers)).filter(([name]) => SECRET_HEADER.test(name));
     const texts = [...urls, ...headers.map(([, text]) => text)].filter((text) => typeof text === 'string');
     return texts.map((text) => `${at} ${text}`);
   });
+}
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i;
+/** A shorter word with digits may be chosen by a person, such as the name of a server. */
+const TOKEN_CHARS = 16;
+
+/** Whether who has the URL of an alert could send messages there, as with the vendors of chats. */
+function isSecretUrl(text: string, format: unknown): boolean {
+  if (format === 'slack' || format === 'teams') return true;
+  const { search = '', pathname = '' } = URL.canParse(text) ? new URL(text) : {};
+  const words = pathname.split(/[^a-z\d]/i);
+  const hasToken = words.some((word) => word.length >= TOKEN_CHARS && /\d/.test(word) && /[a-z]/i.test(word));
+  return search !== '' || UUID.test(pathname) || hasToken;
 }
 
 function asMap(value: unknown): Readonly<Record<string, unknown>> {

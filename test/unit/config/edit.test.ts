@@ -69,13 +69,23 @@ describe('the configuration file', () => {
     ['connections.acme.http.headers.X-Api-Key', 'sk-1', /environment variable or a file/],
     ['connections.acme.http.headers', '{ Cookie: sk-1 }', /environment variable or a file/],
     ['connections.acme.http', '{ headers: { X-Auth: sk-1 } }', /environment variable or a file/],
-    ['connections.acme.notify', '{ url: https://hooks.example.com/sk-1 }', /environment variable or a file/],
     [
       'connections.acme.notify',
-      '[{ url: https://hooks.example.com/sk-1 }]',
+      '{ url: https://hooks.slack.com/services/sk-1, format: slack }',
       /environment variable or a file/,
     ],
-    ['defaults.notify.url', 'https://hooks.example.com/sk-1', /environment variable or a file/],
+    [
+      'connections.acme.notify',
+      '[{ url: "https://hooks.example.com/?key=sk-1" }]',
+      /environment variable or a file/,
+    ],
+    ['defaults.notify.url', 'https://user:sk-1@hooks.example.com/', /contains credentials/],
+    ['defaults.notify.url', 'https://example.com/sk-1/T0kEn0123456789ab', /environment variable or a file/],
+    [
+      'defaults.notify.url',
+      'https://example.com/sk-1/6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+      /environment variable or a file/,
+    ],
     ['connections.acme.webhook.signature.secret', 'sk-1', /secret|listen/],
   ])('stays as it is if %s would become %s', (path, value, problem) => {
     const set = (): string => setInConfig(config, path, value);
@@ -92,6 +102,15 @@ describe('the configuration file', () => {
         remedy: expect.not.stringContaining('Correct'),
       }),
     );
+  });
+
+  it.each([
+    'http://127.0.0.1:9000/alerts',
+    'https://alerts.example.com',
+    'https://alerts.example.com/v2/teams/data-platform-eu-west-1/incidents',
+  ])('gets the URL of alerts that is no secret, as the reference allows: %s', (url) => {
+    const after = setInConfig(config, 'connections.acme.notify.url', url);
+    expect(parseSettings(after, 'after').connections[0]!.notify).toMatchObject([{ url }]);
   });
 
   it('gets a reference to a secret, and other headers', () => {

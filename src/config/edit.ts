@@ -12,11 +12,13 @@ import {
   YAMLMap,
 } from 'yaml';
 import { InvalidArgumentError } from '../core/errors.js';
+import { DEFAULT_RESOURCES } from '../core/schema/schema-resource.js';
 import { SECRET_ALLOWED } from '../core/schema/secret-ref.js';
-import { itemName } from '../core/schema/values.js';
+import { get, itemName } from '../core/schema/values.js';
 import { readDocument } from './document.js';
 import { parseSettings } from './load.js';
 import { SettingsError } from './problems.js';
+import { withSettings } from './yaml-to-write.js';
 
 /** A configuration file as text, and its name for messages. */
 export interface ConfigText {
@@ -178,6 +180,8 @@ export interface NewConnection {
   readonly lake: Readonly<Record<string, string | boolean>>;
   readonly apiKey: { readonly env: string };
   readonly resources?: readonly string[] | undefined;
+  /** The field that dates the window of a list, by resource. Default: none. */
+  readonly windowFields?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -185,11 +189,20 @@ export interface NewConnection {
  *
  * @throws InvalidArgumentError if there is one of this name; SettingsError if the result is no valid configuration
  */
-export function addToConfig(config: ConfigText, name: string, { resources, ...rest }: NewConnection): string {
+export function addToConfig(config: ConfigText, name: string, added: NewConnection): string {
+  const { resources, windowFields = {}, ...rest } = added;
   const doc = parse(config);
   if (doc.hasIn(['connections', name]))
     throw new InvalidArgumentError('name', `${JSON.stringify(name)} is a connection already`);
-  doc.setIn(['connections', name], doc.createNode({ ...rest, ...(resources && { resources }) }));
+  const fields = Object.entries(windowFields).map(([list, windowField]) => [list, { windowField }]);
+  // A connection's own list replaces that of the defaults.
+  const inherited: unknown = get(doc.toJS(), 'defaults', 'resources') ?? DEFAULT_RESOURCES;
+  const list =
+    fields.length === 0 ? resources : withSettings(resources ?? inherited, Object.fromEntries(fields));
+  doc.setIn(
+    ['connections', name],
+    doc.createNode({ ...rest, ...(list === undefined ? {} : { resources: list }) }),
+  );
   return checked(config, doc);
 }
 

@@ -92,11 +92,16 @@ export function settingsToPaste(text: string, connection: string, added: Setting
       : { sync: { ...(isMap(sync) ? sync : {}), ...added.sync } }),
     ...(Object.keys(added.resources).length === 0 || !Array.isArray(list)
       ? {}
-      : { resources: list.map((item: unknown) => withAdded(item, added.resources)) }),
+      : { resources: withSettings(list, added.resources) }),
   };
   if (Object.keys(keys).length === 0) return '';
   const yaml = stringify(keys, { lineWidth: 0, flowCollectionPadding: true });
   return yaml.replaceAll(/^(?=.)/gm, '    ');
+}
+
+/** A list of resources, as a file has it, with more settings of some of them, by name. A value that is no list stays. */
+export function withSettings(list: unknown, added: SettingsToPaste['resources']): unknown {
+  return Array.isArray(list) ? list.map((item: unknown) => withAdded(item, added)) : list;
 }
 
 function withAdded(item: unknown, added: SettingsToPaste['resources']): unknown {

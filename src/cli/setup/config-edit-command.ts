@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { access, chmod, chown, constants, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { addToConfig, findConfig, getInConfig, setInConfig } from '../../config/index.js';
+import { addToConfig, findConfig, getInConfig, parseSettings, setInConfig } from '../../config/index.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
@@ -36,6 +36,8 @@ interface AddOptions extends GlobalOptions {
 
 /** `worktrack config add-connection`: one more connection in the file. */
 export async function runConfigAdd(name: string, options: AddOptions): Promise<ExitCode> {
+  // Only this command talks to a service.
+  const { findInService, noteFound } = await import('./window-fields.js');
   const config = fileOf(options);
   const { baseUrl, lake: url, endpoint, region, apiKeyEnv, resources } = options;
   const lake = {
@@ -45,10 +47,11 @@ export async function runConfigAdd(name: string, options: AddOptions): Promise<E
   };
   const names = resources?.split(',').map((one) => one.trim());
   const added = { baseUrl, apiKey: { env: apiKeyEnv }, lake, resources: names };
-  await replaceConfig(config.path, addToConfig(config, name, added));
-  output.out(
-    `${config.source}: the connection ${name} is added. Next: \`worktrack doctor --connection ${name}\`.`,
-  );
+  const { connections } = parseSettings(addToConfig(config, name, added), config.source);
+  const windowFields = await findInService(connections.find((one) => one.name === name)!);
+  await replaceConfig(config.path, addToConfig(config, name, { ...added, windowFields }));
+  output.out(`${config.source}: the connection ${name} is added.`);
+  noteFound(windowFields, apiKeyEnv, name);
   return EXIT.done;
 }
 

@@ -9,13 +9,13 @@ import {
   type StarterAnswers,
   starterConfig,
 } from '../../config/index.js';
-import { ConfigurationError, WorktrackError } from '../../core/errors.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { systemCause } from '../../core/system-error.js';
-import { findWindowFields } from '../../doctor/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
 import { output } from '../shared/output.js';
 import { canPrompt, type Prompter, withPrompter } from './prompt.js';
+import { findInService, noteFound } from './window-fields.js';
 
 interface InitOptions extends GlobalOptions {
   readonly out?: string;
@@ -45,7 +45,8 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
   const answered = canPrompt()
     ? await withPrompter('No file was written.', (prompter) => promptForMissing(prompter, given))
     : requireAnswers(given);
-  const windowFields = await findInService(answered);
+  const { connections } = parseSettings(starterConfig(answered, SCHEMA_FILE), 'the answers');
+  const windowFields = await findInService(connections[0]!);
   const answers = { ...answered, windowFields };
   await writeConfiguration(
     file,
@@ -53,31 +54,8 @@ export async function runInit(options: InitOptions): Promise<ExitCode> {
     options.force === true ? 'replace' : 'keep',
   );
   output.out(`Wrote ${file}, and ${SCHEMA_FILE} next to it for editors.`);
-  for (const [name, field] of Object.entries(windowFields))
-    output.note(
-      `The list of ${name} seems to be dated by "${field}" (\`windowField\`), so deletes inside its window are detected.`,
-    );
-  output.note(
-    process.env[answers.apiKeyEnv]
-      ? 'Next: run `worktrack doctor --try-service`.'
-      : `Next: set the environment variable ${answers.apiKeyEnv} to the API key, then run \`worktrack doctor --try-service\`.`,
-  );
+  noteFound(windowFields, answers.apiKeyEnv, null);
   return EXIT.done;
-}
-
-/** Time limit of one request to the service. */
-const SERVICE_TIMEOUT_MS = 5_000;
-
-/** The dates of windows, if the key is in the environment and the service answers; otherwise `doctor --try-service` finds them later. */
-async function findInService(answers: StarterAnswers): Promise<Record<string, string>> {
-  if (!process.env[answers.apiKeyEnv]) return {};
-  const { connections } = parseSettings(starterConfig(answers, SCHEMA_FILE), 'the answers');
-  try {
-    return await findWindowFields(connections[0]!, SERVICE_TIMEOUT_MS);
-  } catch (error) {
-    if (error instanceof WorktrackError) return {};
-    throw error;
-  }
 }
 
 type PartialAnswers = Partial<StarterAnswers>;

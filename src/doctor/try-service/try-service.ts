@@ -64,8 +64,8 @@ export async function tryService(connection: ConnectionSettings, timeoutMs: numb
 }
 
 /**
- * The field that dates the window of each list with a window, by resource, as far as one reading shows it. A list that cannot be read
- * or has no such field is left out.
+ * The field that dates the window of each list with a window, by resource, as far as one reading shows it. A list that cannot be read,
+ * has no such field, or has one in the settings, is left out.
  *
  * @param timeoutMs time limit of one request
  */
@@ -77,7 +77,7 @@ export async function findWindowFields(
   const found: Record<string, string> = {};
   try {
     for (const resource of connection.resources) {
-      if (resource.windowMs === null) continue;
+      if (resource.windowMs === null || resource.windowField !== null) continue;
       const probe = new ResourceProbe(client, resource);
       const first = await probe.page({ limit: 1 });
       // Other lists of the service would not answer either.

@@ -2,10 +2,11 @@ import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { shellWord } from '../../core/short-text.js';
 import { queueOption } from '../../temporal/status/silence.js';
+import { type Poller, readPollers } from '../../temporal/status/workers.js';
 import { type UpgradeStep, upgradeTo } from '../../temporal/versions/upgrade.js';
-import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
-import { withTemporal } from '../shared/context.js';
+import { reachTemporal, withTemporal } from '../shared/context.js';
 import { counted, output, printJson } from '../shared/output.js';
 
 interface UpgradeCommandOptions extends GlobalOptions {
@@ -17,12 +18,15 @@ interface UpgradeCommandOptions extends GlobalOptions {
 /** `worktrack upgrade`: makes a build of workers current, and says when the workers of the build before may stop. */
 export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Promise<ExitCode> {
   const { taskQueue = DEFAULT_TASK_QUEUE, wait: waits, json } = options;
-  const deploymentName = options.deploymentName ?? (process.env.WORKTRACK_DEPLOYMENT_NAME || 'worktrack');
+  const given = options.deploymentName ?? (process.env.WORKTRACK_DEPLOYMENT_NAME || undefined);
+  const deploymentName = given ?? DEFAULT_DEPLOYMENT;
   const version = { deploymentName, buildId };
   const onStep = (step: UpgradeStep): void => {
     for (const line of stepLines(step, version, taskQueue)) output.note(line);
   };
   return withTemporal(options, async (temporal) => {
+    if (given === undefined)
+      checkDefault(await reachTemporal(temporal, () => readPollers(temporal, taskQueue)), buildId, taskQueue);
     const reach = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
     const last = await upgradeTo(temporal, version, { taskQueue, waits, onStep, reach });
     if (json === true) printJson({ outcome: last.step, ...version, before: beforeOf(last)?.buildId ?? null });
@@ -30,6 +34,27 @@ export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Pro
     output.note(`No worker of build ${buildId} polls. Nothing was changed.`);
     return EXIT.failed;
   });
+}
+
+const DEFAULT_DEPLOYMENT = 'worktrack';
+
+/**
+ * Checks that the default deployment can be meant: a worker of it would be waited for in vain if all are of another one.
+ *
+ * @throws UsageError with the command for the deployment of these workers
+ */
+export function checkDefault(
+  workers: readonly Pick<Poller, 'version'>[],
+  buildId: string,
+  taskQueue: string,
+): void {
+  const names = [...new Set(workers.flatMap(({ version }) => version?.deploymentName ?? []))];
+  const [first] = names;
+  if (first === undefined || names.includes(DEFAULT_DEPLOYMENT)) return;
+  throw new UsageError(
+    `the workers of task queue "${taskQueue}" are of deployment ${names.join(', ')}, and none is of ${DEFAULT_DEPLOYMENT}. ` +
+      `Name their deployment: \`worktrack upgrade ${shellWord(buildId)} --deployment-name ${shellWord(first)}\`.`,
+  );
 }
 
 function beforeOf(step: UpgradeStep): DeploymentVersion | null {

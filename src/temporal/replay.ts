@@ -1,6 +1,12 @@
 import { createRequire } from 'node:module';
 import type { WorkflowHandle } from '@temporalio/client';
-import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  type ReplayWorkerOptions,
+  Runtime,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import * as workflows from '../../workflows/index.js';
 import { ConfigurationError, errorMessage } from '../core/errors.js';
 import type { TemporalClient } from './client/connect.js';
@@ -30,13 +36,33 @@ export async function* replayHistories(
   histories: Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>,
   options: ReplayWorkerOptions = {},
 ): AsyncGenerator<ReplayedHistory, void, undefined> {
-  const own = options.workflowsPath !== undefined || options.workflowBundle !== undefined;
-  const bundle = own
-    ? {}
-    : { workflowBundle: await bundleFor('index', { converter: options.dataConverter }) };
-  for await (const recorded of histories) {
-    yield await replayOne(recorded, { ...bundle, ...options });
-  }
+  const bundled = await withBundle(options);
+  for await (const recorded of histories) yield await replayOne(recorded, bundled);
+}
+
+/** The options with their workflows as one bundle. A replay worker would bundle the workflows of a path each time. */
+async function withBundle(given: ReplayWorkerOptions): Promise<ReplayWorkerOptions> {
+  let options = given;
+  // Plugins may add workflows and interceptors, so they come before the bundle, and not again with each worker.
+  for (const plugin of given.plugins ?? [])
+    options = (await plugin.configureReplayWorker?.(options)) ?? options;
+  const { plugins = [], workflowsPath, bundlerOptions, interceptors, dataConverter = {}, ...rest } = options;
+  const { workflowModules = [], ...others } = interceptors ?? {};
+  const { payloadConverterPath, failureConverterPath } = dataConverter;
+  const bundle = async (): Promise<WorkflowBundleOption> => {
+    if (rest.workflowBundle !== undefined) return rest.workflowBundle;
+    if (workflowsPath === undefined)
+      return bundleFor('index', { converter: dataConverter, interceptorModules: workflowModules });
+    const { code } = await bundleWorkflowCode({
+      ...bundlerOptions,
+      logger: Runtime.instance().logger,
+      ...{ workflowsPath, workflowInterceptorModules: workflowModules, plugins },
+      ...(payloadConverterPath === undefined ? {} : { payloadConverterPath }),
+      ...(failureConverterPath === undefined ? {} : { failureConverterPath }),
+    });
+    return { code };
+  };
+  return { ...rest, dataConverter, interceptors: others, workflowBundle: await bundle() };
 }
 
 /** Each history gets a separate replay worker (about 20 ms), so that a failure cannot affect the next history. */

@@ -8,10 +8,11 @@ import {
   isTooLate,
   isUnreachable,
 } from '../temporal/client/grpc.js';
-import { queueOption, silenceText } from '../temporal/status/silence.js';
+import { otherQueuesText, queueOption, silenceText } from '../temporal/status/silence.js';
 import {
   notCurrent,
   type PollingWorker,
+  queuesWithWorkers,
   readWorkers,
   type WorkerDifference,
   workerDifferences,
@@ -44,7 +45,9 @@ export async function checkTemporal(
     const workers = await withTimeout(readWorkers(temporal, place.taskQueue, timeoutMs), timeoutMs);
     // A server without worker versions has no such list.
     const stuck = await withTimeout(stuckWork(temporal, place.taskQueue), timeoutMs).catch(() => []);
-    return [...proxy, reached, ...workerFindings(workers, place, connections), ...stuck.map(waitingFinding)];
+    const others = workers.length > 0 ? [] : await queuesWithWorkers(temporal, place.taskQueue);
+    const found = workerFindings(workers, place, connections, others);
+    return [...proxy, reached, ...found, ...stuck.map(waitingFinding)];
   } catch (error) {
     if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
     return [...proxy, temporalFailure(error, place, timeoutMs)];
@@ -72,9 +75,10 @@ function workerFindings(
   workers: readonly PollingWorker[],
   { taskQueue, describe }: TemporalPlace,
   connections: readonly ConnectionSettings[],
+  others: readonly string[],
 ): Finding[] {
   if (workers.length === 0) {
-    const remedy = `Start one with \`worktrack worker${queueOption(taskQueue)}\`. Until then, every run waits.`;
+    const remedy = `${otherQueuesText(others)}Start one with \`worktrack worker${queueOption(taskQueue)}\`. Until then, every run waits.`;
     return [warning('worker', `no worker polls task queue "${taskQueue}"`, remedy)];
   }
   const idle = workers

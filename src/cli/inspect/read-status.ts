@@ -6,7 +6,12 @@ import type { TemporalClient } from '../../temporal/client/connect.js';
 import { openConfirmations } from '../../temporal/follow/batch-confirmation.js';
 import { nextScheduled } from '../../temporal/schedule/schedule.js';
 import { readStatus } from '../../temporal/status/status.js';
-import { notCurrent, readWorkers, workerDifferences } from '../../temporal/status/workers.js';
+import {
+  notCurrent,
+  queuesWithWorkers,
+  readWorkers,
+  workerDifferences,
+} from '../../temporal/status/workers.js';
 import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
@@ -30,7 +35,14 @@ export async function openStatus(
 ) {
   const workers = temporal === null ? null : await readWorkers(temporal, taskQueue).catch(() => null);
   const hasWorker = workers === null ? null : workers.some(({ receivesRuns }) => receivesRuns);
-  const worker = { taskQueue, hasWorker, idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []) };
+  const others =
+    temporal !== null && workers?.length === 0 ? await queuesWithWorkers(temporal, taskQueue) : [];
+  const worker = {
+    taskQueue,
+    hasWorker,
+    others,
+    idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []),
+  };
   // A server without worker versions has no such list.
   const stuck = temporal === null ? [] : await stuckWork(temporal, taskQueue).catch(() => []);
   return async (

@@ -11,7 +11,7 @@ import { type AuditStatement, auditText, sumOfAudits } from '../../lake/document
 import { summaryText } from '../../lake/documents/check-record.js';
 import type { OpenConfirmation } from '../../temporal/follow/batch-confirmation.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
-import { queueOption, silenceSentences } from '../../temporal/status/silence.js';
+import { otherQueuesText, queueOption, silenceSentences } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
 import type { StuckWork } from '../../temporal/versions/stuck-work.js';
@@ -29,6 +29,8 @@ export interface ConnectionStatus {
   readonly worker?: {
     readonly taskQueue: string;
     readonly hasWorker: boolean | null;
+    /** Other task queues that workers poll, if none polls this one. */
+    readonly others?: readonly string[];
     /** Workers that poll, but receive no new runs. */
     readonly idle?: readonly { readonly message: string; readonly remedy: string }[];
   };
@@ -227,6 +229,7 @@ function workerLines(
   if (isMissing && lines.length === 0)
     lines.push(
       `  no worker polls task queue "${queue}"; start one with \`worktrack worker${queueOption(queue)}\``,
+      ...(worker.others?.length ? [`  ${otherQueuesText(worker.others).trimEnd()}`] : []),
     );
   // If Temporal does not answer either, another line says so.
   if (!isMissing && silent.length > 0 && schedule !== null) {

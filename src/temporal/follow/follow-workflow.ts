@@ -79,7 +79,8 @@ async function view<View extends FollowedView>(
         last = { ...refreshed, worker: 'present' };
         answeredAt = performance.now();
       } else {
-        const silence = await withCallTimeout(temporal, () => whySilent(temporal, described));
+        const known = typeof last.worker === 'string' ? null : last.worker;
+        const silence = await withCallTimeout(temporal, () => whySilent(temporal, described, known));
         // A worker that has just started gets the same time to answer.
         if (silence.kind !== 'busy') answeredAt = performance.now();
         const isBusy = silence.kind === 'busy' && performance.now() - answeredAt <= SILENT_MS;

@@ -2,11 +2,12 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
 import type { TemporalClient } from '../client/connect.js';
 import { failureMessage, isUndecodable } from '../client/payloads.js';
-import { notCurrent, type Poller, readPollers } from './workers.js';
+import { notCurrent, type Poller, queuesWithWorkers, readPollers } from './workers.js';
 
 /** Why no worker answers for a workflow. */
 export type Silence =
-  | { readonly kind: 'no-worker'; readonly taskQueue: string }
+  /** `others`: task queues of the namespace that workers poll. */
+  | { readonly kind: 'no-worker'; readonly taskQueue: string; readonly others: readonly string[] }
   /** The workflow stays on its build, and no worker of this build polls. */
   | { readonly kind: 'no-build'; readonly workflowId: string; readonly version: DeploymentVersion }
   /** Workers poll, but their version is not the current one. */
@@ -17,8 +18,10 @@ export type Silence =
   | { readonly kind: 'busy'; readonly workers: readonly Poller[] };
 
 /**
- * Why no worker answers for a running workflow. Costs two requests, one for each worker, and one if its task fails.
+ * Why no worker answers for a running workflow. Costs two requests, one for each worker, and one if its task fails; without workers,
+ * up to ten more.
  *
+ * @param known what was found before: other task queues are not looked for again
  * @throws an SDK error if Temporal does not answer
  * @example
  * const silence = await whySilent(temporal, await temporal.client.workflow.getHandle(workflowId).describe());
@@ -27,13 +30,14 @@ export type Silence =
 export async function whySilent(
   temporal: TemporalClient,
   described: WorkflowExecutionDescription,
+  known: Silence | null = null,
 ): Promise<Silence> {
   const { workflowId, taskQueue } = described;
   const workers = await readPollers(temporal, taskQueue);
   const version = pinnedVersion(described);
   if (version !== null && !workers.some((one) => isSameVersion(one.version, version)))
     return { kind: 'no-build', workflowId, version };
-  const idle = version === null ? idleness(workers, taskQueue) : null;
+  const idle = version === null ? await idleness(temporal, workers, taskQueue, known) : null;
   if (idle !== null) return idle;
   const error = await taskFailure(temporal, described);
   return error === null ? { kind: 'busy', workers } : { kind: 'failing', workflowId, error };
@@ -45,11 +49,19 @@ export async function whySilent(
  * @throws an SDK error if Temporal does not answer
  */
 export async function whyNoRuns(temporal: TemporalClient, taskQueue: string): Promise<Silence | null> {
-  return idleness(await readPollers(temporal, taskQueue), taskQueue);
+  return idleness(temporal, await readPollers(temporal, taskQueue), taskQueue, null);
 }
 
-function idleness(workers: readonly Poller[], taskQueue: string): Silence | null {
-  if (workers.length === 0) return { kind: 'no-worker', taskQueue };
+async function idleness(
+  temporal: TemporalClient,
+  workers: readonly Poller[],
+  taskQueue: string,
+  known: Silence | null,
+): Promise<Silence | null> {
+  if (workers.length === 0) {
+    if (known?.kind === 'no-worker' && known.taskQueue === taskQueue) return known;
+    return { kind: 'no-worker', taskQueue, others: await queuesWithWorkers(temporal, taskQueue) };
+  }
   return workers.some(({ receivesRuns }) => receivesRuns) ? null : { kind: 'not-current', workers };
 }
 
@@ -57,10 +69,10 @@ function idleness(workers: readonly Poller[], taskQueue: string): Silence | null
 export function silenceText(silence: Silence): { readonly message: string; readonly remedy: string } {
   switch (silence.kind) {
     case 'no-worker': {
-      const { taskQueue } = silence;
+      const { taskQueue, others } = silence;
       return {
         message: `No worker polls task queue "${taskQueue}"`,
-        remedy: `Start one in another terminal: \`worktrack worker${queueOption(taskQueue)}\`.`,
+        remedy: `${otherQueuesText(others)}Start one in another terminal: \`worktrack worker${queueOption(taskQueue)}\`.`,
       };
     }
     case 'no-build': {
@@ -97,6 +109,13 @@ export function silenceText(silence: Silence): { readonly message: string; reado
 export function silenceSentences(silence: Silence): string {
   const { message, remedy } = silenceText(silence);
   return `${message}. ${remedy}`;
+}
+
+/** A sentence about the task queues that may be meant, and the space after it; empty without any. */
+export function otherQueuesText(queues: readonly string[]): string {
+  if (queues.length === 0) return '';
+  const names = queues.map((queue) => `"${queue}"`).join(', ');
+  return `Workers poll ${names}: if you mean them, add --task-queue ${queues.length === 1 ? queues[0] : 'NAME'}. `;
 }
 
 /** The option that names a task queue; empty for the default one. */

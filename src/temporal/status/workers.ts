@@ -8,6 +8,7 @@ import type { ConnectionSettings } from '../../core/settings.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { decodePayload } from '../client/payloads.js';
 import {
+  CONFIG_RECORD_TYPE,
   type ConfigRecord,
   configRecordId,
   decodeRecord,
@@ -172,6 +173,37 @@ export async function routedVersion(
   );
   const { deploymentName, buildId } = versioningInfo?.currentDeploymentVersion ?? {};
   return deploymentName && buildId ? { deploymentName, buildId } : null;
+}
+
+/** Records of workers that are looked at. */
+const MAX_RECORDS = 20;
+/** A message names no more task queues. */
+const MAX_QUEUES = 3;
+
+/**
+ * Other task queues of the namespace that workers of this package poll, by the records that these publish, the newest first. Costs a
+ * list, and the pollers of three task queues. Only a hint: empty if the server does not answer or does not let the user list workflows.
+ */
+export async function queuesWithWorkers(
+  temporal: TemporalClient,
+  except: string,
+): Promise<readonly string[]> {
+  const { client, namespace } = temporal;
+  const query = `WorkflowType = '${CONFIG_RECORD_TYPE}' AND ExecutionStatus = 'Running'`;
+  try {
+    const { executions } = await withDeadline(temporal, () =>
+      client.workflowService.listWorkflowExecutions({ namespace, query, pageSize: MAX_RECORDS }),
+    );
+    const queues = new Set((executions ?? []).flatMap(({ taskQueue }) => taskQueue || []));
+    queues.delete(except);
+    // A worker that was killed leaves its record.
+    const polled = await inParallel([...queues].slice(0, MAX_QUEUES), CONCURRENCY, async (queue) =>
+      (await readPollers(temporal, queue)).length > 0 ? [queue] : [],
+    );
+    return polled.flat();
+  } catch {
+    return [];
+  }
 }
 
 /** The last poll of each worker of the last five minutes, by identity. */

@@ -42,7 +42,8 @@ export interface PublishedConfig {
   withdraw(): Promise<void>;
 }
 
-const WORKFLOW = 'workerConfigurationWorkflow';
+/** The type of the workflow that holds the record of a worker. */
+export const CONFIG_RECORD_TYPE = 'workerConfigurationWorkflow';
 /** Half the life of the workflow. */
 const PUBLISHED_EVERY_MS = 12 * HOUR_MS;
 /** A worker that stops does not wait long for a server that is gone. */
@@ -93,7 +94,7 @@ export function publishConfig(
   let published: string | null = null;
 
   const start = async (client: Client): Promise<void> => {
-    const handle = await client.workflow.start(WORKFLOW, {
+    const handle = await client.workflow.start(CONFIG_RECORD_TYPE, {
       workflowId,
       taskQueue,
       args: [record],

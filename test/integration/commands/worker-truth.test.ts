@@ -46,6 +46,21 @@ describe('what commands say about a worker', () => {
     expect(exported.stderr).toContain(`No worker polls task queue "${stack.taskQueue}"`);
   });
 
+  it('names the task queue of other workers if the command was given none that has some', async () => {
+    await start();
+    const worker = await startWorkerProcess(stack);
+    const forgotten = (...args: string[]) =>
+      runCommand(stack, [...args, '--config', stack.configFile, '--task-queue', `no-${stack.taskQueue}`]);
+    // The list of workflows follows a start after a moment, and other tests have workers, too.
+    const hint = /Workers poll "[^.]+: if you mean them, add --task-queue /;
+    await until(async () => hint.test((await forgotten('status')).stdout), 'the hint is there');
+    expect((await forgotten('doctor')).stdout.replace(/\s+/g, ' ')).toMatch(hint);
+    const exported = await forgotten('export', '--timeout', '5s');
+    expect(exported.stderr.replace(/\s+/g, ' ')).toMatch(hint);
+    expect((await run('export')).code).toBe(0);
+    await worker.signal('SIGTERM');
+  });
+
   it('does not depend on the record of a worker that was killed', async () => {
     await start();
     const { connection } = stack.temporal.client;

@@ -99,7 +99,7 @@ describe('progress without a terminal', () => {
 
   it('reports once that no worker is polling, with what to do, and when one polls', () => {
     const { progress, lines } = plain();
-    const absent = view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack' } });
+    const absent = view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack', others: [] } });
     progress.show(absent, NOW);
     progress.show(absent, NOW + 60_000);
     progress.show(view([]), NOW + 61_000);
@@ -112,7 +112,7 @@ describe('progress without a terminal', () => {
   it('wraps that no worker is polling at the width of $COLUMNS', () => {
     vi.stubEnv('COLUMNS', '50');
     const { progress, lines } = plain();
-    progress.show(view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack' } }), NOW);
+    progress.show(view([], { worker: { kind: 'no-worker', taskQueue: 'worktrack', others: [] } }), NOW);
     vi.unstubAllEnvs();
     expect(lines().length).toBeGreaterThan(1);
     expect(Math.max(...lines().map((line) => line.length))).toBeLessThanOrEqual(50);

@@ -73,17 +73,17 @@ describe('the progress of a batch', () => {
     );
     const trouble = { message: 'the service answered 503', attempt: 2, retry: 'waiting' } as const;
     expect(batchLine({ ...VIEW, failure: trouble }, null, 0)).toContain('attempt 2 failed, retrying');
-    expect(batchLine({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, null, 0)).toContain(
-      'waiting for a worker',
-    );
+    expect(
+      batchLine({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack', others: [] } }, null, 0),
+    ).toContain('waiting for a worker');
   });
 
   it('says on a terminal in full how to start a worker', () => {
     let text = '';
     const progress = batchProgressOn({ isTTY: true, columns: 40, write: (more) => (text += more) });
     progress.show(VIEW, 0);
-    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, 100);
-    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack' } }, 200);
+    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack', others: [] } }, 100);
+    progress.show({ ...VIEW, worker: { kind: 'no-worker', taskQueue: 'worktrack', others: [] } }, 200);
     // Redrawn in place, with the command in one piece.
     const frame = text.slice(text.lastIndexOf('\x1b[J'));
     expect(frame.match(/`worktrack worker`/g)).toHaveLength(1);

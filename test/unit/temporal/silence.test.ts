@@ -7,10 +7,18 @@ const WORKFLOW = 'worktrack/acme/export/1';
 describe('the reason why no worker answers', () => {
   const table: readonly [Silence, RegExp][] = [
     [
-      { kind: 'no-worker', taskQueue: 'worktrack' },
+      { kind: 'no-worker', taskQueue: 'worktrack', others: [] },
       /^No worker polls task queue "worktrack"\. Start one .*`worktrack worker`\.$/,
     ],
-    [{ kind: 'no-worker', taskQueue: 'other' }, /`worktrack worker --task-queue other`/],
+    [{ kind: 'no-worker', taskQueue: 'other', others: [] }, /`worktrack worker --task-queue other`/],
+    [
+      { kind: 'no-worker', taskQueue: 'worktrack', others: ['tracking'] },
+      /"worktrack"\. Workers poll "tracking": if you mean them, add --task-queue tracking\. Start one/,
+    ],
+    [
+      { kind: 'no-worker', taskQueue: 'worktrack', others: ['a', 'b'] },
+      /Workers poll "a", "b": if you mean them, add --task-queue NAME\. Start one/,
+    ],
     [
       { kind: 'no-build', workflowId: WORKFLOW, version: { deploymentName: 'd', buildId: 'b1' } },
       /^worktrack\/acme\/export\/1 waits for build b1 of deployment d, and no worker .*`worktrack unpin`/,

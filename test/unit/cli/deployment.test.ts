@@ -25,7 +25,7 @@ describe('an upgrade without the name of a deployment', () => {
   const of = (...names: (string | null)[]) =>
     names.map((name) => ({ version: name === null ? null : { deploymentName: name, buildId: '41' } }));
 
-  it('fails at once if all versioned workers are of another deployment, and names it', () => {
+  it('fails immediately if all versioned workers are of another deployment, and names it', () => {
     for (const workers of [of('tracking'), of('tracking', 'tracking', null)])
       expect(() => checkDefault(workers, '42', 'jobs')).toThrow(
         'the workers of task queue "jobs" are of deployment tracking, and none is of worktrack. ' +

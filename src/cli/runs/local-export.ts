@@ -126,8 +126,8 @@ export function localStateFolder(
 }
 
 /**
- * The namespace of the mirrors of `export --local`, by which the lake shows whose they are: of one configuration file, also after its
- * state is lost.
+ * The namespace of the mirrors of `export --local`, which pointers hold as their writer's. A configuration file has the same one after
+ * its state is lost.
  *
  * @param folder of the state
  */
@@ -139,8 +139,8 @@ export function localNamespace(folder: string): string {
 const POINTER_TIMEOUT_MS = 10_000;
 
 /**
- * Checks that no mirror of another Temporal server writes the lake. A new mirror takes over from any other, which then stops: nobody
- * expects this of a first `export --local`.
+ * Checks that no mirror of another Temporal server writes the lake. A new mirror takes over from any other, which then stops. A user does
+ * not expect this of a first `export --local`.
  *
  * @param namespace of the mirrors of this command
  * @throws ConfigurationError that names the resources, unless the export adopts them

@@ -21,7 +21,7 @@ interface LocalTemporalOptions {
   readonly folder: string;
   /** Keep the server's state in `temporal.db`, so that the next start continues from it. */
   readonly keepState: boolean;
-  /** Of the server's mirrors, which the lake names. Default: `default`. */
+  /** Of the server's mirrors. Default: `default`. */
   readonly namespace?: string;
   readonly settings: Settings;
   readonly taskQueue: string;

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { codeSpans, pageAt } from '../../support/docs.js';
 import { exampleOf, publicNames } from '../../support/public-api.js';
 
 describe('the public API', () => {
@@ -22,5 +24,15 @@ describe('the public API', () => {
     const classes = names.filter(({ kind }) => kind === 'class');
     expect(classes.length).toBeGreaterThan(8);
     expect(classes.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe('the page about the API', () => {
+  it('names the faults of the simulator', () => {
+    const source = readFileSync('src/simulator/faults.ts', 'utf8');
+    const kinds = [...source.matchAll(/readonly kind: '([\w-]+)'/g)].map(([, kind]) => kind!);
+    const [list = ''] = /^Faults: .*?\./ms.exec(pageAt('docs/reference/api.md').text) ?? [];
+    expect(kinds).toContain('lose-response');
+    expect(codeSpans(list).sort()).toEqual(kinds.sort());
   });
 });

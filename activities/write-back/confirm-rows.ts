@@ -39,7 +39,7 @@ const CLOCKS_MS = HOUR_MS;
 
 /**
  * Looks for the written rows of a batch that are not confirmed yet: in the published snapshot, and by id where the service has that
- * (docs/how-to/write-back.md#confirmations). What was found is in `confirmations.json`.
+ * (docs/how-to/written-rows.md#confirmations). What was found is in `confirmations.json`.
  */
 export async function confirmRows(deps: ActivityDeps, input: BatchRef): Promise<ConfirmedRows> {
   const connection = deps.connection(input.connection);

@@ -47,7 +47,7 @@ export interface PublishedComparison {
   readonly changes: readonly FieldChange[];
 }
 
-/** What a record is before its row is written, as far as the snapshot shows (docs/how-to/write-back.md#undo-a-batch). */
+/** What a record is before its row is written, as far as the snapshot shows (docs/how-to/written-rows.md#undo-a-batch). */
 export interface RecordBefore {
   /**
    * A JSON object with the values of the row's fields; an empty cell is null. Left out are fields that the snapshot does not show as

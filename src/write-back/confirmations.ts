@@ -12,7 +12,7 @@ import { decodeSealed, encodeSealed } from './sealed.js';
 /** Row numbers in ascending order, as ranges that include both ends. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
 
-/** `confirmations.json`: what was found of the written rows of a batch (docs/how-to/write-back.md#confirmations). */
+/** `confirmations.json`: what was found of the written rows of a batch (docs/how-to/written-rows.md#confirmations). */
 interface ConfirmationsFile {
   /** The input whose rows the numbers are. */
   readonly input: ObjectKey;

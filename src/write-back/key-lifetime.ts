@@ -26,7 +26,7 @@ type Fate =
 
 /**
  * Whether a row without an outcome is sent. After `writeBack.unknownAfter` the service may have forgotten its idempotency key,
- * and would write the row a second time (docs/how-to/write-back.md#rows-with-an-unknown-outcome). With `repeat: never`, the
+ * and would write the row a second time (docs/how-to/written-rows.md#rows-with-an-unknown-outcome). With `repeat: never`, the
  * service has never known it. With `--unknown skip`, such rows are settled as skipped.
  */
 export function whileRemembered(

@@ -8,7 +8,7 @@ const BY_HAND: RowReceipt = {
 };
 
 /**
- * The rule that applies an order to the rows of a plan (docs/how-to/write-back.md#send-rows-again). A row that was written is
+ * The rule that applies an order to the rows of a plan (docs/how-to/written-rows.md#send-rows-again). A row that was written is
  * never sent again, nor is a row that the input rejects. Rows that are not asked for keep their outcomes and are not sent.
  *
  * @param corrected the numbers of the rows that the order corrects

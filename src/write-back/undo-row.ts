@@ -12,7 +12,7 @@ import { fieldsOf, KEPT_BY_SERVICE } from './record-differences.js';
 import { isSameState } from './record-state.js';
 import type { Receipt } from './results.js';
 
-/** Why a row is not undone (docs/how-to/write-back.md#undo-a-batch). */
+/** Why a row is not undone (docs/how-to/written-rows.md#undo-a-batch). */
 export const WHY_LEFT = [
   'created',
   'unknown',

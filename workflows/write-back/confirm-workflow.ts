@@ -13,7 +13,7 @@ import { toRunError } from '../shared/run-errors.js';
 const MAX_INCREMENTS = 3;
 
 /**
- * Looks for the written rows of a batch until each is confirmed (docs/how-to/write-back.md#confirmations): immediately, then an hour after
+ * Looks for the written rows of a batch until each is confirmed (docs/how-to/written-rows.md#confirmations): immediately, then an hour after
  * each look and after an increment from before the batch, and once more at the end of its time. A batch starts it when its rows are
  * written, and its time begins again when a later run of the batch writes rows; `write-back confirm` starts it to look once, after an
  * increment.

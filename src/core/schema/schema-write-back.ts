@@ -81,7 +81,7 @@ const write = {
   confirmFor: durationOr('never', { unit: 'h', min: MINUTE_MS })
     .prefault('1d')
     .describe(
-      'How long a batch [looks for its written rows](../how-to/write-back.md#confirmations) in a mirrored resource. `never`: not at all.',
+      'How long a batch [looks for its written rows](../how-to/written-rows.md#confirmations) in a mirrored resource. `never`: not at all.',
     ),
   path: path.exactOptional().describe(WRITE_PATH),
   idField: parsedString('the name of a field or a JSON pointer such as /data/id', readIdField)
@@ -105,7 +105,7 @@ const write = {
   repeat: choice(['always', 'never'])
     .prefault('always')
     .describe(
-      'Whether a row that may have been written is sent again with its idempotency key. Set `never` for a service that [ignores the key](../how-to/write-back.md#whether-a-service-honours-keys).',
+      'Whether a row that may have been written is sent again with its idempotency key. Set `never` for a service that [ignores the key](../how-to/written-rows.md#whether-a-service-honours-keys).',
     ),
   input: input
     .exactOptional()

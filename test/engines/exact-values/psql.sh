@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The row on psql in docs/how-to/query.md#exact-values-in-other-tools: a part with a line `\.` in a text, loaded in both ways into a
+# The row on psql in docs/reference/exact-values.md: a part with a line `\.` in a text, loaded in both ways into a
 # server of its own, which listens on a socket only. Needs PostgreSQL (BIN is the folder of initdb); as root, also the user postgres.
 set -euo pipefail
 cd /

@@ -1,4 +1,4 @@
-# The rows on R in docs/how-to/query.md#exact-values-in-other-tools: Rscript rows.R, with data.table and readr (r-cran-… in Debian).
+# The rows on R in docs/reference/exact-values.md: Rscript rows.R, with data.table and readr (r-cran-… in Debian).
 file <- tempfile(fileext = ".csv")
 writeLines(c("text,number", "\"say \"\"hi\"\"\",9007199254740993.01", "\"  two  \",1"), file)
 wrong <- 0

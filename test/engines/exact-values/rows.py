@@ -1,4 +1,4 @@
-"""The rows on Python in docs/how-to/query.md#exact-values-in-other-tools, one function each. Run all, or those that are named:
+"""The rows on Python in docs/reference/exact-values.md, one function each. Run all, or those that are named:
 
     pip install pandas==3.1.1 pyarrow==26.0.1 polars==2.1.0 'daft==0.7.*' csvkit chdb==4.4.0
     python3 rows.py [NAME...]

@@ -59,6 +59,14 @@ describe('the documentation', () => {
     expect(exported.filter((name) => !named.has(name))).toEqual([]);
   });
 
+  it('has at most 800 words in a guide, without its blocks', () => {
+    const guides = PAGES.filter(({ path }) => path.startsWith('docs/how-to/'));
+    const words = (text: string): number => text.replace(/^ *```.*?^ *```/gms, '').match(/\S+/g)!.length;
+    expect(guides.map(({ path, text }) => [path, words(text)] as const).filter(([, n]) => n > 800)).toEqual(
+      [],
+    );
+  });
+
   it('names only files and folders that exist', () => {
     const places = PAGES.flatMap(({ path, text }) =>
       codeSpans(text)

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { selectResources } from '../../config/index.js';
 import type { EpochMs, Millis } from '../../core/brands.js';
 import {
   auditId,
@@ -19,13 +18,9 @@ import { ConfigurationError } from '../../core/errors.js';
 import { withFileLock } from '../../core/file-lock.js';
 import { belowHome } from '../../core/home-folder.js';
 import type { ProcessIdentity } from '../../core/process-identity.js';
-import { withTimeout } from '../../core/reachability.js';
 import { parseRunDate } from '../../core/run-id.js';
 import type { ConnectionSettings, Settings } from '../../core/settings.js';
 import { makeFolder, systemCause } from '../../core/system-error.js';
-import { type Pointer, readPointer } from '../../lake/documents/pointer.js';
-import { hasOtherOwner } from '../../lake/published/ownership.js';
-import { openStore } from '../../lake/store/index.js';
 import { temporaryFolder } from '../../servers/index.js';
 import { startExport } from '../../temporal/client/start.js';
 import type { GlobalOptions } from '../shared/command-options.js';
@@ -63,16 +58,11 @@ export async function runLocalExport(
     );
   const signal = new AbortController().signal;
   return withFileLock(join(folder, 'lock.json'), { signal, onWait }, async () => {
-    const namespace = localNamespace(folder);
-    await checkWriter(connection, input, namespace);
     const taskQueue = options.taskQueue ?? DEFAULT_TASK_QUEUE;
     const traces = await readTraces(options, output.note);
-    const local = await startLocalTemporal({
-      ...{ folder, keepState: true, namespace, settings, taskQueue, traces },
-    });
+    const local = await startLocalTemporal({ folder, keepState: true, settings, taskQueue, traces });
     const pauses = openPauseLog(folder);
-    if (local.uiUrl !== null)
-      output.note(`Temporal UI while this runs: ${local.uiUrl}/namespaces/${namespace}`);
+    if (local.uiUrl !== null) output.note(`Temporal UI while this runs: ${local.uiUrl}`);
     try {
       for (;;) {
         const { result, startedAt } = await Promise.race([exportOnce(local, taskQueue), local.failed]);
@@ -123,57 +113,6 @@ export function localStateFolder(
   return kept === null
     ? { folder: join(temporaryFolder('XDG_STATE_HOME'), 'state', name), isTemporary: true }
     : { folder: join(kept, name), isTemporary: false };
-}
-
-/**
- * The namespace of the mirrors of `export --local`, which pointers hold as their writer's. A configuration file has the same one after
- * its state is lost.
- *
- * @param folder of the state
- */
-export function localNamespace(folder: string): string {
-  return `local-${basename(folder)}`;
-}
-
-/** How long the lake may take to show who writes it. The run reports a lake that does not answer. */
-const POINTER_TIMEOUT_MS = 10_000;
-
-/**
- * Checks that no mirror of another Temporal server writes the lake. A new mirror takes over from any other, which then stops. A user does
- * not expect this of a first `export --local`.
- *
- * @param namespace of the mirrors of this command
- * @throws ConfigurationError that names the resources, unless the export adopts them
- */
-export async function checkWriter(
-  connection: ConnectionSettings,
-  { resources, adopt, dryRun }: Pick<ExportInput, 'resources' | 'adopt' | 'dryRun'>,
-  namespace: string,
-): Promise<void> {
-  if (adopt === true || dryRun !== undefined) return;
-  const { name, baseUrl, lake } = connection;
-  const wanted = selectResources(connection, resources);
-  const read = async () => {
-    const store = openStore(lake);
-    const pointers = wanted.map((resource) => readPointer(store, resource.name).catch(() => null));
-    return Promise.all(pointers).finally(() => store.close());
-  };
-  const pointers = await withTimeout(read(), POINTER_TIMEOUT_MS).catch(() => []);
-  const others = pointers.filter(
-    (pointer) =>
-      pointer !== null &&
-      pointer.writer.namespace !== namespace &&
-      // The fence has more to say about these.
-      !hasOtherOwner(pointer, { connection: name, baseUrl }),
-  ) as Pointer[];
-  const [first] = others;
-  if (first === undefined) return;
-  const names = others.map(({ resource }) => resource).join(', ');
-  throw new ConfigurationError(
-    `another Temporal server (namespace "${first.writer.namespace}") writes ${names} in ${lake.url}, last with run ${first.runId}. ` +
-      'An export with --local would take over, and the mirrors of that server would stop',
-    { remedy: 'To use that server, leave out --local. To take over, add --adopt.' },
-  );
 }
 
 /** The workflow id of a local export. Equal requests have the same id, so the same command resumes its export. */

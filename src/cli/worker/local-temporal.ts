@@ -21,8 +21,6 @@ interface LocalTemporalOptions {
   readonly folder: string;
   /** Keep the server's state in `temporal.db`, so that the next start continues from it. */
   readonly keepState: boolean;
-  /** Of the server's mirrors. Default: `default`. */
-  readonly namespace?: string;
   readonly settings: Settings;
   readonly taskQueue: string;
   readonly traces?: Traces | null;
@@ -49,11 +47,11 @@ const SERVER_GONE_DRAIN_MS = 2_000;
  * @throws ServerInstallError, ServerStartError
  */
 export async function startLocalTemporal(options: LocalTemporalOptions): Promise<LocalTemporal> {
-  const { folder, keepState, namespace, settings, taskQueue, traces = null } = options;
+  const { folder, keepState, settings, taskQueue, traces = null } = options;
   ignoreConfiguredTemporal(folder);
   const { path: executable } = await resolveServer('temporal');
   const start = (database: { readonly dbFile?: string }) =>
-    startTemporalDevServer({ executable, namespace, logFile: join(folder, 'temporal.log'), ...database });
+    startTemporalDevServer({ executable, logFile: join(folder, 'temporal.log'), ...database });
   const server = keepState
     ? await startOnDatabase(folder, (dbFile) => start({ dbFile }), output.note)
     : await start({});

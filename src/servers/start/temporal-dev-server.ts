@@ -16,8 +16,6 @@ import {
 interface TemporalDevServerOptions extends ServerOptions {
   /** SQLite file for the state, which survives a restart, even after kill -9. Default: in memory. */
   readonly dbFile?: string | undefined;
-  /** Created if it is missing. Default: `default`. */
-  readonly namespace?: string | undefined;
   /** Whether to start without the web UI. */
   readonly headless?: boolean | undefined;
   /** More arguments for `temporal server start-dev`, for example `--search-attribute Name=Keyword`. */
@@ -91,7 +89,8 @@ export function temporalEnvironment(env: Environment): Environment {
  * @throws ServerStartError with the last lines of the log
  */
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
-  const { headless, namespace = 'default', extraArgs = [] } = options;
+  const { headless, extraArgs = [] } = options;
+  const namespace = 'default';
   const dbFile = options.dbFile === undefined ? null : resolve(options.dbFile);
   if (dbFile !== null) await mkdir(dirname(dbFile), { recursive: true });
   return startServer(serverSpec('temporal'), options, async (port) => {

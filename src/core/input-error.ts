@@ -17,10 +17,16 @@ interface InputErrorOptions {
 /** What an error is about, as far as an option of the command may put it right (`proposeOptions`). */
 export type ErrorTopic =
   | {
-      /** A cell that is not what the values of its column are. `time` is also a date. */
-      readonly kind: 'integer' | 'number' | 'boolean' | 'time';
+      /** A cell that is not what the values of its column are. */
+      readonly kind: 'integer' | 'number' | 'boolean';
       /** The field. */
       readonly column: string;
+    }
+  /** A cell that is no date or time, and which of both the column must have; `null`: not known. */
+  | {
+      readonly kind: 'time';
+      readonly column: string;
+      readonly form: 'date' | 'time' | 'date or time' | null;
     }
   /** `zone`: a time without one; `encoding`: bytes that are not UTF-8; `pairs`: calendar entries with one key and other content. */
   | { readonly kind: 'zone' | 'encoding' | 'pairs' }

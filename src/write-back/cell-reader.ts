@@ -70,7 +70,7 @@ function conversionsOf(column: InputColumn, options: CellReaderOptions): Convers
     conversions.push(fromWords(reading.words, options));
   if (dates !== null) {
     if (column.from !== 'header' && reading.dates?.columns.includes(name))
-      conversions.push(isoDates(name, dates, options));
+      conversions.push(isoDates(column, dates, options));
     else if (column.from === 'nothing') conversions.push(noteDates(name, dates, options));
   }
   if (options.compares && isIsoForm(column.form) && column.type === 'string')
@@ -130,7 +130,9 @@ function fromWords(words: InputWords, { facts }: CellReaderOptions): Conversion 
   };
 }
 
-function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions): Conversion {
+function isoDates(column: InputColumn, dates: DateReader, { facts }: CellReaderOptions): Conversion {
+  const name = fromByteString(column.name);
+  const form = isIsoForm(column.form) ? column.form : null;
   return (cell, line) => {
     if (isIso(cell, 'date or time')) {
       facts.isoDates++;
@@ -146,7 +148,7 @@ function isoDates(name: string, dates: DateReader, { facts }: CellReaderOptions)
     const remedy =
       found?.remedy ??
       `Correct the cell or --date-format, or name the column \`${name}:string\` to send it as text.`;
-    const about = found === null ? { kind: 'time' as const, column: name } : undefined;
+    const about = found === null ? { kind: 'time' as const, column: name, form } : undefined;
     throw new InputError(`the cell of ${name} ${problem}`, {
       line,
       remedy,

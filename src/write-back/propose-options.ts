@@ -2,6 +2,7 @@ import { fromDecimalComma } from './cell-reader.js';
 import type { WriteBackSource } from './check-write-back.js';
 import { DateReader } from './dates.js';
 import type { ProblemKind } from './input-problems.js';
+import type { IsoForm } from './reading.js';
 import { isClock, unitOfName } from './units.js';
 
 /** Options that could put errors right. They are proposals: a check with them shows what they do. */
@@ -35,7 +36,7 @@ export function proposeOptions(kinds: readonly ProblemKind[], zone: string): Pro
     else if (about.kind === 'drop')
       found = { ...found, dropColumns: [...(found.dropColumns ?? []), ...about.columns] };
     else if (about.kind === 'boolean') found = { ...found, ...wordsFor(cells, found) };
-    else if (about.kind === 'time') found = { ...found, ...datesFor(cells, found, zone) };
+    else if (about.kind === 'time') found = { ...found, ...datesFor(cells, about.form, found, zone) };
     else if (about.kind === 'integer' || about.kind === 'number')
       found = { ...found, ...numbersFor(about.column, cells, found) };
   }
@@ -100,9 +101,17 @@ const TIMES = [
 ];
 const FORMATS = DATES.flatMap((date) => TIMES.map((time) => date + time));
 
-/** The format that reads most cells; none if two formats read them as different days. */
-function datesFor(cells: readonly string[], { dateFormats = [] }: Proposal, zone: string): Proposal {
-  const read = FORMATS.map((format) => {
+/** The format that reads most cells as what their column needs; none if two formats read them as different days. */
+function datesFor(
+  cells: readonly string[],
+  form: IsoForm | null,
+  { dateFormats = [] }: Proposal,
+  zone: string,
+): Proposal {
+  const isTime = (format: string): boolean => format.includes(':');
+  // A format without hours makes no time of a date, and would lead to the same error.
+  const fitting = FORMATS.filter((format) => (isTime(format) ? form !== 'date' : form !== 'time'));
+  const read = fitting.map((format) => {
     const reader = new DateReader([format], 'UTC');
     const days = cells.map((cell) => {
       const found = reader.read(cell);
@@ -114,9 +123,8 @@ function datesFor(cells: readonly string[], { dateFormats = [] }: Proposal, zone
   const [best, ...others] = read.filter(({ count }) => count === most);
   if (best === undefined || most === 0) return {};
   if (others.some(({ days }) => days.join() !== best.days.join())) return {};
-  const hasTime = best.format.includes(':');
   return {
     dateFormats: [...new Set([...dateFormats, best.format])],
-    ...(hasTime ? { timezone: zone } : {}),
+    ...(isTime(best.format) ? { timezone: zone } : {}),
   };
 }

@@ -11,7 +11,7 @@ import type { ObjectStore } from '../lake/store/index.js';
 import { type InputRow, textOf } from './fields.js';
 import { HashTable } from './hash-table.js';
 import { keyPartsHash } from './idempotency-key.js';
-import { FORM_NAMES, type InputColumn, isExport, isIsoForm, sentNames } from './input-columns.js';
+import { FORM_NAMES, type InputColumn, isExport, isIso, isIsoForm, sentNames } from './input-columns.js';
 import type { InputProblems } from './input-problems.js';
 import type { InputFacts, UnlikePublished } from './reading.js';
 
@@ -20,16 +20,28 @@ const ENOUGH_VALUES = 20;
 
 /** A cell that has another form than all published values of its column. */
 function unlikePublished(column: string, { line, value, form }: UnlikePublished): InputError {
-  const wanted = FORM_NAMES[form];
+  const asText = `send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}`;
+  if (form === 'time' && DAY.test(value))
+    return new InputError(
+      `the cell of ${column} is a date without a time, and all published values have one`,
+      {
+        ...{ line, value },
+        remedy: `Write the time and its zone, too (2026-11-02T08:00:00Z), or ${asText}. A date format cannot add it.`,
+      },
+    );
   const isTime = isIsoForm(form);
-  const other = isTime ? ' For another date format, set --date-format.' : '';
-  return new InputError(`the cell of ${column} is not ${wanted}, as all published values of the column are`, {
-    line,
-    remedy: `Correct the cell, or send it as text: in a CSV, name the column \`${column}:string\`; in JSON, set --text-column ${column}.${other}`,
-    value,
-    ...(isTime ? { about: { kind: 'time', column } } : {}),
-  });
+  const other = isTime && !isIso(value, 'date or time') ? ' For another date format, set --date-format.' : '';
+  return new InputError(
+    `the cell of ${column} is not ${FORM_NAMES[form]}, as all published values of the column are`,
+    {
+      ...{ line, value, remedy: `Correct the cell, or ${asText}.${other}` },
+      ...(isTime ? { about: { kind: 'time', column, form } } : {}),
+    },
+  );
 }
+
+/** A day in digits, such as 2026-11-02 and 2.11.2026. */
+const DAY = /^\d{1,4}([./-])\d{1,2}\1\d{1,4}$/;
 
 /**
  * Compares cells with the published values of their columns. Rows of the snapshot are only read if a cell differs from the

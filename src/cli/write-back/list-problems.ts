@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { InputError } from '../../core/input-error.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import { shellWord } from '../../core/short-text.js';
@@ -32,12 +33,15 @@ export async function checkForDryRun(
     request,
     await optionsInUse(connection, request),
   );
-  const words = optionWords(proposed);
+  const given = optionWords(proposed);
+  const rest = given.length === 0 ? null : await checkAll(connection, store, withOptions(request, proposed));
+  // Options that correct nothing are no advice.
+  const isBetter = rest !== null && !isDeepStrictEqual(named(rest.problems), named(problems));
+  const words = isBetter ? given : [];
   // One error is printed as in every other run.
   const [only, ...more] = problems.kinds;
   if (only !== undefined && more.length === 0 && only.count === 1 && words.length === 0) throw only.first;
-  const rest = words.length === 0 ? null : await checkAll(connection, store, withOptions(request, proposed));
-  const left = rest === null ? null : rest.problems.kinds;
+  const left = isBetter ? rest.problems.kinds : null;
   if (options.json === true) {
     const listed = problems.kinds.map(described);
     printJson({
@@ -46,8 +50,18 @@ export async function checkForDryRun(
       options: words,
       remaining: left?.map(described) ?? null,
     });
-  } else printProblems(problems, words, left);
+  } else {
+    printProblems(problems, words, left);
+    if (words.includes('--timezone'))
+      output.note(
+        `${zone} is the time zone of this machine: replace it by that of the file, such as Europe/Berlin.`,
+      );
+  }
   return EXIT.usage;
+}
+
+function named({ kinds, others }: InputProblems) {
+  return [kinds.map(({ first, count }) => [first.kind, count]), others];
 }
 
 interface AllProblems {

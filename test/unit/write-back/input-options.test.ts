@@ -244,6 +244,22 @@ async function problemsOf(
   return problems;
 }
 
+/** What a dry run prints for people about a file with errors. */
+async function printedOf(content: string, options: Partial<WriteBackSource> = {}): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
+  const file = join(folder, 'a.csv');
+  await writeFile(file, content);
+  let text = '';
+  const printed = vi.spyOn(process.stderr, 'write').mockImplementation((more) => {
+    text += String(more);
+    return true;
+  });
+  await checkForDryRun(files.connection, files.store, { resource: 'time-entries', file, ...options }, {});
+  printed.mockRestore();
+  await rm(folder, { recursive: true });
+  return text;
+}
+
 const GERMAN = Buffer.from(
   [
     'description;durationSeconds;rate;startedAt;billable',
@@ -311,27 +327,43 @@ describe('all errors of a file', () => {
   });
 
   it('print a remedy once, although they are left with the options', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'worktrack-'));
-    const file = join(folder, 'a.csv');
-    await writeFile(file, 'durationSeconds;billable\n1,5;WAHR\nx;FALSCH\n');
-    let text = '';
-    const printed = vi.spyOn(process.stderr, 'write').mockImplementation((more) => {
-      text += String(more);
-      return true;
-    });
-    await checkForDryRun(
-      files.connection,
-      files.store,
-      { resource: 'time-entries', file, units: { durationSeconds: 'h' } },
-      {},
-    );
-    printed.mockRestore();
-    await rm(folder, { recursive: true });
+    const units = { durationSeconds: 'h' };
+    const text = await printedOf('durationSeconds;billable\n1,5;WAHR\nx;FALSCH\n', { units });
     expect(text).toContain('With them, errors of 1 kind would be left:');
     expect(text.match(/the cell of durationSeconds/g)).toHaveLength(2);
     expect(text.match(/An empty unquoted cell omits the field/g)).toHaveLength(2);
     // The unit is set already.
     expect(text).not.toContain('--unit');
+  });
+
+  it.each(['2026-02-13', '13.02.2026'])(
+    'give no date format for the day %s in a column of times',
+    async (cell) => {
+      const { kinds } = await problemsOf(`startedAt\n${cell}\n`);
+      const remedy =
+        'Write the time and its zone, too (2026-11-02T08:00:00Z), or send it as text: in a CSV, name the column `startedAt:string`; ' +
+        'in JSON, set --text-column startedAt. A date format cannot add it.';
+      const same = {
+        kind: 'the cell of startedAt is a date without a time, and all published values have one',
+        remedy,
+      };
+      expect(kinds.map(({ first }) => first)).toMatchObject([same]);
+      // Those who try one are told the same, and not to try another.
+      const tried = await problemsOf('startedAt\n13.02.2026\n', { dateFormats: ['dd.MM.yyyy'] });
+      expect(tried.kinds.map(({ first }) => first)).toMatchObject([same]);
+      const other = await problemsOf(`startedAt\n${cell}\n02.11.2026 08:00\n`, {
+        ...{ dateFormats: ['dd.MM.yyyy HH:mm'], timezone: 'UTC' },
+      });
+      expect(proposeOptions(other.kinds, 'UTC')).toEqual({});
+    },
+  );
+
+  it('say that the proposed time zone is that of this machine', async () => {
+    const lines = await printedOf('startedAt\n13.11.2026 08:00\n');
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    expect(lines).toContain(`--timezone ${timeZone}\n`);
+    expect(lines).toContain(`${timeZone} is the time zone of this machine: replace it by that of the file`);
+    expect(await printedOf('durationSeconds;day\n1,5;13.11.2026\n')).not.toContain('time zone');
   });
 
   it('are listed up to 50 kinds', async () => {
@@ -349,8 +381,11 @@ describe('all errors of a file', () => {
   });
 
   it.each<[string, string, object]>([
-    ['days that have two meanings', 'startedAt\n01/02/2026\n', {}],
-    ['days that have one', 'startedAt\n01/02/2026\n13/02/2026\n', { dateFormats: ['dd/MM/yyyy'] }],
+    ['days that have two meanings', 'day\n01/02/2026\n', {}],
+    ['days that have one', 'day\n01/02/2026\n13/02/2026\n', { dateFormats: ['dd/MM/yyyy'] }],
+    ['days in a column of times', 'startedAt\n13.02.2026\n', {}],
+    ['days in ISO 8601 in a column of times', 'startedAt\n2026-02-13\n', {}],
+    ['times in a column of days', 'day\n13.02.2026 08:00\n', {}],
     ['ids of published records', 'id,description\nE0001,a\n', { dropColumns: ['id'] }],
     ['a word that is none', 'billable\nmaybe\n', {}],
     ['words in another language', 'billable\noui\nnon\n', { trueWords: ['oui'], falseWords: ['non'] }],

@@ -72,7 +72,7 @@ export async function planWriteBack(
   const named = { ...input, system, sending, connection: begun?.file.connection ?? input.connection };
   const asked = { policy: input.written, system };
   const ended =
-    input.resend === undefined ? await writtenBatch(store, input.batchId, input.input, asked) : null;
+    input.resend === undefined ? await writtenBatch(store, input.batchId, [input.input], asked) : null;
   const { giveUpAfterMs } = settings.retries;
   const isContinued =
     continuesPlan(last?.file, input, settings) && (ended !== null || !isOutdated(last!.file));

@@ -19,11 +19,17 @@ interface InputName {
   readonly format: InputFormat;
   /** The settings that change what is sent, as text; `''` without any. */
   readonly settings: string;
+  /** Whether rows are left out that would change nothing. The file without this is the same batch, and sends them. Default: no. */
+  readonly skipUnchanged?: boolean;
 }
 
 /** A batch can have several inputs under one id; the hashes of their content and settings keep them apart. */
-export function inputKey(batchId: string, { sha256, format, settings }: InputName): ObjectKey {
-  const suffix = settings === '' ? '' : `.${textHash(settings).toString('hex')}`;
+export function inputKey(
+  batchId: string,
+  { sha256, format, settings, skipUnchanged = false }: InputName,
+): ObjectKey {
+  const all = skipUnchanged ? `${settings} skipUnchanged` : settings;
+  const suffix = all === '' ? '' : `.${textHash(all).toString('hex')}`;
   return key(`${folder(batchId)}/input.${sha256}${suffix}.${format}`);
 }
 

@@ -131,10 +131,9 @@ async function checkSource(
   const known = { published: published?.columns ?? [], fixed: {}, text: textColumns(resource) };
   const csv = published?.csv ?? connection.resources.find(({ name }) => name === resource)?.csv ?? PLAIN_CSV;
   const { sha256, batchIdOf, ...bytes } = await readBytes(source, resource);
-  const more = skipUnchanged ? { skipUnchanged } : {};
   const needsDates = request.dateFormats !== undefined;
   const isSheet = sheet !== null;
-  const resolve = { format, types: known, csv, keyColumn, bytes, more, isSheet, problems, needsDates };
+  const resolve = { format, types: known, csv, keyColumn, bytes, isSheet, problems, needsDates };
   const { reading, settings } = await resolveReading(source, given, resolve);
   const batchId = batch ?? batchIdOf(settings);
   const existing = await readBatch(store, batchId);

@@ -63,8 +63,6 @@ interface ResolveOptions {
   readonly problems: InputProblems | null;
   /** Whether the date formats are those of the command, so that one of them must fit. Those of the configuration concern each file. */
   readonly needsDates: boolean;
-  /** Other settings that change what is sent. */
-  readonly more?: Readonly<Record<string, boolean>>;
 }
 
 /**
@@ -77,7 +75,7 @@ interface ResolveOptions {
 export async function resolveReading(
   source: InputSource,
   given: ReadingOptions,
-  { format, types, csv, keyColumn, bytes, isSheet, problems, needsDates, more = {} }: ResolveOptions,
+  { format, types, csv, keyColumn, bytes, isSheet, problems, needsDates }: ResolveOptions,
 ): Promise<{ readonly reading: InputReading; readonly settings: string }> {
   const { encoding: declared, delimiter, clear } = await textReading(source, given, format, csv.delimiter);
   const base: InputReading = {
@@ -112,7 +110,6 @@ export async function resolveReading(
       base.text.filter((name) => seen.columns.has(name)),
     ),
     ...(isDecoded ? { encoding: declared } : {}),
-    ...more,
   };
   return { reading, settings: Object.keys(settings).length === 0 ? '' : JSON.stringify(settings) };
 }

@@ -269,19 +269,32 @@ export interface WrittenBatch {
   readonly written: WrittenResults;
 }
 
-/** The results of an input that is already written; `null` if a run of the batch may still send rows. */
-export async function writtenBatch(
+/** What the last run of a batch has written, and when it ended; `null`: none has. @throws DamagedError, StoreError */
+export async function lastSummary(
   store: ObjectStore,
   batchId: string,
-  input: ObjectKey,
-  { policy, system }: { readonly policy: WrittenPolicy | undefined; readonly system: TargetSystem },
-): Promise<WrittenBatch | null> {
+): Promise<(Summary & Pick<WrittenBatch, 'at'>) | null> {
   const key = batchKeys(batchId).summary;
   const [found, info] = await Promise.all([store.readIfExists(key), store.head(key)]);
   if (found === null || info === null) return null;
-  const { complete, found: rowsFound, plan, written, baseUrl } = decodeSealed<Summary>(key, found.body);
-  if (system.placeOf(baseUrl) !== 'here') return null;
+  return { ...decodeSealed<Summary>(key, found.body), at: info.modifiedAt };
+}
+
+/**
+ * The results of an input that is already written; `null` if a run of the batch may still send rows.
+ *
+ * @param inputs the input, and others whose results are also its own
+ */
+export async function writtenBatch(
+  store: ObjectStore,
+  batchId: string,
+  inputs: readonly ObjectKey[],
+  { policy, system }: { readonly policy: WrittenPolicy | undefined; readonly system: TargetSystem },
+): Promise<WrittenBatch | null> {
+  const last = await lastSummary(store, batchId);
+  if (last === null || system.placeOf(last.baseUrl) !== 'here') return null;
+  const { complete, found: rowsFound, plan, written, at } = last;
   // `again` also sends the rows that earlier batches have written.
   const isFinal = complete && (policy !== 'again' || rowsFound === 0);
-  return isFinal && isPlanOf(plan, input) ? { at: info.modifiedAt, written } : null;
+  return isFinal && inputs.some((input) => isPlanOf(plan, input)) ? { at, written } : null;
 }

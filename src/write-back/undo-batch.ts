@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brands.js';
 import type { DiffCell } from '../core/contract/index.js';
 import { shownBatchId } from '../core/contract/write-back.js';
 import { InputError } from '../core/input-error.js';
@@ -13,7 +14,7 @@ import { publishedSnapshotOf } from './input-columns.js';
 import { NOT_SENT_AGAIN } from './ledger/turn.js';
 import type { ChunkRow } from './plan-file.js';
 import { PAIR } from './planner.js';
-import { type Receipt, readResults } from './results.js';
+import { lastSummary, type Receipt, readResults } from './results.js';
 import { readTargetSystem } from './system.js';
 import { type KeptField, type SentRow, undoOf, WHY_LEFT, type WhyKept, type WhyLeft } from './undo-row.js';
 
@@ -205,12 +206,31 @@ const MAX_ID_CHARS = 85;
  * other rows, so it is not continued.
  */
 export async function undoBatchId(store: ObjectStore, batchId: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const id = undoName(batchId, number);
+    if ((await readBatch(store, id)) === null) return id;
+  }
+}
+
+function undoName(batchId: string, number: number): string {
   const shown = shownBatchId(batchId);
   const hash = textHash(shown).toString('hex', 0, 6);
   const name = shown.length > MAX_ID_CHARS ? `${shown.slice(0, MAX_ID_CHARS - 13)}-${hash}` : shown;
+  return number === 1 ? `undo-${name}` : `undo-${name}-${number}`;
+}
+
+/** The last batch that has undone rows of another, when it ended, and how many it has written; `null`: none has. @throws StoreError */
+export async function undoneBy(
+  store: ObjectStore,
+  batchId: string,
+): Promise<{ readonly batchId: string; readonly at: EpochMs; readonly rows: number } | null> {
+  let found: Awaited<ReturnType<typeof undoneBy>> = null;
   for (let number = 1; ; number++) {
-    const id = number === 1 ? `undo-${name}` : `undo-${name}-${number}`;
-    if ((await readBatch(store, id)) === null) return id;
+    const id = undoName(batchId, number);
+    if ((await readBatch(store, id)) === null) return found;
+    const last = await lastSummary(store, id);
+    const rows = last === null ? 0 : last.written.counts.created + last.written.counts.updated;
+    if (last !== null && rows > 0) found = { batchId: id, at: last.at, rows };
   }
 }
 

@@ -25,8 +25,8 @@ interface DryRunOptions extends GlobalOptions {
   readonly diff?: boolean;
   readonly limit?: string;
   readonly readBack?: boolean;
-  /** Why a row is not sent because of earlier batches, by its number from 1. */
-  readonly unsent: (row: number) => 'skipped' | 'unknown' | null;
+  /** Why a row is not sent because of earlier batches or runs, by its number from 1. */
+  readonly unsent: (row: number) => 'skipped' | 'unknown' | 'written' | null;
 }
 
 /** Requests of a dry run that are printed. */

@@ -19,6 +19,7 @@ import { withTemporaryFile } from '../../write-back/input-source.js';
 import { prepareResend } from '../../write-back/prepare-resend.js';
 import { type WrittenBatch, writtenBatch } from '../../write-back/results.js';
 import { copyInput } from '../../write-back/stage-input.js';
+import { undoneBy } from '../../write-back/undo-batch.js';
 import { readLimit } from '../runs/diff-options.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
@@ -86,14 +87,19 @@ export async function runWriteBack(
         if (typeof input === 'number') return input;
         if (options.saveInput === true) await saveOptions(connection, request, options);
         for (const note of [...inputNotes(input), ...repeatedWarnings(input)]) output.note(note);
-        const before = await writtenBatch(store, input.batchId, inputKey(input.batchId, input), {
+        // A file whose rows are all written leaves none to skip.
+        const inputs = [input, { ...input, skipUnchanged: false }].map((one) => inputKey(input.batchId, one));
+        const before = await writtenBatch(store, input.batchId, inputs, {
           ...{ policy: asked, system: input.system },
         });
+        if (before !== null)
+          for (const line of await writtenLines(store, input, before, options)) output.note(line);
         if (before !== null && options.dryRun !== true) return finishWritten(input, before, store, options);
         const earlier = await findEarlierRows(store, input);
         if (options.dryRun === true) {
           for (const line of earlierLines(earlier, asked)) output.note(line);
-          return dryRun(store, connection, input, { ...options, unsent: unsentRow(earlier, asked) });
+          const unsent = before === null ? unsentRow(earlier, asked) : () => 'written' as const;
+          return dryRun(store, connection, input, { ...options, unsent });
         }
         const written = await choosePolicy(earlier, asked, options);
         for (const line of earlierLines(earlier, written)) output.note(line);
@@ -156,18 +162,36 @@ async function sendCorrections(
   return finishBatch(result, store, options, 'resend');
 }
 
+/** That a file is written, whether it was undone since, and how it is sent again. */
+async function writtenLines(
+  store: ObjectStore,
+  { batchId, resource }: CheckedInput,
+  { at }: WrittenBatch,
+  options: Pick<WriteBackOptions, 'again'>,
+): Promise<string[]> {
+  const when = (ms: number): string => `at ${toUtcSeconds(ms)}, ${age(Date.now() - ms)} ago, by batch`;
+  const lines = [`This file was written ${when(at)} ${shownBatchId(batchId)}; nothing was sent.`];
+  const again = (option: string): string =>
+    `To write all of its rows again, give the batch another id: ${option}--batch-id NAME`;
+  // Each create would make a second record.
+  if (resource === 'time-entries') return options.again === true ? [...lines, again('--again ')] : lines;
+  const undone = await undoneBy(store, batchId);
+  if (undone !== null) {
+    const { rows, at: undoneAt, batchId: by } = undone;
+    lines.push(
+      `${counted(rows, 'row')} of it ${rows === 1 ? 'was' : 'were'} undone ${when(undoneAt)} ${by}.`,
+    );
+  }
+  return [...lines, again('')];
+}
+
 /** The same file is the same batch, so that its rows are sent once. */
 function finishWritten(
   { batchId, rows }: CheckedInput,
-  { at, written }: WrittenBatch,
+  { written }: WrittenBatch,
   store: ObjectStore,
   options: WriteBackOptions,
 ): Promise<ExitCode> {
-  if (options.again === true)
-    output.note('To write all rows of this file again, give the batch another id: --again --batch-id NAME');
-  output.note(
-    `This file was written at ${toUtcSeconds(at)}, ${age(Date.now() - at)} ago, by batch ${shownBatchId(batchId)}; nothing was sent.`,
-  );
   const { counts, results, unsent } = written;
   const outcome = counts.rejected > 0 ? 'incomplete' : 'written';
   const nothing = { refusals: null, warnings: [], error: null };

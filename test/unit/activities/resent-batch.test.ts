@@ -10,8 +10,10 @@ import type {
 } from '../../../src/core/contract/write-back.js';
 import { writeExpected } from '../../../src/write-back/expected-states.js';
 import { prepareResend } from '../../../src/write-back/prepare-resend.js';
+import { writtenBatch } from '../../../src/write-back/results.js';
 import { stageWriteBack } from '../../../src/write-back/stage-input.js';
-import { BatchUndo, snapshotForUndo, undoBatchId } from '../../../src/write-back/undo-batch.js';
+import { readTargetSystem } from '../../../src/write-back/system.js';
+import { BatchUndo, snapshotForUndo, undoBatchId, undoneBy } from '../../../src/write-back/undo-batch.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
 import { shortenBackOffs } from '../../support/short-waits.js';
 
@@ -143,6 +145,27 @@ describe('a later plan of a batch of upserts', () => {
     expect((await write(more)).counts).toMatchObject({ skipped: 2, updated: 1, created: 1 });
   });
 
+  it('is one of the same batch, whether rows that change nothing are left out or not', async () => {
+    const file = join(mirror.folder, 'same.csv');
+    await writeFile(file, `source,sourceKey,title,startsAt\ncal,1,title 1,${START}\ncal,2,new,${START}\n`);
+    await write(await staged(ROWS.slice(0, 1), { batchId: 'before' }));
+    const all = await stageWriteBack(mirror.settings, { resource: RESOURCE, file });
+    const some = await stageWriteBack(mirror.settings, { resource: RESOURCE, file, skipUnchanged: true });
+    expect(some.batchId).toBe(all.batchId);
+    expect((await write(some)).counts).toMatchObject({ skipped: 1, created: 1 });
+    // The receipts of both are those of the batch, and a row is written once.
+    expect((await write(all)).counts).toMatchObject({ skipped: 0, created: 1, updated: 1 });
+    expect(mirror.simulator.admin.records(RESOURCE)).toHaveLength(2);
+    const written = async (input: WriteBackInput) => {
+      const system = await readTargetSystem(mirror.store, mirror.settings, undefined);
+      const inputs = [some.input, all.input].filter((one) => one !== input.input);
+      return writtenBatch(mirror.store, all.batchId, inputs, { policy: undefined, system });
+    };
+    expect(await written(some)).not.toBeNull();
+    expect(await written(all)).toBeNull();
+    expect((await write(some)).counts).toMatchObject({ skipped: 0, created: 1, updated: 1 });
+  });
+
   describe('a batch with several plans, undone', () => {
     /** The titles that an undo would send, by `sourceKey`, and what it leaves out. */
     async function undo() {
@@ -267,6 +290,8 @@ describe('a later plan of a batch of upserts', () => {
       update('4', 'new 4');
       const again = await stagedUndo();
       expect(again.batchId).toBe('undo-one-2');
+      const undone = { batchId: 'undo-one', rows: 2 };
+      expect(await undoneBy(mirror.store, BATCH.batchId)).toMatchObject(undone);
       reject('/4');
       expect((await write(again)).counts).toMatchObject({ rejected: 1 });
       acceptAll();
@@ -274,6 +299,19 @@ describe('a later plan of a batch of upserts', () => {
       await resend({ rows: 'rejected', action: 'reject' }, again.batchId);
       await resend({ rows: [1], action: 'send' }, again.batchId);
       expect(titles()).toMatchObject({ '4': 'by a person' });
+      // The second undo has written none.
+      expect(await undoneBy(mirror.store, BATCH.batchId)).toMatchObject(undone);
+      expect(await undoneBy(mirror.store, 'later')).toBeNull();
+    });
+
+    it('is written again under another id', async () => {
+      await write(await staged(ROWS, { batchId: 'before' }));
+      await write(await staged(NEW));
+      await write(await stagedUndo());
+      expect((await write(await staged(NEW))).counts).toMatchObject({ updated: 4 });
+      expect(titles()).toMatchObject({ '1': 'title 1' });
+      expect((await write(await staged(NEW, { batchId: 'again' }))).counts).toMatchObject({ updated: 4 });
+      expect(titles()).toMatchObject({ '1': 'new 1' });
     });
 
     it('sends nothing if it cannot compare the records again', async () => {

@@ -113,7 +113,8 @@ async function attemptRun({ deps, connection, input, clock, trial }: Attempt): P
     const rest = { table: settings.tables !== null, onPublished: hookOf(settings) };
     return { kind: 'published', runId, run: prepared.run, ...rest, pageSize: null, swept: 'to do' };
   }
-  const run = { ...prepared.run, runId: attemptRunId(input.runId, randomBytes(4).toString('hex')) };
+  const { runId: request } = input;
+  const run = { ...prepared.run, request, runId: attemptRunId(request, randomBytes(4).toString('hex')) };
   const { resource } = input;
   const lake =
     input.dryRun === undefined ? store : dryStore(store, { resource, runId: run.runId, staged: input.runId });

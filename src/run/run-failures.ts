@@ -6,7 +6,7 @@ import { MINUTE_MS } from '../core/duration.js';
 import type { RunFailure } from '../core/mirror-requests.js';
 import { parseRunDate } from '../core/run-id.js';
 import { readPointer } from '../lake/documents/pointer.js';
-import type { RunFile } from '../lake/documents/run-file.js';
+import { type RunFile, shownId } from '../lake/documents/run-file.js';
 import { isSameWriter } from '../lake/published/ownership.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
@@ -30,14 +30,16 @@ export function displacedFailure({ resource, runId }: RunRef, to: RunId | null):
  * @throws a final failure `Configuration`
  */
 export function checkSameService(
-  { resource: { name }, runId, baseUrl }: RunFile,
+  run: RunFile,
   { settings }: OpenConnection,
   { origin }: Pick<ActivityDeps, 'origin'>,
 ): void {
+  const { resource, baseUrl } = run;
+  const { name } = resource;
   if (settings.baseUrl === baseUrl) return;
   throw finalFailure(
     'Configuration',
-    `${name}: run ${runId} reads from ${baseUrl}, but ${origin} has the baseUrl ${settings.baseUrl}. Nothing was published. Give ` +
+    `${name}: run ${shownId(run)} reads from ${baseUrl}, but ${origin} has the baseUrl ${settings.baseUrl}. Nothing was published. Give ` +
       'all workers of the connection the same configuration, then export again.',
     { resource: name },
   );

@@ -67,6 +67,8 @@ export interface RunFile
   extends Pick<RunInput, 'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'acceptChecks'>,
     Pick<ConnectionSettings, 'baseUrl' | 'sync' | 'http' | 'retention' | 'tables'>,
     Pick<PreparedRun, 'onPublished'> {
+  /** The run id of the request, if an attempt in memory has its own. Absent: `runId`. */
+  readonly request?: RunId;
   readonly resource: ResourceSettings;
   readonly mode: PublishedMode;
   /** Value of the list parameter `updatedSince`; `null` for a full read. */
@@ -131,6 +133,11 @@ export type WritingRun = RunFile & { readonly resource: ReadyProfile<ResourceSet
 /** A change of settings, and which of them changed, for people. */
 export interface NamedChange extends SettingsChange {
   readonly changed: readonly string[];
+}
+
+/** The id of a run that is not published, for messages: `status` and `history` show that of the request. */
+export function shownId({ request, runId }: Pick<RunFile, 'request' | 'runId'>): RunId {
+  return request ?? runId;
 }
 
 /** Whether the run counts the rows that a new list does not have, instead of detecting deletes. */

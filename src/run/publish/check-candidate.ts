@@ -12,7 +12,7 @@ import {
   withDay,
 } from '../../lake/documents/check-record.js';
 import { dateOf } from '../../lake/documents/lake-layout.js';
-import type { RunFile } from '../../lake/documents/run-file.js';
+import { type RunFile, shownId } from '../../lake/documents/run-file.js';
 import { finalFailure } from '../failures.js';
 import type { AddedUp, TaskResult } from '../merge-result.js';
 import { removeRun } from '../remove-folders.js';
@@ -107,14 +107,15 @@ function countOutcomes(meter: Meter, run: RunFile, judged: readonly CheckResult[
 const MOST_SHOWN = 4;
 const MAX_NAMES_BYTES = 500;
 
-function checkFailure({ resource: { name }, runId }: RunFile, failed: readonly CheckResult[]): Error {
+function checkFailure(run: RunFile, failed: readonly CheckResult[]): Error {
+  const { name } = run.resource;
   const shown = failed.slice(0, MOST_SHOWN).map(resultText);
   const others = failed.slice(MOST_SHOWN).map((one) => one.name);
   const more = others.length === 0 ? '' : cutText(` Also failed: ${others.join(', ')}.`, MAX_NAMES_BYTES);
   const what = failed.length === 1 ? 'a check failed' : `${failed.length} checks failed`;
   return finalFailure(
     'Check',
-    `${name}: ${what}, so run ${runId} was not published. ${shown.join('. ')}.${more} The next run reads the same changes again. ` +
+    `${name}: ${what}, so run ${shownId(run)} was not published. ${shown.join('. ')}.${more} The next run reads the same changes again. ` +
       `To publish once in spite of it: worktrack export --resource ${name} --accept-checks`,
     { resource: name, checks: limitedNames(failed) },
   );

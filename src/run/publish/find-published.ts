@@ -5,7 +5,7 @@ import { summaryOf } from '../../lake/documents/check-record.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
 import { type Manifest, readManifest, warningFields } from '../../lake/documents/manifest.js';
 import { decodePointer, type Pointer } from '../../lake/documents/pointer.js';
-import { folderIn, type RunFile, type RunPlace } from '../../lake/documents/run-file.js';
+import { folderIn, type RunFile, type RunPlace, shownId } from '../../lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../lake/published/chain.js';
 import { isSameWriter } from '../../lake/published/ownership.js';
 import type { ObjectStore } from '../../lake/store/index.js';
@@ -40,7 +40,7 @@ export async function findPublished(
     const attempt = await toPublishedRun(store, { ...run, runId: pointer.runId }, pointer);
     return { ...attempt, runId: pointer.runId };
   }
-  const ref = { connection: run.connection, resource, runId: run.runId };
+  const ref = { connection: run.connection, resource, runId: shownId(run) };
   throw displacedFailure(ref, pointer?.runId ?? null);
 }
 
@@ -53,10 +53,10 @@ async function isOwnRun(store: ObjectStore, { writer, before }: RunFile, pointer
 }
 
 /** The next run begins with what was published, so nothing is lost. But this run may have been asked to read more. */
-function overtakenFailure({ resource, runId }: RunFile, by: RunId): Error {
+function overtakenFailure(run: RunFile, by: RunId): Error {
   return finalFailure(
     'Transient',
-    `${resource.name}: run ${by} of an earlier request was published while run ${runId} was in progress, because a ` +
+    `${run.resource.name}: run ${by} of an earlier request was published while run ${shownId(run)} was in progress, because a ` +
       'request to the store was delayed. This run was not published. Export again.',
   );
 }

@@ -20,7 +20,13 @@ import {
   type ManifestFields,
   type PublishedPart,
 } from '../../lake/documents/manifest.js';
-import { folderIn, mayHaveTombstones, type RunFile, returningFrom } from '../../lake/documents/run-file.js';
+import {
+  folderIn,
+  mayHaveTombstones,
+  type RunFile,
+  returningFrom,
+  shownId,
+} from '../../lake/documents/run-file.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { PartWriter } from '../../lake/part/part-writer.js';
 import { isOfLaterPurge } from '../../lake/published/purge-rules.js';
@@ -161,7 +167,7 @@ async function publish(
   if (swapped.outcome === 'lost') {
     const done = await findPublished(store, run, await store.readIfExists(pointerKey(resource.name)));
     if (done !== null) return { run: done, manifest: null };
-    throw displacedFailure({ connection, resource: resource.name, runId }, swapped.to);
+    throw displacedFailure({ connection, resource: resource.name, runId: shownId(run) }, swapped.to);
   }
   return { run: publishedRun(run, snapshot.manifest), manifest: snapshot.manifest };
 }
@@ -212,7 +218,7 @@ function damagedFailure(run: RunFile, problem: string): Error {
   const { name } = run.resource;
   return finalFailure(
     'Lake',
-    `${name}: ${problem}, so run ${run.runId} was not published. Run \`worktrack verify --resource ${name}\`. If it finds a ` +
+    `${name}: ${problem}, so run ${shownId(run)} was not published. Run \`worktrack verify --resource ${name}\`. If it finds a ` +
       'damaged part in the published snapshot, it shows how to recover; otherwise, export again.',
   );
 }
@@ -220,7 +226,7 @@ function damagedFailure(run: RunFile, problem: string): Error {
 function inconsistentFailure(run: RunFile, problem: string): Error {
   return finalFailure(
     'VerificationFailed',
-    `${run.resource.name}: the row counts of run ${run.runId} do not match, so it was not published: ${problem}. The next run ` +
+    `${run.resource.name}: the row counts of run ${shownId(run)} do not match, so it was not published: ${problem}. The next run ` +
       'reads everything again. If this error repeats, report it with this message.',
   );
 }
@@ -276,7 +282,7 @@ export async function writeManifest(
   if (namesOf(manifest.parts) === namesOf(input.parts)) return { key, manifest, sha256: sha256Of(written) };
   throw finalFailure(
     'VerificationFailed',
-    `${run.resource.name}: ${key} exists and names different parts than run ${run.runId} has written. Nothing was ` +
+    `${run.resource.name}: ${key} exists and names different parts than run ${shownId(run)} has written. Nothing was ` +
       'published. The next run reads everything again.',
   );
 }

@@ -348,7 +348,7 @@ describe('all errors of a file', () => {
         remedy,
       };
       expect(kinds.map(({ first }) => first)).toMatchObject([same]);
-      // Those who try one are told the same, and not to try another.
+      // With a date format, the error is the same, and names no other one.
       const tried = await problemsOf('startedAt\n13.02.2026\n', { dateFormats: ['dd.MM.yyyy'] });
       expect(tried.kinds.map(({ first }) => first)).toMatchObject([same]);
       const other = await problemsOf(`startedAt\n${cell}\n02.11.2026 08:00\n`, {

@@ -20,8 +20,11 @@ export type DeletesProblem =
   | { readonly kind: 'empty-list'; readonly rows: number }
   /** So many records had no key (`badRecords: quarantine`): they may be those that seem to be absent. */
   | { readonly kind: 'keyless'; readonly records: number }
-  /** So many records are not listed but exist, and GET by id shows other fields or values than the list. */
-  | { readonly kind: 'by-id-differs'; readonly records: number };
+  /**
+   * So many records are not listed but exist, and their values by id were not taken: a listed record differs by id, or none could be
+   * compared.
+   */
+  | { readonly kind: 'by-id-untaken'; readonly records: number; readonly isCompared: boolean };
 
 /** A clock of `RunClocks`. */
 export type ClockName = 'temporal' | 'worker' | 'store';
@@ -404,11 +407,13 @@ function deletesProblem({
         `${count(problem.records, 'record')} without a key may be rows that seem to be gone, so no deletes were concluded; to ` +
         `conclude them, run \`worktrack export --resource ${resource} --allow-deletes\``
       );
-    case 'by-id-differs':
+    case 'by-id-untaken':
       return (
         `${count(problem.records, 'row')} ${problem.records === 1 ? 'is' : 'are'} no longer listed but ${problem.records === 1 ? 'exists' : 'exist'}, and may be out of date: ` +
-        `GET ${resource}/<id> shows other fields or values of a listed record than the list, so nothing was taken from it. If the ` +
-        'service has a parameter that lists them, set `params`'
+        (problem.isCompared
+          ? `GET ${resource}/<id> shows other fields or values of a listed record than the list`
+          : `no listed record could be compared with GET ${resource}/<id>`) +
+        ', so nothing was taken from it. If the service has a parameter that lists them, set `params`'
       );
     case 'empty-list':
       return (

@@ -226,11 +226,11 @@ async function detectDeletes(
       { ...reading.next(), among: absent.keys, allowDeletes },
       `${absent.count} records by id`,
     );
-    const { keys, count, unproven, works, untaken = 0 } = asked;
+    const { keys, count, unproven, works, untaken } = asked;
     // A sample has no list that could be read once more.
     const again = audit === 'sample' ? undefined : asked.again;
     if (asked.read !== undefined) reading.add(asked.read);
-    if (untaken > 0) problems.push({ kind: 'by-id-differs', records: untaken });
+    if (untaken !== undefined) problems.push({ kind: 'by-id-untaken', ...untaken });
     const proven = { gone: count === 0 ? null : keys, expected, unproven, problems };
     if ((works && again === undefined) || (!works && audit !== undefined)) return proven;
     if (works) return secondPass(again!, { ...proven, unproven: unproven + again!.count });

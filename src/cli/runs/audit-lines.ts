@@ -16,6 +16,8 @@ const WORDS = [
 
 const LIMITS = {
   sample: 'a sample',
+  'no-fetch-by-id':
+    'its rows are requested by id, which needs `fetchById: true` and a key of one field that is not masked; otherwise, leave --sample out',
   requests: '--max-requests ended it',
   'list-incomplete': 'the list was incomplete',
   'list-shifted': 'records moved between pages of the list',

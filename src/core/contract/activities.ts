@@ -211,8 +211,8 @@ export interface ConfirmedDeletes extends KeysFound {
    * (docs/explanation/guarantees.md#deletes).
    */
   readonly works: boolean;
-  /** Absent records that exist, and whose values by id were not taken. Absent: none. */
-  readonly untaken?: number;
+  /** Absent records that exist, and whose values by id were not taken: whether a listed record was compared, and differs. Absent: none. */
+  readonly untaken?: { readonly records: number; readonly isCompared: boolean };
   /** What the run has read, with the records that only the endpoint has shown. Absent: as before. */
   readonly read?: ReadResult;
 }

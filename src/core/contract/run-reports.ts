@@ -194,6 +194,8 @@ export interface AuditCounts {
 /** Why an audit is partial. */
 export type AuditLimit =
   | 'sample'
+  /** Rows cannot be requested by id, so no row of the sample could be compared. */
+  | 'no-fetch-by-id'
   | 'requests'
   | 'list-incomplete'
   | 'list-shifted'

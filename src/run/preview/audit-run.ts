@@ -63,7 +63,7 @@ function verify({ before, resource: { name } }: RunFile, tally: TaskTally, stage
 }
 
 function limitsOf(
-  { audit }: RunFile,
+  { audit, reconcile }: RunFile,
   { isCut, increments }: MergePlan,
   found: { readonly stages: readonly Stage[]; readonly shifted: boolean; readonly tally: TaskTally },
 ): AuditLimit[] {
@@ -73,6 +73,7 @@ function limitsOf(
   const isShort = audit!.most !== undefined && tally.notComparable > 0;
   const limits: readonly [AuditLimit, boolean][] = [
     ['sample', audit!.sample !== undefined],
+    ['no-fetch-by-id', audit!.sample !== undefined && !reconcile],
     ['requests', isCut === true || isShort],
     // A statement counts a total that nothing has confirmed, too.
     ['list-incomplete', isBlank || doubts.some(({ kind }) => kind !== 'cut')],

@@ -160,13 +160,13 @@ export async function confirmDeletes(
   ) {
     const plain = answered.filter((key) => signsIn(key) === '').sort();
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
-    const { untaken, ...shown } = await records.finish();
+    const { untaken, differs, ...shown } = await records.finish();
     const read = shown.chunks.length === 0 && shown.thin === last.thin ? null : await stageShown(shown);
     return staging.decide<ConfirmedDeletes>(
       {
         ...{ keys: 'gone-by-id', count: plain.length, works },
         unproven: open + answered.length - plain.length - again.length,
-        ...(untaken === 0 ? {} : { untaken }),
+        ...(untaken === 0 ? {} : { untaken: { records: untaken, isCompared: differs === true } }),
         ...(read && { read: toReadResult(read.stage) }),
         ...(again.length > 0 && { again: { keys: 'again', count: again.length } as const }),
       },
@@ -189,7 +189,7 @@ export async function confirmDeletes(
   }
 
   /** Adds the records to what the run has read. */
-  async function stageShown(shown: Omit<StagedShown, 'untaken'>): Promise<StoredStage> {
+  async function stageShown(shown: Omit<StagedShown, 'untaken' | 'differs'>): Promise<StoredStage> {
     const stage: Stage = {
       ...last,
       ...{ previous: journal.stage, seen: [], marks: [], kind: 'catch-up', chain: last.chain + 1 },

@@ -27,7 +27,12 @@ const MAX_COMPARED = 3;
 export interface StagedShown extends Pick<Stage, 'chunks' | 'fetched' | 'duplicates' | 'thin' | 'columns'> {
   /** Records that exist and whose values were not taken. */
   readonly untaken: number;
+  /** Whether a listed record that was compared is not the same by id. Absent: none was compared, or it is. */
+  readonly differs?: true;
 }
+
+/** Whether GET by id shows a listed record as the list does; `not-compared`: there is no record that both show. */
+type Agreement = 'same' | 'differs' | 'not-compared';
 
 export const STAGED_SHOWN = z.looseObject({
   ...{ chunks: z.array(CHUNK), fetched: z.int(), duplicates: z.int(), untaken: z.int() },
@@ -55,7 +60,7 @@ export class ShownRecords {
   readonly #reader: PageReader;
   readonly #buffer = new RowBuffer();
   #staged: StagedShown;
-  #agrees: Promise<boolean> | null = null;
+  #agreement: Promise<Agreement> | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   #sequence = 0;
 
@@ -68,15 +73,15 @@ export class ShownRecords {
 
   /** Takes a record. Returns what it says: `gone`, it is deleted; `unclear`, it may be, but no setting names its mark. */
   async add(record: ByteString): Promise<RecordAnswer> {
-    this.#agrees ??= this.#compare();
-    const agrees = await this.#agrees;
-    const shown = this.#turn.then(() => this.#take(record, agrees));
+    this.#agreement ??= this.#compare();
+    const agreement = await this.#agreement;
+    const shown = this.#turn.then(() => this.#take(record, agreement));
     // A page can add columns, so one is read at a time.
     this.#turn = shown.catch(() => {});
     return shown;
   }
 
-  async #take(record: ByteString, agrees: boolean): Promise<RecordAnswer> {
+  async #take(record: ByteString, agreement: Agreement): Promise<RecordAnswer> {
     const page = await this.#reader.read(pageOf(record));
     const { rows, thin } = page;
     try {
@@ -88,8 +93,11 @@ export class ShownRecords {
         return 'unclear';
       }
       const state = rows.rows === 1 && isTombstone(rows.row(0)) ? 'gone' : 'found';
-      if (agrees) this.#buffer.addAll(rows);
-      else if (state === 'found') this.#staged = { ...this.#staged, untaken: this.#staged.untaken + 1 };
+      if (agreement === 'same') this.#buffer.addAll(rows);
+      else if (state === 'found') {
+        const untaken = this.#staged.untaken + 1;
+        this.#staged = { ...this.#staged, untaken, ...(agreement === 'differs' && { differs: true }) };
+      }
       if (this.#buffer.size >= CHUNK_BYTES) await this.#flush();
       return state;
     } finally {
@@ -128,10 +136,11 @@ export class ShownRecords {
     buffer.clear();
   }
 
-  /** Whether one of the first records of the list is the same by id. */
-  async #compare(): Promise<boolean> {
+  /** Compares the first records of the list, until one is the same by id. */
+  async #compare(): Promise<Agreement> {
     const { client, run, last, signal } = this.#options;
     const { name, path, params, key } = run.resource;
+    let agreement: Agreement = 'not-compared';
     try {
       const request = {
         resource: name,
@@ -148,11 +157,13 @@ export class ShownRecords {
         const one: FetchRequest = { resource: name, path, id, signal };
         const found = await client.fetchById(one, (body) => recordIn(body, key[0]!, id));
         const record = found?.value ?? null;
-        if (record !== null && recordsOf(pageOf(record), run, 1)[0]?.fields === fields) return true;
+        if (record === null) continue;
+        if (recordsOf(pageOf(record), run, 1)[0]?.fields === fields) return 'same';
+        agreement = 'differs';
       }
-      return false;
+      return agreement;
     } catch (error) {
-      if (error instanceof ServiceError) return false;
+      if (error instanceof ServiceError) return agreement;
       throw error;
     }
   }

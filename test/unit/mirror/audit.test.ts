@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { auditText } from '../../../src/cli/runs/audit-lines.js';
+import { auditOutcome } from '../../../src/core/audit-outcome.js';
 import type { AuditReport, DiffCell } from '../../../src/core/contract/index.js';
 import { ODD_SERVICES } from '../../../src/simulator/index.js';
 import { InProcessMirror } from '../../support/in-process-mirror.js';
@@ -94,6 +96,17 @@ describe('an audit', () => {
     admin.remove('tasks', [admin.records('tasks').map(idOf)[5]!]);
     expect(found(await mirror.audit())).toEqual({ notComparable: 1 });
   });
+
+  it.each(['{ name: tasks, fetchById: false }', '{ name: tasks, fetchById: true, key: [id, projectId] }'])(
+    'says that it cannot request a sample of %s by id',
+    async (yaml) => {
+      await start({}, { yaml });
+      const audit = await mirror.audit({ sample: 0.5 });
+      expect(audit).toMatchObject({ equal: 0, limits: ['sample', 'no-fetch-by-id'] });
+      expect(auditOutcome(audit)).toBe('not-compared');
+      expect(auditText(audit)).toContain('set `fetchById: true`');
+    },
+  );
 
   it('compares tombstones', async () => {
     const admin = await start();

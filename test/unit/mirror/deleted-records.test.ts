@@ -161,6 +161,15 @@ describe('A record that is not listed any more, but exists by id', () => {
     const { rows, warnings } = await next({ list: [a, c], byId: [archived], form }, request);
     expect(rows[1]).toMatchObject({ title: 'Title b', hours: '1.5', note: 'n', _deleted_at: null });
     expect(warnings.join()).toContain('1 row is no longer listed but exists');
+    expect(warnings.join()).toContain('GET entries/<id> shows other fields or values of a listed record');
+  });
+
+  it('is only counted if the list is empty, so that no record can be compared', async () => {
+    const { next } = await start('fetchById: true');
+    const { warnings } = await next({ list: [], byId: [a, b, c] }, request);
+    expect(warnings.join()).toContain('3 rows are no longer listed but exist');
+    expect(warnings.join()).toContain('no listed record could be compared with GET entries/<id>');
+    expect(warnings.join()).not.toContain('shows other fields');
   });
 
   it.each([

@@ -16,8 +16,11 @@ export type DeletesProblem =
   | { readonly kind: 'not-dates'; readonly form: string }
   | { readonly kind: 'no-dates' }
   | { readonly kind: 'endpoint' }
-  /** The list was empty although the snapshot has this many rows that it should list. */
-  | { readonly kind: 'empty-list'; readonly rows: number }
+  /**
+   * The list was empty although the snapshot has this many rows that it should list. `next`: the run did not look for deletes, and the
+   * next one does (`looks`), or rows are always kept. Absent: it did.
+   */
+  | { readonly kind: 'empty-list'; readonly rows: number; readonly next?: 'looks' | 'kept' }
   /** So many records had no key (`badRecords: quarantine`): they may be those that seem to be absent. */
   | { readonly kind: 'keyless'; readonly records: number }
   /**
@@ -415,11 +418,15 @@ function deletesProblem({
           : `no listed record could be compared with GET ${resource}/<id>`) +
         ', so nothing was taken from it. If the service has a parameter that lists them, set `params`'
       );
-    case 'empty-list':
+    case 'empty-list': {
+      const kept = `the list is empty, but ${count(problem.rows, 'row')} of the snapshot should be in it; the rows are kept`;
+      if (problem.next === 'kept') return `${kept}. Check whether the API key may still read these records`;
+      const again = problem.next === 'looks' ? ', and the next run reads everything again' : '';
       return (
-        `the list is empty, but ${count(problem.rows, 'row')} of the snapshot should be in it; the rows are kept. If they have ` +
-        `really been deleted, run \`worktrack export --resource ${resource} --allow-deletes\``
+        `${kept}${again}. If they have really been deleted, run \`worktrack export --resource ${resource} --allow-deletes\`; ` +
+        'otherwise, check whether the API key may still read them'
       );
+    }
   }
 }
 

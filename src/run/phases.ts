@@ -75,6 +75,7 @@ export async function runPhases(
   if (rollback === null) await reading.read('list');
   if (reconcile) onPhase?.('settle');
   let deletes = reconcile ? await detectDeletes(reading, prepared, allowDeletes) : null;
+  const emptied = prepared.expectsRecords && reading.last.rows === 0 ? await countAbsent(reading) : 0;
   // Resumed pages lack the changes since the earlier run. Delete detection has already read them.
   if ((resumed !== null || comparesIncrements === true) && !reconcile) await reading.read('catch-up');
   onPhase?.('merge');
@@ -94,6 +95,7 @@ export async function runPhases(
     publish: {
       ...{ ...reading.now, shifted, unproven },
       ...(deletes === null ? {} : { deletesProblems: deletes.problems }),
+      ...(emptied > 0 ? { emptied } : {}),
       ...(expected > 0 ? { expected } : {}),
       allowDeletes,
     },
@@ -176,6 +178,13 @@ class Reading {
 /** The summary of a step that looks for them. */
 const ABSENT = 'absent records';
 
+/** Counts the rows that the list should show and does not. */
+async function countAbsent(reading: Reading, sinceRead = 0): Promise<number> {
+  const all = { sinceRead, among: null, allowDeletes: true, onlyCounts: true } as const;
+  const { count, problem } = await reading.steps.settle({ ...reading.next(), ...all }, ABSENT);
+  return problem === undefined ? count : 0;
+}
+
 /** Deletes among the records that the list no longer shows. */
 interface DetectedDeletes {
   /** The list of deleted records in the journal; `null`: none. */
@@ -212,7 +221,7 @@ async function detectDeletes(
   const first = { sinceRead, among: null, allowDeletes: allowDeletes || allowed === 'by-id' };
   if (reading.last.isBlank) {
     // An empty body concludes no deletes: a proxy may have dropped the body of the list.
-    const { count } = await steps.settle({ ...reading.next(), ...first, allowDeletes: true }, ABSENT);
+    const count = await countAbsent(reading, sinceRead);
     if (count > 0) problems.push({ kind: 'empty-list', rows: count });
     return nothing;
   }

@@ -59,6 +59,11 @@ export interface PreparedRun {
   readonly comparesIncrements?: true;
   /** Whether the run is an audit, of the whole list or of a sample that is read by id. Absent: it is none. */
   readonly audit?: 'list' | 'sample';
+  /**
+   * Whether the list of a full read that does not look for deletes should have records, so that one without any is noticed. Absent:
+   * not, or not known.
+   */
+  readonly expectsRecords?: true;
   /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
   readonly proof: 'by-id' | 'second-pass';
   /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
@@ -177,6 +182,8 @@ export interface FindAbsentInput extends StepRef {
   readonly proven?: KeyList;
   /** Whether many absent records are plausible although the list is empty. */
   readonly allowDeletes: boolean;
+  /** Whether the absent records are only counted. Absent: they are also in the result. */
+  readonly onlyCounts?: true;
 }
 
 /** A list in the journal. */
@@ -259,6 +266,8 @@ export interface PublishInput extends StepRef {
   readonly unproven: number;
   /** Why deletes could not be concluded. Absent: the run did not look for deletes. */
   readonly deletesProblems?: readonly DeletesProblem[];
+  /** Rows that the list should show, although it is empty, of a run that did not look for deletes. Absent: none. */
+  readonly emptied?: number;
   /** As in `PlanMergeInput`, for rows that records delete that say so. Absent: not, and not known. */
   readonly allowDeletes?: boolean;
   readonly expected?: number;

@@ -50,6 +50,7 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
     proof: isAskedById(run.resource) ? 'by-id' : 'second-pass',
     ...(run.comparesIncrements === undefined ? {} : { comparesIncrements: true }),
     ...(run.audit && { audit: run.audit.sample === undefined ? 'list' : 'sample' }),
+    ...(expectsRecords(run) ? { expectsRecords: true } : {}),
     hasWindow: run.resource.windowMs !== null,
     pageSize: run.sync.pageSize,
     giveUpAfterMs: run.giveUpAfterMs,
@@ -58,6 +59,13 @@ export async function toPrepared(staging: Staging, run: RunFile): Promise<Prepar
     table: run.tables !== null,
     onPublished: run.onPublished,
   };
+}
+
+/** Of a list with a window, only the dates of its records show which ones it should have. */
+function expectsRecords({ mode, reconcile, audit, earlierList, before, resource }: RunFile): boolean {
+  const { windowMs, windowField } = resource;
+  const isPlain = mode === 'full' && !reconcile && audit === undefined && earlierList === null;
+  return isPlain && before !== null && before.rows > 0 && (windowMs === null || windowField !== null);
 }
 
 /**

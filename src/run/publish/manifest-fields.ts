@@ -19,7 +19,7 @@ import {
 import { schemaChanges } from '../../lake/rows/data-columns.js';
 import { profileFingerprint } from '../../lake/rows/profile.js';
 import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
-import { detectionOf } from '../delete-rules.js';
+import { canDetectDeletes, detectionOf } from '../delete-rules.js';
 import { nextFullRead } from '../full-read.js';
 import type { MergeCounts } from '../merge-result.js';
 import { nextCheckpoint, nextReadUpTo, startClocks, windowGap } from '../read/watermark.js';
@@ -45,9 +45,11 @@ export function manifestFields(
   const isIncomplete = isIncompleteRead(found);
   // The checkpoint of a first export must be set. What its list lacked comes with the next full read.
   const isHeld = stage.doubts.some(isIncompleteList) && run.before !== null;
+  // An empty list shows no record that increments have missed, so the next run reads it again, and looks for deletes.
+  const isEmptied = found.emptied > 0 && canDetectDeletes(resource);
   const read = {
     ...{ mode: run.mode, startedAt: run.readSince, pages, pageSize },
-    ...{ shifted: isIncomplete, isHeld, hasExactTotal: hasExactTotal(list.evidence) },
+    ...{ shifted: isIncomplete || isEmptied, isHeld, hasExactTotal: hasExactTotal(list.evidence) },
     ...(plan.increments === undefined ? {} : { missed: counts.missed }),
   };
   const next = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);

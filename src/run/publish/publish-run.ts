@@ -91,7 +91,7 @@ export async function verifyRun(
   const done = found === 'unchanged' ? null : await findPublished(store, run, found);
   if (done !== null) return { done };
   const last = stages.at(-1)!;
-  const { shifted, unproven, deletesProblems = null } = input;
+  const { shifted, unproven, deletesProblems = null, emptied = 0 } = input;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
   const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
   const tasks = results.flatMap((result) => result.tasks);
@@ -109,7 +109,7 @@ export async function verifyRun(
   const tempFolder = connection.settings.tables?.tempFolder ?? null;
   const types = await checkTableTypes(store, run, { plan, tasks }, { tempFolder, signal });
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
-  const read = { stage, list, shifted, unproven, deletesProblems };
+  const read = { stage, list, shifted, unproven, deletesProblems, emptied };
   return { run, found: { ...read, ...types, plan, sum, checked }, results };
 }
 

@@ -18,6 +18,8 @@ import type { CheckedTypes } from './delta-table.js';
 export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'>, CheckedTypes {
   /** `null`: the run did not look for deletes. */
   readonly deletesProblems: readonly DeletesProblem[] | null;
+  /** Rows that the list should show although it is empty, if the run did not look for deletes. */
+  readonly emptied: number;
   /** The last stage. */
   readonly stage: Stage;
   /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
@@ -106,11 +108,18 @@ function doubtWarnings({ resource, before }: RunFile, doubts: readonly ListDoubt
   });
 }
 
-function deletesWarnings({ resource }: RunFile, { deletesProblems, unproven }: RunFindings): Warning[] {
+function deletesWarnings(
+  { resource }: RunFile,
+  { deletesProblems, unproven, emptied }: RunFindings,
+): Warning[] {
   const { name, windowField, windowMs } = resource;
   const of = { resource: name, windowField, hasWindow: windowMs !== null };
+  const next = canDetectDeletes(resource) ? 'looks' : 'kept';
   return [
     ...(deletesProblems ?? []).map((problem): Warning => ({ kind: 'deletes-not-concluded', ...of, problem })),
+    ...some(emptied, (rows) => {
+      return { kind: 'deletes-not-concluded', ...of, problem: { kind: 'empty-list', rows, next } };
+    }),
     ...some(unproven, (records) => ({ kind: 'deletes-unproven', records })),
   ];
 }

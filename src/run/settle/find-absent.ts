@@ -23,7 +23,10 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const chunks = stages.filter(counts).flatMap((stage) => stage.chunks);
   const proven = input.proven === undefined ? [] : known[input.proven]!;
   const list = input.among === null ? 'absent' : 'gone';
-  const decide = (found: readonly SortKey[], answer: Omit<AbsentRecords, 'keys' | 'count'>) =>
+  const decide = (
+    found: readonly SortKey[],
+    answer: Omit<AbsentRecords, 'keys' | 'count'> & Partial<Pick<AbsentRecords, 'count'>>,
+  ) =>
     staging.decide<AbsentRecords>(
       { keys: list, count: found.length, ...answer },
       { phase: 'settle', keys: { ...known, [list]: found } },
@@ -38,6 +41,7 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
   const judged = { ...resource, windowMs, csv: before.profile.csv };
   const judge = judgeAbsence(judged, columns, serviceTime(run, stages));
   let expected = 0;
+  let count = 0;
   for (const [at, part] of parts.entries()) {
     // New rows before, between and after the parts are looked at only for their dates.
     const isAll = judge.note !== null;
@@ -57,11 +61,13 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
       signal: Context.current().cancellationSignal,
     });
     expected += await findAbsent(sources, judge, (key) => {
-      if ((among === null || among.has(key)) && isAsked(key, keys.length)) keys.push(detached(key));
+      if (input.onlyCounts === true) count++;
+      else if ((among === null || among.has(key)) && isAsked(key, keys.length)) keys.push(detached(key));
     });
   }
   const problem = judge.problem();
   if (problem !== null) return decide(proven, { problem, expected });
+  if (input.onlyCounts === true) return decide([], { count, expected });
   const found = [...keys, ...proven].sort();
   if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return decide(found, { expected });
   if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);

@@ -45,7 +45,7 @@ export async function runNotify(options: NotifyOptions): Promise<ExitCode> {
   }
   const answers: Answer[] = [];
   for (const { connection, target } of targets.values())
-    for (const message of examples(connection.name, target, options.event)) {
+    for (const message of examples(connection, target, options.event)) {
       const answer = await send(connection, target, { ...message, ...placeOf(options) });
       answers.push(answer);
       if (answer.outcome !== 'accepted') break;
@@ -60,10 +60,16 @@ export async function runNotify(options: NotifyOptions): Promise<ExitCode> {
 }
 
 /** An incident that an example has opened is resolved immediately, so that it wakes no one. */
-function examples(connection: string, { format }: NotifyTarget, event: AlertEvent): AlertMessage[] {
-  const message = exampleAlert(connection, event, Date.now());
+function examples(
+  { name: connection, resources }: ConnectionSettings,
+  { format }: NotifyTarget,
+  event: AlertEvent,
+): AlertMessage[] {
+  const example = (of: AlertEvent): AlertMessage =>
+    exampleAlert(connection, of, Date.now(), resources[0]?.name);
+  const message = example(event);
   if (format !== 'pagerduty') return [message];
-  const problem = event === 'recovery' ? exampleAlert(connection, 'failure', Date.now()) : message;
+  const problem = event === 'recovery' ? example('failure') : message;
   // Its own key: the example must not resolve a real incident.
   const named = (groups: AlertMessage['news']): AlertMessage['news'] => ({
     ...groups,

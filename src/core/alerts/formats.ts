@@ -32,7 +32,7 @@ function problemOf({ connection, event, since, resources, count, causes }: Alert
     ...{ connection, event, since: new Date(since).toISOString() },
     resources: resources.filter((name) => name !== ''),
     count,
-    causes,
+    causes: causes.map(({ resources: of, text }) => ({ resources: of, text })),
   };
 }
 

@@ -49,7 +49,8 @@ function toGroup(listed: readonly Listed[]): AlertGroup {
     count: resources.length,
     causes: [...causes].slice(0, MAX_CAUSES).map(([text, same]) => {
       const named = new Set(same.map((one) => one.problem.resource));
-      return { resources: [...named].slice(0, MAX_RESOURCES), text };
+      const more = named.size > MAX_RESOURCES ? { count: named.size } : {};
+      return { resources: [...named].slice(0, MAX_RESOURCES), ...more, text };
     }),
   };
 }

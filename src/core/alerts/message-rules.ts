@@ -235,14 +235,14 @@ function nextDigest(state: AlertsState, entries: Entries, id: string, now: numbe
 /** An event for each connection and kind, and its end. */
 function nextIncident(entries: Entries, id: string, now: number): DueAlert | null {
   for (const [connection, entry] of entries) {
-    for (const { event, all, news, isTold, isEnded } of viewsOf(entry, id).incidents) {
+    for (const { event, named, news, isTold, isEnded } of viewsOf(entry, id).incidents) {
       const isNew = !isTold && news.length > 0;
       if (!isNew && !isEnded) continue;
-      const groups = groupsOf(isNew ? news : all);
+      const groups = groupsOf(isNew ? news : named);
       const parts = { news: isNew ? groups : NO_GROUPS, over: isNew ? NO_GROUPS : groups, still: NO_GROUPS };
       return {
         connections: [connection],
-        tells: (isNew ? news : all).map(({ problem }) => problem),
+        tells: (isNew ? news : named).map(({ problem }) => problem),
         message: { target: id, kind: isNew ? 'alert' : 'resolve', event, at: now, ...parts },
       };
     }

@@ -12,7 +12,7 @@ import { NO_GROUPS } from './groups.js';
 interface EventWords {
   readonly happened: (what: string, count: number) => string;
   readonly after: string;
-  readonly example: string;
+  readonly example: (resource: string) => string;
   /** The color of a card in Teams. */
   readonly color: 'Attention' | 'Warning' | 'Good';
   /** The severity in PagerDuty. */
@@ -24,11 +24,11 @@ const SERIOUS = { color: 'Attention', severity: 'error' } as const;
 export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
   failure: {
     ...{ ...SERIOUS, happened: (what) => `the run of ${what} failed`, after: 'a failure' },
-    example: 'GET tasks: status 503. The service did not answer for 6h; gave up.',
+    example: (name) => `GET ${name}: status 503. The service did not answer for 6h; gave up.`,
   },
   check: {
     ...{ ...SERIOUS, happened: (what) => `a check stopped ${what}`, after: 'a failed check' },
-    example: 'rows: allowed at least 1000, found 12',
+    example: () => 'rows: allowed at least 1000, found 12',
   },
   'deletes-held': {
     ...{
@@ -36,20 +36,20 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
       happened: (what) => `the delete limit stopped ${what}`,
       after: 'a stop by the delete limit',
     },
-    example:
-      '212 of 900 rows, more than 10%, have been deleted in the service. Nothing was published. If this is correct, run `worktrack export --resource tasks --allow-deletes`.',
+    example: (name) =>
+      `212 of 900 rows, more than 10%, have been deleted in the service. Nothing was published. If this is correct, run \`worktrack export --resource ${shellWord(name)} --allow-deletes\`.`,
   },
   behind: {
     ...{ ...SERIOUS, happened: () => 'the scheduled run did not start', after: 'a missed start' },
-    example: 'no run has started since 2026-11-21 02:00 UTC, when one was due',
+    example: () => 'no run has started since 2026-11-21 02:00 UTC, when one was due',
   },
   stale: {
     ...{ ...SERIOUS, happened: (what) => `the data of ${what} are too old`, after: 'old data' },
-    example: 'nothing newer than 2026-11-19 01:55 UTC is published',
+    example: () => 'nothing newer than 2026-11-19 01:55 UTC is published',
   },
   audit: {
     ...{ ...SERIOUS, happened: (what) => `an audit found differences in ${what}`, after: 'differences' },
-    example: '2 different, 1 missing rows in the snapshot',
+    example: () => '2 different, 1 missing rows in the snapshot',
   },
   'rows-not-written': {
     ...{
@@ -57,7 +57,7 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
       happened: (what) => `rows were not written to ${what} as they were sent`,
       after: 'rows that were not written as sent',
     },
-    example: 'batch example: 2 rejected, 1 unknown',
+    example: () => 'batch example: 2 rejected, 1 unknown',
   },
   'rows-not-confirmed': {
     ...{
@@ -65,20 +65,20 @@ export const EVENTS: Readonly<Record<AlertEvent, EventWords>> = {
       happened: (what) => `rows that ${what} has accepted are not there as they were sent`,
       after: 'rows that were not confirmed',
     },
-    example: 'batch example: of the rows that the service has accepted, 2 not seen',
+    example: () => 'batch example: of the rows that the service has accepted, 2 not seen',
   },
   'schema-change': {
     ...{ color: 'Warning', severity: 'info', after: 'a change of the schema' },
     happened: (what) => `the schema of ${what} has changed`,
-    example: 'new column "billable" (boolean)',
+    example: () => 'new column "billable" (boolean)',
   },
   warning: {
     ...{ color: 'Warning', severity: 'warning', after: 'warnings' },
     happened: (what, count) => `${what} ${count === 1 ? 'was' : 'were'} published with warnings`,
-    example: 'gap: changes fell out of the window of the service before a run read them',
+    example: () => 'gap: changes fell out of the window of the service before a run read them',
   },
   recovery: {
-    ...{ color: 'Good', severity: 'info', after: 'problems', example: '' },
+    ...{ color: 'Good', severity: 'info', after: 'problems', example: () => '' },
     happened: () => 'all is well again',
   },
 };
@@ -164,22 +164,34 @@ function groupLines(group: AlertGroup, form: LineForm, isSeveral: boolean): stri
   if (form === 'over')
     return [`${group.connection}: ${subjectOf(group)}, after ${EVENTS[group.event].after} ${since}`];
   if (form === 'still' || (form === 'since' && isSeveral)) return [`${headline(group)}, ${since}`];
-  const texts = group.causes.map(({ resources, text }) =>
-    group.count === 1 ? text : `${named(resources, group)}: ${text}`,
+  const texts = group.causes.map((cause) =>
+    group.count === 1 ? cause.text : `${named(cause)}: ${cause.text}`,
   );
-  const of = group.count > 1 && texts.length === 0 ? [named(group.resources, group)] : texts;
+  const known = new Set(group.causes.flatMap(({ resources }) => resources));
+  const others = group.resources.filter((name) => !known.has(name));
+  const rest = named({ resources: others, ...(texts.length === 0 && { count: group.count }) });
+  const of = group.count === 1 || others.length === 0 ? texts : [...texts, rest];
   return isSeveral ? [[headline(group), ...of].join('. ')] : of;
 }
 
-function named(resources: readonly string[], { count }: AlertGroup): string {
-  const more = resources.length === 10 && count > 10 ? ` and ${count - 10} more` : '';
-  return `${resources.join(', ')}${more}`;
+function named({
+  resources,
+  count = resources.length,
+}: Pick<AlertGroup['causes'][number], 'resources' | 'count'>): string {
+  const more = count - resources.length;
+  return `${resources.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** An example of a message, to try a target. */
-export function exampleAlert(connection: string, event: AlertEvent, at: EpochMs): AlertMessage {
-  const resource = event === 'behind' ? '' : event.startsWith('rows-') ? 'time-entries' : 'tasks';
-  const causes = [{ resources: [resource], text: `This is a test. ${EVENTS[event].example}`.trim() }];
+/** An example of a message, to try a target. @param mirrored a resource of the connection */
+export function exampleAlert(
+  connection: string,
+  event: AlertEvent,
+  at: EpochMs,
+  mirrored = 'tasks',
+): AlertMessage {
+  const resource = event === 'behind' ? '' : event.startsWith('rows-') ? 'time-entries' : mirrored;
+  const text = `This is a test. ${EVENTS[event].example(resource)}`.trim();
+  const causes = [{ resources: [resource], text }];
   const group: AlertGroup = {
     ...{ connection, resources: [resource], count: 1, causes },
     event: event === 'recovery' ? 'failure' : event,

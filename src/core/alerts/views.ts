@@ -35,13 +35,14 @@ function closes({ incidents }: AlertTarget, { kind, isReplaced }: AlertProblem):
   return incidents || (isTrouble(kind) && isReplaced !== true);
 }
 
-/** All problems of one connection and event, which are one incident. */
+/** The problems of one connection and event: an incident has one title, which names the resources that the target has heard of. */
 interface Incident {
   readonly event: ProblemKind;
-  readonly all: readonly View[];
+  /** Those of the resources that it names. */
+  readonly named: readonly View[];
   readonly news: readonly View[];
   readonly isTold: boolean;
-  /** Whether all have ended, and the target does not know that. */
+  /** Whether these resources are well again, and the target does not know that. Those that have failed since are another incident. */
   readonly isEnded: boolean;
 }
 
@@ -86,10 +87,12 @@ function makeViews(entry: AlertsConnection, id: string): Views {
 
 function incidentOf(event: ProblemKind, views: readonly View[]): Incident {
   const all = views.filter((one) => one.event === event);
+  const names = new Set(all.flatMap(({ isTold, problem }) => (isTold ? [problem.resource] : [])));
+  const named = all.filter(({ problem }) => names.has(problem.resource));
   return {
-    ...{ event, all },
+    ...{ event, named },
     news: all.filter(({ isNews }) => isNews),
-    isTold: all.some(({ isTold }) => isTold),
-    isEnded: all.every(({ problem }) => problem.overAt !== undefined) && all.some(({ isOver }) => isOver),
+    isTold: named.length > 0,
+    isEnded: named.every(({ problem }) => problem.overAt !== undefined) && named.some(({ isOver }) => isOver),
   };
 }

@@ -99,8 +99,16 @@ export interface AlertGroup {
   readonly resources: readonly string[];
   /** How many resources have the problem. */
   readonly count: number;
-  /** The different texts, each with its resources. */
-  readonly causes: readonly { readonly resources: readonly string[]; readonly text: string }[];
+  /** The first different texts, each with its resources. */
+  readonly causes: readonly AlertCause[];
+}
+
+interface AlertCause {
+  /** The first resources, by name. */
+  readonly resources: readonly string[];
+  /** How many resources have this text. Absent: those that are named. */
+  readonly count?: number;
+  readonly text: string;
 }
 
 /** Groups of a message. */

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { groupsOf, NO_GROUPS } from '../../../src/core/alerts/groups.js';
 import { ALERT_EVENTS, type AlertFormat, exampleAlert, renderAlert } from '../../../src/core/alerts/index.js';
+import { alertText } from '../../../src/core/alerts/texts.js';
 import type { AlertGroup, AlertMessage } from '../../../src/core/contract/index.js';
 import { answerOf, shownText, type Vendor } from '../../support/alert-targets.js';
 import { rounds } from '../../support/seeds.js';
@@ -83,6 +85,42 @@ describe('A message', () => {
     expect(sent).not.toMatch(/[<>]|@everyone|@here/);
     expect(sent).toContain('&lt;!channel&gt;');
     expect(shownText('slack', JSON.stringify({ text: sent }))).toContain(text);
+  });
+
+  it('says of each cause which resources have it, and names the resources of no shown cause', () => {
+    const names = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `r${from + at}`);
+    const problem = (resource: string, text: string) => ({
+      ...({ connection: 'acme', resource, kind: 'failure', mark: '', text, since: AT, told: {} } as const),
+    });
+    const linesOf = (problems: readonly ReturnType<typeof problem>[]): string[] => {
+      const news = groupsOf(problems.map((one) => ({ problem: one, event: 'failure' })));
+      const of = {
+        target: 't',
+        kind: 'alert',
+        event: 'failure',
+        at: AT,
+        over: NO_GROUPS,
+        still: NO_GROUPS,
+      } as const;
+      return alertText({ ...of, news }).sections.flatMap(({ lines }) => lines);
+    };
+    const ten = names(0, 10).map((name) => problem(name, 'a'));
+    expect(linesOf([...ten, problem('r10', 'b'), problem('r11', 'b')])).toEqual([
+      `${names(0, 10).join(', ')}: a`,
+      'r10, r11: b',
+    ]);
+    expect(linesOf(names(0, 12).map((name) => problem(name, 'a')))).toEqual([
+      `${names(0, 10).join(', ')} and 2 more: a`,
+    ]);
+    expect(linesOf(names(0, 5).map((name) => problem(name, `text of ${name}`)))).toEqual([
+      ...names(0, 3).map((name) => `${name}: text of ${name}`),
+      'r3, r4',
+    ]);
+  });
+
+  it('is about a resource of the connection if it is an example', () => {
+    for (const event of ALERT_EVENTS)
+      expect(JSON.stringify(exampleAlert('acme', event, AT, 'members'))).not.toContain('tasks');
   });
 
   it('has one deduplication key for each connection and event, for the event and its end', () => {

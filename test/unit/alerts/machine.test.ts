@@ -15,6 +15,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import { rounds } from '../../support/seeds.js';
 
 const START = Date.parse('2026-11-01T02:00:00Z');
+type Found = 'failure' | 'schema-change' | null;
 const FAILED: readonly ProblemKind[] = ['failure', 'check', 'deletes-held'];
 
 /** What a target has received, and when. */
@@ -404,10 +405,14 @@ describe('Incidents', () => {
     ]);
     world.pass(5 * DAY_MS);
     expect(world.take()).toEqual([]);
+    // The incident names only tasks. Projects failed later, and still do.
     world.published('a', 'tasks');
-    expect(world.take()).toEqual([]);
+    expect(world.take()).toEqual([
+      'resolve | failure | -a failure tasks',
+      'alert | failure | +a failure projects',
+    ]);
     world.published('a', 'projects');
-    expect(world.take()).toEqual(['resolve | failure | -a failure tasks']);
+    expect(world.take()).toEqual(['resolve | failure | -a failure projects']);
     world.published('b');
     expect(world.take()).toEqual(['resolve | failure | -b failure tasks']);
     world.pass(5 * DAY_MS);
@@ -425,6 +430,70 @@ describe('Incidents', () => {
       'alert | failure | +a failure tasks',
       'resolve | failure | -a failure tasks',
     ]);
+  });
+
+  /** By run: what each resource of one connection comes to, and the incidents that follow. */
+  const SEVERAL: readonly (readonly [
+    what: string,
+    runs: readonly (readonly [Found, Found])[],
+    messages: string[],
+  ])[] = [
+    [
+      'another resource fails in the run that publishes the first one',
+      [
+        ['failure', null],
+        [null, 'failure'],
+        [null, null],
+      ],
+      ['+failure tasks', '-failure tasks', '+failure projects', '-failure projects'],
+    ],
+    [
+      'both fail in one run, and recover one after the other',
+      [
+        ['failure', 'failure'],
+        [null, 'failure'],
+        [null, null],
+      ],
+      ['+failure tasks+projects', '-failure tasks+projects'],
+    ],
+    [
+      'the schema of another resource changes in the next run',
+      [
+        ['schema-change', null],
+        [null, 'schema-change'],
+        [null, null],
+      ],
+      ['+schema-change tasks', '-schema-change tasks', '+schema-change projects', '-schema-change projects'],
+    ],
+    [
+      'one fails while the schema of the other changes, and the other way round',
+      [
+        ['failure', 'schema-change'],
+        ['schema-change', 'failure'],
+        [null, null],
+      ],
+      [
+        ...['+failure tasks', '+schema-change projects', '-failure tasks', '+failure projects'],
+        ...['-schema-change projects', '+schema-change tasks', '-failure projects', '-schema-change tasks'],
+      ],
+    ],
+  ];
+  it.each(SEVERAL)('Incidents name the resources that they are about if %s', (_, runs, messages) => {
+    const world = new World(incidents);
+    for (const [at, run] of runs.entries()) {
+      const observations = run.map((kind, of): Observation => {
+        const covers = kind === 'failure' ? FAILED : [...FAILED, 'schema-change' as const];
+        const problems = kind === null ? [] : [{ kind, mark: `${kind}${at}`, text: 'why' }];
+        return { resource: world.resources[of]!, covers, problems };
+      });
+      world.report('a', observations);
+      world.pass(DAY_MS);
+    }
+    const received = world.received.flatMap(({ news, over }) => [
+      ...news.map((one) => one.replace('a ', '+')),
+      ...over.map((one) => one.replace('a ', '-')),
+    ]);
+    expect(received.sort()).toEqual([...messages].sort());
   });
 
   it('Incidents for something that happens once end when it does not happen again', () => {

@@ -25,6 +25,7 @@ import {
   type WriteBackStage,
   type WrittenResults,
 } from '../../src/core/contract/write-back.js';
+import { MINUTE_MS } from '../../src/core/duration.js';
 import { runSpec } from '../../src/core/mirror-requests.js';
 import { type IncrementProblem, type StoredWarning, warningText } from '../../src/core/warnings.js';
 import { MirrorRequester } from '../export/mirror-requester.js';
@@ -72,6 +73,9 @@ export async function writeBackWorkflow(input: WriteBackInput): Promise<WriteBac
   }
 }
 
+/** How long a batch that has failed waits for its read-back: what has stopped it may stop the mirror, too, for hours. */
+const MAX_READ_BACK_MS = 10 * MINUTE_MS;
+
 class WriteBackBatch {
   readonly #input: WriteBackInput;
   readonly #ref: BatchRef;
@@ -114,16 +118,20 @@ class WriteBackBatch {
 
   /** Plans the batch, sends its rows, writes the receipts, and lets the mirror read the written rows. */
   async write(): Promise<WriteBackResult> {
-    const { readBack = true } = this.#input;
     this.#planned ??= await this.#plan();
     const planned = this.#planned;
     // An earlier run of the batch has already sent every row.
     if (planned.results !== null) return this.#conclude(outcomeOf(planned.results), planned.results);
     const written = await this.#writeRows(planned);
-    const isRead = readBack && planned.mirrored ? await this.#readBack(planned) : false;
-    const { created, updated } = written.counts;
-    if (readBack && created + updated > 0) await this.#startConfirming(planned, isRead);
+    await this.#lookFor(planned, written);
     return this.#conclude(outcomeOf(written), written);
+  }
+
+  /** Lets the mirror read the rows, and then looks for those that were written. @param waitMs as for `#increment` */
+  async #lookFor(planned: WriteBackPlanned, { counts }: WrittenResults, waitMs?: number): Promise<void> {
+    if (this.#input.readBack === false) return;
+    const isRead = planned.mirrored ? await this.#readBack(planned, waitMs) : false;
+    if (counts.created + counts.updated > 0) await this.#startConfirming(planned, isRead);
   }
 
   /** Reports the batch, and the run that read the written rows, for alerts. */
@@ -136,8 +144,13 @@ class WriteBackBatch {
     await reportAlerts({ connection, runs, writeBack });
   }
 
-  /** Writes the receipts of a batch that an error has stopped. */
+  /** Ends a batch that an error has stopped. What it has written is read back, too, unless someone has cancelled it. */
   async fail(error: unknown): Promise<WriteBackResult> {
+    const planned = this.#planned;
+    const stopped = this.#stopped;
+    const hasWritten = stopped !== null && stopped.counts.created + stopped.counts.updated > 0;
+    if (planned !== null && hasWritten && !isCancellation(error))
+      await this.#lookFor(planned, stopped, MAX_READ_BACK_MS);
     return this.#conclude(toOutcome(error), this.#stopped, { error: toRunError(error) });
   }
 
@@ -216,9 +229,9 @@ class WriteBackBatch {
   }
 
   /** Requests an increment, so that the written rows reach the lake. A failure is a warning, and does not fail the batch. @returns whether they do */
-  async #readBack({ giveUpAfterMs }: WriteBackPlanned): Promise<boolean> {
+  async #readBack({ giveUpAfterMs }: WriteBackPlanned, waitMs?: number): Promise<boolean> {
     this.#stage = 'read-back';
-    const problem = await this.#increment('read-back', giveUpAfterMs);
+    const problem = await this.#increment('read-back', giveUpAfterMs, waitMs);
     if (problem !== null)
       this.#warnings.push({ kind: 'rows-not-in-lake', resource: this.#ref.resource, ...problem });
     return problem === null;

@@ -38,7 +38,7 @@ function closes({ incidents }: AlertTarget, { kind, isReplaced }: AlertProblem):
 /** The problems of one connection and event: an incident has one title, which names the resources that the target has heard of. */
 interface Incident {
   readonly event: ProblemKind;
-  /** Those of the resources that it names. */
+  /** Those of the resources in its title. */
   readonly named: readonly View[];
   readonly news: readonly View[];
   readonly isTold: boolean;

@@ -54,10 +54,12 @@ describe('the histories of batches', () => {
         plan: 'plan' as ObjectKey,
         rows: 1,
         results: null,
-        mirrored: false,
+        mirrored: batchId === 'stopped',
         alerts: skipUnchanged === true,
         giveUpAfterMs,
-        ...(batchId === 'confirmed' && { confirm: { forMs: DAY_MS, giveUpAfterMs, alerts: false } }),
+        ...(['confirmed', 'stopped'].includes(batchId) && {
+          confirm: { forMs: DAY_MS, giveUpAfterMs, alerts: false },
+        }),
       };
     },
     'worktrack.claimRows': async () => 'turn' as ObjectKey,
@@ -65,6 +67,7 @@ describe('the histories of batches', () => {
       const beats = setInterval(() => heartbeat(), 1_000);
       await mayWrite;
       clearInterval(beats);
+      if (batchId === 'stopped') throw ApplicationFailure.nonRetryable('no such path', 'Configuration');
       order.push(batchId);
       calls.set(batchId, (calls.get(batchId) ?? 0) + 1);
       return { done: calls.get(batchId)! >= callsNeeded, rows: 1, limitedSince: null };
@@ -166,6 +169,23 @@ describe('the histories of batches', () => {
     }
     expect(await confirming.result()).toMatchObject({ batchId: 'confirmed', counts: { differs: 0 } });
     expect((await confirming.describe()).runId).toBe(first);
+  });
+
+  it('read back and look for the rows of a batch that has failed', async () => {
+    const batch = input('stopped');
+    const before = looks;
+    const { workflowId } = await startWriteBack(temporal, batch, { taskQueue });
+    const result = await followWriteBack(temporal, workflowId, { everyMs: 50 });
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      counts: { created: 1 },
+      error: { message: 'no such path' },
+    });
+    // The mirror was asked, and says why it could not.
+    expect(result.warnings).toEqual([expect.stringMatching(/not in the lake yet.*the service is away/)]);
+    await until(() => looks > before, 'the rows are looked for');
+    const confirming = temporal.client.workflow.getHandle(confirmWorkflowId(batch));
+    await confirming.terminate('end of the test').catch(() => {});
   });
 
   async function expectWritten(batches: readonly string[]): Promise<void> {

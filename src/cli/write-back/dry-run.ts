@@ -26,7 +26,7 @@ interface DryRunOptions extends GlobalOptions {
   readonly limit?: string;
   readonly readBack?: boolean;
   /** Why a row is not sent because of earlier batches or runs, by its number from 1. */
-  readonly unsent: (row: number) => 'skipped' | 'unknown' | 'written' | null;
+  readonly unsent: (row: number) => 'skipped' | 'unknown' | 'settled' | null;
 }
 
 /** Requests of a dry run that are printed. */

@@ -98,7 +98,7 @@ export async function runWriteBack(
         const earlier = await findEarlierRows(store, input);
         if (options.dryRun === true) {
           for (const line of earlierLines(earlier, asked)) output.note(line);
-          const unsent = before === null ? unsentRow(earlier, asked) : () => 'written' as const;
+          const unsent = before === null ? unsentRow(earlier, asked) : () => 'settled' as const;
           return dryRun(store, connection, input, { ...options, unsent });
         }
         const written = await choosePolicy(earlier, asked, options);

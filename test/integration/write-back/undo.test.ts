@@ -255,6 +255,32 @@ describe('`worktrack write-back undo`', () => {
     expect(titles()).toEqual(['"before"']);
   });
 
+  it('is named if the file is sent again, with what writes it again', async () => {
+    create('again', '1', { title: '"before"' });
+    const file = await fileIn(stack, '{"source":"again","sourceKey":"1","title":"after"}\n', 'ndjson');
+    const send = (...options: string[]) => run('write-back', 'calendar-entries', file, ...options);
+    const first = await send('--json');
+    expect(first.code, first.stderr).toBe(0);
+    const { batchId } = JSON.parse(first.stdout) as { batchId: string };
+    const settled = await send();
+    expect(settled.stderr).toContain('nothing was sent.');
+    expect(settled.stderr).not.toContain('undone');
+    await undo(batchId);
+    const shown = batchId.slice(0, 12);
+    const again = await send('--skip-unchanged');
+    expect(again.stderr).toMatch(
+      new RegExp(`1 row of it was undone at \\S+Z, .* ago, by batch undo-${shown}\\.`),
+    );
+    expect(again.stderr).toContain('give the batch another id: --batch-id NAME');
+    const dry = await send('--dry-run');
+    expect(dry.stdout).toContain(`Batch ${shown}: 1 row, 0 to send, 1 settled. Nothing was sent.`);
+    const titles = () => [...records('again').values()].map(({ title }) => title);
+    expect(titles()).toEqual(['"before"']);
+    const sent = await send('--batch-id', 'NAME', '--json');
+    expect(JSON.parse(sent.stdout)).toMatchObject({ batchId: 'NAME', counts: { updated: 1 } });
+    expect(titles()).toEqual(['"after"']);
+  });
+
   it('shows what it would change, and asks first', async () => {
     create('ask', '1', { title: '"before"' });
     const batch = await write('ask', [['1', { title: '"after"', secret: '"s"' }]], 'asks');

@@ -104,7 +104,7 @@ describe('an audit', () => {
       const audit = await mirror.audit({ sample: 0.5 });
       expect(audit).toMatchObject({ equal: 0, limits: ['sample', 'no-fetch-by-id'] });
       expect(auditOutcome(audit)).toBe('not-compared');
-      expect(auditText(audit)).toContain('set `fetchById: true`');
+      expect(auditText(audit)).toContain('needs `fetchById: true`');
     },
   );
 

@@ -18,7 +18,7 @@ interface Started {
 
 interface Place {
   readonly stack: Stack;
-  exportLocal(...more: string[]): Started;
+  exportLocal(): Started;
 }
 
 /** A service and its connection for one test, which ends what it has started. */
@@ -35,10 +35,10 @@ async function startPlace({ onTestFinished }: TestContext, giveUpAfterMs = 600_0
   });
 
   /** Starts the command in a separate process group, like a foreground job of a shell. */
-  function exportLocal(...more: string[]): Started {
+  function exportLocal(): Started {
     const child = spawn(
       process.execPath,
-      [CLI, 'export', '--local', '--json', '--config', stack.configFile, ...more],
+      [CLI, 'export', '--local', '--json', '--config', stack.configFile],
       {
         cwd: stack.folder,
         env: { ...stack.env, XDG_STATE_HOME: join(stack.folder, 'state'), TEMPORAL_ADDRESS: undefined },
@@ -137,29 +137,6 @@ describe.concurrent('an interrupted export --local', () => {
     expect(await command.exited, command.printed.stderr).toBe(1);
     expect(command.printed.stderr).not.toContain('Starting it again');
     expect(JSON.parse(command.printed.stdout)).toMatchObject({ outcome: 'failed' });
-  });
-});
-
-describe('export --local on a lake that another Temporal server writes', () => {
-  it('stops until the user takes the lake over, and continues after that', async (context) => {
-    const { expect } = context;
-    const { stack, exportLocal } = await startPlace(context);
-    const worker = await stack.startWorker();
-    expect(await stack.export({})).toMatchObject({ outcome: 'published' });
-    const refused = exportLocal();
-    expect(await refused.exited).toBe(2);
-    expect(refused.printed.stderr).toContain('another Temporal server (namespace "default") writes tasks in');
-    expect(refused.printed.stderr).toContain('To take over, add --adopt.');
-    expect(await stack.export({})).toMatchObject({ outcome: 'published' });
-    await worker.stop();
-
-    const adopts = exportLocal('--adopt');
-    expect(await adopts.exited, adopts.printed.stderr).toBe(0);
-    expect(JSON.parse(adopts.printed.stdout)).toMatchObject({
-      runs: [{ counts: { inserted: 0 }, rows: 100 }],
-    });
-    const next = exportLocal();
-    expect(await next.exited, next.printed.stderr).toBe(0);
   });
 });
 

@@ -5,13 +5,14 @@ import type {
   Activities,
   DiscardRunInput,
   MirrorState,
-  PreparedRun,
-  PublishInput,
+  NextPhase,
   RunAnswer,
+  RunEnded,
   RunInput,
   RunPublished,
   RunRecord,
   RunRef,
+  RunSpilled,
   Writer,
 } from '../core/contract/index.js';
 import { type RunFailure, type Work, workOf } from '../core/mirror-requests.js';
@@ -45,40 +46,29 @@ export interface Turn {
   readonly active: ActiveRun;
   /** How far the run is in the lake. From `sent` on, its swap may arrive, so it may be published although it fails. */
   readonly inLake: 'no' | 'staged' | 'sent';
-  /** Since the run is in the lake. */
-  readonly prepared: PreparedRun | null;
-  readonly pageSize: RunPublished['pageSize'];
   /** Since the swap. */
   readonly published: RunPublished | null;
   /** The report so far, since it is certain how the run ends. */
   readonly report: RunRecord | null;
 }
 
-/** A run that can be published. */
-export interface ReadyRun extends Pick<RunPublished, 'pageSize'> {
-  readonly publish: PublishInput;
-}
-
-/** What a mirror calls: activities, and `phases`, which is those between the preparation and the publication of a run in the lake. */
+/** What a mirror calls: activities, and `phases`, which is those of a run in the lake. */
 interface Calls
   extends Pick<
     Activities,
     | 'worktrack.run'
-    | 'worktrack.publish'
-    | 'worktrack.preview'
     | 'worktrack.followTable'
     | 'worktrack.followOnPublished'
     | 'worktrack.sweep'
     | 'worktrack.sweepFailedRun'
     | 'worktrack.purgeRecord'
   > {
-  phases(input: PhasesInput): Promise<ReadyRun>;
+  phases(input: PhasesInput): Promise<RunEnded>;
 }
 
-export interface PhasesInput {
-  readonly prepared: PreparedRun;
-  readonly run: RunInput;
+export interface PhasesInput extends Pick<RunSpilled, 'giveUpAfterMs'>, Pick<RunInput, 'startedAt'> {
   readonly ref: RunRef;
+  readonly first: NextPhase;
 }
 
 export type CallName = keyof Calls;

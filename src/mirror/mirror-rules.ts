@@ -6,20 +6,23 @@
 
 import { auditOutcome } from '../core/audit-outcome.js';
 import type { EpochMs, RunId } from '../core/brands.js';
+import { runPhaseOf } from '../core/contract/activity-table.js';
 import type {
   ActiveRun,
   Audited,
   MirrorRequest,
   MirrorState,
-  PreparedRun,
+  NextPhase,
   Previewed,
   RollbackRequest,
   RunAnswer,
+  RunEnded,
   RunError,
   RunInput,
   RunPublished,
   RunRecord,
   RunRequest,
+  RunSpilled,
 } from '../core/contract/index.js';
 import { isSameDetection } from '../core/delete-detection.js';
 import { HOUR_MS } from '../core/duration.js';
@@ -40,7 +43,6 @@ import {
   type InputOf,
   type Mirror,
   type Moment,
-  type ReadyRun,
   type ResultOf,
   type Turn,
   turnOf,
@@ -138,9 +140,10 @@ export function callEnded<N extends CallName>(
   return after.returned(mirror, end.result, at.now, input);
 }
 
-/** The run shows its progress. */
-export function progressed(mirror: Mirror, progress: Partial<ActiveRun>): Mirror {
-  return changed(mirror, {}, { active: { ...turnOf(mirror).active, ...progress } });
+/** The run in the lake has come to its next phase. */
+export function progressed(mirror: Mirror, { phase, pages, rows }: NextPhase): Mirror {
+  const active = { ...turnOf(mirror).active, phase: runPhaseOf(phase), pages, rows };
+  return changed(mirror, {}, { active, inLake: phase === 'publish' ? 'sent' : 'staged' });
 }
 
 interface After<N extends CallName> {
@@ -151,24 +154,11 @@ interface After<N extends CallName> {
 /** What follows each call. */
 const AFTER: { readonly [N in CallName]: After<N> } = {
   'worktrack.run': {
-    returned(mirror, done, now, run) {
-      if (done.kind === 'published') return published(mirror, done, now);
-      if (done.kind === 'previewed') return previewed(mirror, done.run, now);
-      return spilled(mirror, done.prepared, run);
-    },
+    returned: (mirror, done, now, run) =>
+      done.kind === 'spilled' ? spilled(mirror, done, run) : runEnded(mirror, done, now),
     failed,
   },
-  phases: { returned: ready, failed },
-  'worktrack.publish': {
-    returned(mirror, run, now, { runId }) {
-      const { prepared, pageSize } = turnOf(mirror);
-      const { table, onPublished } = prepared!;
-      const ended = { run, runId: run.runId ?? runId, table, onPublished, pageSize, swept: 'to do' } as const;
-      return published(mirror, { kind: 'published', ...ended }, now);
-    },
-    failed,
-  },
-  'worktrack.preview': { returned: previewed, failed },
+  phases: { returned: runEnded, failed },
   'worktrack.followTable': {
     returned: (mirror, { warnings }, now) => followed(mirror, null, warnings, now),
     failed(mirror, { error: { message } }, { now }) {
@@ -227,7 +217,7 @@ function begin(
     phase: request.kind === 'purge' ? 'purge' : 'read',
     mode: request.kind === 'run' ? request.mode : request.kind === 'rollback' ? 'rollback' : 'increment',
   };
-  const noRun = { inLake: 'no', prepared: null, pageSize: null, published: null, report: null } as const;
+  const noRun = { inLake: 'no', published: null, report: null } as const;
   const begun = { ...mirror, turn: { ...opening, ...noRun, runId: active.runId, active } };
   if (request.kind === 'purge') {
     const input = { ...fenced(mirror, active.runId), key: request.key };
@@ -264,39 +254,20 @@ function inputOf(
 }
 
 /** The run continues in the lake. */
-function spilled(mirror: Mirror, prepared: PreparedRun, run: RunInput): Decided {
-  const { resumed, mode } = prepared;
-  const { pages = 0, rows = 0 } = resumed?.extracted ?? {};
-  const active = { ...turnOf(mirror).active, mode, resumed: resumed?.runId ?? null, pages, rows };
-  const hooks = run.dryRun === undefined ? { hookedTo: hookedToOf(mirror.state, prepared) } : {};
-  const { connection, resource, runId, dryRun } = run;
+function spilled(
+  mirror: Mirror,
+  { next: first, mode, resumed, giveUpAfterMs, hookedTo }: RunSpilled,
+  run: RunInput,
+): Decided {
+  const { connection, resource, runId, startedAt, dryRun } = run;
   const ref = { connection, resource, runId, ...(dryRun && { isDry: true as const }) };
-  return call(changed(mirror, hooks, { inLake: 'staged', prepared, active }), 'phases', {
-    prepared,
-    run,
-    ref,
-  });
+  const active = { ...turnOf(mirror).active, mode, resumed };
+  const input = { ref, first, startedAt, giveUpAfterMs };
+  return call(progressed(changed(mirror, { hookedTo }, { active }), first), 'phases', input);
 }
 
-/**
- * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
- * current run is based on. This is in the state before the run is published, so that the run gets its workflow even if its
- * result is lost.
- */
-export function hookedToOf(
-  { hookedTo }: Pick<MirrorState, 'hookedTo'>,
-  { onPublished, base }: Pick<PreparedRun, 'onPublished' | 'base'>,
-): MirrorState['hookedTo'] {
-  return onPublished === null ? null : (hookedTo ?? base ?? 'beginning');
-}
-
-/** The run in the lake can be published, or previewed. */
-function ready(before: Mirror, { publish, pageSize }: ReadyRun): Decided {
-  const { active } = turnOf(before);
-  const summary = `${before.state.resource}: ${active.rows} rows`;
-  const mirror = changed(before, {}, { active: { ...active, phase: 'publish' }, pageSize });
-  if (publish.isDry) return call(mirror, 'worktrack.preview', publish, summary);
-  return call(changed(mirror, {}, { inLake: 'sent' }), 'worktrack.publish', publish, summary);
+function runEnded(mirror: Mirror, done: RunEnded, now: number): Decided {
+  return done.kind === 'published' ? published(mirror, done, now) : previewed(mirror, done.run, now);
 }
 
 /**

@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import type { CheckedHead, RunPhase, StepHeartbeat, StoreLimitNote } from '../core/contract/index.js';
 import { MINUTE_MS } from '../core/duration.js';
+import type { Manifest } from '../lake/documents/manifest.js';
 import { type StoreLimit, storeLimits } from '../lake/store/index.js';
 
 export const HEARTBEAT_MS = 1000;
@@ -26,6 +27,8 @@ export class AttemptProgress {
   hasParts = false;
   /** Whether the swap of the pointer may arrive. */
   isSwapSent = false;
+  /** The manifest of the snapshot that it has published; `null`: it has published none. */
+  published: Manifest | null = null;
 }
 
 /**

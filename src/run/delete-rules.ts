@@ -1,8 +1,9 @@
-import type { DeleteDetection, DeletesProblem, PublishInput } from '../core/contract/index.js';
+import type { DeleteDetection, DeletesProblem } from '../core/contract/index.js';
 import type { ResourceSettings } from '../core/settings.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { keyIsId } from '../lake/rows/profile.js';
 import { finalFailure } from './failures.js';
+import type { Deletes } from './run-journal.js';
 
 /** The delete limits (docs/explanation/guarantees.md#deletes): a share of the rows of the base snapshot, and one of those that the list should show. */
 const DELETE_LIMIT_SHARE = 0.1;
@@ -24,14 +25,15 @@ function exceededDeleteLimit(
 
 /**
  * @param deletes rows that the run would delete
+ * @param known what the run knows about deletes
  * @throws a final failure `DeletesHeld` if they are more than a run may delete without permission
  */
 export function checkDeleteLimit(
-  { resource: { name }, before }: RunFile,
+  { resource: { name }, before, allowDeletes }: RunFile,
   deletes: number,
-  { allowDeletes = false, expected }: Pick<PublishInput, 'allowDeletes' | 'expected'>,
+  known: Deletes | null,
 ): void {
-  const limits = { rows: before?.rows ?? 0, expected: expected ?? Number.POSITIVE_INFINITY };
+  const limits = { rows: before?.rows ?? 0, expected: known?.expected || Number.POSITIVE_INFINITY };
   const exceeded = allowDeletes ? null : exceededDeleteLimit(deletes, limits);
   if (exceeded === null) return;
   throw finalFailure(
@@ -48,6 +50,11 @@ export function checkDeleteLimit(
  */
 export function canDetectDeletes({ deletes, windowMs, windowField }: ResourceSettings): boolean {
   return deletes !== 'keep' && (windowMs === null || windowField !== null);
+}
+
+/** Whether absent records are read by id. Otherwise a second pass has to miss them, too. */
+export function isAskedById(resource: ResourceSettings): boolean {
+  return resource.fetchById && keyIsId(resource);
 }
 
 const MAX_NAME = 200;
@@ -99,6 +106,6 @@ export function detectionOf(
   for (const reason of ['not-dates', 'no-dates'] as const)
     if (kinds.includes(reason)) return { basis: 'none', windowField, reason, ...rows };
   if (!kinds.includes('endpoint')) return { ...configured, ...rows };
-  // With a window, a second reading cannot replace the answer by id: see the workflow's `detectDeletes`.
+  // With a window, a second reading cannot replace the answer by id: see `afterAsking`.
   return { basis: windowField === null ? 'two-readings' : 'none', windowField, reason: 'endpoint', ...rows };
 }

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
+import { runPhaseOf } from '../core/contract/activity-table.js';
 import type {
-  Audited,
-  Previewed,
-  PublishedRun,
-  RunDone,
+  PhaseEnded,
+  PhaseName,
+  PhaseRef,
+  RunEnded,
   RunInput,
+  RunPublished,
   RunRef,
+  RunSpilled,
   RunSweep,
   StepHeartbeat,
 } from '../core/contract/index.js';
@@ -16,31 +19,23 @@ import { attemptRunId } from '../core/run-id.js';
 import { damagedObject } from '../lake/damaged-error.js';
 import { indexKey } from '../lake/documents/block-index.js';
 import { sha256Of } from '../lake/documents/checksums.js';
-import type { Manifest, PublishedPart } from '../lake/documents/manifest.js';
 import type { RunFile } from '../lake/documents/run-file.js';
 import { readIndexBody } from '../lake/part/read-index.js';
-import { type HeldStore, MAX_COPY_BYTES } from '../lake/store/index.js';
+import { MAX_COPY_BYTES } from '../lake/store/index.js';
 import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { toFailure } from './failures.js';
 import { fixRun, LakeStaging, readJournal } from './lake-staging.js';
 import { MemoryStaging } from './memory-staging.js';
-import { mergeParts } from './merge/merge-parts.js';
-import { planMerge } from './merge/plan-merge.js';
-import { runPhases, type Steps } from './phases.js';
+import { performPhase } from './perform-phase.js';
+import { runPhases } from './phases.js';
 import { WriteTrial } from './prepare/conditional-writes.js';
-import { hookOf, prepareRun, toPrepared } from './prepare/prepare-run.js';
-import { auditRun } from './preview/audit-run.js';
+import { hookedToOf, hookOf, prepareRun } from './prepare/prepare-run.js';
 import { saveUse } from './preview/dry-staging.js';
 import { dryConnection, dryStore } from './preview/dry-store.js';
-import { previewRun } from './preview/preview-run.js';
-import { publishRun } from './publish/publish-run.js';
-import { readPages } from './read/read-pages.js';
 import { removeAll, removeRun } from './remove-folders.js';
 import { finalIfLate, finalIfUnread, orDisplaced } from './run-failures.js';
-import type { MergePlan } from './run-journal.js';
-import { confirmDeletes } from './settle/confirm-deletes.js';
-import { findAbsentRecords } from './settle/find-absent.js';
+import { type MergePlan, toNextPhase } from './run-journal.js';
 import { type RunAt, Spill } from './staging.js';
 import { sweepResource } from './sweep/sweep-resource.js';
 
@@ -55,7 +50,7 @@ const MAX_MEMORY_ATTEMPTS = 3;
  * Each attempt has its own run id, so all its objects have their own names, and it writes nothing before its merge. It never
  * resumes: a later attempt starts afresh, unless an earlier one has published its run, or has spilled it.
  */
-export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunDone> {
+export async function wholeRun(deps: ActivityDeps, input: RunInput): Promise<RunSpilled | RunEnded> {
   const clock = temporalClock();
   try {
     const opened = deps.connection(input.connection);
@@ -85,7 +80,13 @@ interface Attempt {
   readonly trial: WriteTrial;
 }
 
-async function attemptRun({ deps, connection, input, clock, trial }: Attempt): Promise<RunDone> {
+async function attemptRun({
+  deps,
+  connection,
+  input,
+  clock,
+  trial,
+}: Attempt): Promise<RunSpilled | RunEnded> {
   const { attempt, heartbeatDetails } = Context.current().info;
   const { store, settings } = connection;
   const progress = new AttemptProgress();
@@ -151,11 +152,16 @@ function beginsInLake(
 }
 
 /** The run as it is in the lake, whichever attempt has spilled it. */
-async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunDone> {
+async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunSpilled> {
   return withHeartbeat(async () => {
     const staging = new LakeStaging(store, input, Context.current().info.attempt);
     if (input.dryRun !== undefined) await saveUse(staging);
-    return { kind: 'spilled', prepared: await toPrepared(staging, (await staging.journal()).run) };
+    const journal = await staging.journal();
+    const { run } = journal;
+    const { mode, giveUpAfterMs } = run;
+    const shown = { mode, resumed: run.resumed?.runId ?? null };
+    const next = toNextPhase(journal);
+    return { kind: 'spilled', next, ...shown, giveUpAfterMs, hookedTo: hookedToOf(input, run) };
   });
 }
 
@@ -165,32 +171,18 @@ interface InMemory extends RunAt {
   readonly staging: MemoryStaging;
 }
 
-async function runInMemory(at: InMemory): Promise<RunDone> {
+async function runInMemory(at: InMemory): Promise<RunSpilled | RunEnded> {
   const { connection, input, run, staging } = at;
-  const steps = stepsInMemory(at);
+  const ref: RunRef = { connection: input.connection, resource: input.resource, runId: run.runId };
   try {
-    const prepared = await withHeartbeat(() => toPrepared(staging, run));
-    const { resource, runId, pageSize, allowDeletes } = input;
-    const ref: RunRef = { connection: input.connection, resource, runId };
-    const ready = await runPhases(steps, ref, { prepared, pageSize, allowDeletes, onPhase: logPhase });
-    logPhase('publish');
-    if (run.dryRun !== undefined) {
-      const end = run.audit === undefined ? previewRun : auditRun;
-      return {
-        kind: 'previewed',
-        run: await withHeartbeat<Previewed | Audited>(() => end(at, ready.publish)),
-      };
-    }
-    const { run: published, manifest } = await withHeartbeat(() => publishRun(at, ready.publish));
-    const { table, onPublished } = prepared;
-    const done = { kind: 'published', table, onPublished } as const;
-    // A delayed attempt has published the run instead.
-    if (manifest === null)
-      return { ...done, run: published, runId: published.runId ?? run.runId, pageSize: null, swept: 'to do' };
-    return {
-      ...{ ...done, runId: run.runId, pageSize: ready.pageSize },
-      ...(await follow(at, published, manifest)),
-    };
+    const first = toNextPhase(await staging.journal());
+    const ended = await runPhases(
+      ref,
+      first,
+      (phase, of) => performInMemory(at, phase, of),
+      ({ phase }) => logPhase(runPhaseOf(phase)),
+    );
+    return ended.kind === 'published' ? await follow(at, ended) : ended;
   } catch (error) {
     if (error instanceof Spill) {
       logPhase('prepare', input.runId);
@@ -235,29 +227,30 @@ async function afterFailure(
 
 /** What follows the swap. It never fails the run. With a table, the sweep has to wait until the table has followed. */
 async function follow(
-  { connection, input, run }: InMemory,
-  published: PublishedRun,
-  manifest: Manifest,
-): Promise<Pick<Extract<RunDone, { kind: 'published' }>, 'run' | 'swept'>> {
-  if (run.tables !== null) return { run: published, swept: 'to do' };
+  { connection, input, run, progress }: InMemory,
+  ended: RunPublished,
+): Promise<RunPublished> {
+  const { published: head } = progress;
+  // A delayed attempt may have published the run instead.
+  if (run.tables !== null || head === null) return ended;
   logPhase('sweep');
   return withHeartbeat(async () => {
     const { info, cancellationSignal: signal, log } = Context.current();
     const again: RunSweep = { before: null, ended: [], scope: 'all' };
     const task = info.attempt > 1 ? { ...again, ...input.sweep, scope: 'all' as const } : input.sweep;
-    if (task === undefined) return { run: published, swept: null };
+    if (task === undefined) return { ...ended, swept: null };
     try {
       const { isDone, refused } = await sweepResource(connection.store, {
-        ...{ resource: input.resource, writer: input.writer, head: manifest, scope: task.scope },
-        ...{ before: task.before, replaced: [input.runId, ...task.ended], now: published.publishedAt },
+        ...{ resource: input.resource, writer: input.writer, head, scope: task.scope },
+        ...{ before: task.before, replaced: [input.runId, ...task.ended], now: ended.run.publishedAt },
         ...{ settings: run.retention, signal },
       });
-      return { run: published, swept: { before: task.before, isDone, refused } };
+      return { ...ended, swept: { before: task.before, isDone, refused } };
     } catch (error) {
       const message = errorMessage(error);
       log.warn('the sweep failed; the next one repeats it', { error: message });
-      const warnings = [...published.warnings, { kind: 'sweep-failed', message } as const];
-      return { run: { ...published, warnings }, swept: null };
+      const warnings = [...ended.run.warnings, { kind: 'sweep-failed', message } as const];
+      return { ...ended, run: { ...ended.run, warnings }, swept: null };
     }
   });
 }
@@ -269,56 +262,42 @@ const MAX_COPIED_BYTES = 64 * 1024 * 1024;
 /** Records that are asked for by id while the run is in memory. */
 const MAX_ASKED = 20;
 
-/** The steps of a run in memory. Each throws `Spill` if the run is to continue in the lake. */
-function stepsInMemory(at: InMemory): Steps {
-  const { staging, run, progress } = at;
-  let holdsBase = false;
-  /** Reads a small base snapshot once for all steps. */
-  const begin = async (): Promise<void> => {
+/** Phases that are better begun in the lake, if the rows that are held are too old or too many. */
+const MAY_SPILL: readonly PhaseName[] = ['settle', 'settleById', 'mergePlan'];
+
+/** Carries out a phase of a run in memory. @throws Spill if the run is to continue in the lake */
+async function performInMemory(at: InMemory, phase: PhaseName, ref: PhaseRef): Promise<PhaseEnded> {
+  const { staging, progress } = at;
+  const before = await staging.journal();
+  const perform = () => performPhase(at, phase, ref);
+  if (phase === 'read') {
+    // It sends its own heartbeats, with details.
+    const ended = await perform();
+    if (staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
+    const { reading } = await staging.journal();
+    if (reading === before.reading) throw new Spill('the list is longer, or the service lets it wait');
+    return ended;
+  }
+  if (MAY_SPILL.includes(phase)) {
     if (staging.isSpilled || staging.isFull(0)) throw new Spill('its rows are too old or too many');
-    const [part, ...others] = run.before?.parts ?? [];
-    if (holdsBase || part === undefined || others.length > 0) return;
-    holdsBase = true;
-    await withHeartbeat(() => holdBasePart(staging.store, part));
-  };
-  return {
-    async read(input) {
-      // It sends its own heartbeats, with details.
-      const result = await readPages(at, input);
-      if (staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
-      if (!result.done) throw new Spill('the list is longer, or the service lets it wait');
-      return result;
-    },
-    async settle(input) {
-      await begin();
-      return withHeartbeat(() => findAbsentRecords(at, input));
-    },
-    async settleById(input) {
-      await begin();
-      const { keys } = await staging.journal();
-      if (keys[input.among]!.length > MAX_ASKED) throw new Spill('many records have to be asked for by id');
-      return withHeartbeat(() => confirmDeletes(at, input));
-    },
-    async mergePlan(input) {
-      await begin();
-      return withHeartbeat(async () => {
-        const planned = await planMerge(at, input);
-        checkIsSmall((await staging.journal()).plan!);
-        return planned;
-      });
-    },
-    merge: (input) =>
-      withHeartbeat(async () => {
-        progress.hasParts = true;
-        await staging.startWriting();
-        try {
-          return await mergeParts(at, input);
-        } finally {
-          // Records whose key is not unique show up in the merge.
-          await staging.startWriting();
-        }
-      }),
-  };
+    if (phase === 'settleById' && before.absent.length > MAX_ASKED)
+      throw new Spill('many records have to be asked for by id');
+  }
+  return withHeartbeat(async () => {
+    if (MAY_SPILL.includes(phase)) await holdBase(at);
+    if (phase === 'merge') {
+      progress.hasParts = true;
+      await staging.startWriting();
+    }
+    try {
+      const ended = await perform();
+      if (ended.kind === 'next' && ended.phase === 'merge') checkIsSmall((await staging.journal()).plan!);
+      return ended;
+    } finally {
+      // Records whose key is not unique show up in the merge.
+      if (phase === 'merge') await staging.startWriting();
+    }
+  });
 }
 
 function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
@@ -341,7 +320,9 @@ function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
  *
  * @throws DamagedError if the part does not match its manifest
  */
-async function holdBasePart(store: HeldStore, part: PublishedPart): Promise<void> {
+async function holdBase({ staging: { store }, run }: InMemory): Promise<void> {
+  const [part, ...others] = run.before?.parts ?? [];
+  if (part === undefined || others.length > 0 || store.holds(part.key)) return;
   if (part.bytes > MAX_COPY_BYTES || part.rows === 0) return;
   const [body, index] = await allDone([store.read(part.key), readIndexBody(store, part)]);
   if (sha256Of(body) !== part.sha256)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ObjectKey } from '../core/brands.js';
-import type { StepRef } from '../core/contract/index.js';
+import type { PhaseRef } from '../core/contract/index.js';
 import { RUN_FILE, type RunFile } from '../lake/documents/run-file.js';
 import { writeIfUnchanged } from '../lake/published/swap.js';
 import { encodeWithin } from '../lake/size-limits.js';
@@ -40,7 +40,7 @@ export class LakeStaging implements Staging {
    */
   constructor(
     readonly store: ObjectStore,
-    ref: StagedRun & Partial<Pick<StepRef, 'step'>>,
+    ref: StagedRun & Partial<Pick<PhaseRef, 'step'>>,
     attempt: number,
   ) {
     this.#ref = ref;
@@ -56,15 +56,16 @@ export class LakeStaging implements Staging {
     return journal;
   }
 
-  async decide<Answer>(answer: Answer, decided: Decided): Promise<Answer> {
+  async decide(decided: Decided): Promise<Journal> {
     const before = await this.journal();
     const key = this.key(RUN_FILE);
-    const body = encoded(JOURNAL, key, nextJournal(before, answer, decided));
-    if ((await writeIfUnchanged(this.store, key, body, this.#found!)) === 'written') return answer;
+    const next = nextJournal(before, decided);
+    const body = encoded(JOURNAL, key, next);
+    if ((await writeIfUnchanged(this.store, key, body, this.#found!)) === 'written') return next;
     this.#found = null;
-    const { sequence, answers } = await this.journal();
+    const found = await this.journal();
     // Another attempt has ended the phase.
-    if (sequence > before.sequence) return answers[before.sequence] as Answer;
+    if (found.sequence > before.sequence) return found;
     throw this.#replaced();
   }
 
@@ -152,7 +153,7 @@ function encoded<T>(kind: DocumentKind<T>, key: ObjectKey, document: T): Buffer 
 export async function fixRun(store: ObjectStore, run: RunFile): Promise<boolean> {
   const { resource, runId } = run;
   const key = stagedKey({ resource: resource.name, runId }, RUN_FILE);
-  const body = encoded(JOURNAL, key, newJournal(run, runId));
+  const body = encoded(JOURNAL, key, newJournal(run));
   return (await writeIfUnchanged(store, key, body, 'absent')) === 'written';
 }
 

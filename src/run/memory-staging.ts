@@ -60,7 +60,7 @@ export class MemoryStaging implements Staging {
    */
   constructor(lake: ObjectStore, run: RunFile, request: RunId) {
     this.#lake = lake;
-    this.#journal = newJournal(run, request);
+    this.#journal = newJournal(run);
     this.#request = request;
     const staged = this.key('');
     this.store = holdObjects(lake, {
@@ -73,9 +73,9 @@ export class MemoryStaging implements Staging {
     return this.#journal;
   }
 
-  async decide<Answer>(answer: Answer, decided: Decided): Promise<Answer> {
-    this.#journal = nextJournal(this.#journal, answer, decided);
-    return answer;
+  async decide(decided: Decided): Promise<Journal> {
+    this.#journal = nextJournal(this.#journal, decided);
+    return this.#journal;
   }
 
   key(name: string): ObjectKey {

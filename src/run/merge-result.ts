@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ShiftSigns } from '../core/contract/index.js';
 import type { TaskChecks } from '../lake/checks/task-meter.js';
 import { type PublishedPart, rowsOf } from '../lake/documents/manifest.js';
 import type { TaskTally } from './audit-tally.js';
@@ -52,6 +51,14 @@ export interface TaskResult {
   readonly checks?: TaskChecks;
   /** Of an audit, whose other counts are empty. */
   readonly audit?: TaskTally;
+}
+
+/** Signs in a merge that the list shifted during its last reading (docs/explanation/guarantees.md#full-reads). */
+export interface ShiftSigns {
+  /** Rows whose key is repeated in the chain of pages of that reading. */
+  readonly repeated: number;
+  /** Rows that no other reading of the run fetched. */
+  readonly found: number;
 }
 
 /** What the merge of one batch has made. */

@@ -1,15 +1,38 @@
 import { z } from 'zod';
-import type { ObjectKey, RunId } from '../core/brands.js';
-import type { KeyList, RunRef } from '../core/contract/index.js';
+import type { ObjectKey } from '../core/brands.js';
+import type { DeletesProblem, NextPhase, PhaseName, RunRef } from '../core/contract/index.js';
+import { NO_WORDS, type WordsSpent } from '../core/unproven-limits.js';
 import { inFolder, stagingFolder } from '../lake/documents/lake-layout.js';
 import type { PublishedPart } from '../lake/documents/manifest.js';
-import type { RunFile } from '../lake/documents/run-file.js';
-import type { StagedChunk } from '../lake/documents/stage-file.js';
+import { expectsRecords, type RunFile } from '../lake/documents/run-file.js';
+import type { Stage, StagedChunk } from '../lake/documents/stage-file.js';
 import type { Column } from '../lake/rows/data-columns.js';
 import type { SortKey } from '../lake/rows/row.js';
 import type { KeyRange } from './key-ranges.js';
 import { BATCH, type BatchResult } from './merge-result.js';
 import { CHUNK, documentKind, type FieldsOf, RUN, SORT_KEYS } from './staged-documents.js';
+
+/** A phase that a run has ahead of it. */
+export type Phase =
+  /** A catch-up reads the changes since the start of the previous reading (docs/explanation/guarantees.md#deletes). `target`: that of a rollback. */
+  | { readonly do: 'read'; readonly kind: Stage['kind'] | 'target' }
+  /**
+   * `since`: only records that this reading or a later one has fetched count as present. `emptied`: only counts the rows that an
+   * empty list should show.
+   */
+  | { readonly do: 'settle'; readonly since: number; readonly pass: 'first' | 'second' | 'emptied' }
+  | { readonly do: 'settleById'; readonly since: number }
+  | { readonly do: Exclude<PhaseName, 'read' | 'settle' | 'settleById'> };
+
+/** What a run that looks for deletes has concluded, apart from the keys. */
+export interface Deletes {
+  /** Live rows of the base snapshot that the list should show: those whose absence can mean a delete; 0: not known. */
+  readonly expected: number;
+  /** Absent records whose deletion could be neither confirmed nor ruled out. */
+  readonly unproven: number;
+  /** Why deletes could not be concluded. */
+  readonly problems: readonly DeletesProblem[];
+}
 
 /**
  * What a run has decided so far (docs/internals/recovery.md#journal). It is in memory until the run spills, and then it is
@@ -18,23 +41,40 @@ import { CHUNK, documentKind, type FieldsOf, RUN, SORT_KEYS } from './staged-doc
 export interface Journal {
   /** Number of this version, from 0: that of the next phase that replaces it. */
   readonly sequence: number;
-  /** The phase that the run has come to. From `publish` on, its swap of the pointer may arrive. */
-  readonly phase: 'read' | 'settle' | 'merge' | 'publish';
   readonly run: RunFile;
-  /** The last stage document of the readings that have ended; `null`: nothing is read. */
+  /** What is left to do, in this order. A phase that ends puts what it finds necessary in its own place. */
+  readonly ahead: readonly Phase[];
+  /** Whether the swap of the pointer may arrive. */
+  readonly isSwapSent: boolean;
+  /** Number of the current reading of the list, or of the next one, from 0. */
+  readonly reading: number;
+  /** The last stage document of the readings so far; `null`: nothing is read. */
   readonly stage: ObjectKey | null;
-  /** Keys of records that may be deleted, or are. */
-  readonly keys: { readonly [List in KeyList]?: readonly SortKey[] };
+  /** What is read, for people. */
+  readonly pages: number;
+  readonly rows: number;
+  /** What the run has spent of the budget for words about a limit. */
+  readonly words: WordsSpent;
+  /** Keys of records that the list no longer shows, and whose deletion is not confirmed yet. */
+  readonly absent: readonly SortKey[];
+  /** Keys of records whose deletion is confirmed. */
+  readonly gone: readonly SortKey[];
+  /** `null`: the run has not looked for deletes. */
+  readonly deletes: Deletes | null;
+  /** Rows that the list should show although it is empty, of a run that does not look for deletes. */
+  readonly emptied: number;
+  /** How often the list was reread because it had shifted, or differences of an audit had to be confirmed. */
+  readonly rereads: number;
+  /** Whether a reread has found rows that other readings had missed, so that a shift hides rows. */
+  readonly hidesRows: boolean;
   /** Of the last merge; `null`: none has begun. */
   readonly plan: MergePlan | null;
   /** Of the last merge, in the order of its batches; `null`: it has not ended. */
   readonly results: readonly BatchResult[] | null;
-  /** What each phase that has ended told the workflow, by the version that it replaced. A phase that is called again returns it. */
-  readonly answers: readonly unknown[];
 }
 
-/** What a phase adds to the journal. */
-export type Decided = Pick<Journal, 'phase'> & Partial<Pick<Journal, 'stage' | 'keys' | 'plan' | 'results'>>;
+/** What a phase changes in the journal. */
+export type Decided = Partial<Omit<Journal, 'sequence' | 'run'>>;
 
 /** One key range of a merge, and whether its part is copied or merged. */
 export type MergeTask =
@@ -65,8 +105,8 @@ export interface MergePlan {
   readonly tasks: readonly MergeTask[];
   /** Positions in `tasks`. Each batch is the work of one activity, in this order. */
   readonly batches: readonly (readonly number[])[];
-  /** The records whose deletion is confirmed; `null` for none. */
-  readonly gone: KeyList | null;
+  /** As in `ShiftSigns`, for rows that are known before the merge. */
+  readonly repeated: number;
   /** Whether the base snapshot has rows. If not, the change log has the same content as the snapshot. */
   readonly hasBefore: boolean;
 }
@@ -85,13 +125,30 @@ const PLAN = z.looseObject({
       }),
     ]),
   ),
-  ...{ batches: z.array(z.array(z.int()).min(1)), gone: z.string().nullable(), hasBefore: z.boolean() },
+  ...{ batches: z.array(z.array(z.int()).min(1)), repeated: z.int(), hasBefore: z.boolean() },
 } satisfies FieldsOf<MergePlan>);
 
 export const JOURNAL = documentKind<Journal>('journal', {
-  ...{ sequence: z.int().min(0), phase: z.enum(['read', 'settle', 'merge', 'publish']), run: RUN },
-  ...{ stage: z.string().nullable(), keys: z.record(z.string(), SORT_KEYS), plan: PLAN.nullable() },
-  ...{ results: z.array(BATCH.schema).nullable(), answers: z.array(z.unknown()) },
+  ...{ sequence: z.int().min(0), run: RUN, ahead: z.array(z.looseObject({ do: z.string() })).min(1) },
+  ...{
+    isSwapSent: z.boolean(),
+    reading: z.int(),
+    stage: z.string().nullable(),
+    pages: z.int(),
+    rows: z.int(),
+  },
+  ...{
+    words: z.looseObject({}),
+    absent: SORT_KEYS,
+    gone: SORT_KEYS,
+    emptied: z.int(),
+    rereads: z.int(),
+    hidesRows: z.boolean(),
+  },
+  deletes: z
+    .looseObject({ expected: z.int(), unproven: z.int(), problems: z.array(z.looseObject({})) })
+    .nullable(),
+  ...{ plan: PLAN.nullable(), results: z.array(BATCH.schema).nullable() },
 });
 
 /** Identifies the staging folder of a run. */
@@ -102,20 +159,84 @@ export function stagedKey({ resource, runId }: StagedRun, name: string): ObjectK
   return inFolder(stagingFolder(resource, runId), name);
 }
 
-/** The stage of a rollback's target. Each attempt writes the same text. */
-export const TARGET = 'target.json';
-
-/** The journal of a run that begins. @param runId that of its staging folder */
-export function newJournal(run: RunFile, runId: RunId): Journal {
-  const target = stagedKey({ resource: run.resource.name, runId }, TARGET);
-  const stage = run.rollback === null ? (run.resumed?.stage ?? null) : target;
-  return { ...{ sequence: 0, phase: 'read', run, stage }, keys: {}, plan: null, results: null, answers: [] };
+/** The journal of a run that begins. */
+export function newJournal(run: RunFile): Journal {
+  const { stage = null, pages = 0, rows = 0, done = false } = run.resumed ?? {};
+  return {
+    ...{ sequence: 0, run, ahead: phasesOf(run), isSwapSent: false },
+    ...{ reading: done ? 1 : 0, stage, pages, rows, words: NO_WORDS },
+    ...{ absent: [], gone: [], deletes: null, emptied: 0, rereads: 0, hidesRows: false },
+    ...{ plan: null, results: null },
+  };
 }
 
-/** The next version of a journal. @param answer what the phase tells the workflow */
-export function nextJournal(journal: Journal, answer: unknown, decided: Decided): Journal {
-  const { sequence, answers } = journal;
-  return { ...journal, ...decided, sequence: sequence + 1, answers: [...answers, answer] };
+/** All that a run does if nothing special happens. */
+function phasesOf(run: RunFile): Phase[] {
+  const { rollback, resumed, reconcile, comparesIncrements, dryRun } = run;
+  const phases: (Phase | false)[] = [
+    // A resumed run may already have staged the whole list.
+    resumed?.done !== true && { do: 'read', kind: rollback === null ? 'list' : 'target' },
+    ...(resumed?.done === true ? afterList(run, resumed.rows) : []),
+    // Resumed pages lack the changes since the earlier run.
+    (reconcile || resumed !== null || comparesIncrements === true) && { do: 'read', kind: 'catch-up' },
+    reconcile && { do: 'settle', since: 0, pass: 'first' },
+    ...[{ do: 'mergePlan' } as const, { do: 'merge' } as const],
+    { do: dryRun === undefined ? 'publish' : 'preview' },
+  ];
+  return phases.filter((phase) => phase !== false);
+}
+
+/** What follows the first reading of the list immediately. @param rows that it has */
+export function afterList(run: RunFile, rows: number): Phase[] {
+  return rows === 0 && expectsRecords(run) ? [{ do: 'settle', since: 0, pass: 'emptied' }] : [];
+}
+
+/** The phase that is next. @throws if it is another one */
+export function nextOf<Name extends PhaseName>({ ahead }: Pick<Journal, 'ahead'>, name: Name) {
+  const [next] = ahead;
+  if (next?.do !== name) throw new Error(`the journal names the phase ${next?.do}, and not ${name}`);
+  return next as Extract<Phase, { do: Name }>;
+}
+
+/** A phase that ends in this way: the phases instead of it come next, and then what was ahead. */
+export function endedBy(
+  { ahead }: Pick<Journal, 'ahead'>,
+  decided: Decided,
+  instead: readonly Phase[] = [],
+): Decided {
+  return { ...decided, ahead: [...instead, ...ahead.slice(1)] };
+}
+
+/** What a run tells its workflow between two phases. */
+export function toNextPhase(journal: Journal): NextPhase {
+  const { sequence: step, ahead, plan, pages, rows } = journal;
+  const [next] = ahead;
+  const batches = next!.do === 'merge' ? plan!.batches.length : 1;
+  return { ...{ kind: 'next', phase: next!.do, step, batches, pages, rows }, summary: summaryOf(journal) };
+}
+
+function summaryOf({ ahead, sequence, pages, rows, rereads, absent }: Journal): string {
+  const next = ahead[0]!;
+  const pass = rereads === 0 ? '' : `, merge ${rereads + 1}`;
+  switch (next.do) {
+    case 'read':
+      return sequence === 0 ? next.kind : `${next.kind}, from page ${pages}, ${rows} rows`;
+    case 'settle':
+      return next.pass === 'second' ? `${absent.length} absent records again` : 'absent records';
+    case 'settleById':
+      return `${absent.length} records by id`;
+    case 'mergePlan':
+      return `plan, ${rows} rows${pass}`;
+    case 'merge':
+      return `merge${pass}`;
+    default:
+      return `${rows} rows`;
+  }
+}
+
+/** The next version of a journal. */
+export function nextJournal(journal: Journal, decided: Decided): Journal {
+  return { ...journal, ...decided, sequence: journal.sequence + 1 };
 }
 
 /** A name that only one attempt of a phase stages. Names of one kind sort by phase, attempt and number. */

@@ -115,9 +115,10 @@ export const RUN = z.looseObject({
     .looseObject({ ...snapshot.shape, etag: text, manifest: text, publishedAt: time, rows: count })
     .nullable(),
   ...{ warnings: z.array(z.union([text, z.looseObject({ kind: text })])), giveUpAfterMs: time },
+  ...{ allowDeletes: flag, pageSize: count },
   ...{ shapes: list, settingsChange: object.nullable(), earlierList: text.nullable(), reconcile: flag },
   columns: z.array(column),
-  resumed: z.looseObject({ runId: text, stage: text, extracted: object }).nullable(),
+  resumed: z.looseObject({ runId: text, stage: text, done: flag, pages: count, rows: count }).nullable(),
   ...{ leftBehind: z.array(text), rollback: snapshot.nullable() },
 } satisfies FieldsOf<RunFile>);
 

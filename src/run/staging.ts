@@ -1,5 +1,5 @@
 import type { EpochMs, ObjectKey } from '../core/brands.js';
-import type { StepRef } from '../core/contract/index.js';
+import type { PhaseRef } from '../core/contract/index.js';
 import { allDone, inParallel } from '../core/in-parallel.js';
 import type { Stage } from '../lake/documents/stage-file.js';
 import type { ObjectStore } from '../lake/store/index.js';
@@ -29,11 +29,10 @@ export interface Staging {
   /**
    * Ends a phase: what it has decided gets into the journal.
    *
-   * @param answer what the phase tells the workflow
-   * @returns it, or the answer of another attempt that has ended the phase before
+   * @returns the next version: this one, or that of another attempt that has ended the phase before
    * @throws a final failure when the journal is another one
    */
-  decide<Answer>(answer: Answer, decided: Decided): Promise<Answer>;
+  decide(decided: Decided): Promise<Journal>;
   /** The key of a staged object or document with this name. */
   key(name: string): ObjectKey;
   /** A name that only this attempt of this phase stages, as `ownName` makes it. */
@@ -71,16 +70,6 @@ export interface RunAt {
   readonly progress: AttemptProgress;
 }
 
-/** Carries out a phase once: if it has ended before, it returns what it has answered then. */
-export function once<Input extends StepRef, Output>(
-  phase: (at: RunAt, input: Input) => Promise<Output>,
-): (at: RunAt, input: Input) => Promise<Output> {
-  return async (at, input) => {
-    const { sequence, answers } = await at.staging.journal();
-    return sequence > input.step ? (answers[input.step] as Output) : phase(at, input);
-  };
-}
-
 /** Reads a stage and the stages of all earlier calls, oldest first. @param last `null`: there is none */
 export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey | null): Promise<Stage[]> {
   const stages: Stage[] = [];
@@ -95,20 +84,22 @@ export async function readStages(staging: Pick<Staging, 'read'>, last: ObjectKey
 const READS_AT_ONCE = 16;
 
 /** What a run has read and merged, when its last merge has ended. */
-export interface Merged extends Pick<Journal, 'run'> {
+export interface Merged {
+  readonly journal: Journal;
   readonly stages: readonly Stage[];
   readonly plan: MergePlan;
   readonly results: readonly BatchResult[];
 }
 
 /** Reads it. @param step the phase that follows the merge */
-export async function readMerged(staging: Staging, { step }: Pick<StepRef, 'step'>): Promise<Merged> {
-  const { run, stage, plan, results } = await staging.journal();
+export async function readMerged(staging: Staging, { step }: Pick<PhaseRef, 'step'>): Promise<Merged> {
+  const journal = await staging.journal();
+  const { stage, plan, results } = journal;
   const read = (batch: number): Promise<BatchResult> =>
     staging.read(BATCH, staging.key(mergedName(step, batch)));
   const [stages, merged] = await allDone([
     readStages(staging, stage),
     results ?? inParallel([...plan!.batches.keys()], READS_AT_ONCE, read),
   ]);
-  return { run, stages, plan: plan!, results: merged };
+  return { journal, stages, plan: plan!, results: merged };
 }

@@ -14,8 +14,8 @@ import type {
   AuditReport,
   AuditRequest,
   DryRunRequest,
-  PublishedRun,
-  PublishInput,
+  PhaseRef,
+  RunPublished,
   RunRef,
   RunRequest,
 } from '../../src/core/contract/index.js';
@@ -172,18 +172,22 @@ export class ActivityMirror extends MirrorDriver {
   /** Begins a run that fails once it has read the list. The next run may take over its pages. */
   async abandon(): Promise<void> {
     const stop = ApplicationFailure.nonRetryable('the run fails', 'Transient');
-    const steps = { mergePlan: () => Promise.reject(stop) };
-    await this.serve(this.runSpec({ mode: 'full' }), { attempt: IN_LAKE, steps }).catch((error: unknown) => {
+    this.#onStart = ({ context }) => {
+      if (context.info.activityType === 'worktrack.mergePlan') throw stop;
+    };
+    await this.serve(this.runSpec({ mode: 'full' }), { attempt: IN_LAKE }).catch((error: unknown) => {
       if (error !== stop) throw error;
     });
+    this.#onStart = () => {};
   }
 
   /** A run until its swap. @returns the step that sends it, as often as it is called */
-  async merged(): Promise<{ readonly ref: RunRef; publish(): Promise<PublishedRun> }> {
+  async merged(): Promise<{ readonly ref: RunRef; publish(): Promise<RunPublished> }> {
     const { next } = await this.serve(this.runSpec(), { attempt: IN_LAKE, until: 'worktrack.publish' });
-    const input = next!.input as PublishInput;
+    const input = next as PhaseRef;
     const { connection, resource, runId } = input;
-    return { ref: { connection, resource, runId }, publish: () => this.step('worktrack.publish', input) };
+    const publish = () => this.step('worktrack.publish', input) as Promise<RunPublished>;
+    return { ref: { connection, resource, runId }, publish };
   }
 
   /** Removes a record from all published objects. @throws the failure that ended it */

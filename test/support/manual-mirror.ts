@@ -1,7 +1,13 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../activities/index.js';
 import type { RunId } from '../../src/core/brands.js';
-import type { Activities, PublishInput, RunRef, RunRequest } from '../../src/core/contract/index.js';
+import type {
+  Activities,
+  PhaseRef,
+  RunPublished,
+  RunRef,
+  RunRequest,
+} from '../../src/core/contract/index.js';
 import { newRunId } from '../../src/core/run-id.js';
 import type { Settings } from '../../src/core/settings.js';
 import { type Connections, openConnections } from '../../src/temporal/worker/connections.js';
@@ -78,10 +84,15 @@ export class ManualMirror extends MirrorDriver {
   }
 
   /** A run until it could be published. @param ref the run's id, if another attempt had it */
-  async merge(ref?: RunRef): Promise<PublishInput> {
+  async merge(ref?: RunRef): Promise<PhaseRef> {
     this.nextId = ref?.runId ?? null;
     const { next } = await this.serve(this.runSpec(), { attempt: IN_LAKE, until: 'worktrack.publish' });
-    return next!.input as PublishInput;
+    return next as PhaseRef;
+  }
+
+  /** The phase that publishes a run. */
+  publishMerged(input: PhaseRef): Promise<RunPublished> {
+    return this.step('worktrack.publish', input) as Promise<RunPublished>;
   }
 
   async rollBack(to: RunId): Promise<Ended> {

@@ -2,9 +2,11 @@ import type { RunId, UtcSeconds } from '../../src/core/brands.js';
 import type {
   Activities,
   Audited,
+  PhaseName,
   Previewed,
   PublishedRun,
   PublishedState,
+  RunEnded,
   RunRequest,
   Writer,
 } from '../../src/core/contract/index.js';
@@ -20,7 +22,7 @@ import {
   type PhasesInput,
 } from '../../src/mirror/mirror-commands.js';
 import { callEnded, nextTurn, progressed, requested } from '../../src/mirror/mirror-rules.js';
-import { runPhases, type Steps } from '../../src/run/phases.js';
+import { type Perform, runPhases } from '../../src/run/phases.js';
 import { failureOf } from '../../workflows/shared/run-errors.js';
 import { newWriter } from './writer.js';
 
@@ -42,10 +44,13 @@ export const IN_LAKE = 4;
 export interface Serving {
   /** Attempt of its first activity. */
   readonly attempt?: number;
-  /** A call that the test makes itself: the request is forgotten when it is next. */
-  readonly until?: Call['name'];
-  /** Replace those of the run. */
-  readonly steps?: Partial<Steps>;
+  /** A call or a phase that the test makes itself: the request is forgotten when it is next. */
+  readonly until?: Call['name'] | `worktrack.${PhaseName}`;
+}
+
+/** The call that is next, if it is not made. */
+export class Next {
+  constructor(readonly input: unknown) {}
 }
 
 /** How a request ended. */
@@ -53,8 +58,8 @@ interface Served {
   readonly ended: Ended | null;
   readonly previewed: ShownPreview | Audited | null;
   readonly tableWarnings: readonly string[];
-  /** The next call, if it was not awaited. */
-  readonly next: Call | null;
+  /** Of the next call, if it was not made. */
+  readonly next: unknown;
 }
 
 /**
@@ -116,7 +121,7 @@ export abstract class MirrorDriver {
   }
 
   /** Serves a request from its arrival to its answer. @throws the failure of one of its calls */
-  protected async serve(spec: RequestSpec, { attempt = 1, until, steps }: Serving = {}): Promise<Served> {
+  protected async serve(spec: RequestSpec, { attempt = 1, until }: Serving = {}): Promise<Served> {
     this.tick();
     const nominal = spec.kind === 'run' ? { nominalStart: this.clock } : {};
     const request = { ...spec, ...nominal, requestId: `request-${this.#requests++}`, replyTo: null };
@@ -126,16 +131,20 @@ export abstract class MirrorDriver {
     for (;;) {
       const call = this.#decide(decided);
       if (call === null || call.name === until) {
-        served = { ...served, next: call };
+        served = { ...served, next: call?.input };
         break;
       }
       // Refused because of a newer id, the request begins again.
       if (call.name === 'worktrack.run' || call.name === 'worktrack.purgeRecord') failure = undefined;
       try {
-        const result = await this.#perform(call, attempt, steps);
+        const result = await this.#perform(call, attempt, until);
         served = { ...served, ...noted(call, result) };
         decided = callEnded(this.mirror, call, { result } as CallEnd<typeof call.name>, this.#moment());
       } catch (error) {
+        if (error instanceof Next) {
+          served = { ...served, next: error.input };
+          break;
+        }
         failure ??= error;
         decided = callEnded(this.mirror, call, { failure: failureOf(error) }, this.#moment());
       }
@@ -157,26 +166,21 @@ export abstract class MirrorDriver {
     return { ...call, input: { ...call.input, runId } } as Call;
   }
 
-  #perform({ name, input }: Call, attempt: number, steps: Partial<Steps> = {}): Promise<unknown> {
-    if (name === 'phases') return this.#phases(input as PhasesInput, steps);
+  #perform({ name, input }: Call, attempt: number, until: Serving['until']): Promise<unknown> {
+    if (name === 'phases') return this.#phases(input as PhasesInput, until);
     return this.step(name, input as never, name === 'worktrack.run' ? attempt : 1);
   }
 
-  #phases({ prepared, run, ref }: PhasesInput, steps: Partial<Steps>): Promise<unknown> {
-    if (prepared.resumed !== null) this.resumed++;
-    const { pageSize, allowDeletes } = run;
-    const all: Steps = {
-      read: (input) => this.step('worktrack.read', input),
-      settle: (input) => this.step('worktrack.settle', input),
-      settleById: (input) => this.step('worktrack.settleById', input),
-      mergePlan: (input) => this.step('worktrack.mergePlan', input),
-      merge: (input) => this.step('worktrack.merge', input),
-      ...steps,
+  #phases({ ref, first }: PhasesInput, until: Serving['until']): Promise<RunEnded> {
+    if (this.mirror.turn!.active.resumed !== null) this.resumed++;
+    const perform: Perform = async (phase, input) => {
+      const name = `worktrack.${phase}` as const;
+      if (name === until) throw new Next(input);
+      return this.step(name, input);
     };
-    const onPhase = (phase: 'read' | 'settle' | 'merge') => {
-      this.mirror = progressed(this.mirror, { phase });
-    };
-    return runPhases(all, ref, { prepared, pageSize, allowDeletes, onPhase });
+    return runPhases(ref, first, perform, (next) => {
+      this.mirror = progressed(this.mirror, next);
+    });
   }
 
   #moment() {
@@ -185,20 +189,14 @@ export abstract class MirrorDriver {
 }
 
 /** What a test wants to know of a call. */
-function noted({ name, input }: Call, result: unknown): Partial<Served> {
+function noted({ name }: Call, result: unknown): Partial<Served> {
   if (name === 'worktrack.followTable')
     return { tableWarnings: (result as Output<'worktrack.followTable'>).warnings.map(warningText) };
-  if (name === 'worktrack.preview') return { previewed: shown(result as Previewed | Audited) };
-  if (name === 'worktrack.publish') {
-    const run = result as PublishedRun;
-    const runId = run.runId ?? (input as Input<typeof name>).runId;
-    return { ended: { ...run, runId, inMemory: false, warnings: warningTexts(run) } };
-  }
-  if (name !== 'worktrack.run') return {};
-  const done = result as Output<typeof name>;
+  if (name !== 'worktrack.run' && name !== 'phases') return {};
+  const done = result as Output<'worktrack.run'>;
   if (done.kind === 'published') {
     const { run, runId } = done;
-    return { ended: { ...run, runId, inMemory: true, warnings: warningTexts(run) } };
+    return { ended: { ...run, runId, inMemory: name === 'worktrack.run', warnings: warningTexts(run) } };
   }
   return done.kind === 'previewed' ? { previewed: shown(done.run) } : {};
 }

@@ -116,6 +116,10 @@ const REASONS: readonly { readonly reason: string; readonly path: RegExp }[] = [
   { reason: 'one check of several', path: /^src\/doctor\/check-/ },
   { reason: 'one of the two stores, or one of the operations of S3', path: /^src\/lake\/store\/(file|s3)\// },
   { reason: 'one of the two formats of an input', path: /^src\/write-back\/json-rows\.ts$/ },
+  {
+    reason: 'one phase of a run',
+    path: /^src\/run\/(preview\/(audit|preview)-run|settle\/confirm-deletes)\.ts$/,
+  },
   { reason: 'one section of a page', path: /^src\/report\/(overview|resource)\.ts$/ },
   {
     reason: 'one of the interfaces of a server',

@@ -13,12 +13,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type {
-  ActiveRun,
   Activities,
   DiscardRunInput,
   MirrorState,
   MirrorStatus,
   RunAnswer,
+  RunEnded,
   RunRecord,
   SyncInput,
 } from '../../src/core/contract/index.js';
@@ -50,7 +50,7 @@ import {
 } from '../../src/mirror/mirror-rules.js';
 import { answerOf, syncProblem, syncRequest } from '../../src/mirror/request-queue.js';
 import { untilSweep } from '../../src/mirror/sweep-rules.js';
-import { runPhases, type Steps } from '../../src/run/phases.js';
+import { type Perform, runPhases } from '../../src/run/phases.js';
 import { activity, untilGivenUp } from '../shared/activity-options.js';
 import { reportAlerts } from '../shared/alert-reports.js';
 import { mirrorDetails, showDetails } from '../shared/details.js';
@@ -71,7 +71,7 @@ import { failureOf, toRunError } from '../shared/run-errors.js';
 const SHORT_HISTORY_EVENTS = 50;
 
 /** Activities that a cancellation ends. Of the others, the mirror has to know the result: the swap may have been sent, for example. */
-const CANCELLABLE: readonly CallName[] = ['worktrack.run', 'worktrack.preview'];
+const CANCELLABLE: readonly CallName[] = ['worktrack.run'];
 /** A cancelled run waits until its activities have stopped writing. Only then can its files be removed. */
 const WAIT_UNTIL_STOPPED = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -253,39 +253,30 @@ class ResourceMirror {
 
   async #perform<N extends CallName>({ name, input, work, summary }: Call<N>): Promise<ResultOf<N>> {
     if (name === 'phases') return this.#phases(input as PhasesInput, work) as Promise<ResultOf<N>>;
-    const { prepared, active } = this.#mirror.turn ?? {};
-    const isPhase = name === 'worktrack.publish' || name === 'worktrack.preview';
     const run = activity(name as keyof Activities, this.state.connection, work, {
       ...(summary && { summary }),
-      ...((isPhase || name === 'worktrack.run') && WAIT_UNTIL_STOPPED),
-      ...(isPhase && untilGivenUp(name, { ...prepared!, ...active! })),
+      ...(name === 'worktrack.run' && WAIT_UNTIL_STOPPED),
     }) as unknown as (given: InputOf<N>) => Promise<ResultOf<N>>;
     return CANCELLABLE.includes(name) ? run(input) : CancellationScope.nonCancellable(() => run(input));
   }
 
   /** The phases of a run whose staging is in the lake. Each is one activity or more, on any worker. */
-  #phases({ prepared, run, ref }: PhasesInput, work: Work): Promise<ResultOf<'phases'>> {
-    const { connection, resource, startedAt, pageSize, allowDeletes } = run;
-    const phase = <N extends keyof Activities>(name: N, summary: string) =>
-      activity(name, connection, work, {
-        ...{ ...WAIT_UNTIL_STOPPED, summary: `${resource}: ${summary}` },
-        ...untilGivenUp(name, { giveUpAfterMs: prepared.giveUpAfterMs, startedAt }),
-      });
-    const steps: Steps = {
-      read: (step, summary) => phase('worktrack.read', summary)(step),
-      settle: (step, summary) => phase('worktrack.settle', summary)(step),
-      settleById: (step, summary) => phase('worktrack.settleById', summary)(step),
-      mergePlan: (step, summary) => phase('worktrack.mergePlan', summary)(step),
-      merge: (step, summary) => phase('worktrack.merge', summary)(step),
+  #phases({ ref, first, ...limits }: PhasesInput, work: Work): Promise<RunEnded> {
+    const { connection, resource } = ref;
+    const perform: Perform = (phase, of, summary) => {
+      const name = `worktrack.${phase}` as const;
+      const options = {
+        ...WAIT_UNTIL_STOPPED,
+        summary: `${resource}: ${summary}`,
+        ...untilGivenUp(name, limits),
+      };
+      const run = () => activity(name, connection, work, options)(of);
+      // Its swap may have been sent, so its result must be known.
+      return phase === 'publish' ? CancellationScope.nonCancellable(run) : run();
     };
-    const show = (progress: Partial<ActiveRun>): void => {
-      this.#mirror = progressed(this.#mirror, progress);
+    return runPhases(ref, first, perform, (next) => {
+      this.#mirror = progressed(this.#mirror, next);
       this.showStatus();
-    };
-    return runPhases(steps, ref, {
-      ...{ prepared, pageSize, allowDeletes },
-      onRead: ({ pages, rows }) => show({ pages, rows }),
-      onPhase: (phase) => show({ phase }),
     });
   }
 

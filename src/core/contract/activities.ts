@@ -1,5 +1,4 @@
 import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../brands.js';
-import type { ListDoubt } from '../list-evidence.js';
 import type { Removal } from '../removal.js';
 import type { WordsSpent } from '../unproven-limits.js';
 import type { Warning } from '../warnings.js';
@@ -11,7 +10,6 @@ import type {
   AuditReport,
   AuditRequest,
   DeleteDetection,
-  DeletesProblem,
   DryRunReport,
   ExportInput,
   ExportPlan,
@@ -34,10 +32,30 @@ export interface RunRef {
   readonly isDry?: true;
 }
 
-/** Identifies a phase of a run. */
-export interface StepRef extends RunRef {
-  /** The version of the run's journal that the phase begins with, from 0. */
+/** A phase of a run, as its activity is named. */
+export type PhaseName = 'read' | 'settle' | 'settleById' | 'mergePlan' | 'merge' | 'publish' | 'preview';
+
+/** Identifies a phase of a run. What the run has decided is in its journal. */
+export interface PhaseRef extends RunRef {
+  /** The version of the journal that the phase begins with, from 0. */
   readonly step: number;
+  /** Of a merge: the batch, from 0. Other phases have one. */
+  readonly batch: number;
+}
+
+/** The phase that follows. */
+export interface NextPhase {
+  readonly kind: 'next';
+  readonly phase: PhaseName;
+  /** As in `PhaseRef`. */
+  readonly step: number;
+  /** Each is a separate activity. */
+  readonly batches: number;
+  /** What the phase does, for people. */
+  readonly summary: string;
+  /** What the run has read so far. */
+  readonly pages: number;
+  readonly rows: number;
 }
 
 /** Identifies this mirror to the fence (docs/explanation/guarantees.md#one-writer). */
@@ -47,73 +65,6 @@ interface Fenced extends RunRef {
   readonly publishedRunId: RunId | null;
   /** As in the mirror's state. */
   readonly displaced: boolean;
-}
-
-export interface PreparedRun {
-  /** The run in `latest.json`; `null`: nothing is published. */
-  readonly base: RunId | null;
-  readonly mode: PublishedMode;
-  /** Whether the run detects deletes: it then makes a catch-up read and looks for absent records. */
-  readonly reconcile: boolean;
-  /** Whether a full read also reads the changes since the checkpoint, to see which rows increments miss. Absent: not. */
-  readonly comparesIncrements?: true;
-  /** Whether the run is an audit, of the whole list or of a sample that is read by id. Absent: it is none. */
-  readonly audit?: 'list' | 'sample';
-  /**
-   * Whether the list of a full read that does not look for deletes should have records, so that one without any is noticed. Absent:
-   * not, or not known.
-   */
-  readonly expectsRecords?: true;
-  /** How deletes are confirmed: by reading each absent record by id, or by a second pass. */
-  readonly proof: 'by-id' | 'second-pass';
-  /** Whether the list has a window. A record that has left it is absent from each pass, so a second pass cannot replace `by-id`. */
-  readonly hasWindow: boolean;
-  /** The configured size, in rows. */
-  readonly pageSize: number;
-  readonly giveUpAfterMs: number;
-  /** Staged pages of an earlier failed run, which this run resumes from. */
-  readonly resumed: { readonly runId: RunId; readonly extracted: ReadResult } | null;
-  /** The rows of a rollback's target, as a complete reading; `null`: the run reads the service. */
-  readonly rollback: ReadResult | null;
-  /** Whether the resource has a table (docs/explanation/delta-tables.md). */
-  readonly table: boolean;
-  /** The workflow to start when the run is published; `null` for none. */
-  readonly onPublished: PublishedHook | null;
-}
-
-export interface ReadInput extends StepRef {
-  readonly pageSize: number | null;
-  readonly read: ListRead;
-  /** What earlier calls of this run have spent of the budget for words about a limit. Absent: nothing. */
-  readonly words?: WordsSpent;
-}
-
-/**
- * One read of the list from start to end. A catch-up reads the changes since the start of the previous read
- * (docs/explanation/guarantees.md#deletes).
- */
-export interface ListRead {
-  /** From 0 within the run. */
-  readonly number: number;
-  readonly kind: 'list' | 'catch-up';
-}
-
-export interface ReadResult {
-  readonly done: boolean;
-  /** Totals over all calls of this run. */
-  readonly pages: number;
-  readonly rows: number;
-  /** Records without a key, in `rows` too. */
-  readonly quarantined: number;
-  readonly pageSize: number;
-  /** Whether the list shifted during this read (docs/explanation/guarantees.md#full-reads). */
-  readonly shifted: boolean;
-  /** Whether a reading of the whole list got an empty body. Such a reading concludes no deletes. */
-  readonly isBlank: boolean;
-  /** Why readings of this run may lack records. Absent: none does. */
-  readonly doubts?: readonly ListDoubt[];
-  /** As in the input, after this call. */
-  readonly words?: WordsSpent;
 }
 
 /** A store limits the requests of a step, for example with 503 SlowDown. */
@@ -161,116 +112,10 @@ export interface ReadHeartbeat extends StepHeartbeat {
   readonly rows: number;
   /** The service allows no request before this time; `null`: any time. */
   readonly waitingUntil: EpochMs | null;
-  /** As in the input, for the next attempt. Absent: as the input says. */
+  /** What the run has spent of the budget for words about a limit, for the next attempt. Absent: as the journal says. */
   readonly words?: WordsSpent;
   /** Absent: a build without it has sent this. */
   readonly deaths?: WorkerDeaths;
-}
-
-/**
- * Keys of records in the journal: those that the list no longer shows; of them, those that are deleted, or have to be absent once
- * more, according to their ids; and those that are deleted because they were absent again.
- */
-export type KeyList = 'absent' | 'gone-by-id' | 'again' | 'gone';
-
-export interface FindAbsentInput extends StepRef {
-  /** Only records that this read or a later one fetched count as present. */
-  readonly sinceRead: number;
-  /** Checks only these records; `null`: all rows of the previous snapshot. */
-  readonly among: KeyList | null;
-  /** Deletes that are proven. They become a part of the result. Absent: none. */
-  readonly proven?: KeyList;
-  /** Whether many absent records are plausible although the list is empty. */
-  readonly allowDeletes: boolean;
-  /** Whether the absent records are only counted. Absent: they are also in the result. */
-  readonly onlyCounts?: true;
-}
-
-/** A list in the journal. */
-export interface KeysFound {
-  readonly keys: KeyList;
-  readonly count: number;
-}
-
-/** Live rows of the base snapshot that no reading has returned. */
-export interface AbsentRecords extends KeysFound {
-  /** Why absence says nothing about this resource; `count` is then 0. Absent: it does. */
-  readonly problem?: DeletesProblem;
-  /** Whether the readings of the list returned no record at all. Absent: they returned some. */
-  readonly listIsEmpty?: true;
-  /** Live rows of the previous snapshot that the list should show: those whose absence can mean a delete. */
-  readonly expected: number;
-}
-
-export interface ConfirmDeletesInput extends StepRef {
-  readonly among: KeyList;
-  readonly allowDeletes: boolean;
-}
-
-/** The absent records that are deleted. */
-export interface ConfirmedDeletes extends KeysFound {
-  /** Records whose deletion the service neither confirmed nor ruled out. */
-  readonly unproven: number;
-  /** Records that count as deleted only if a second pass does not list them, either. Absent: none. */
-  readonly again?: KeysFound;
-  /**
-   * Whether the endpoint has found a record that exists. Otherwise its 404 proves nothing, and `count` is 0
-   * (docs/explanation/guarantees.md#deletes).
-   */
-  readonly works: boolean;
-  /** Absent records that exist, and whose values by id were not taken: whether a listed record was compared, and differs. Absent: none. */
-  readonly untaken?: { readonly records: number; readonly isCompared: boolean };
-  /** What the run has read, with the records that only the endpoint has shown. Absent: as before. */
-  readonly read?: ReadResult;
-}
-
-export interface PlanMergeInput extends StepRef {
-  /** Number of the merge within the run, from 0. Each reread leads to another merge. */
-  readonly pass: number;
-  /** The records whose deletion is confirmed. */
-  readonly gone: KeyList | null;
-  /** Of so many rows that the list should show. */
-  readonly expected: number;
-  readonly allowDeletes: boolean;
-}
-
-export interface MergePlanned {
-  /** Number of batches. Each batch is one activity. */
-  readonly batches: number;
-  /** As in `ShiftSigns`, for rows that are known before the merge. */
-  readonly repeated: number;
-}
-
-export interface MergePartsInput extends StepRef {
-  readonly pass: number;
-  readonly batch: number;
-}
-
-/** Signs in a merge that the list shifted during its last read (docs/explanation/guarantees.md#full-reads). */
-export interface ShiftSigns {
-  /** Rows whose key is repeated in the chain of pages of that read. */
-  readonly repeated: number;
-  /** Rows that no other read of the run fetched. */
-  readonly found: number;
-}
-
-export interface MergedParts extends ShiftSigns {
-  /** Differences of an audit that have to be read once more before they count. Absent: none. */
-  readonly open?: number;
-}
-
-export interface PublishInput extends StepRef {
-  /** Whether the list also shifted during the last reread, so that rows may be missing. */
-  readonly shifted: boolean;
-  /** Records whose deletion could not be confirmed. */
-  readonly unproven: number;
-  /** Why deletes could not be concluded. Absent: the run did not look for deletes. */
-  readonly deletesProblems?: readonly DeletesProblem[];
-  /** Rows that the list should show, although it is empty, of a run that did not look for deletes. Absent: none. */
-  readonly emptied?: number;
-  /** As in `PlanMergeInput`, for rows that records delete that say so. Absent: not, and not known. */
-  readonly allowDeletes?: boolean;
-  readonly expected?: number;
 }
 
 export interface PublishedRun
@@ -305,13 +150,23 @@ export interface RunInput
   readonly sweep?: RunSweep;
 }
 
-/** How the activity of a whole run ended. */
-export type RunDone =
-  /** The run is too large, or has to wait: it continues in the lake, under the run id of the input. */
-  | { readonly kind: 'spilled'; readonly prepared: PreparedRun }
-  /** A dry run has ended. */
-  | { readonly kind: 'previewed'; readonly run: Previewed | Audited }
-  | RunPublished;
+/** A run that is too large, or has to wait: it continues in the lake, under the run id of the input. */
+export interface RunSpilled {
+  readonly kind: 'spilled';
+  readonly next: NextPhase;
+  readonly mode: PublishedMode;
+  /** The failed run whose pages it has taken over; `null`: none. */
+  readonly resumed: RunId | null;
+  readonly giveUpAfterMs: number;
+  /** As in the mirror's state: this is known before the run is published, so that the run gets its workflow even if its result is lost. */
+  readonly hookedTo: MirrorState['hookedTo'];
+}
+
+/** How a run ended: it is published, or was a dry run. */
+export type RunEnded = RunPublished | { readonly kind: 'previewed'; readonly run: Previewed | Audited };
+
+/** What a phase answers. */
+export type PhaseEnded = NextPhase | RunEnded;
 
 /** What a dry run reports. */
 export type Previewed = Pick<PublishedRun, 'counts' | 'warnings' | 'schemaChanges' | 'deletes' | 'checks'> & {
@@ -333,8 +188,12 @@ export interface Audited {
 }
 
 /** A run that is published, in one activity or in several. */
-export interface RunPublished extends Pick<PreparedRun, 'table' | 'onPublished'> {
+export interface RunPublished {
   readonly kind: 'published';
+  /** Whether the resource has a table (docs/explanation/delta-tables.md). */
+  readonly table: boolean;
+  /** The workflow to start when the run is published; `null` for none. */
+  readonly onPublished: PublishedHook | null;
   /** This attempt's own run id, or that of an earlier attempt that published the run. */
   readonly runId: RunId;
   readonly run: PublishedRun;
@@ -401,17 +260,13 @@ export interface RecordPurged {
   readonly purged: PurgeCounts;
 }
 
+/** Each phase of a run in the lake is an activity. */
+type Phases = { [Name in PhaseName as `worktrack.${Name}`]: (input: PhaseRef) => Promise<PhaseEnded> };
+
 /** Activities by registered name. The prefix avoids clashes with other activities of the same worker. */
-export interface Activities extends WriteBackActivities {
+export interface Activities extends WriteBackActivities, Phases {
   'worktrack.planExport'(input: ExportInput): Promise<ExportPlan>;
-  'worktrack.run'(input: RunInput): Promise<RunDone>;
-  'worktrack.read'(input: ReadInput): Promise<ReadResult>;
-  'worktrack.settle'(input: FindAbsentInput): Promise<AbsentRecords>;
-  'worktrack.settleById'(input: ConfirmDeletesInput): Promise<ConfirmedDeletes>;
-  'worktrack.mergePlan'(input: PlanMergeInput): Promise<MergePlanned>;
-  'worktrack.merge'(input: MergePartsInput): Promise<MergedParts>;
-  'worktrack.publish'(input: PublishInput): Promise<PublishedRun>;
-  'worktrack.preview'(input: PublishInput): Promise<Previewed | Audited>;
+  'worktrack.run'(input: RunInput): Promise<RunSpilled | RunEnded>;
   'worktrack.writeAudit'(input: WriteAuditInput): Promise<{ readonly statement: ObjectKey }>;
   'worktrack.sweep'(input: SweepInput): Promise<Swept>;
   'worktrack.sweepFailedRun'(input: DiscardRunInput): Promise<void>;

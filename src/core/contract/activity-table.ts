@@ -1,6 +1,6 @@
 import type { EpochMs, Millis } from '../brands.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../duration.js';
-import type { Activities } from './activities.js';
+import type { Activities, PhaseName } from './activities.js';
 import type { RunPhase } from './mirror-state.js';
 
 /** Limits of an activity, under the names of Temporal's options; milliseconds. */
@@ -92,7 +92,7 @@ export const ACTIVITIES: Readonly<Record<keyof Activities, ActivityFacts>> = {
   'worktrack.mergePlan': lakePhase('merge'),
   'worktrack.merge': lakePhase('merge'),
   'worktrack.publish': lakePhase('publish'),
-  'worktrack.preview': { ...lakePhase('publish'), step: 'last' },
+  'worktrack.preview': lakePhase('publish'),
   'worktrack.writeAudit': { phase: 'plan', limits: { ...whenFree(MINUTE_MS, MINUTE_MS, 30) } },
   /** Its failure does not fail the run, and the next step of the mirror catches up. */
   'worktrack.followTable': {
@@ -181,6 +181,11 @@ export function timeGiven(
   from: EpochMs,
 ): Millis {
   return Math.max(startedAt + giveUpAfterMs - from, Math.min(giveUpAfterMs, HOUR_MS));
+}
+
+/** A phase of a run as it is shown. */
+export function runPhaseOf(phase: PhaseName): RunPhase {
+  return ACTIVITIES[`worktrack.${phase}`].phase as RunPhase;
 }
 
 /** @returns undefined for an activity of another package */

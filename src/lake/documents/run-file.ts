@@ -1,11 +1,5 @@
 import type { EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type {
-  AuditRequest,
-  PreparedRun,
-  PublishedMode,
-  ReadResult,
-  RunInput,
-} from '../../core/contract/index.js';
+import type { AuditRequest, PublishedMode, RunInput, RunPublished } from '../../core/contract/index.js';
 import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import type { StoredWarning } from '../../core/warnings.js';
 import type { Column } from '../rows/data-columns.js';
@@ -64,9 +58,12 @@ export type RollbackTarget = SnapshotFacts;
  * (docs/explanation/how-it-works.md#one-run). They are a part of the run's journal. They contain no secret.
  */
 export interface RunFile
-  extends Pick<RunInput, 'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'acceptChecks'>,
+  extends Pick<
+      RunInput,
+      'connection' | 'runId' | 'writer' | 'startedAt' | 'nominalStart' | 'allowDeletes' | 'acceptChecks'
+    >,
     Pick<ConnectionSettings, 'baseUrl' | 'sync' | 'http' | 'retention' | 'tables'>,
-    Pick<PreparedRun, 'onPublished'> {
+    Pick<RunPublished, 'onPublished'> {
   /** The run id of the request, if an attempt in memory has its own. Absent: `runId`. */
   readonly request?: RunId;
   readonly resource: ResourceSettings;
@@ -86,6 +83,8 @@ export interface RunFile
   readonly formerBaseUrls?: readonly string[];
   readonly warnings: readonly StoredWarning[];
   readonly giveUpAfterMs: number;
+  /** Rows per page that it begins with. */
+  readonly pageSize: number;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */
   readonly shapes: readonly Shape[];
   /** `null`: the settings that shape rows are those of the base snapshot. */
@@ -99,11 +98,7 @@ export interface RunFile
   /** Data columns known at the start of the run: those of the base snapshot. */
   readonly columns: readonly Column[];
   /** The staged rows of a failed run, which this run continues after the last stage document; `null` for none. */
-  readonly resumed: {
-    readonly runId: RunId;
-    readonly stage: ObjectKey;
-    readonly extracted: ReadResult;
-  } | null;
+  readonly resumed: ResumedPages | null;
   /**
    * What the run began with. A key that is replaced during the run adds its fingerprint to the stages. Absent: an earlier build
    * began the run.
@@ -117,6 +112,14 @@ export interface RunFile
   readonly dryRun?: { readonly cells: number | null };
   /** What the run compares instead of publishing. Absent: it is no audit. */
   readonly audit?: RunAudit;
+}
+
+/** What a failed run has read. */
+export interface ResumedPages extends Pick<Stage, 'done' | 'pages'> {
+  readonly runId: RunId;
+  /** Its last stage document. */
+  readonly stage: ObjectKey;
+  readonly rows: number;
 }
 
 /** An audit. */
@@ -138,6 +141,16 @@ export interface NamedChange extends SettingsChange {
 /** The id of a run that is not published, for messages: `status` and `history` show that of the request. */
 export function shownId({ request, runId }: Pick<RunFile, 'request' | 'runId'>): RunId {
   return request ?? runId;
+}
+
+/**
+ * Whether the list of a full read that does not look for deletes should have records, as far as it is known, so that one without any
+ * is noticed. Of a list with a window, only the dates of its records show which ones it should have.
+ */
+export function expectsRecords({ mode, reconcile, audit, earlierList, before, resource }: RunFile): boolean {
+  const { windowMs, windowField } = resource;
+  const isPlain = mode === 'full' && !reconcile && audit === undefined && earlierList === null;
+  return isPlain && before !== null && before.rows > 0 && (windowMs === null || windowField !== null);
 }
 
 /** Whether the run counts the rows that a new list does not have, instead of detecting deletes. */

@@ -1,5 +1,4 @@
 import type { Cursor, EpochMs, ObjectKey, RunId, UtcSeconds } from '../../core/brands.js';
-import type { ListRead } from '../../core/contract/index.js';
 import type { ListDoubt, ReadingEvidence } from '../../core/list-evidence.js';
 import type { Column } from '../rows/data-columns.js';
 import type { DeletedRule } from '../rows/deletion-mark.js';
@@ -87,7 +86,7 @@ export interface Stage {
   readonly seen: readonly string[];
   /** Number of this reading of the list, from 0. `kind` and `updatedSince` are its parameters. */
   readonly read: number;
-  readonly kind: ListRead['kind'];
+  readonly kind: 'list' | 'catch-up';
   /** Whether its rows were requested by id. Absent: no. */
   readonly isById?: true;
   readonly updatedSince: UtcSeconds | null;

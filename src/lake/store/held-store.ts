@@ -16,6 +16,8 @@ interface HeldOptions {
 export interface HeldStore extends ObjectStore {
   /** Keeps a copy of an object of the lake, so that it is not read again. */
   hold(key: ObjectKey, body: Buffer): void;
+  /** Whether it is in memory. */
+  holds(key: ObjectKey): boolean;
   /** Writes the objects that are only in memory to the lake. They stay in memory, too. */
   writeHeld(isWanted: (key: ObjectKey) => boolean): Promise<void>;
 }
@@ -37,6 +39,7 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       onHeld(body.length);
       copies.set(key, body);
     },
+    holds: (key) => held(key) !== undefined,
     async writeHeld(isWanted) {
       for (const [key, body] of staged) {
         if (saved.has(key) || !isWanted(key)) continue;

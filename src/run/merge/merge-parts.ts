@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ByteString, ObjectKey } from '../../core/brands.js';
-import type { MergedParts, MergePartsInput } from '../../core/contract/index.js';
+import type { PhaseEnded, PhaseRef } from '../../core/contract/index.js';
 import { allDone, inParallel } from '../../core/in-parallel.js';
 import { shownName } from '../../core/text-budget.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
@@ -43,8 +43,8 @@ import { isSampled } from '../audit-tally.js';
 import { finalFailure } from '../failures.js';
 import { inRange } from '../key-ranges.js';
 import { withMaskingKey } from '../masking-secret.js';
-import { BATCH, type BatchResult, MergeCounts, mergedName, type TaskResult } from '../merge-result.js';
-import type { MergePlan, MergeTask } from '../run-journal.js';
+import { BATCH, MergeCounts, mergedName, type TaskResult } from '../merge-result.js';
+import { endedBy, type MergePlan, type MergeTask, toNextPhase } from '../run-journal.js';
 import type { RunAt, Staging } from '../staging.js';
 import { compareRows } from './compare-rows.js';
 import { type Restorable, restorable } from './earlier-settings.js';
@@ -57,21 +57,18 @@ const COPIES_AT_ONCE = 16;
 /** Executes one batch of the merge plan: merges key ranges, or copies unchanged parts of the base snapshot. */
 export async function mergeParts(
   { deps, connection: { settings }, staging, progress }: RunAt,
-  input: MergePartsInput,
-): Promise<MergedParts> {
+  input: PhaseRef,
+): Promise<PhaseEnded> {
   const { connection, resource } = input;
   const begun = performance.now();
-  const { run: fixed, plan: last, keys, sequence } = await staging.journal();
-  const name = mergedName(input.step, input.batch);
-  // The run continues with the result of another attempt.
-  if (sequence > input.step) return toAnswer(await staging.read(BATCH, staging.key(name)));
-  const plan = last!;
+  const journal = await staging.journal();
+  const { run: fixed, gone, rereads } = journal;
+  const plan = journal.plan!;
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
   const { cancellationSignal: signal } = Context.current();
   const token = randomBytes(4).toString('hex');
   const batch = plan.batches[input.batch]!;
   const signs: Tally = { repeated: 0, found: 0 };
-  const gone = plan.gone === null ? [] : keys[plan.gone]!;
   const width = plan.tasks[batch[0]!]!.kind === 'carry' ? COPIES_AT_ONCE : 1;
   const tasks = await inParallel(batch, width, async (at): Promise<TaskResult> => {
     signal.throwIfAborted();
@@ -83,21 +80,17 @@ export async function mergeParts(
     const common = { staging, run, plan, token, signal };
     if (task.kind === 'merge') {
       const of = { ...common, task, gone, signs, onRows };
-      return { task: at, ...(await (run.audit === undefined ? mergeTask(of) : compareTask(of, input.pass))) };
+      return { task: at, ...(await (run.audit === undefined ? mergeTask(of) : compareTask(of, rereads))) };
     }
     const carried = await carry(common, task);
     progress.mergedRows += task.part.rows;
     return { task: at, ...carried };
   });
-  const merged = await staging.writeFirst(BATCH, name, { tasks, ...signs });
+  await staging.writeFirst(BATCH, mergedName(input.step, input.batch), { tasks, ...signs });
   const seconds = (performance.now() - begun) / 1000;
   deps.meter.record('mergeSeconds', seconds, { connection, resource });
-  return toAnswer(merged);
-}
-
-function toAnswer({ tasks, repeated, found }: BatchResult): MergedParts {
-  const open = tasks.reduce((sum, { audit }) => sum + (audit?.open ?? 0), 0);
-  return { repeated, found, ...(open > 0 && { open }) };
+  // Merges do not replace the journal, because they run side by side.
+  return toNextPhase({ ...journal, ...endedBy(journal, {}) });
 }
 
 /** What the tasks of a batch have in common. */

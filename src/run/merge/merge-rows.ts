@@ -1,5 +1,4 @@
 import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
-import type { ShiftSigns } from '../../core/contract/index.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { RowObserver } from '../../lake/checks/row-meter.js';
 import type { Block } from '../../lake/documents/block-index.js';
@@ -18,7 +17,7 @@ import {
   withValuesOf,
 } from '../../lake/rows/row.js';
 import { byKey, lowerBound } from '../key-ranges.js';
-import { MergeCounts } from '../merge-result.js';
+import { MergeCounts, type ShiftSigns } from '../merge-result.js';
 import type { Restorable } from './earlier-settings.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
 import { Twins } from './twins.js';

@@ -1,4 +1,4 @@
-import type { MergePlanned, PlanMergeInput } from '../../core/contract/index.js';
+import type { PhaseEnded } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { schemaChangeTexts } from '../../core/schema-changes.js';
 import type { Block } from '../../lake/documents/block-index.js';
@@ -15,8 +15,9 @@ import type { ObjectStore } from '../../lake/store/index.js';
 import { checkDeleteLimit } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
 import { byKey, type KeyRange, overlaps, upperBound } from '../key-ranges.js';
-import type { MergePlan, MergeTask } from '../run-journal.js';
+import { type Journal, type MergePlan, type MergeTask, toNextPhase } from '../run-journal.js';
 import { type RunAt, readStages } from '../staging.js';
+import { hasShifted, reread } from './rereads.js';
 import { framingOfRead } from './sources.js';
 
 const READS_AT_ONCE = 16;
@@ -24,10 +25,13 @@ const READS_AT_ONCE = 16;
 const CHANGES_NAMED = 20;
 
 /** Divides the merge of the staged chunks with the base snapshot into tasks (see `planTasks`). */
-export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Promise<MergePlanned> {
+export async function planMerge({ staging }: RunAt): Promise<PhaseEnded> {
   const { store } = staging;
-  const { run, stage, keys } = await staging.journal();
-  const stages = await readStages(staging, stage);
+  const journal = await staging.journal();
+  const { run, gone, deletes } = journal;
+  const stages = await readStages(staging, journal.stage);
+  // If the list visibly shifted, a merge now would be wasted.
+  if (hasShifted(stages) && journal.rereads === 0) return toNextPhase(await staging.decide(reread(journal)));
   const chunks = stages.flatMap((stage) => stage.chunks);
   const blocks = await inParallel(
     chunks,
@@ -46,8 +50,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     .filter(({ chain }) => chain === lastChain)
     .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);
   const { before } = run;
-  const gone = input.gone === null ? [] : keys[input.gone]!;
-  guard(run, columns, gone.length, input);
+  guard(run, columns, gone.length, deletes);
   const today = profileFingerprint(run.resource);
   // The target of a rollback has the head's header and settings, so that equal parts have equal rows.
   const isTargetLike = (target: RollbackTarget): boolean =>
@@ -60,7 +63,7 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
     lastChain,
     ...comparedIncrements(run, stages),
     ...(stages.at(-1)!.doubts.some(({ kind }) => kind === 'cut') && { isCut: true }),
-    gone: input.gone,
+    repeated,
     ...(await planTasks({
       before: before?.parts ?? [],
       chunks,
@@ -72,8 +75,8 @@ export async function planMerge({ staging }: RunAt, input: PlanMergeInput): Prom
       keysOf: (chunk, block) => keysOf(store, run, chunks[chunk]!, blocks[chunk]!, block),
     })),
   };
-  const answer = { batches: plan.batches.length, repeated };
-  return staging.decide(answer, { phase: 'merge', plan, keys: input.gone ? { [input.gone]: gone } : {} });
+  const ahead = journal.ahead.slice(plan.batches.length === 0 ? 2 : 1);
+  return toNextPhase(await staging.decide({ plan, results: null, ahead }));
 }
 
 /**
@@ -115,15 +118,10 @@ function leftMasks({ before, resource }: RunFile, columns: readonly Column[]): s
 }
 
 /** Stops a run before it writes parts, if it has too many deletes or if a frozen schema has changed. */
-function guard(
-  run: RunFile,
-  columns: readonly Column[],
-  deletes: number,
-  { allowDeletes, expected }: Pick<PlanMergeInput, 'allowDeletes' | 'expected'>,
-): void {
+function guard(run: RunFile, columns: readonly Column[], gone: number, deletes: Journal['deletes']): void {
   const { resource, before, audit } = run;
   if (before === null || audit !== undefined) return;
-  checkDeleteLimit(run, deletes, { allowDeletes, expected });
+  checkDeleteLimit(run, gone, deletes);
   const changes = schemaChanges(run.columns, columns);
   if (resource.contract === 'freeze' && changes.length > 0) {
     // The failure is stored in the history, so its size must not depend on the number of columns.

@@ -1,13 +1,14 @@
 import { listName } from '../../api/index.js';
 import type { RunId, UtcSeconds } from '../../core/brands.js';
 import type {
-  PreparedRun,
+  MirrorState,
   PublishedHook,
   PublishedMode,
   PublishedRun,
   RunInput,
 } from '../../core/contract/index.js';
 import { HOUR_MS } from '../../core/duration.js';
+import { sizeToTry } from '../../core/learned-page-size.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
 import { ALL_REMOVED } from '../../core/removal.js';
 import { withRowSettings } from '../../core/row-settings.js';
@@ -19,54 +20,26 @@ import type { BaseSnapshot, RollbackTarget, RunAudit, RunFile } from '../../lake
 import { changeDates } from '../../lake/published/run-folders.js';
 import { ColumnSet } from '../../lake/rows/data-columns.js';
 import type { DeletedRule } from '../../lake/rows/deletion-mark.js';
-import { keyFingerprint, keyIsId } from '../../lake/rows/profile.js';
+import { keyFingerprint } from '../../lake/rows/profile.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { AttemptProgress } from '../activity-context.js';
-import { canDetectDeletes } from '../delete-rules.js';
+import { canDetectDeletes, isAskedById } from '../delete-rules.js';
 import type { OpenConnection } from '../deps.js';
 import { finalFailure } from '../failures.js';
 import { isFullReadDue } from '../full-read.js';
 import { withMaskingFingerprint } from '../masking-secret.js';
 import { checkIsEmpty, checkIsNewId, passFence, readBaseSnapshot } from '../pass-fence.js';
 import { findPublishedAttempt } from '../publish/find-published.js';
-import type { Staging } from '../staging.js';
 import type { WriteTrial } from './conditional-writes.js';
 import { checkKey, checkOrganization } from './organization.js';
 import { findResumable } from './resume.js';
-import { readIntactHead, readTarget, stageTarget } from './rollback.js';
+import { readIntactHead, readTarget } from './rollback.js';
 import { changeOf, earlierListOf, shapesOf } from './settings-change.js';
 
 /** What a prepared run begins with, or the run that an earlier attempt of the request has published. */
 type Preparation =
   | { readonly kind: 'prepared'; readonly run: RunFile }
   | { readonly kind: 'published'; readonly run: PublishedRun & { readonly runId: RunId } };
-
-/** What the workflow has to know of a prepared run. The rows of a rollback's target are staged. */
-export async function toPrepared(staging: Staging, run: RunFile): Promise<PreparedRun> {
-  return {
-    base: run.before?.runId ?? null,
-    mode: run.mode,
-    reconcile: run.reconcile,
-    proof: isAskedById(run.resource) ? 'by-id' : 'second-pass',
-    ...(run.comparesIncrements === undefined ? {} : { comparesIncrements: true }),
-    ...(run.audit && { audit: run.audit.sample === undefined ? 'list' : 'sample' }),
-    ...(expectsRecords(run) ? { expectsRecords: true } : {}),
-    hasWindow: run.resource.windowMs !== null,
-    pageSize: run.sync.pageSize,
-    giveUpAfterMs: run.giveUpAfterMs,
-    resumed: run.resumed,
-    rollback: run.rollback === null ? null : await stageTarget(staging, run),
-    table: run.tables !== null,
-    onPublished: run.onPublished,
-  };
-}
-
-/** Of a list with a window, only the dates of its records show which ones it should have. */
-function expectsRecords({ mode, reconcile, audit, earlierList, before, resource }: RunFile): boolean {
-  const { windowMs, windowField } = resource;
-  const isPlain = mode === 'full' && !reconcile && audit === undefined && earlierList === null;
-  return isPlain && before !== null && before.rows > 0 && (windowMs === null || windowField !== null);
-}
 
 /**
  * Reads the configuration and the pointer, checks that this mirror may write, and determines the settings that the run uses
@@ -206,6 +179,8 @@ export async function prepareRun(
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
     ...{ sync, http, retention, tables: used.tables, giveUpAfterMs: retries.giveUpAfterMs },
+    allowDeletes: input.allowDeletes,
+    pageSize: sizeToTry(input.pageSize, sync.pageSize) ?? sync.pageSize,
     onPublished: input.dryRun === undefined ? hookOf(settings) : null,
     ...(input.dryRun && { dryRun: { cells: input.dryRun.cells ?? null } }),
     ...(audit && { audit }),
@@ -222,10 +197,6 @@ export async function prepareRun(
     leftBehind: [...left, ...(before?.leftBehind ?? [])],
   };
   return { kind: 'prepared', run };
-}
-
-function isAskedById(resource: ResourceSettings): boolean {
-  return resource.fetchById && keyIsId(resource);
 }
 
 /** How much later than planned a full read may begin: the time between two runs of a nightly Schedule, and a little more. */
@@ -278,6 +249,18 @@ function mostPerReading(name: string, maxRequests: number): number {
 /** What starts after each published run: the user's workflow, or the one that announces the run to targets of `notify`. */
 export function hookOf({ onPublished, notify }: ConnectionSettings): PublishedHook | null {
   return onPublished ?? (notify.some(({ published }) => published !== null) ? 'announce' : null);
+}
+
+/**
+ * Where the workflows of `onPublished` begin. A new mirror, or a newly configured workflow, begins after the run that the
+ * current run is based on.
+ */
+export function hookedToOf(
+  { dryRun, hookedTo }: Pick<RunInput, 'dryRun' | 'hookedTo'>,
+  { onPublished, before }: Pick<RunFile, 'onPublished' | 'before'>,
+): MirrorState['hookedTo'] {
+  if (dryRun !== undefined) return hookedTo;
+  return onPublished === null ? null : (hookedTo ?? before?.runId ?? 'beginning');
 }
 
 function isOtherMark(before: DeletedRule, today: DeletedRule): boolean {

@@ -7,7 +7,7 @@ import { keysOf, type RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import type { OpenConnection } from '../deps.js';
 import { LakeStaging, readJournal } from '../lake-staging.js';
-import { type StoredStage, toReadResult } from '../read/read-stage.js';
+import type { StoredStage } from '../read/read-stage.js';
 import { isNotShown, showKey } from '../show-organization.js';
 import { STAGE, UnreadDocumentError } from '../staged-documents.js';
 import { readStages } from '../staging.js';
@@ -77,7 +77,8 @@ async function readResumable(
       warning: { kind: 'pages-of-other-key', runId: failed },
     };
   const { readSince, clocks } = run;
-  const resumed = { runId: failed, stage: found.key, extracted: toReadResult(found.stage) };
+  const { done, pages, fetched } = found.stage;
+  const resumed = { runId: failed, stage: found.key, done, pages, rows: fetched };
   const all = [...new Set([...keys, ...request.organization.keys])];
   return { pages: { resumed, readSince, keys: all, ...(clocks === undefined ? {} : { clocks }) } };
 }

@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import type { RunId } from '../../core/brands.js';
-import type { ReadResult, RunRef } from '../../core/contract/index.js';
+import type { PhaseEnded, RunRef } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { Warning, WarningOf } from '../../core/warnings.js';
 import { DamagedError } from '../../lake/damaged-error.js';
 import { nameOf } from '../../lake/documents/lake-layout.js';
 import { type Manifest, type PublishedPart, readManifest, rowsOf } from '../../lake/documents/manifest.js';
 import type { FoundPointer, Pointer } from '../../lake/documents/pointer.js';
-import type { BaseSnapshot, RollbackTarget, RunFile } from '../../lake/documents/run-file.js';
+import type { BaseSnapshot, RollbackTarget } from '../../lake/documents/run-file.js';
 import type { StagedChunk } from '../../lake/documents/stage-file.js';
 import { copyIntactPart } from '../../lake/part/copy-part.js';
 import { readPartIndex } from '../../lake/part/read-index.js';
@@ -18,8 +18,8 @@ import { type ObjectStore, StoreError } from '../../lake/store/index.js';
 import type { AttemptProgress } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { baseSnapshot, readBaseSnapshot, snapshotFacts } from '../pass-fence.js';
-import { firstStage, toReadResult } from '../read/read-stage.js';
-import { TARGET } from '../run-journal.js';
+import { firstStage } from '../read/read-stage.js';
+import { endedBy, toNextPhase } from '../run-journal.js';
 import { STAGE } from '../staged-documents.js';
 import { Spill, type Staging } from '../staging.js';
 
@@ -62,7 +62,9 @@ export async function readTarget(
  * Stages the rows of the target as a complete reading of the list, without copying them. Only a part whose block index is
  * missing or damaged is copied, with a new one.
  */
-export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadResult> {
+export async function stageTarget(staging: Staging): Promise<PhaseEnded> {
+  const journal = await staging.journal();
+  const { run, reading } = journal;
   const { parts, profile, columns } = run.rollback!;
   const { cancellationSignal: signal } = Context.current();
   const { store } = staging;
@@ -82,9 +84,10 @@ export async function stageTarget(staging: Staging, run: RunFile): Promise<ReadR
     };
   });
   const fetched = rowsOf(parts);
-  const stage = { ...firstStage(run, null), chunks, fetched, done: true };
-  await staging.write(STAGE, TARGET, stage);
-  return toReadResult(stage);
+  const stage = { ...firstStage(run), chunks, fetched, done: true };
+  const key = await staging.write(STAGE, staging.own('stage', 0), stage);
+  const read = { stage: key, rows: fetched, reading: reading + 1 };
+  return toNextPhase(await staging.decide(endedBy(journal, read)));
 }
 
 async function checkParts(store: ObjectStore, resource: string, { runId, parts }: Manifest): Promise<void> {

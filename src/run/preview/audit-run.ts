@@ -1,11 +1,11 @@
-import type { Audited, AuditLimit, AuditReport, PublishInput } from '../../core/contract/index.js';
+import type { Audited, AuditLimit, AuditReport } from '../../core/contract/index.js';
 import { sha256Of } from '../../lake/documents/checksums.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { sumOfTallies, type TaskTally } from '../audit-tally.js';
 import { finalFailure } from '../failures.js';
 import type { MergePlan } from '../run-journal.js';
-import { type RunAt, readMerged } from '../staging.js';
+import type { Merged, RunAt } from '../staging.js';
 import { removeStaged, useOfRun } from './dry-staging.js';
 import { writeDiff } from './write-diff.js';
 
@@ -14,9 +14,10 @@ import { writeDiff } from './write-diff.js';
  *
  * @throws a final failure if the counts do not match
  */
-export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited> {
+export async function auditRun(at: RunAt, merged: Merged, shifted: boolean): Promise<Audited> {
   const { staging } = at;
-  const { run, stages, plan, results } = await readMerged(staging, input);
+  const { stages, plan, results } = merged;
+  const { run } = merged.journal;
   const tasks = results.flatMap((result) => result.tasks);
   const tally = sumOfTallies(tasks.flatMap(({ audit }) => audit ?? []));
   const before = run.before!;
@@ -29,7 +30,7 @@ export async function auditRun(at: RunAt, input: PublishInput): Promise<Audited>
     snapshot: { key: before.manifest, sha256: sha256Of(await staging.store.read(before.manifest)) },
     checkpoint: run.checkpoint,
     keptNewer: tally.keptNewer,
-    limits: limitsOf(run, plan, { stages, shifted: input.shifted, tally }),
+    limits: limitsOf(run, plan, { stages, shifted, tally }),
     readings: readingsOf(run, stages),
     ...(await useOfRun(staging)),
     diff: await writeDiff(at, run, { parts: changes, columns: plan.columns }),

@@ -1,4 +1,4 @@
-import type { DryRunReport, Previewed, PublishInput } from '../../core/contract/index.js';
+import type { DryRunReport, Previewed } from '../../core/contract/index.js';
 import { NO_METER } from '../../core/metrics.js';
 import { limitWarnings } from '../../core/run-records.js';
 import { changesField } from '../../core/schema-changes.js';
@@ -12,7 +12,7 @@ import { fixedTypes, onThisWorker } from '../publish/delta-table.js';
 import { manifestFields } from '../publish/manifest-fields.js';
 import { notListedSince, verifyRun } from '../publish/publish-run.js';
 import type { RunFindings } from '../publish/run-warnings.js';
-import type { RunAt } from '../staging.js';
+import type { Merged, RunAt } from '../staging.js';
 import { removeStaged, useOfRun } from './dry-staging.js';
 import { writeDiff } from './write-diff.js';
 
@@ -25,12 +25,15 @@ const MOST_COLUMNS = 50;
  *
  * @throws what would stop the run
  */
-export async function previewRun(at: RunAt, input: PublishInput): Promise<Previewed> {
+export async function previewRun(at: RunAt, merged: Merged, shifted: boolean): Promise<Previewed> {
   const { staging } = at;
-  const verified = await verifyRun({ ...at, deps: { ...at.deps, meter: NO_METER } }, input);
+  const verified = await verifyRun({ ...at, deps: { ...at.deps, meter: NO_METER } }, merged, shifted);
   // Only a run that publishes has such an attempt.
   if ('done' in verified)
-    throw finalFailure('Transient', `${input.resource}: another run was published. Try again.`);
+    throw finalFailure(
+      'Transient',
+      `${merged.journal.run.resource.name}: another run was published. Try again.`,
+    );
   const { run, found } = verified;
   const { parts, changes } = found.sum;
   const notListed = await notListedSince(staging.store, run, found, parts);

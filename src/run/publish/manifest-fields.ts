@@ -34,7 +34,7 @@ export function manifestFields(
   found: RunFindings,
   { changes, notListed }: { readonly changes: readonly PublishedPart[]; readonly notListed: number | null },
 ): Omit<ManifestFields, 'tree' | 'parts' | 'publishedAt'> {
-  const { stage, list, deletesProblems, plan, sum, checkedTypes, checked } = found;
+  const { stage, list, deletes, plan, sum, checkedTypes, checked } = found;
   const { resource, rollback } = run;
   const { counts } = sum;
   const clocks = startClocks(run, stage.serviceStart);
@@ -76,7 +76,7 @@ export function manifestFields(
     ...listAndShapes(run, counts, isIncomplete),
     gap,
     deletes: detectionOf(resource, run.before?.deletes ?? null, {
-      problems: deletesProblems,
+      problems: deletes?.problems ?? null,
       notListed: run.mode === 'full' ? sum.counts.retained : null,
     }),
     organization: organizationOf(run, stage),

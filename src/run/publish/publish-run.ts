@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { ObjectKey } from '../../core/brands.js';
-import type { PublishedRun, PublishInput, RunRef } from '../../core/contract/index.js';
+import type { PublishedRun, RunPublished, RunRef } from '../../core/contract/index.js';
 import { allDone, inParallel } from '../../core/in-parallel.js';
 import { withRead } from '../../core/list-evidence.js';
 import { sha256Of } from '../../lake/documents/checksums.js';
@@ -40,7 +40,7 @@ import { finalFailure } from '../failures.js';
 import { addUp, type BatchResult } from '../merge-result.js';
 import { displacedFailure } from '../run-failures.js';
 import type { MergePlan } from '../run-journal.js';
-import { type RunAt, readMerged, type Staging } from '../staging.js';
+import type { Merged, RunAt, Staging } from '../staging.js';
 import { checkCandidate } from './check-candidate.js';
 import { checkTableTypes } from './delta-table.js';
 import { findPublished, publishedRun } from './find-published.js';
@@ -51,15 +51,18 @@ import { countStillDropped } from './still-dropped.js';
 const CHECKS_AT_ONCE = 16;
 
 /** Verifies the row counts and the stored objects of a run, writes its manifests, and swaps the pointer. */
-export async function publishRun(at: RunAt, input: PublishInput): Promise<Publication> {
-  const published = await verifyAndPublish(at, input);
-  recordPublished(at.deps, input, published.run);
-  return published;
-}
-
-async function verifyAndPublish(at: RunAt, input: PublishInput): Promise<Publication> {
-  const verified = await verifyRun(at, input);
-  return 'done' in verified ? { run: verified.done, manifest: null } : publish(at, verified);
+export async function publishRun(at: RunAt, merged: Merged, shifted: boolean): Promise<RunPublished> {
+  const { run, stages } = { ...merged, ...merged.journal };
+  const verified = await verifyRun(at, merged, shifted);
+  const published = 'done' in verified ? verified.done : await publish(at, verified);
+  recordPublished(at.deps, { connection: run.connection, resource: run.resource.name }, published);
+  // Resumed pages were read with an earlier page size, so they do not show whether the service accepts the new one.
+  const wasTried = run.resumed === null && run.rollback === null;
+  return {
+    ...{ kind: 'published', runId: published.runId ?? run.runId, run: published, swept: 'to do' },
+    ...{ table: run.tables !== null, onPublished: run.onPublished },
+    pageSize: wasTried ? { configured: run.sync.pageSize, used: stages.at(-1)!.pageSize } : null,
+  };
 }
 
 /** A run that may be published. */
@@ -79,19 +82,17 @@ export type Verified = Candidate | { readonly done: PublishedRun };
  */
 export async function verifyRun(
   { staging, deps, connection }: RunAt,
-  input: PublishInput,
+  { journal: { run, deletes, emptied }, stages, plan, results }: Merged,
+  shifted: boolean,
 ): Promise<Verified> {
   const { store } = staging;
   const { meter } = deps;
-  // Each request takes a round trip, so they are sent together. A run in memory has read the pointer a moment ago.
-  const [found, { run, stages, plan, results }] = await allDone([
-    staging.isPrivate ? ('unchanged' as const) : store.readIfExists(pointerKey(input.resource)),
-    readMerged(staging, input),
-  ]);
-  const done = found === 'unchanged' ? null : await findPublished(store, run, found);
-  if (done !== null) return { done };
+  // A run in memory has read the pointer a moment ago.
+  if (!staging.isPrivate) {
+    const done = await findPublished(store, run, await store.readIfExists(pointerKey(run.resource.name)));
+    if (done !== null) return { done };
+  }
   const last = stages.at(-1)!;
-  const { shifted, unproven, deletesProblems = null, emptied = 0 } = input;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
   const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
   const tasks = results.flatMap((result) => result.tasks);
@@ -101,7 +102,7 @@ export async function verifyRun(
   const sum = addUp(tasks, { fetched, duplicates, unwritten, before, tasks: plan.tasks.length });
   if ('problem' in sum) throw inconsistentFailure(run, sum.problem);
   // Only the merge shows which rows tombstones delete.
-  if (mayHaveTombstones(run)) checkDeleteLimit(run, sum.counts.deleted, input);
+  if (mayHaveTombstones(run)) checkDeleteLimit(run, sum.counts.deleted, deletes);
   const { counts } = sum;
   const distinct = counts.fetched - counts.duplicates + counts.setAside + unwritten;
   const stage = { ...last, doubts: withRead(last.doubts, distinct) };
@@ -109,21 +110,13 @@ export async function verifyRun(
   const tempFolder = connection.settings.tables?.tempFolder ?? null;
   const types = await checkTableTypes(store, run, { plan, tasks }, { tempFolder, signal });
   const checked = await checkCandidate(staging, run, { plan, tasks, sum, meter, signal });
-  const read = { stage, list, shifted, unproven, deletesProblems, emptied };
-  return { run, found: { ...read, ...types, plan, sum, checked }, results };
-}
-
-/** What was published. */
-export interface Publication {
-  readonly run: PublishedRun;
-  /** The manifest of its snapshot; `null`: another attempt has published the run. */
-  readonly manifest: Manifest | null;
+  return { run, found: { stage, list, shifted, deletes, emptied, ...types, plan, sum, checked }, results };
 }
 
 async function publish(
   { staging, clock, progress }: RunAt,
   { run, found, results }: Candidate,
-): Promise<Publication> {
+): Promise<PublishedRun> {
   const { store } = staging;
   const { resource, runId, connection, baseUrl } = run;
   const parts = await checkedParts(staging, run, found);
@@ -149,8 +142,8 @@ async function publish(
       : { measured: found.checked.record.measured, uniques: found.checked.record.uniques }),
   });
   // The swap may arrive from now on, whatever becomes of the run.
-  if ((await staging.journal()).phase !== 'publish')
-    await staging.decide(null, { phase: 'publish', results });
+  const { isSwapSent, ahead } = await staging.journal();
+  if (!isSwapSent) await staging.decide({ isSwapSent: true, results, ahead: ahead.slice(-1) });
   progress.isSwapSent = true;
   const swapped = await swapPointer(
     store,
@@ -166,10 +159,11 @@ async function publish(
   );
   if (swapped.outcome === 'lost') {
     const done = await findPublished(store, run, await store.readIfExists(pointerKey(resource.name)));
-    if (done !== null) return { run: done, manifest: null };
+    if (done !== null) return done;
     throw displacedFailure({ connection, resource: resource.name, runId: shownId(run) }, swapped.to);
   }
-  return { run: publishedRun(run, snapshot.manifest), manifest: snapshot.manifest };
+  progress.published = snapshot.manifest;
+  return publishedRun(run, snapshot.manifest);
 }
 
 /** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */

@@ -1,5 +1,4 @@
 import { displayQuery, listName } from '../../api/index.js';
-import type { DeletesProblem, PublishInput } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ListDoubt } from '../../core/list-evidence.js';
 import { MAX_REREADS } from '../../core/mirror-requests.js';
@@ -10,16 +9,14 @@ import type { Stage } from '../../lake/documents/stage-file.js';
 import { canDetectDeletes } from '../delete-rules.js';
 import type { AddedUp } from '../merge-result.js';
 import { clockDifference, type windowGap } from '../read/watermark.js';
-import type { MergePlan } from '../run-journal.js';
+import type { Journal, MergePlan } from '../run-journal.js';
 import type { CheckedCandidate } from './check-candidate.js';
 import type { CheckedTypes } from './delta-table.js';
 
 /** What a run has read and merged, as far as its manifests say it. */
-export interface RunFindings extends Pick<PublishInput, 'shifted' | 'unproven'>, CheckedTypes {
-  /** `null`: the run did not look for deletes. */
-  readonly deletesProblems: readonly DeletesProblem[] | null;
-  /** Rows that the list should show although it is empty, if the run did not look for deletes. */
-  readonly emptied: number;
+export interface RunFindings extends Pick<Journal, 'deletes' | 'emptied'>, CheckedTypes {
+  /** Whether the list has also shifted during the last reread, so that rows may be missing. */
+  readonly shifted: boolean;
   /** The last stage. */
   readonly stage: Stage;
   /** The end of the last reading of the list. Its `updatedSince` is earlier than planned if the service's clock was set back. */
@@ -108,19 +105,18 @@ function doubtWarnings({ resource, before }: RunFile, doubts: readonly ListDoubt
   });
 }
 
-function deletesWarnings(
-  { resource }: RunFile,
-  { deletesProblems, unproven, emptied }: RunFindings,
-): Warning[] {
+function deletesWarnings({ resource }: RunFile, { deletes, emptied }: RunFindings): Warning[] {
   const { name, windowField, windowMs } = resource;
   const of = { resource: name, windowField, hasWindow: windowMs !== null };
   const next = canDetectDeletes(resource) ? 'looks' : 'kept';
   return [
-    ...(deletesProblems ?? []).map((problem): Warning => ({ kind: 'deletes-not-concluded', ...of, problem })),
+    ...(deletes?.problems ?? []).map(
+      (problem): Warning => ({ kind: 'deletes-not-concluded', ...of, problem }),
+    ),
     ...some(emptied, (rows) => {
       return { kind: 'deletes-not-concluded', ...of, problem: { kind: 'empty-list', rows, next } };
     }),
-    ...some(unproven, (records) => ({ kind: 'deletes-unproven', records })),
+    ...some(deletes?.unproven ?? 0, (records) => ({ kind: 'deletes-unproven', records })),
   ];
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Cursor, ObjectKey } from '../../core/brands.js';
-import type { ReadInput } from '../../core/contract/index.js';
 import { NOTHING_READ } from '../../core/list-evidence.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { ChainProgress, Stage, StagedChunk } from '../../lake/documents/stage-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
+import { type Journal, nextOf } from '../run-journal.js';
 import { STAGE } from '../staged-documents.js';
 import { readStages, type Staging } from '../staging.js';
 import { changesUpTo, firstStage, type StoredStage } from './read-stage.js';
@@ -38,20 +38,21 @@ export function recordKeyHash(key: SortKey): string {
  * Finds the last position that any attempt of this call has staged, or the activity that began the run in memory; otherwise the
  * end of the previous call. It reads the lake, not the heartbeat, because the last heartbeats of a killed worker are lost.
  */
-export async function findPosition(staging: Staging, input: ReadInput): Promise<Position> {
-  const { run, stage: after } = await staging.journal();
+export async function findPosition(staging: Staging): Promise<Position> {
+  const journal = await staging.journal();
+  const { stage: after, reading } = journal;
   const before = await readStages(staging, after);
   const end = after === null ? null : { key: after, stage: before.at(-1)! };
-  const staged = (await lastStaged(staging)) ?? (isEndOf(input, end) ? end : null);
-  const stage = staged?.stage ?? firstPosition(input, run, end);
+  const staged = (await lastStaged(staging)) ?? (isEndOf(reading, end) ? end : null);
+  const stage = staged?.stage ?? firstPosition(journal, end);
   const chain = before.filter((earlier) => earlier.chain === stage.chain);
   const seen = new Set([...chain.flatMap((earlier) => earlier.seen), ...stage.seen]);
   return { stage, key: staged?.key ?? null, seen, earlier: before.flatMap(({ chunks }) => chunks) };
 }
 
 /** Whether an earlier call has reached the end of the reading, and left only merges. */
-function isEndOf({ read }: ReadInput, end: StoredStage | null): boolean {
-  return end?.stage.done === true && end.stage.read === read.number;
+function isEndOf(reading: number, end: StoredStage | null): boolean {
+  return end?.stage.done === true && end.stage.read === reading;
 }
 
 async function lastStaged(staging: Staging): Promise<StoredStage | null> {
@@ -60,11 +61,12 @@ async function lastStaged(staging: Staging): Promise<StoredStage | null> {
   return last === null ? null : { key: last, stage: await staging.read(STAGE, last) };
 }
 
-function firstPosition(input: ReadInput, run: RunFile, before: StoredStage | null): Stage {
-  if (before === null) return firstStage(run, input.pageSize);
+function firstPosition(journal: Journal, before: StoredStage | null): Stage {
+  const { run, reading, sequence } = journal;
+  if (before === null) return firstStage(run);
   const stage = { ...before.stage, previous: before.key, chunks: [], seen: [], done: false };
-  if (stage.read !== input.read.number) return nextRead(input, run, stage);
-  return input.step > 0 || run.resumed === null ? stage : takenOver(run, stage);
+  if (stage.read !== reading) return nextRead(journal, stage);
+  return sequence > 0 || run.resumed === null ? stage : takenOver(run, stage);
 }
 
 /** A stage of a failed run that this run continues. */
@@ -79,19 +81,20 @@ function resumed(progress: ChainProgress | null): ChainProgress | null {
 }
 
 /** Starts a new reading: of the whole list, or of the changes since the last reading began. */
-function nextRead(input: ReadInput, run: RunFile, before: Stage): Stage {
+function nextRead(journal: Journal, before: Stage): Stage {
+  const { run, reading } = journal;
+  const isCatchUp = nextOf(journal, 'read').kind === 'catch-up';
   const since = updatedSinceFor(runStart(startClocks(run, before.readStart), 'earliest'), run.sync);
-  const isCatchUp = input.read.kind === 'catch-up';
   // The first reading of changes shows what increments show. For an audit, each does, however long the readings take.
-  const isFirst = run.audit !== undefined || input.read.number === 1;
+  const isFirst = run.audit !== undefined || reading === 1;
   const all = run.comparesIncrements === true && isFirst ? run.checkpoint : null;
   const isLonger = isCatchUp && all !== null && all < since;
   const { notChecked: _, orSince: __, latest: ___, round: ____, isById: _____, ...rest } = before;
   const { readPages: pages, pageSize } = rest;
   return {
     ...rest,
-    read: input.read.number,
-    kind: input.read.kind,
+    read: reading,
+    kind: isCatchUp ? 'catch-up' : 'list',
     updatedSince: isLonger ? all : isCatchUp ? since : run.updatedSince,
     ...(isLonger ? { orSince: since } : {}),
     cursor: null,

@@ -1,8 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { type ServiceClient, ServiceError, ShownKeys, TransientError } from '../../api/index.js';
-import type { ObjectKey } from '../../core/brands.js';
-import type { ReadHeartbeat, ReadInput, ReadResult } from '../../core/contract/index.js';
+import type { PhaseEnded, ReadHeartbeat } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import { fairness } from '../../core/fairness.js';
 import {
@@ -10,7 +9,7 @@ import {
   afterWords,
   areWordsSpent,
   MAX_WORDS_MS,
-  NO_WORDS,
+  type WordsSpent,
 } from '../../core/unproven-limits.js';
 import { areFatal, deathsBefore, halvings, type WorkerDeaths } from '../../core/worker-deaths.js';
 import { keysOf, type RunFile, type WritingRun } from '../../lake/documents/run-file.js';
@@ -19,14 +18,15 @@ import { HEARTBEAT_MS, noteUse, storeLimitOf } from '../activity-context.js';
 import { finalFailure } from '../failures.js';
 import { withMaskingKey } from '../masking-secret.js';
 import { checkSameService } from '../run-failures.js';
+import { afterList, endedBy, nextOf, toNextPhase } from '../run-journal.js';
 import { showKey } from '../show-organization.js';
-import type { RunAt } from '../staging.js';
+import type { RunAt, Staging } from '../staging.js';
 import { withLongerRuns } from './compact-chunks.js';
 import { describeRepetition, marksToCheck, readBounds } from './endless-list.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
 import { cursorHash, findPosition, recordKeyHash } from './position.js';
-import { toReadResult } from './read-stage.js';
+import type { StoredStage } from './read-stage.js';
 import { withSmallerPages } from './smaller-pages.js';
 import { type ShiftCheck, Stager } from './stager.js';
 
@@ -43,21 +43,20 @@ const MAX_DRAIN_MS = 5000;
  * the reading may merge what is staged into larger chunks. If that takes long, it ends with `done: false`, and the next call
  * continues.
  */
-export async function readPages(
-  { deps, connection, staging, clock: now }: RunAt,
-  input: ReadInput,
-): Promise<ReadResult> {
+export async function readPages({ deps, connection, staging, clock: now }: RunAt): Promise<PhaseEnded> {
   const context = Context.current();
   const begunAt = deps.now();
-  const { run: fixed } = await staging.journal();
+  const journal = await staging.journal();
+  const { kind } = nextOf(journal, 'read');
+  const { run: fixed } = journal;
   checkSameService(fixed, connection, deps);
   const { settings } = connection;
   const run = { ...fixed, resource: await withMaskingKey(settings, fixed.resource) };
-  const position = await findPosition(staging, input);
+  const position = await findPosition(staging);
   const reader = new PageReader(run, position.stage.columns, now);
   let waitingUntil: number | null = null;
   const heartbeat = context.info.heartbeatDetails as ReadHeartbeat | null | undefined;
-  let words = heartbeat?.words ?? input.words ?? NO_WORDS;
+  let words = heartbeat?.words ?? journal.words;
   let deaths = deathsBefore(heartbeat?.deaths, position.key, now());
   if (areFatal(deaths, now())) throw killsWorkers(run, position.stage, deaths);
   const smaller = withSmallerPages(position.stage, halvings(deaths));
@@ -140,7 +139,7 @@ export async function readPages(
         saving = null;
       });
   }, HEARTBEAT_MS);
-  const labels = { connection: input.connection, resource: input.resource };
+  const labels = { connection: run.connection, resource: run.resource.name };
   try {
     // An earlier attempt may have read everything.
     if (position.key === null || !position.stage.done) {
@@ -158,34 +157,30 @@ export async function readPages(
     const read = await stager.settled();
     // The cursors of a list in parts have ended.
     const isWhole = read.round === undefined;
-    const mayCheck = isWhole && read.done && !read.shifted && !read.isChecked && input.read.kind === 'list';
+    const mayCheck = isWhole && read.done && !read.shifted && !read.isChecked && kind === 'list';
     if (mayCheck && marksToCheck(read.marks, read.readPages).length > 0)
       await stager.markChecked(await checkShift(client, run, read, chain.signal));
     isReading = false;
     await saving;
     const end = await stager.finish();
-    const { key, stage } = end;
+    const { stage } = end;
     context.log.info('pages are staged', { pages: stage.pages, rows: stage.fetched, done: stage.done });
     // Gives back the memory of the rows before the merge needs memory.
     stager.close();
-    const spoken = words === NO_WORDS ? {} : { words };
-    const ended = (result: ReadResult, at: ObjectKey): Promise<ReadResult> =>
-      staging.decide({ ...result, ...spoken }, { phase: 'read', stage: at });
-    if (!stage.done) return await ended(toReadResult(stage), key);
+    if (!stage.done) return await endCall(staging, end, { words, isDone: false });
     const longer = await withLongerRuns(
       { staging, run, clock: now, draining: () => deps.draining() },
       end,
       position.earlier,
     );
-    return await ended({ ...toReadResult(longer.stage), done: longer.complete }, longer.key);
+    return await endCall(staging, longer, { words, isDone: longer.complete });
   } catch (thrown) {
     isReading = false;
     deaths = { ...deaths, isRunning: false };
     // The next call waits, with what is staged in the lake. It also repeats a check of the list that was interrupted.
     if (tooLong.signal.aborted && !context.cancellationSignal.aborted) {
       beat();
-      const { key, stage } = await stager.finish();
-      return await staging.decide({ ...toReadResult(stage), done: false }, { phase: 'read', stage: key });
+      return await endCall(staging, await stager.finish(), { words, isDone: false });
     }
     const isWords = thrown instanceof TransientError && thrown.evidence === 'words';
     if (isWords) words = afterWords(words, now());
@@ -201,6 +196,20 @@ export async function readPages(
     clearInterval(timer);
     stager.close();
   }
+}
+
+/** Ends a call of the phase. @param isDone whether the reading has ended */
+async function endCall(
+  staging: Staging,
+  { key, stage: { pages, fetched } }: StoredStage,
+  { words, isDone }: { readonly words: WordsSpent; readonly isDone: boolean },
+): Promise<PhaseEnded> {
+  const journal = await staging.journal();
+  const read = { stage: key, pages, rows: fetched, words };
+  if (!isDone) return toNextPhase(await staging.decide(read));
+  const { run, reading } = journal;
+  const more = reading === 0 ? afterList(run, fetched) : [];
+  return toNextPhase(await staging.decide(endedBy(journal, { ...read, reading: reading + 1 }, more)));
 }
 
 /** The failure of a run that has believed words about a limit for long enough: what the status says. */

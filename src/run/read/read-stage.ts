@@ -1,13 +1,12 @@
 import type { ObjectKey } from '../../core/brands.js';
-import type { ReadResult } from '../../core/contract/index.js';
 import { NOTHING_READ, type TotalTrust } from '../../core/list-evidence.js';
 import type { ClockTimes } from '../../lake/documents/manifest.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { isPartial } from './watermark.js';
 
-/** The initial stage of a run. @param pageSize page size in rows; `null` for the configured one */
-export function firstStage(run: RunFile, pageSize: number | null): Stage {
+/** The initial stage of a run. */
+export function firstStage(run: RunFile): Stage {
   return {
     previous: null,
     chunks: [],
@@ -43,7 +42,7 @@ export function firstStage(run: RunFile, pageSize: number | null): Stage {
     doubts: [],
     serviceStart: null,
     began: null,
-    pageSize: pageSize ?? run.sync.pageSize,
+    pageSize: run.pageSize,
     columns: run.columns,
     ...(run.organization === undefined ? {} : { keys: run.organization.keys }),
   };
@@ -68,11 +67,4 @@ export function totalTrust({ sync, before }: Pick<RunFile, 'sync' | 'before'>): 
 export interface StoredStage {
   readonly key: ObjectKey;
   readonly stage: Stage;
-}
-
-/** The result of a call that ends with this stage. */
-export function toReadResult(stage: Stage): ReadResult {
-  const { done, pages, fetched, quarantined, pageSize, shifted, isBlank, doubts } = stage;
-  const result = { done, pages, rows: fetched, quarantined, pageSize, shifted, isBlank };
-  return doubts.length === 0 ? result : { ...result, doubts };
 }

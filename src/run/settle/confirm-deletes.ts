@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ShownKeys, TransientError } from '../../api/index.js';
 import type { ByteString } from '../../core/brands.js';
 import { timeGiven } from '../../core/contract/activity-table.js';
-import type { ConfirmDeletesInput, ConfirmedDeletes } from '../../core/contract/index.js';
+import type { PhaseEnded } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { MAX_WORDS_MS } from '../../core/unproven-limits.js';
 import { keysOf } from '../../lake/documents/run-file.js';
@@ -12,12 +12,15 @@ import { idOf } from '../../lake/rows/profile.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { SHARE_OF_TIME } from '../activity-context.js';
 import { withMaskingKey } from '../masking-secret.js';
-import { type StoredStage, toReadResult } from '../read/read-stage.js';
+import type { StoredStage } from '../read/read-stage.js';
 import { checkSameService } from '../run-failures.js';
+import { nextOf, toNextPhase } from '../run-journal.js';
 import { showKey } from '../show-organization.js';
 import { documentKind, SORT_KEYS, STAGE } from '../staged-documents.js';
 import { type RunAt, readStages, type Staging } from '../staging.js';
 import { askById, isWebPage, seemsRefused } from './ask-by-id.js';
+import { afterAsking } from './conclude-deletes.js';
+import { isEmptyList } from './find-absent.js';
 import { ShownRecords, STAGED_SHOWN, type StagedShown } from './shown-records.js';
 
 /** Rounds for records that return a transient status while the service answers for other records. */
@@ -56,10 +59,7 @@ const ASKED = documentKind<Progress>('asked', {
  * has found a record that exists. A transient failure is retried within `retries.giveUpAfter`. A record without an answer by
  * then counts as not proven, and the run continues.
  */
-export async function confirmDeletes(
-  { deps, connection, staging, clock }: RunAt,
-  input: ConfirmDeletesInput,
-): Promise<ConfirmedDeletes> {
+export async function confirmDeletes({ deps, connection, staging, clock }: RunAt): Promise<PhaseEnded> {
   const journal = await staging.journal();
   const { run } = journal;
   checkSameService(run, connection, deps);
@@ -77,7 +77,7 @@ export async function confirmDeletes(
   /** Across all attempts. */
   const ageMs = (): number => clock() - info.scheduledTimestampMs;
   const isLate = (waitMs = 0): boolean => ageMs() + waitMs > SHARE_OF_TIME * givenMs;
-  const before = (await readProgress(staging)) ?? nothingAsked(journal.keys[input.among]!);
+  const before = (await readProgress(staging)) ?? nothingAsked(journal.absent);
   const gone = [...before.gone];
   let { unproven, found } = before;
   const refused: SortKey[] = [];
@@ -149,7 +149,7 @@ export async function confirmDeletes(
   }
   // An empty list shows no record to test the endpoint with, but the endpoint may know some of the absent ones. Nor does a sample,
   // whose rows may all exist.
-  const trusts = input.allowDeletes && run.audit?.sample === undefined;
+  const trusts = run.allowDeletes && run.audit?.sample === undefined;
   const works = control === 'found' || found > 0 || trusts;
   if (!works) return finish([], { unproven: 0, works });
   return finish(gone, { unproven: unproven + open.length, works });
@@ -162,19 +162,13 @@ export async function confirmDeletes(
     const again = await withSigns(answered.filter((key) => signsIn(key) !== ''));
     const { untaken, differs, ...shown } = await records.finish();
     const read = shown.chunks.length === 0 && shown.thin === last.thin ? null : await stageShown(shown);
-    return staging.decide<ConfirmedDeletes>(
-      {
-        ...{ keys: 'gone-by-id', count: plain.length, works },
-        unproven: open + answered.length - plain.length - again.length,
-        ...(untaken === 0 ? {} : { untaken: { records: untaken, isCompared: differs === true } }),
-        ...(read && { read: toReadResult(read.stage) }),
-        ...(again.length > 0 && { again: { keys: 'again', count: again.length } as const }),
-      },
-      {
-        ...{ phase: 'settle', stage: read?.key ?? journal.stage },
-        keys: { ...journal.keys, 'gone-by-id': plain, again },
-      },
-    );
+    const decided = afterAsking(journal, read?.stage ?? last, {
+      ...{ gone: plain, again, works, untaken: { records: untaken, isCompared: differs === true } },
+      unproven: open + answered.length - plain.length - again.length,
+      listIsEmpty: isEmptyList(stages, nextOf(journal, 'settleById').since),
+    });
+    const stage = read?.key ?? journal.stage;
+    return toNextPhase(await staging.decide({ ...decided, stage, rows: last.fetched + shown.fetched }));
   }
 
   /**

@@ -1,40 +1,61 @@
 import { Context } from '@temporalio/activity';
-import type { AbsentRecords, FindAbsentInput } from '../../core/contract/index.js';
+import type { PhaseEnded } from '../../core/contract/index.js';
+import { deletesAllowed } from '../../core/list-evidence.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import { detached, type SortKey } from '../../lake/rows/row.js';
+import type { ObjectStore } from '../../lake/store/index.js';
 import { isSampled } from '../audit-tally.js';
 import { DELETE_LIMIT_ROWS } from '../delete-rules.js';
 import { finalFailure } from '../failures.js';
 import { openSources } from '../merge/sources.js';
 import { countedTimes } from '../read/watermark.js';
+import { type Decided, endedBy, type Journal, nextOf, toNextPhase } from '../run-journal.js';
 import { type RunAt, readStages } from '../staging.js';
 import { findAbsent, judgeAbsence } from './absent-rows.js';
+import { type Absent, afterFirstPass, afterSecondPass, withoutLook } from './conclude-deletes.js';
 
 /** Finds live rows of the base snapshot that no reading of the list has returned (docs/explanation/guarantees.md#deletes). */
-export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInput): Promise<AbsentRecords> {
-  const { store } = staging;
-  const { run, stage: last, keys: known } = await staging.journal();
-  const stages = await readStages(staging, last);
-  const among = input.among === null ? null : new Set(known[input.among]);
+export async function findAbsentRecords({ staging }: RunAt): Promise<PhaseEnded> {
+  const journal = await staging.journal();
+  const stages = await readStages(staging, journal.stage);
+  const last = stages.at(-1)!;
+  const decided = withoutLook(journal, last) ?? (await decideByLook(staging.store, journal, stages));
+  return toNextPhase(await staging.decide(decided));
+}
+
+async function decideByLook(
+  store: ObjectStore,
+  journal: Journal,
+  stages: readonly Stage[],
+): Promise<Decided> {
+  const { run } = journal;
+  const last = stages.at(-1)!;
+  const { pass } = nextOf(journal, 'settle');
+  const found = await findRows(store, journal, stages);
+  if (pass === 'emptied') return endedBy(journal, { emptied: found.count });
+  // By-id proofs do not rely on the list.
+  const mayBeEmpty = run.allowDeletes || (pass === 'first' && deletesAllowed(last.doubts) === 'by-id');
+  if (found.listIsEmpty && !mayBeEmpty && found.keys.length > DELETE_LIMIT_ROWS)
+    throw emptyListFailure(run, found.keys.length);
+  return pass === 'second' ? afterSecondPass(journal, found) : afterFirstPass(journal, last, found);
+}
+
+async function findRows(store: ObjectStore, journal: Journal, stages: readonly Stage[]): Promise<Absent> {
+  const { run, absent } = journal;
+  const { since, pass } = nextOf(journal, 'settle');
+  const among = pass === 'second' ? new Set(absent) : null;
+  // An empty body concludes no deletes.
+  const onlyCounts = pass === 'emptied' || (pass === 'first' && stages.at(-1)!.isBlank);
   const { before, resource, audit } = run;
   // An audit asks again for the records that only GET by id has shown.
-  const counts = (stage: Stage): boolean => stage.read >= input.sinceRead && !(audit && stage.isById);
+  const counts = (stage: Stage): boolean => stage.read >= since && !(audit && stage.isById);
   const chunks = stages.filter(counts).flatMap((stage) => stage.chunks);
-  const proven = input.proven === undefined ? [] : known[input.proven]!;
-  const list = input.among === null ? 'absent' : 'gone';
-  const decide = (
-    found: readonly SortKey[],
-    answer: Omit<AbsentRecords, 'keys' | 'count'> & Partial<Pick<AbsentRecords, 'count'>>,
-  ) =>
-    staging.decide<AbsentRecords>(
-      { keys: list, count: found.length, ...answer },
-      { phase: 'settle', keys: { ...known, [list]: found } },
-    );
   const isAsked = askedOf(run);
   const keys: SortKey[] = [];
+  const none = { keys, count: 0, problem: null, expected: 0, listIsEmpty: false };
   const parts = before?.parts.filter((part) => part.rows > 0) ?? [];
-  if (before === null || parts.length === 0) return decide(keys, { expected: 0 });
+  if (before === null || parts.length === 0) return none;
   const { columns } = stages.at(-1)!;
   // A sample has rows outside of the window, too: they are compared if GET by id shows them.
   const windowMs = audit?.sample === undefined ? resource.windowMs : null;
@@ -61,17 +82,14 @@ export async function findAbsentRecords({ staging }: RunAt, input: FindAbsentInp
       signal: Context.current().cancellationSignal,
     });
     expected += await findAbsent(sources, judge, (key) => {
-      if (input.onlyCounts === true) count++;
+      if (onlyCounts) count++;
       else if ((among === null || among.has(key)) && isAsked(key, keys.length)) keys.push(detached(key));
     });
   }
   const problem = judge.problem();
-  if (problem !== null) return decide(proven, { problem, expected });
-  if (input.onlyCounts === true) return decide([], { count, expected });
-  const found = [...keys, ...proven].sort();
-  if (keys.length === 0 || !isEmptyList(stages, input.sinceRead)) return decide(found, { expected });
-  if (!input.allowDeletes && keys.length > DELETE_LIMIT_ROWS) throw emptyListFailure(run, keys.length);
-  return decide(found, { expected, listIsEmpty: true });
+  if (problem !== null) return { ...none, keys: [], problem, expected };
+  const listIsEmpty = keys.length > 0 && isEmptyList(stages, since);
+  return { keys, count: onlyCounts ? count : keys.length, problem, expected, listIsEmpty };
 }
 
 /** Which absent rows are of interest: all, or those of an audit's sample. @returns a function of a key and of how many there are */
@@ -98,11 +116,11 @@ function serviceTime(
   return { earliest: Math.min(...now), latest: Math.max(...now, ...base) };
 }
 
-/** Whether the readings of the list, without those of changes, returned no record at all. */
-function isEmptyList(stages: readonly Stage[], sinceRead: FindAbsentInput['sinceRead']): boolean {
+/** Whether the readings of the list, without those of changes, returned no record at all. @param since the first that counts */
+export function isEmptyList(stages: readonly Stage[], since: number): boolean {
   let before = 0;
   for (const { kind, read, fetched, chunks } of stages) {
-    const isListed = kind === 'list' && read >= sinceRead && chunks.length > 0;
+    const isListed = kind === 'list' && read >= since && chunks.length > 0;
     if (isListed && fetched > before) return false;
     before = fetched;
   }

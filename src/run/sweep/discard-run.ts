@@ -46,7 +46,7 @@ async function maySwap(
 ): Promise<boolean> {
   // The mirror discards no other run that has sent its swap.
   const journal = await readJournal(store, ref).catch(orUnread);
-  return journal?.phase === 'publish' && (journal.run.before?.etag ?? null) === (found?.etag ?? null);
+  return journal?.isSwapSent === true && (journal.run.before?.etag ?? null) === (found?.etag ?? null);
 }
 
 function orUnread(error: unknown): null {

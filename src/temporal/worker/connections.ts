@@ -5,7 +5,7 @@ import type { ActivityDeps, OpenConnection } from '../../../activities/index.js'
 import { createServiceClient, RateBudget, type ServiceClient, type ServiceEvent } from '../../api/index.js';
 import type { EpochMs } from '../../core/brands.js';
 import { activityFacts } from '../../core/contract/activity-table.js';
-import type { RunDone } from '../../core/contract/index.js';
+import type { RunEnded } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { type Meter, NO_METER } from '../../core/metrics.js';
@@ -156,9 +156,9 @@ function configured(settings: Settings, name: string): ConnectionSettings {
   );
 }
 
-/** Whether the first activity of a run has done all of it. */
+/** Whether an activity has ended its run. */
 function isOver(result: unknown): boolean {
-  const kind = (result as Partial<RunDone> | null | undefined)?.kind;
+  const kind = (result as Partial<RunEnded> | null | undefined)?.kind;
   return kind === 'published' || kind === 'previewed';
 }
 

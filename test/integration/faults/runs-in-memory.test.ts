@@ -95,7 +95,7 @@ describe('a replaced attempt of a run in memory', () => {
     const input = await mirror.merge(ref);
     await lost.late!.deliver();
     const runId = await publishedBy(ref.runId);
-    expect((await mirror.step('worktrack.publish', input)).runId).toBe(runId);
+    expect((await mirror.publishMerged(input)).runId).toBe(runId);
     mirror.published = runId;
     world.change();
     await mirror.run();
@@ -160,7 +160,7 @@ describe('a replaced attempt of a run in memory', () => {
     expect(await mirror.inMemory(ref)).toBeNull();
     expect(lost.late).not.toBeNull();
     await mirror.settle();
-    const published = await mirror.step('worktrack.publish', input);
+    const { run: published } = await mirror.publishMerged(input);
     expect(published.runId).toBeUndefined();
     Object.assign(mirror, { published: ref.runId, checkpoint: published.checkpoint });
     await nextSecond();

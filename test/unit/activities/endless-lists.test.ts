@@ -184,8 +184,8 @@ describe('A list that never ends', () => {
     expect(failed.error).toContain('503');
     let stage: string | null = null;
     for await (const { key } of lake.store.list('_staging/tasks/')) if (key.includes('/stage-')) stage = key;
-    const extracted = { done: false, pages: 303, rows: 30, pageSize: 1000, shifted: false };
-    const resumed = { runId: '20261121T020000Z-ffffffff', stage, extracted } as never;
+    const read303 = { done: false, pages: 303, rows: 30 };
+    const resumed = { runId: '20261121T020000Z-ffffffff', stage, ...read303 } as never;
     const then = Date.now() + 86_400_000;
     const { requests, error } = await read({
       answer: thenEndless(() => []),

@@ -47,7 +47,7 @@ function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.lengt
   const ref = { resource: 'tasks', runId: NEW_RUN };
   const { signal: stop } = new AbortController();
   const staging = new LakeStaging(lake.store, ref, 1);
-  const stage = { ...firstStage(run, 1), chunks, chain, columns: COLUMNS, duplicates: 10 };
+  const stage = { ...firstStage(run), chunks, chain, columns: COLUMNS, duplicates: 10 };
   return mergeSlice({ staging, run, stop, draining: () => false }, stage, { from: 0, to });
 }
 

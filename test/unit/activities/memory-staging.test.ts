@@ -9,7 +9,7 @@ import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
 const lake = temporaryLake();
-const POSITION = firstStage(RUN, 1);
+const POSITION = firstStage(RUN);
 
 /** The lake, with something that happens before each write. */
 function storeWith(before: (key: ObjectKey) => Promise<void> | void): ObjectStore {

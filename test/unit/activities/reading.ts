@@ -1,16 +1,18 @@
 import { Context } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import type { ListRead, ReadInput, ReadResult } from '../../../src/core/contract/index.js';
+import type { PhaseEnded, PhaseRef } from '../../../src/core/contract/index.js';
 import { NO_METER } from '../../../src/core/metrics.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
+import type { Stage } from '../../../src/lake/documents/stage-file.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { AttemptProgress, temporalClock } from '../../../src/run/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../src/run/deps.js';
 import { withFailures } from '../../../src/run/failures.js';
 import { fixRun, LakeStaging, readJournal } from '../../../src/run/lake-staging.js';
 import { readPages } from '../../../src/run/read/read-pages.js';
-import { stagedKey } from '../../../src/run/run-journal.js';
+import { type Journal, stagedKey } from '../../../src/run/run-journal.js';
+import { STAGE } from '../../../src/run/staged-documents.js';
 import { client, HTTP, service } from '../api/support.js';
 import { BASE, RUN } from './run.js';
 
@@ -49,7 +51,8 @@ export interface Reading {
   readonly calls: number;
   /** Of rows. */
   readonly stagedBytes: number;
-  readonly result: ReadResult | null;
+  /** Its last stage, with what the journal says of the reading; `null`: no call has ended. */
+  readonly result: (Stage & Pick<Journal, 'rows'>) | null;
   /** Its last stage document; `null`: no call has ended. */
   readonly stage: ObjectKey | null;
   readonly error: string | null;
@@ -59,7 +62,6 @@ export interface ReadOptions {
   readonly store: ObjectStore;
   readonly answer: (asked: Asked) => Answer;
   readonly run?: Partial<RunFile>;
-  readonly read?: ListRead;
   /** Pages per call of the activity: then the worker shuts down. Default: no limit. */
   readonly pagesPerCall?: number;
   /** How often the activity is attempted after transient failures. Default 1. */
@@ -143,30 +145,15 @@ export async function readList(options: ReadOptions): Promise<Reading> {
     draining: () => pages >= drainAt,
     meter: NO_METER,
   };
-  const extract = withFailures((input: ReadInput) => {
+  const extract = withFailures((input: PhaseRef) => {
     const context = Context.current();
     const staging = new LakeStaging(aliveStore(context.cancellationSignal), input, context.info.attempt);
-    return readPages(
-      {
-        deps,
-        connection,
-        staging,
-        clock: temporalClock(() => Date.now() + passed),
-        progress: new AttemptProgress(),
-      },
-      input,
-    );
+    const clock = temporalClock(() => Date.now() + passed);
+    return readPages({ deps, connection, staging, clock, progress: new AttemptProgress() });
   });
-  const read = options.read ?? { number: 0, kind: 'list' };
-  let result = null as ReadResult | null;
+  let result: Reading['result'] = null;
   for (let call = 0; ; call++) {
-    const input: ReadInput = {
-      ...ref,
-      step: call,
-      pageSize: result?.pageSize ?? null,
-      read,
-      ...(result?.words === undefined ? {} : { words: result.words }),
-    };
+    const input: PhaseRef = { ...ref, step: call, batch: 0 };
     const scheduled = Date.now() + passed;
     let heartbeatDetails: unknown;
     for (let attempt = 1; ; attempt++) {
@@ -188,13 +175,15 @@ export async function readList(options: ReadOptions): Promise<Reading> {
         if (!isLost) heartbeatDetails = details;
       });
       try {
-        const running: Promise<ReadResult> = environment.run(extract, input);
+        const running: Promise<PhaseEnded> = environment.run(extract, input);
         const ended = await Promise.race([running, loss]);
         if (ended === 'lost') {
           await running.catch(() => {});
           continue;
         }
-        result = ended;
+        const { stage, rows, reading } = (await readJournal(store, ref))!;
+        const last = await new LakeStaging(store, ref, attempt).read(STAGE, stage!);
+        result = { ...last, rows, done: reading > 0 };
         break;
       } catch (error) {
         const { message, nonRetryable } = error as { message: string; nonRetryable?: boolean };
@@ -203,7 +192,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
       }
     }
     options.onCall?.(await staged());
-    if (result?.done === true) return end(call, null);
+    if (result.done) return end(call, null);
     drainAt = pages + pagesPerCall;
   }
 

@@ -1,18 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import type { StepRef } from '../../../src/core/contract/index.js';
+import type { PhaseRef } from '../../../src/core/contract/index.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { type ObjectStore, StoreUnclearError } from '../../../src/lake/store/index.js';
 import { fixRun, LakeStaging, readJournal } from '../../../src/run/lake-staging.js';
 import { BATCH } from '../../../src/run/merge-result.js';
-import { once, type RunAt } from '../../../src/run/staging.js';
+import { performPhase } from '../../../src/run/perform-phase.js';
+import type { RunAt } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
 const lake = temporaryLake();
 let runs = 0;
-let ref: StepRef;
-const settled = (key: string) => ({ phase: 'settle', keys: { absent: [key as never] } }) as const;
+let ref: PhaseRef;
+const settled = (key: string) => ({ absent: [key as never] });
 
 /** An attempt of the phase that begins with a version of the journal. */
 function attempt(step: number, store: ObjectStore = lake.store, number = 1): LakeStaging {
@@ -31,19 +32,16 @@ const unclear = (): Error =>
 
 beforeEach(async () => {
   const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}` as RunId;
-  ref = { connection: 'acme', resource: 'tasks', runId, step: 0 };
+  ref = { connection: 'acme', resource: 'tasks', runId, step: 0, batch: 0 };
   await fixRun(lake.store, { ...RUN, runId } as RunFile);
 });
 
 describe('the journal of a run', () => {
-  it('has a version for each phase that has ended, with what it decided and answered', async () => {
-    expect(await journal()).toMatchObject({ sequence: 0, phase: 'read', stage: null, keys: {}, plan: null });
-    expect(await attempt(0).decide({ count: 1 }, settled('a'))).toEqual({ count: 1 });
-    await attempt(1).decide({ count: 2 }, settled('b'));
-    expect(await journal()).toMatchObject({
-      ...{ sequence: 2, phase: 'settle', keys: { absent: ['b'] }, run: { runId: ref.runId } },
-      answers: [{ count: 1 }, { count: 2 }],
-    });
+  it('has a version for each phase that has ended, with what it decided', async () => {
+    expect(await journal()).toMatchObject({ sequence: 0, stage: null, absent: [], plan: null });
+    expect(await attempt(0).decide(settled('a'))).toMatchObject({ sequence: 1, absent: ['a'] });
+    await attempt(1).decide(settled('b'));
+    expect(await journal()).toMatchObject({ sequence: 2, absent: ['b'], run: { runId: ref.runId } });
   });
 
   it('begins once', async () => {
@@ -53,18 +51,14 @@ describe('the journal of a run', () => {
     expect(await fixRun(lake.store, { ...RUN, runId: ref.runId } as RunFile)).toBe(true);
   });
 
-  it('is that of the first attempt that ends a phase, whose answer the others return', async () => {
+  it('is that of the first attempt that ends a phase, and the others continue from it', async () => {
     const [first, second, third] = [attempt(0), attempt(0, lake.store, 2), attempt(0, lake.store, 3)];
     await Promise.all([first, second, third].map((one) => one.journal()));
-    await second.decide('second', settled('b'));
-    expect(await first.decide('first', settled('a'))).toBe('second');
-    await attempt(1).decide('next', settled('c'));
-    expect(await third.decide('third', settled('d'))).toBe('second');
-    expect(await journal()).toMatchObject({
-      sequence: 2,
-      keys: { absent: ['c'] },
-      answers: ['second', 'next'],
-    });
+    await second.decide(settled('b'));
+    expect(await first.decide(settled('a'))).toMatchObject({ sequence: 1, absent: ['b'] });
+    await attempt(1).decide(settled('c'));
+    expect(await third.decide(settled('d'))).toMatchObject({ sequence: 2, absent: ['c'] });
+    expect(await journal()).toMatchObject({ sequence: 2, absent: ['c'] });
   });
 
   it('is not replaced by a late request', async () => {
@@ -73,10 +67,10 @@ describe('the journal of a run', () => {
       late = () => lake.store.swap(...given);
       throw new Error('the network is lost');
     });
-    await expect(attempt(0, lost).decide('lost', settled('a'))).rejects.toThrow('the network is lost');
-    await attempt(0, lake.store, 2).decide('second', settled('b'));
+    await expect(attempt(0, lost).decide(settled('a'))).rejects.toThrow('the network is lost');
+    await attempt(0, lake.store, 2).decide(settled('b'));
     expect(await late!()).toEqual({ outcome: 'conflict' });
-    expect(await journal()).toMatchObject({ sequence: 1, answers: ['second'] });
+    expect(await journal()).toMatchObject({ sequence: 1, absent: ['b'] });
   });
 
   it.each([
@@ -89,34 +83,39 @@ describe('the journal of a run', () => {
       if (arrives) await lake.store.swap(...given);
       throw unclear();
     });
-    expect(await attempt(0, store).decide('done', settled('a'))).toBe('done');
+    expect(await attempt(0, store).decide(settled('a'))).toMatchObject({ sequence: 1 });
     expect(requests).toBe(arrives ? 1 : 2);
-    expect(await journal()).toMatchObject({ sequence: 1, answers: ['done'] });
+    expect(await journal()).toMatchObject({ sequence: 1, absent: ['a'] });
   });
 
   it('stops an attempt that finds another one than it has read', async () => {
     const before = await lake.store.read(key());
-    await attempt(0).decide('done', settled('a'));
+    await attempt(0).decide(settled('a'));
     await lake.store.write(key(), before);
     const message = expect.stringContaining('is not what run');
     await expect(attempt(1).journal()).rejects.toMatchObject({ type: 'Lake', nonRetryable: true, message });
     const other = attempt(0);
     await other.journal();
-    await lake.store.write(key(), Buffer.from(before.toString().replace('"answers":[]', '"answers":[ ]')));
-    await expect(other.decide('done', settled('a'))).rejects.toMatchObject({ type: 'Lake', message });
+    await lake.store.write(key(), Buffer.from(before.toString().replace('"gone":[]', '"gone":[ ]')));
+    await expect(other.decide(settled('a'))).rejects.toMatchObject({ type: 'Lake', message });
     await lake.store.remove([key()]);
-    await expect(other.decide('done', settled('a'))).rejects.toThrow('is missing from the lake');
+    await expect(other.decide(settled('a'))).rejects.toThrow('is missing from the lake');
   });
 
-  it('carries out a phase once', async () => {
-    const phase = once(async ({ staging }: RunAt, { step }: StepRef) =>
-      staging.decide(`answer ${step}`, settled(String(step))),
-    );
-    const call = (step: number) => phase({ staging: attempt(step) } as unknown as RunAt, { ...ref, step });
-    expect([await call(0), await call(1), await call(0), await call(1)]).toEqual([
-      ...['answer 0', 'answer 1', 'answer 0', 'answer 1'],
-    ]);
-    expect((await journal()).sequence).toBe(2);
+  it('lets a phase that has ended before only say what is next', async () => {
+    await attempt(0).decide({ ...settled('a'), rows: 7, ahead: [{ do: 'mergePlan' }, { do: 'publish' }] });
+    const again = performPhase({ staging: attempt(0) } as unknown as RunAt, 'settle', ref);
+    expect(await again).toEqual({
+      ...{ kind: 'next', phase: 'mergePlan', step: 1, batches: 1, pages: 0, rows: 7 },
+      summary: 'plan, 7 rows',
+    });
+    expect((await journal()).sequence).toBe(1);
+  });
+
+  it('lets a late merge write nothing once the swap may be sent', async () => {
+    await attempt(0).decide({ isSwapSent: true, ahead: [{ do: 'publish' }] });
+    const late = performPhase({ staging: attempt(0) } as unknown as RunAt, 'merge', ref);
+    expect(await late).toMatchObject({ kind: 'next', phase: 'publish', step: 1 });
   });
 });
 

@@ -10,6 +10,7 @@ export const RUN = {
   ...{ mode: 'full', updatedSince: null, checkpoint: null, before: null, rollback: null, columns: [] },
   runId: '20261121T020000Z-00000001' as RunId,
   ...{ startedAt: 0, nominalStart: 0, readSince: 0, giveUpAfterMs: 3_600_000, warnings: [] },
+  ...{ allowDeletes: false, pageSize: 1000 },
   ...{ sync: { endCursors: [], pageSize: 1000 }, http: {}, retention: {}, tables: null, onPublished: null },
   shapes: [shapeOf(profileOf(), null)],
   ...{ settingsChange: null, earlierList: null, reconcile: false, resumed: null, leftBehind: [] },

@@ -16,7 +16,7 @@ import { RUN } from './run.js';
 
 const KEY = '_staging/tasks/20261121T020000Z-00000001/run.json' as ObjectKey;
 const lake = temporaryLake();
-const BEGUN = newJournal(RUN, RUN.runId);
+const BEGUN = newJournal(RUN);
 
 function withLayout(layout: number): Buffer {
   const { document, ...rest } = JSON.parse(encodeDocument(JOURNAL, BEGUN).toString()) as {
@@ -55,8 +55,8 @@ describe('a document that a run has staged', () => {
   });
 
   it('is named without a value of it', () => {
-    const body = encodeDocument(JOURNAL, { ...BEGUN, keys: { absent: ['a secret', 7] as never } });
-    expect(() => decodeDocument(JOURNAL, body, KEY)).toThrow(/^(?!.*secret).*not valid at "keys\.absent\.1"/);
+    const body = encodeDocument(JOURNAL, { ...BEGUN, absent: ['a secret', 7] as never });
+    expect(() => decodeDocument(JOURNAL, body, KEY)).toThrow(/^(?!.*secret).*not valid at "absent\.1"/);
   });
 });
 

@@ -21,7 +21,7 @@ function startStager(stagingOf: (ref: StagedRun) => Staging = (ref) => new LakeS
   const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}` as RunId;
   const ref = { resource: 'tasks', runId };
   const reader = new PageReader(run, []);
-  const first = firstStage(run, 1);
+  const first = firstStage(run);
   const stager = new Stager(
     { staging: stagingOf(ref), run, reader, keys: () => [], now: Date.now, onStaged: () => {} },
     first,

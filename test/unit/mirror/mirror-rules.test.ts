@@ -2,16 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId, UtcSeconds } from '../../../src/core/brands.js';
 import type {
-  ActiveRun,
   MirrorRequest,
   MirrorState,
-  PreparedRun,
+  NextPhase,
   PublishedRun,
   RecordPurged,
   RunError,
   RunInput,
   RunPublished,
   RunRecord,
+  RunSpilled,
   Swept,
 } from '../../../src/core/contract/index.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
@@ -25,10 +25,10 @@ import type {
   Command,
   Decided,
   Mirror,
+  PhasesInput,
 } from '../../../src/mirror/mirror-commands.js';
 import {
   callEnded,
-  hookedToOf,
   nextTurn,
   progressed,
   requested,
@@ -77,14 +77,14 @@ const failure = (type: RunError['type'] | 'cancelled', more: Partial<RunFailure>
   ...more,
 });
 
-const spilled = (prepared: Partial<PreparedRun> = {}) => ({
-  result: {
-    kind: 'spilled',
-    prepared: { mode: 'increment', resumed: null, onPublished: null, table: false, ...prepared },
-  },
+const next = (phase: NextPhase['phase']): NextPhase => ({
+  ...{ kind: 'next', phase, step: 0, batches: 1, summary: '', pages: 0, rows: 0 },
 });
-const ready = (isDry = false) => ({
-  result: { publish: { runId: FIRST, ...(isDry && { isDry }) }, pageSize: null },
+const spilled = (more: Partial<RunSpilled> = {}) => ({
+  result: {
+    ...{ kind: 'spilled', next: next('read'), mode: 'increment', resumed: null, giveUpAfterMs: HOUR_MS },
+    ...{ hookedTo: null, ...more },
+  } satisfies RunSpilled,
 });
 
 const callOf = ({ commands }: Decided): Call | null => commands.find((one) => one.do === 'call') ?? null;
@@ -95,14 +95,14 @@ function serve(
   mirror: Mirror,
   request: MirrorRequest,
   ends: readonly object[],
-  phase: ActiveRun['phase'] = 'merge',
+  phase: NextPhase['phase'] = 'merge',
 ) {
   const calls: string[] = [];
   let decided = nextTurn(requested(mirror, { ...request, replyTo: 'export' }).mirror, AT)!;
   for (const end of ends) {
     const call = callOf(decided)!;
     calls.push(call.name.replace('worktrack.', ''));
-    const at = call.name === 'phases' ? progressed(decided.mirror, { phase }) : decided.mirror;
+    const at = call.name === 'phases' ? progressed(decided.mirror, next(phase)) : decided.mirror;
     decided = callEnded(at, call, end as CallEnd<CallName>, AT);
   }
   expect(callOf(decided)).toBeNull();
@@ -118,7 +118,7 @@ const nothing = { result: undefined };
 const unread = { object: `_staging/tasks/${FIRST}/run.json` as ObjectKey, layout: 9 };
 
 describe('a turn of a mirror', () => {
-  it.each<[string, object[], string[], string]>([
+  it.each<[string, object[], string[], string, NextPhase['phase']?]>([
     ['in memory', [published], ['run'], 'published'],
     ['with its sweep to do', [toSweep, swept], ['run', 'sweep'], 'published'],
     ['whose sweep fails', [toSweep, failed('Lake')], ['run', 'sweep'], 'published'],
@@ -139,12 +139,7 @@ describe('a turn of a mirror', () => {
       ['run', 'followTable', 'followOnPublished', 'sweep'],
       'published',
     ],
-    [
-      'in the lake',
-      [spilled(), ready(), { result: run(NOW) }, swept],
-      ['run', 'phases', 'publish', 'sweep'],
-      'published',
-    ],
+    ['in the lake', [spilled(), toSweep, swept], ['run', 'phases', 'sweep'], 'published'],
     [
       'refused once because of a newer id',
       [failed('Failed', { newerId: SECOND }), published],
@@ -165,9 +160,10 @@ describe('a turn of a mirror', () => {
     ],
     [
       'that no worker can continue, and whose swap may arrive late',
-      [spilled(), ready(), failed('Transient', { unread }), published],
-      ['run', 'phases', 'publish', 'run'],
+      [spilled(), failed('Transient', { unread }), published],
+      ['run', 'phases', 'run'],
       'published',
+      'publish',
     ],
     [
       'that no worker can continue, twice',
@@ -188,17 +184,13 @@ describe('a turn of a mirror', () => {
       ['run', 'phases', 'sweepFailedRun'],
       'failed',
     ],
-    [
-      'whose swap may arrive late',
-      [spilled(), ready(), failed('Transient')],
-      ['run', 'phases', 'publish'],
-      'failed',
-    ],
+    ['whose swap may arrive late', [spilled(), failed('Transient')], ['run', 'phases'], 'failed', 'publish'],
     [
       'whose swap is lost',
-      [spilled(), ready(), failed('Displaced', { isOvertaken: true }), nothing],
-      ['run', 'phases', 'publish', 'sweepFailedRun'],
+      [spilled(), failed('Displaced', { isOvertaken: true }), nothing],
+      ['run', 'phases', 'sweepFailedRun'],
       'failed',
+      'publish',
     ],
     ['that is refused', [failed('Refused')], ['run'], 'refused'],
     [
@@ -207,8 +199,8 @@ describe('a turn of a mirror', () => {
       ['run', 'phases', 'sweepFailedRun'],
       'cancelled',
     ],
-  ])('%s', (_, ends, calls, outcome) => {
-    const served = serve(idle(), runRequest({ nominalStart: NOW }), ends);
+  ])('%s', (_, ends, calls, outcome, phase) => {
+    const served = serve(idle(), runRequest({ nominalStart: NOW }), ends, phase);
     expect(served.calls).toEqual(calls);
     expect(served.report.outcome).toBe(outcome);
     expect(served.turn).toBeNull();
@@ -278,7 +270,7 @@ describe('a turn of a mirror', () => {
     expect(next.state).toMatchObject({ hookedTo: null, published: { tableWarning: null } });
   });
 
-  it.each<[string, RunError['type'] | 'cancelled', ActiveRun['phase'], boolean, boolean]>([
+  it.each<[string, RunError['type'] | 'cancelled', NextPhase['phase'], boolean, boolean]>([
     ['keeps all that it has read', 'Transient', 'read', true, false],
     ['keeps what it has staged, and removes the rest', 'Configuration', 'merge', true, true],
     ['removes all if its pages may be wrong', 'BrokenPromise', 'read', false, true],
@@ -296,7 +288,7 @@ describe('a turn of a mirror', () => {
   });
 
   it('stays displaced from a lost swap until it publishes again', () => {
-    const overtaken = [spilled(), ready(), failed('Displaced', { isOvertaken: true }), nothing];
+    const overtaken = [spilled(), failed('Displaced', { isOvertaken: true }), nothing];
     const { state } = serve(idle(), runRequest(), overtaken);
     expect(state.displaced).toBe(true);
     expect(serve(idle(state), runRequest(), [failed('Lake')]).state.displaced).toBe(true);
@@ -314,8 +306,7 @@ describe('a turn of a mirror', () => {
     const lost = serve(idle(), request, [failed('Transient'), nothing]);
     expect(lost.calls).toEqual(['run', 'sweepFailedRun']);
     expect(lost.state).toEqual(idle().state);
-    const lake = [spilled(), ready(true), { result: preview.result.run }];
-    expect(serve(idle(), request, lake).calls).toEqual(['run', 'phases', 'preview']);
+    expect(serve(idle(), request, [spilled(), preview]).calls).toEqual(['run', 'phases']);
   });
 
   it('gives way to any other request if it is a dry run', () => {
@@ -403,21 +394,20 @@ function endOf({ name, input }: Call, how: number, now: number): object {
   if (how < 3) return failed((['Transient', 'Lake', 'BrokenPromise'] as const)[how]!);
   if (how === 3) return failed('cancelled');
   if (how === 4) return failed('Failed', { newerId, isOvertaken: true });
-  const { runId, dryRun } = input as { runId: RunId; dryRun?: object };
+  const { ref } = input as Partial<PhasesInput>;
+  const { runId = ref?.runId, dryRun } = input as Partial<RunInput>;
   const previewed = { counts: { rows: 1 }, warnings: [], dryRun: { diff: how === 5 ? 'diff' : null } };
-  if (name === 'worktrack.run' && how < 7)
-    return spilled({ table: how === 6, onPublished: how === 6 ? onPublished : null });
-  if (name === 'worktrack.run' && dryRun) return { result: { kind: 'previewed', run: previewed } };
-  if (name === 'phases') {
-    const { run: of } = input as { run: { runId: RunId; dryRun?: object } };
-    return { result: { publish: { runId: of.runId, ...(of.dryRun && { isDry: true }) }, pageSize: null } };
-  }
+  if (name === 'worktrack.run' && how < 7) return spilled();
+  const isDry = dryRun !== undefined || ref?.isDry === true;
+  if ((name === 'worktrack.run' || name === 'phases') && isDry)
+    return { result: { kind: 'previewed', run: previewed } };
   const checkpoint = { updatedSince: new Date(now).toISOString() as UtcSeconds };
   const amended = { published: null, checkpoint, purged: { snapshots: 1, changeLogs: 1 } };
   const results: Partial<Record<CallName, unknown>> = {
-    'worktrack.run': inMemory(runId, { run: run(now), swept: how === 7 ? 'to do' : null, table: how === 8 }),
-    'worktrack.publish': run(now),
-    'worktrack.preview': previewed,
+    'worktrack.run': inMemory(runId!, { run: run(now), swept: how === 7 ? 'to do' : null, table: how === 8 }),
+    phases: inMemory(runId!, {
+      ...{ run: run(now), swept: 'to do', table: how === 6, onPublished: how === 6 ? onPublished : null },
+    }),
     'worktrack.followTable': { version: 1, warnings: [] },
     'worktrack.followOnPublished': { hookedTo: runId, warnings: [] },
     'worktrack.sweep': SWEPT,
@@ -490,8 +480,7 @@ class World {
       'dryRun' in this.mirror.turn.batch.first;
     this.take(callEnded(this.mirror, call, endOf(call, how, this.now) as CallEnd<CallName>, this.at()));
     // The checkpoint moves with the pointer only, and a dry run changes nothing.
-    const mayMove =
-      ['worktrack.run', 'worktrack.publish', 'worktrack.purgeRecord'].includes(call.name) && how > 4;
+    const mayMove = ['worktrack.run', 'phases', 'worktrack.purgeRecord'].includes(call.name) && how > 4;
     if (!mayMove || isDry) expect(this.mirror.state.checkpoint).toEqual(state.checkpoint);
     if (isDry) expect(this.mirror.state).toEqual(state);
   }
@@ -587,22 +576,5 @@ describe('a mirror, whatever happens and in any order', () => {
     expect(withdrawn(first.mirror, two.requestId).commands).toEqual([{ do: 'cancel' }]);
     const again = requested(first.mirror, one).mirror;
     expect(withdrawn(again, two.requestId).commands).toEqual([]);
-  });
-});
-
-describe('the workflows of onPublished begin', () => {
-  it.each([
-    ['with the first run of a lake', { hookedTo: null }, { onPublished, base: null }, 'beginning'],
-    ['after the run on which a new mirror is based', { hookedTo: null }, { onPublished, base: FIRST }, FIRST],
-    ['after the last run that has one', { hookedTo: FIRST }, { onPublished, base: SECOND }, FIRST],
-    [
-      'with the first run, whose result was lost',
-      { hookedTo: 'beginning' },
-      { onPublished, base: FIRST },
-      'beginning',
-    ],
-    ['nowhere without configuration', { hookedTo: FIRST }, { onPublished: null, base: SECOND }, null],
-  ] as const)('%s', (_, state, prepared, expected) => {
-    expect(hookedToOf(state, prepared)).toBe(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
-import type { PublishInput } from '../../../src/core/contract/index.js';
+import type { PhaseRef } from '../../../src/core/contract/index.js';
 import { haveSameRequest } from '../../../src/core/run-id.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { JOURNAL_LAYOUT } from '../../../src/run/staged-documents.js';
@@ -159,7 +159,7 @@ describe('a run that continues on a worker of another build', () => {
       if (name !== 'worktrack.publish' || isSent) return;
       isSent = true;
       const { runId } = input as { runId: RunId };
-      await mirror.step('worktrack.publish', input as PublishInput);
+      await mirror.step('worktrack.publish', input as PhaseRef);
       // The next attempt is of another build. The run has removed what it staged.
       await mirror.store.write(`_staging/tasks/${runId}/run.json` as ObjectKey, Buffer.from('{}'));
       published = runId;

@@ -177,12 +177,7 @@ describe('a run that leaves the memory', () => {
     simulator.admin.faults.add({ match: { resource: 'tasks', page: 2 }, fault });
     await expect(mirror!.run()).rejects.toMatchObject({ type: 'Transient', nonRetryable: false });
     const ref = { connection: 'acme', resource: 'tasks', runId: mirror!.newestId! };
-    const input = {
-      ...ref,
-      step: 0,
-      pageSize: null,
-      read: { number: 0, kind: 'list' },
-    } as const;
+    const input = { ...ref, step: 0, batch: 0 };
     const { giveUpAfterMs } = mirror!.settings.retries;
     mirror!.clock += giveUpAfterMs / 2;
     await expect(mirror!.step('worktrack.read', input, 2, giveUpAfterMs / 2)).rejects.toMatchObject({

@@ -200,8 +200,7 @@ class Mirror {
   async #mergeFirst(run: WritingRun, columns: ColumnSet, chunks: StagedChunk[], duplicates: number) {
     const ref = { resource: run.resource.name, runId: run.runId };
     const { signal: stop } = new AbortController();
-    const read = { ...run, sync: { pageSize: 1 } } as WritingRun;
-    const stage = { ...firstStage(read, 1), columns: columns.toColumns(), chunks, duplicates };
+    const stage = { ...firstStage(run), columns: columns.toColumns(), chunks, duplicates };
     if (chunks.length === 0) return stage;
     const staging = new LakeStaging(lake.store, ref, 1);
     const options = { staging, run, stop, draining: () => false };
@@ -226,7 +225,7 @@ class Mirror {
       columns: all,
       chunks,
       lastChain: 0,
-      gone: null,
+      repeated: 0,
       ...(await planTasks({
         before: this.before?.parts ?? [],
         chunks,

@@ -6,7 +6,7 @@ import { readLakes } from './read-lakes.js';
 /** `WORKTRACK_ENGINES` selects engines by a regular expression for their title, such as `Spark 3|DuckDB`. */
 const selected = ENGINES.filter(({ title }) => new RegExp(process.env.WORKTRACK_ENGINES ?? '').test(title));
 
-describe('The printed statements and the Delta tables of five lakes, through five steps', () => {
+describe('The printed statements and the Delta tables of six lakes, through five steps', () => {
   let recorded: RecordedLakes;
   const table: Record<string, string | number>[] = [];
 

@@ -35,6 +35,8 @@ export interface LakeSpec {
   readonly changed: string;
   /** Whether copies of parts under other names lie next to them, as programs that synchronize folders leave them. */
   readonly hasForeign?: true;
+  /** Columns to add in the first step, so that the files of a table are joined from those of several groups of columns. */
+  readonly addedColumns?: number;
 }
 
 export const LAKES: readonly LakeSpec[] = [
@@ -52,6 +54,10 @@ export const LAKES: readonly LakeSpec[] = [
   {
     ...{ resource: 's3-escape', place: 's3', csv: 'csv: { lineBreaks: escape }' },
     changed: 'csv: { lineBreaks: escape, compression: none }',
+  },
+  {
+    ...{ resource: 's3-wide', place: 's3', csv: 'csv: {}', addedColumns: 130 },
+    changed: 'csv: { compression: none, lineBreaks: escape }',
   },
   {
     ...{ resource: 'folder-gzip', place: 'folder', csv: 'csv: {}' },
@@ -165,6 +171,8 @@ function checkTree(
   }
 }
 
+const WIDE_VALUES = ['7', '12.50', 'true', '"2026-11-21T02:00:00.123Z"', '"text, \\"quoted\\""'];
+
 const run = promisify(execFile);
 
 function resourceYaml({ resource, ...spec }: LakeSpec, when: 'csv' | 'changed'): string {
@@ -192,6 +200,8 @@ function stepsOf(stack: Stack, spec: LakeSpec): (() => Promise<void>)[] {
     async () => {
       worker = await stack.startWorker();
       add('changes type', '7', 5);
+      for (let at = 0; at < (spec.addedColumns ?? 0); at++)
+        add(`added ${at}`, WIDE_VALUES[at % WIDE_VALUES.length]!, 20);
       await publish();
     },
     async () => {

@@ -4,11 +4,11 @@ import { AttemptProgress, temporalClock, withHeartbeat } from '../src/run/activi
 import type { ActivityDeps } from '../src/run/deps.js';
 import { wholeRun } from '../src/run/execute-run.js';
 import { toFailure, withFailures } from '../src/run/failures.js';
-import { LakeStaging } from '../src/run/lake-staging.js';
 import { performPhase } from '../src/run/perform-phase.js';
 import { dryConnection, dryStore } from '../src/run/preview/dry-store.js';
 import { purgeRecord } from '../src/run/purge/purge-record.js';
 import { failureInLake } from '../src/run/run-failures.js';
+import { Staging } from '../src/run/staging.js';
 import { discardRun } from '../src/run/sweep/discard-run.js';
 import { sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
@@ -36,7 +36,7 @@ export function createActivities(deps: ActivityDeps): Activities {
         const store = ref.isDry
           ? dryStore(connection.store, { ...ref, staged: ref.runId })
           : connection.store;
-        const staging = new LakeStaging(store, ref, attempt);
+        const staging = new Staging(store, ref, attempt);
         const progress = new AttemptProgress();
         const perform = () => performPhase({ deps, connection, staging, clock, progress }, phase, ref);
         // Reading sends its own heartbeats, with its position.

@@ -3,8 +3,8 @@ import type { RunRef, TableFollowed } from '../../src/core/contract/index.js';
 import { limitWarnings } from '../../src/core/run-records.js';
 import { temporalClock } from '../../src/run/activity-context.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
-import { readJournal } from '../../src/run/lake-staging.js';
 import { onThisWorker, tableTask } from '../../src/run/publish/delta-table.js';
+import { readJournal } from '../../src/run/staging.js';
 import { followPointer } from '../../src/table/index.js';
 
 /** Makes the table of a resource show the snapshot in `latest.json`, after a run or a rollback (docs/explanation/delta-tables.md). */

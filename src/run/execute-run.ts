@@ -25,8 +25,7 @@ import { MAX_COPY_BYTES } from '../lake/store/index.js';
 import { AttemptProgress, logPhase, temporalClock, withHeartbeat } from './activity-context.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { toFailure } from './failures.js';
-import { fixRun, LakeStaging, readJournal } from './lake-staging.js';
-import { MemoryStaging } from './memory-staging.js';
+import { RunInMemory } from './memory-staging.js';
 import { performPhase } from './perform-phase.js';
 import { runPhases } from './phases.js';
 import { WriteTrial } from './prepare/conditional-writes.js';
@@ -36,7 +35,7 @@ import { dryConnection, dryStore } from './preview/dry-store.js';
 import { removeAll, removeRun } from './remove-folders.js';
 import { finalIfLate, finalIfUnread, orDisplaced } from './run-failures.js';
 import { type MergePlan, toNextPhase } from './run-journal.js';
-import { type RunAt, Spill } from './staging.js';
+import { fixRun, type RunAt, readJournal, Spill, Staging } from './staging.js';
 import { sweepResource } from './sweep/sweep-resource.js';
 
 /** After so many attempts that a worker did not survive, the run begins in the lake: perhaps it is what killed them. */
@@ -119,20 +118,12 @@ async function attemptRun({
   const { resource } = input;
   const lake =
     input.dryRun === undefined ? store : dryStore(store, { resource, runId: run.runId, staged: input.runId });
-  const staging = new MemoryStaging(lake, run, input.runId);
+  const memory = await RunInMemory.begin(lake, run, input.runId);
   logPhase('prepare', run.runId);
   try {
-    return await runInMemory({
-      deps,
-      connection,
-      input,
-      run,
-      staging,
-      clock,
-      progress,
-    });
+    return await runInMemory({ deps, connection, input, run, memory, clock, progress });
   } finally {
-    staging.close();
+    memory.close();
   }
 }
 
@@ -154,7 +145,7 @@ function beginsInLake(
 /** The run as it is in the lake, whichever attempt has spilled it. */
 async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunSpilled> {
   return withHeartbeat(async () => {
-    const staging = new LakeStaging(store, input, Context.current().info.attempt);
+    const staging = new Staging(store, input, Context.current().info.attempt);
     if (input.dryRun !== undefined) await saveUse(staging);
     const journal = await staging.journal();
     const { run } = journal;
@@ -165,17 +156,17 @@ async function spilled({ store }: OpenConnection, input: RunInput): Promise<RunS
   });
 }
 
-interface InMemory extends RunAt {
+interface InMemory extends Omit<RunAt, 'staging'> {
   readonly input: RunInput;
   readonly run: RunFile;
-  readonly staging: MemoryStaging;
+  readonly memory: RunInMemory;
 }
 
 async function runInMemory(at: InMemory): Promise<RunSpilled | RunEnded> {
-  const { connection, input, run, staging } = at;
+  const { connection, input, run, memory } = at;
   const ref: RunRef = { connection: input.connection, resource: input.resource, runId: run.runId };
   try {
-    const first = toNextPhase(await staging.journal());
+    const first = toNextPhase(await memory.staging.journal());
     const ended = await runPhases(
       ref,
       first,
@@ -187,7 +178,7 @@ async function runInMemory(at: InMemory): Promise<RunSpilled | RunEnded> {
     if (error instanceof Spill) {
       logPhase('prepare', input.runId);
       Context.current().log.info('the run continues in the lake', { reason: error.reason });
-      await withHeartbeat(() => staging.save());
+      await withHeartbeat(() => memory.save());
       return spilled(connection, input);
     }
     await afterFailure(at, error);
@@ -200,7 +191,7 @@ const KEPT: readonly (string | null | undefined)[] = ['Refused', 'Transient', 'C
 
 /** Spills what the failure leaves useful; otherwise removes what the attempt has written, if its swap was not sent. */
 async function afterFailure(
-  { connection: { store }, run, staging, progress }: InMemory,
+  { connection: { store }, run, memory, progress }: InMemory,
   error: unknown,
 ): Promise<void> {
   const { cancellationSignal, cancellationDetails } = Context.current();
@@ -209,12 +200,12 @@ async function afterFailure(
   const isFinal = failure instanceof ApplicationFailure && failure.nonRetryable === true;
   const mayContinue = failure instanceof ApplicationFailure && (!isFinal || KEPT.includes(failure.type));
   try {
-    if (!isCancelled && mayContinue && !staging.isEmpty) await withHeartbeat(() => staging.save());
+    if (!isCancelled && mayContinue && !memory.isEmpty) await withHeartbeat(() => memory.save());
     // Its own, because that of the activity may be aborted.
     const { signal } = new AbortController();
     // It has spilled while a page was awaited. No other attempt continues a run that someone has cancelled.
-    if (staging.isSpilled && cancellationDetails?.cancelRequested === true)
-      await removeAll(store, staging.key(''), signal);
+    if (memory.isSpilled && cancellationDetails?.cancelRequested === true)
+      await removeAll(store, memory.staging.key(''), signal);
     // If its swap may still arrive, the sweep of the next published run removes what is left.
     if (!progress.hasParts || progress.isSwapSent || !(isCancelled || isFinal)) return;
     await removeRun(store, run, signal);
@@ -267,19 +258,20 @@ const MAY_SPILL: readonly PhaseName[] = ['settle', 'settleById', 'mergePlan'];
 
 /** Carries out a phase of a run in memory. @throws Spill if the run is to continue in the lake */
 async function performInMemory(at: InMemory, phase: PhaseName, ref: PhaseRef): Promise<PhaseEnded> {
-  const { staging, progress } = at;
+  const { memory, progress } = at;
+  const { staging } = memory;
   const before = await staging.journal();
-  const perform = () => performPhase(at, phase, ref);
+  const perform = () => performPhase({ ...at, staging }, phase, ref);
   if (phase === 'read') {
     // It sends its own heartbeats, with details.
     const ended = await perform();
-    if (staging.isSpilled) throw new Spill('the rows were saved while a page was awaited');
+    if (memory.isSpilled) throw new Spill('the rows were saved while a page was awaited');
     const { reading } = await staging.journal();
     if (reading === before.reading) throw new Spill('the list is longer, or the service lets it wait');
     return ended;
   }
   if (MAY_SPILL.includes(phase)) {
-    if (staging.isSpilled || staging.isFull(0)) throw new Spill('its rows are too old or too many');
+    if (memory.isSpilled || memory.isFull(0)) throw new Spill('its rows are too old or too many');
     if (phase === 'settleById' && before.absent.length > MAX_ASKED)
       throw new Spill('many records have to be asked for by id');
   }
@@ -287,7 +279,7 @@ async function performInMemory(at: InMemory, phase: PhaseName, ref: PhaseRef): P
     if (MAY_SPILL.includes(phase)) await holdBase(at);
     if (phase === 'merge') {
       progress.hasParts = true;
-      await staging.startWriting();
+      await memory.startWriting();
     }
     try {
       const ended = await perform();
@@ -295,7 +287,7 @@ async function performInMemory(at: InMemory, phase: PhaseName, ref: PhaseRef): P
       return ended;
     } finally {
       // Records whose key is not unique show up in the merge.
-      if (phase === 'merge') await staging.startWriting();
+      if (phase === 'merge') await memory.startWriting();
     }
   });
 }
@@ -320,7 +312,7 @@ function checkIsSmall({ batches, tasks, chunks }: MergePlan): void {
  *
  * @throws DamagedError if the part does not match its manifest
  */
-async function holdBase({ staging: { store }, run }: InMemory): Promise<void> {
+async function holdBase({ memory: { store }, run }: InMemory): Promise<void> {
   const [part, ...others] = run.before?.parts ?? [];
   if (part === undefined || others.length > 0 || store.holds(part.key)) return;
   if (part.bytes > MAX_COPY_BYTES || part.rows === 0) return;

@@ -1,20 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { ObjectKey, RunId } from '../core/brands.js';
 import { quarantineKey } from '../lake/documents/lake-layout.js';
-import type { RunFile } from '../lake/documents/run-file.js';
+import { RUN_FILE, type RunFile } from '../lake/documents/run-file.js';
 import { type HeldStore, holdObjects, type ObjectStore } from '../lake/store/index.js';
-import { fixRun, writeStaged } from './lake-staging.js';
-import {
-  type Decided,
-  type Journal,
-  newJournal,
-  nextJournal,
-  ownName,
-  phaseName,
-  stagedKey,
-} from './run-journal.js';
-import type { DocumentKind } from './staged-documents.js';
-import type { Staging } from './staging.js';
+import { MERGED } from './merge-result.js';
+import { fixRun, type InMemory, Staging } from './staging.js';
 
 /** What one run holds at most, in bytes. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -25,94 +14,50 @@ const MAX_AGE_MS = 5000;
 /** A run that waits longer is not in memory meanwhile, ms. */
 const MAX_WAIT_MS = 5000;
 
-interface HeldDocument {
-  readonly kind: DocumentKind<unknown>;
-  readonly document: unknown;
-}
-
 /** What all runs of this process hold, in bytes. */
 let processBytes = 0;
 
 /**
- * The staging of a run that is in memory: documents are values, and objects are buffers. The run has the own id of its attempt.
- * Nothing is in the lake before `spill` or `startWriting`.
+ * A run that is in memory: its store keeps what it stages. The run has the own id of its attempt. Nothing is in the lake before
+ * `save` or `startWriting`.
  */
-export class MemoryStaging implements Staging {
+export class RunInMemory implements InMemory {
   readonly store: HeldStore;
-  readonly isPrivate = true;
+  readonly staging: Staging;
   readonly #lake: ObjectStore;
+  readonly #run: RunFile;
   /** The run id in the lake, if the run is spilled. */
   readonly #request: RunId;
-  readonly #token = randomBytes(4).toString('hex');
-  #journal: Journal;
-  readonly #documents = new Map<ObjectKey, HeldDocument>();
-  /** Results of merges. They do not spill, because their parts have the run id of this attempt. */
-  readonly #results = new Map<ObjectKey, unknown>();
   #bytes = 0;
   #spilling: Promise<'saved' | 'dropped'> | null = null;
   #isInLake = false;
   /** When the first page arrived, by the monotonic clock; `null`: none has. */
   #since: number | null = null;
 
+  private constructor(lake: ObjectStore, run: RunFile, request: RunId) {
+    this.#lake = lake;
+    this.#run = run;
+    this.#request = request;
+    this.store = holdObjects(lake, {
+      isHeld: (key) =>
+        this.#isOwn(key) || (!this.#isInLake && (this.#isStaged(key) || this.#isQuarantined(key))),
+      onHeld: (bytes) => this.#take(bytes),
+    });
+    this.staging = new Staging(this.store, { resource: run.resource.name, runId: request }, 0, this);
+  }
+
   /**
    * @param run with the run id of this attempt
    * @param request the run id that the run has in the lake
    */
-  constructor(lake: ObjectStore, run: RunFile, request: RunId) {
-    this.#lake = lake;
-    this.#journal = newJournal(run);
-    this.#request = request;
-    const staged = this.key('');
-    this.store = holdObjects(lake, {
-      isHeld: (key) => !this.#isInLake && (key.startsWith(staged) || this.#isQuarantined(key)),
-      onHeld: (bytes) => this.#take(bytes),
-    });
+  static async begin(lake: ObjectStore, run: RunFile, request: RunId): Promise<RunInMemory> {
+    const memory = new RunInMemory(lake, run, request);
+    await fixRun(memory.store, run, request);
+    return memory;
   }
 
-  async journal(): Promise<Journal> {
-    return this.#journal;
-  }
-
-  async decide(decided: Decided): Promise<Journal> {
-    this.#journal = nextJournal(this.#journal, decided);
-    return this.#journal;
-  }
-
-  key(name: string): ObjectKey {
-    return stagedKey({ resource: this.#journal.run.resource.name, runId: this.#request }, name);
-  }
-
-  own(what: string, number: number, end = '.json'): string {
-    // An attempt in the lake counts from 1, so its names sort after these.
-    const at = { step: this.#journal.sequence, attempt: 0, token: this.#token };
-    return ownName(at, what, number, end);
-  }
-
-  async write<T>(kind: DocumentKind<T>, name: string, document: T): Promise<ObjectKey> {
-    const key = this.key(name);
-    this.#documents.set(key, { kind: kind as DocumentKind<unknown>, document });
-    if (!this.#isInLake) return key;
-    // A record may have been set aside before the spill ended, and only this document counts it.
-    await this.store.writeHeld(() => true);
-    await writeStaged(this.#lake, kind, key, document);
-    return key;
-  }
-
-  async writeFirst<T>(_kind: DocumentKind<T>, name: string, document: T): Promise<T> {
-    this.#results.set(this.key(name), document);
-    return document;
-  }
-
-  async read<T>(_kind: DocumentKind<T>, key: ObjectKey): Promise<T> {
-    const found = this.#documents.get(key)?.document ?? this.#results.get(key);
-    if (found === undefined) throw new Error(`${key} is not in memory`);
-    return found as T;
-  }
-
-  async last(what: string, of: 'phase' | 'run'): Promise<ObjectKey | null> {
-    const prefix = this.key(of === 'run' ? `${what}-` : phaseName(what, this.#journal.sequence));
-    const found = [...this.#documents.keys()].filter((key) => key.startsWith(prefix));
-    return found.sort().at(-1) ?? null;
+  stagedKeys(prefix: string): ObjectKey[] {
+    return this.store.heldKeys(prefix);
   }
 
   isFull(buffered: number): boolean {
@@ -127,7 +72,7 @@ export class MemoryStaging implements Staging {
 
   /** Whether there is anything that a spill would save. */
   get isEmpty(): boolean {
-    return this.#documents.size === 0;
+    return !this.stagedKeys(this.staging.key('')).some((key) => key.endsWith('.json') && !this.#isOwn(key));
   }
 
   /** Whether a spill has begun, so that the run continues in the lake. */
@@ -148,15 +93,15 @@ export class MemoryStaging implements Staging {
     return this.#spilling;
   }
 
-  /** Documents come after the objects that they name, and the newest document comes last. */
+  /** Documents are staged after the objects that they name, and the newest document last. */
   async #spill(): Promise<'saved' | 'dropped'> {
-    if (!(await fixRun(this.#lake, { ...this.#journal.run, runId: this.#request }))) return 'dropped';
-    // More may be staged meanwhile: then it is at the end of the map.
-    for (const [key, { kind, document }] of this.#documents) {
-      await this.store.writeHeld(() => true);
-      await writeStaged(this.#lake, kind, key, document);
-    }
-    this.#isInLake = true;
+    if (!(await fixRun(this.#lake, { ...this.#run, runId: this.#request }))) return 'dropped';
+    await this.store.writeHeld(
+      (key) => !this.#isOwn(key),
+      () => {
+        this.#isInLake = true;
+      },
+    );
     return 'saved';
   }
 
@@ -165,17 +110,24 @@ export class MemoryStaging implements Staging {
     return this.store.writeHeld((key) => this.#isQuarantined(key));
   }
 
-  /** Gives the memory back. The staging must not be used afterwards. */
+  /** Gives the memory back. The run must not be used afterwards. */
   close(): void {
     processBytes -= this.#bytes;
     this.#bytes = 0;
-    this.#documents.clear();
-    this.#results.clear();
+    this.store.close();
+  }
+
+  #isStaged(key: ObjectKey): boolean {
+    return key.startsWith(this.staging.key(''));
+  }
+
+  /** Whether it never gets to the lake: the journal begins once more there, and the parts of merges have the run id of this attempt. */
+  #isOwn(key: ObjectKey): boolean {
+    return key === this.staging.key(RUN_FILE) || key.startsWith(this.staging.key(`${MERGED}-`));
   }
 
   #isQuarantined(key: ObjectKey): boolean {
-    const { resource, runId } = this.#journal.run;
-    const folder = quarantineKey(resource.name, runId, '').slice(0, -'.csv'.length);
+    const folder = quarantineKey(this.#run.resource.name, this.#run.runId, '').slice(0, -'.csv'.length);
     return key.startsWith(folder);
   }
 

@@ -66,13 +66,16 @@ export interface BatchResult extends ShiftSigns {
   readonly tasks: readonly TaskResult[];
 }
 
+/** How the names of results of batches begin. */
+export const MERGED = 'merged';
+
 /**
  * The name of the result of a batch. All attempts have it, and the first one counts.
  *
  * @param step the version of the journal with the plan
  */
 export function mergedName(step: number, batch: number): string {
-  return `merged-${step}-${batch}.json`;
+  return `${MERGED}-${step}-${batch}.json`;
 }
 
 const parts = z.array(z.looseObject({ key: z.string(), rows: z.int(), bytes: z.int(), sha256: z.string() }));

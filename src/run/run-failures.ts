@@ -10,7 +10,7 @@ import { type RunFile, shownId } from '../lake/documents/run-file.js';
 import { isSameWriter } from '../lake/published/ownership.js';
 import type { ActivityDeps, OpenConnection } from './deps.js';
 import { finalFailure } from './failures.js';
-import { readJournal } from './lake-staging.js';
+import { readJournal } from './staging.js';
 
 /** The failure of a run that another mirror has displaced by publishing its own run. Its detail tells it from the fence's. */
 export function displacedFailure({ resource, runId }: RunRef, to: RunId | null): ApplicationFailure {

@@ -18,14 +18,16 @@ export interface HeldStore extends ObjectStore {
   hold(key: ObjectKey, body: Buffer): void;
   /** Whether it is in memory. */
   holds(key: ObjectKey): boolean;
-  /** Writes the objects that are only in memory to the lake. They stay in memory, too. */
-  writeHeld(isWanted: (key: ObjectKey) => boolean): Promise<void>;
+  /** The keys of objects that are only in memory, in their order. */
+  heldKeys(prefix: string): ObjectKey[];
+  /** Writes the objects that are only in memory to the lake. They stay in memory, too. @param onEnd called when none is left */
+  writeHeld(isWanted: (key: ObjectKey) => boolean, onEnd?: () => void): Promise<void>;
 }
 
 /** A larger object is copied within the store. */
 export const MAX_COPY_BYTES = 256 * 1024;
 
-/** Holds what a run in memory stages. `close` does nothing: the connection closes the real store. */
+/** Holds what a run in memory stages. `close` gives the memory back: the connection closes the real store. */
 export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions): HeldStore {
   const staged = new Map<ObjectKey, Buffer>();
   /** Staged objects that are in the lake, too. */
@@ -40,12 +42,14 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       copies.set(key, body);
     },
     holds: (key) => held(key) !== undefined,
-    async writeHeld(isWanted) {
+    heldKeys: (prefix) => [...staged.keys()].filter((key) => key.startsWith(prefix)).sort(),
+    async writeHeld(isWanted, onEnd = () => {}) {
       for (const [key, body] of staged) {
         if (saved.has(key) || !isWanted(key)) continue;
         await real.write(key, body);
-        saved.add(key);
+        if (staged.get(key) === body) saved.add(key);
       }
+      onEnd();
     },
     async read(key, options = {}) {
       const body = held(key);
@@ -53,6 +57,17 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       options.signal?.throwIfAborted();
       const { offset, length } = options.range ?? { offset: 0, length: body.length };
       return body.subarray(offset, offset + length);
+    },
+    async readIfExists(key) {
+      if (!isHeld(key)) return real.readIfExists(key);
+      const body = staged.get(key);
+      return body === undefined ? null : { body, etag: '' };
+    },
+    // No one else writes what is only in memory.
+    async swap(key, body, expected) {
+      if (!isHeld(key)) return real.swap(key, body, expected);
+      await store.write(key, body);
+      return { outcome: 'written', etag: '' };
     },
     async *stream(key, options) {
       if (held(key) === undefined) yield* real.stream(key, options);
@@ -62,7 +77,10 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       if (isHeld(key)) {
         // A copy: the writer of a piece may reuse its memory.
         const copy = Buffer.concat(body instanceof Uint8Array ? [body] : body);
-        onHeld(copy.length);
+        onHeld(copy.length - (staged.get(key)?.length ?? 0));
+        // The newest one is the last.
+        staged.delete(key);
+        saved.delete(key);
         staged.set(key, copy);
         return digestOf(key, copy);
       }
@@ -103,7 +121,10 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       if (body === undefined) await real.copy(from, to, bytes);
       else await store.write(to, body);
     },
-    close() {},
+    close() {
+      staged.clear();
+      copies.clear();
+    },
   };
   return store;
 }

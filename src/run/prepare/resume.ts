@@ -6,11 +6,10 @@ import type { Organization } from '../../lake/documents/document-schemas.js';
 import { keysOf, type RunFile } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
 import type { OpenConnection } from '../deps.js';
-import { LakeStaging, readJournal } from '../lake-staging.js';
 import type { StoredStage } from '../read/read-stage.js';
 import { isNotShown, showKey } from '../show-organization.js';
 import { STAGE, UnreadDocumentError } from '../staged-documents.js';
-import { readStages } from '../staging.js';
+import { readJournal, readStages, Staging } from '../staging.js';
 
 /** Older staged pages are not reused, because the list may have changed too much. */
 const MAX_AGE_MS = DAY_MS;
@@ -65,7 +64,7 @@ async function readResumable(
   const run = (await readJournal(store, ref))?.run ?? null;
   if (run === null || now - run.readSince > MAX_AGE_MS) return null;
   if (fingerprintOf(run) !== fingerprintOf(request)) return null;
-  const staging = new LakeStaging(store, ref, 1);
+  const staging = new Staging(store, ref, 1);
   // Names sort by phase and attempt, and each stage continues the one before, so the last name is the newest stage.
   const key = (await staging.last('stage', 'run')) ?? run.resumed?.stage ?? null;
   const found = key === null ? null : await firstReading(staging, key);
@@ -87,7 +86,7 @@ async function readResumable(
 async function isOfSameKeys(
   connection: OpenConnection,
   { organization, before, resource }: ReadRequest & { readonly organization: Organization },
-  staging: LakeStaging,
+  staging: Staging,
   { found, keys }: { readonly found: StoredStage; readonly keys: readonly string[] },
 ): Promise<boolean> {
   const fingerprint = organization.keys.at(-1)!;
@@ -117,7 +116,7 @@ function fingerprintOf(run: ReadRequest): string {
 }
 
 /** The last stage of the first reading. Later readings detect deletes, and a resumed run repeats them from the beginning. */
-async function firstReading(staging: LakeStaging, last: ObjectKey): Promise<StoredStage | null> {
+async function firstReading(staging: Staging, last: ObjectKey): Promise<StoredStage | null> {
   for (let key: ObjectKey | null = last; key !== null; ) {
     const stage: Stage = await staging.read(STAGE, key);
     if (stage.read === 0) return { key, stage };

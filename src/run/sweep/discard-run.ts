@@ -8,9 +8,9 @@ import { folderIn } from '../../lake/documents/run-file.js';
 import { descendsFrom, wasPublished } from '../../lake/published/chain.js';
 import type { ObjectStore } from '../../lake/store/index.js';
 import type { ActivityDeps } from '../deps.js';
-import { readJournal } from '../lake-staging.js';
 import { removeAll, removeFolder } from '../remove-folders.js';
 import { UnreadDocumentError } from '../staged-documents.js';
+import { readJournal } from '../staging.js';
 
 /**
  * Removes what a failed run wrote. Does nothing if the run was published after all: then `latest.json` names it or a later run

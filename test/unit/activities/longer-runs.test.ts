@@ -4,9 +4,9 @@ import { toChunk } from '../../../src/lake/chunk/write-chunk.js';
 import type { WritingRun } from '../../../src/lake/documents/run-file.js';
 import type { StagedChunk } from '../../../src/lake/documents/stage-file.js';
 import { MAX_OVERLAP, nextSlice } from '../../../src/run/key-ranges.js';
-import { LakeStaging } from '../../../src/run/lake-staging.js';
 import { mergeSlice } from '../../../src/run/read/compact-chunks.js';
 import { firstStage } from '../../../src/run/read/read-stage.js';
+import { Staging } from '../../../src/run/staging.js';
 import {
   NEW_RUN,
   NEW_TIME,
@@ -46,7 +46,7 @@ async function chunk(chain: number, rows: readonly string[], more: Partial<Stage
 function merged(chunks: readonly StagedChunk[], chain: number, to = chunks.length) {
   const ref = { resource: 'tasks', runId: NEW_RUN };
   const { signal: stop } = new AbortController();
-  const staging = new LakeStaging(lake.store, ref, 1);
+  const staging = new Staging(lake.store, ref, 1);
   const stage = { ...firstStage(run), chunks, chain, columns: COLUMNS, duplicates: 10 };
   return mergeSlice({ staging, run, stop, draining: () => false }, stage, { from: 0, to });
 }

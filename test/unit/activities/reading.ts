@@ -9,10 +9,10 @@ import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { AttemptProgress, temporalClock } from '../../../src/run/activity-context.js';
 import type { ActivityDeps, OpenConnection } from '../../../src/run/deps.js';
 import { withFailures } from '../../../src/run/failures.js';
-import { fixRun, LakeStaging, readJournal } from '../../../src/run/lake-staging.js';
 import { readPages } from '../../../src/run/read/read-pages.js';
 import { type Journal, stagedKey } from '../../../src/run/run-journal.js';
 import { STAGE } from '../../../src/run/staged-documents.js';
+import { fixRun, readJournal, Staging } from '../../../src/run/staging.js';
 import { client, HTTP, service } from '../api/support.js';
 import { BASE, RUN } from './run.js';
 
@@ -147,7 +147,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
   };
   const extract = withFailures((input: PhaseRef) => {
     const context = Context.current();
-    const staging = new LakeStaging(aliveStore(context.cancellationSignal), input, context.info.attempt);
+    const staging = new Staging(aliveStore(context.cancellationSignal), input, context.info.attempt);
     const clock = temporalClock(() => Date.now() + passed);
     return readPages({ deps, connection, staging, clock, progress: new AttemptProgress() });
   });
@@ -182,7 +182,7 @@ export async function readList(options: ReadOptions): Promise<Reading> {
           continue;
         }
         const { stage, rows, reading } = (await readJournal(store, ref))!;
-        const last = await new LakeStaging(store, ref, attempt).read(STAGE, stage!);
+        const last = await new Staging(store, ref, attempt).read(STAGE, stage!);
         result = { ...last, rows, done: reading > 0 };
         break;
       } catch (error) {

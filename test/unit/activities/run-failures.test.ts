@@ -5,8 +5,8 @@ import type { RunRef } from '../../../src/core/contract/index.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
-import { LakeStaging } from '../../../src/run/lake-staging.js';
 import { failureInLake } from '../../../src/run/run-failures.js';
+import { Staging } from '../../../src/run/staging.js';
 import { OLD_TIME, temporaryLake } from '../lake/data-plane.js';
 
 const lake = temporaryLake();
@@ -37,7 +37,7 @@ it.each([
 ])('reports a missing staging folder when the published run %s', async (_, runId, publishedAt, type) => {
   await lake.store.write(pointerKey('tasks'), encodePointer(head(runId, publishedAt)));
   const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
-  const missing = await new LakeStaging(lake.store, RUN, 1).journal().catch((failure: unknown) => failure);
+  const missing = await new Staging(lake.store, RUN, 1).journal().catch((failure: unknown) => failure);
 
   const error = await failureInLake(deps, RUN, missing, Date.now);
 

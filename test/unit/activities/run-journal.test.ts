@@ -3,10 +3,10 @@ import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import type { PhaseRef } from '../../../src/core/contract/index.js';
 import type { RunFile } from '../../../src/lake/documents/run-file.js';
 import { type ObjectStore, StoreUnclearError } from '../../../src/lake/store/index.js';
-import { fixRun, LakeStaging, readJournal } from '../../../src/run/lake-staging.js';
 import { BATCH } from '../../../src/run/merge-result.js';
 import { performPhase } from '../../../src/run/perform-phase.js';
 import type { RunAt } from '../../../src/run/staging.js';
+import { fixRun, readJournal, Staging } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
@@ -16,8 +16,8 @@ let ref: PhaseRef;
 const settled = (key: string) => ({ absent: [key as never] });
 
 /** An attempt of the phase that begins with a version of the journal. */
-function attempt(step: number, store: ObjectStore = lake.store, number = 1): LakeStaging {
-  return new LakeStaging(store, { ...ref, step }, number);
+function attempt(step: number, store: ObjectStore = lake.store, number = 1): Staging {
+  return new Staging(store, { ...ref, step }, number);
 }
 
 /** The lake, with other swaps. */

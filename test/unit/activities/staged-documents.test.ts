@@ -6,11 +6,11 @@ import type { StepHeartbeat } from '../../../src/core/contract/index.js';
 import { MINUTE_MS } from '../../../src/core/duration.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { toFailure } from '../../../src/run/failures.js';
-import { LakeStaging } from '../../../src/run/lake-staging.js';
 import { BATCH } from '../../../src/run/merge-result.js';
 import { failureInLake } from '../../../src/run/run-failures.js';
 import { JOURNAL, newJournal } from '../../../src/run/run-journal.js';
 import { decodeDocument, encodeDocument, JOURNAL_LAYOUT } from '../../../src/run/staged-documents.js';
+import { Staging } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
@@ -71,14 +71,14 @@ describe('a phase that cannot read it', () => {
     const environment = new MockActivityEnvironment({ activityType: 'worktrack.merge', heartbeatDetails });
     environment.on('heartbeat', (beat: StepHeartbeat) => beats.push(beat));
     const failure = await environment.run(async () => {
-      const error = await new LakeStaging(lake.store, ref, 1).journal().catch((thrown: unknown) => thrown);
+      const error = await new Staging(lake.store, ref, 1).journal().catch((thrown: unknown) => thrown);
       return failureInLake(deps, ref, toFailure(error), () => now);
     });
     return { failure: failure as ApplicationFailure, beat: beats.at(-1)! };
   }
 
   it('waits ten minutes for a worker that can, and keeps the position of the one before', async () => {
-    await lake.store.write(new LakeStaging(lake.store, ref, 1).key('run.json'), Buffer.from('{}'));
+    await lake.store.write(new Staging(lake.store, ref, 1).key('run.json'), Buffer.from('{}'));
     const first = await attempt(0, { mergedRows: 7 });
     expect(first.failure).toBeInstanceOf(ApplicationFailure);
     expect(first.failure).toMatchObject({

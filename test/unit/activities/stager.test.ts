@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Cursor, type RunId, toByteString } from '../../../src/core/brands.js';
-import { LakeStaging } from '../../../src/run/lake-staging.js';
 import type { FetchedPage } from '../../../src/run/read/page-chain.js';
 import { PageReader } from '../../../src/run/read/page-reader.js';
 import { firstStage } from '../../../src/run/read/read-stage.js';
 import { runSpace, Stager } from '../../../src/run/read/stager.js';
 import type { StagedRun } from '../../../src/run/run-journal.js';
-import type { Staging } from '../../../src/run/staging.js';
+import { Staging } from '../../../src/run/staging.js';
 import { temporaryLake } from '../lake/data-plane.js';
 import { RUN } from './run.js';
 
@@ -17,7 +16,7 @@ const run = { ...RUN, columns: [], sync: { pageSize: 1 } } as unknown as typeof 
 let runs = 0;
 
 /** A stager, and a function that gives it a page with these keys; each row has a MiB. */
-function startStager(stagingOf: (ref: StagedRun) => Staging = (ref) => new LakeStaging(lake.store, ref, 1)) {
+function startStager(stagingOf: (ref: StagedRun) => Staging = (ref) => new Staging(lake.store, ref, 1)) {
   const runId = `20261121T020000Z-${String(runs++).padStart(8, '0')}` as RunId;
   const ref = { resource: 'tasks', runId };
   const reader = new PageReader(run, []);
@@ -111,8 +110,8 @@ describe('A stager', () => {
 
   it('keeps each row if a page and the clock both wait for a slow store', async () => {
     const answers: (() => void)[] = [];
-    class SlowStaging extends LakeStaging {
-      override async write(...document: Parameters<LakeStaging['write']>) {
+    class SlowStaging extends Staging {
+      override async write(...document: Parameters<Staging['write']>) {
         if (answers.length < 2) await new Promise<void>((resolve) => answers.push(resolve));
         return super.write(...document);
       }

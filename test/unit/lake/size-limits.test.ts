@@ -31,8 +31,8 @@ import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import { DocumentTooLargeError } from '../../../src/lake/too-large-error.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { toFailure } from '../../../src/run/failures.js';
-import { LakeStaging } from '../../../src/run/lake-staging.js';
 import { readIntactHead } from '../../../src/run/prepare/rollback.js';
+import { Staging } from '../../../src/run/staging.js';
 import { readTable } from '../../../src/table/log/read-table.js';
 import { checkTable } from '../../../src/table/verify-table.js';
 import { readRefusals } from '../../../src/write-back/results.js';
@@ -135,7 +135,7 @@ describe('An object above the limit of its kind', () => {
     [
       'the journal of a run',
       `_staging/tasks/${RUN}/run.json`,
-      () => new LakeStaging(store, { resource: 'tasks', runId: RUN }, 1).journal(),
+      () => new Staging(store, { resource: 'tasks', runId: RUN }, 1).journal(),
     ],
     [
       'a commit of a table',

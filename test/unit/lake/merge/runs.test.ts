@@ -19,13 +19,13 @@ import { profileFingerprint, readyProfile } from '../../../../src/lake/rows/prof
 import { rowPrefix, type SortKey } from '../../../../src/lake/rows/row.js';
 import { shapeOf } from '../../../../src/lake/rows/shapes.js';
 import { maxOverlap } from '../../../../src/run/key-ranges.js';
-import { LakeStaging } from '../../../../src/run/lake-staging.js';
 import { mergeTask } from '../../../../src/run/merge/merge-parts.js';
 import { planTasks } from '../../../../src/run/merge/plan-merge.js';
 import { addUp, MergeCounts, type TaskResult } from '../../../../src/run/merge-result.js';
 import { mergeSlice } from '../../../../src/run/read/compact-chunks.js';
 import { firstStage } from '../../../../src/run/read/read-stage.js';
 import type { MergePlan } from '../../../../src/run/run-journal.js';
+import { Staging } from '../../../../src/run/staging.js';
 import { rounds } from '../../../support/seeds.js';
 import {
   byKey,
@@ -202,7 +202,7 @@ class Mirror {
     const { signal: stop } = new AbortController();
     const stage = { ...firstStage(run), columns: columns.toColumns(), chunks, duplicates };
     if (chunks.length === 0) return stage;
-    const staging = new LakeStaging(lake.store, ref, 1);
+    const staging = new Staging(lake.store, ref, 1);
     const options = { staging, run, stop, draining: () => false };
     const merged = await mergeSlice(options, stage, { from: 0, to: chunks.length });
     expect(maxOverlap(merged.chunks)).toBe(1);
@@ -252,7 +252,7 @@ class Mirror {
         task: at,
         ...(await mergeTask({
           ...{
-            staging: new LakeStaging(lake.store, ref, 1),
+            staging: new Staging(lake.store, ref, 1),
             run,
             plan,
             task,

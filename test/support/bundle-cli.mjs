@@ -14,7 +14,7 @@ const UNREACHED = [/^@temporalio\/(worker|activity|interceptors-)/, /^@grpc\/pro
 const SHARED = [/^@temporalio\//, ...OPTIONAL];
 /** Modules of the commands that load the SDK from its packages. */
 const HOSTS =
-  /\/dist\/src\/(cli\/(worker\/|runs\/local-export|demo\/(?!index\.js))|simulator\/|temporal\/(worker\/open-telemetry|replay))[^/]*\.js$/;
+  /\/dist\/src\/(cli\/(worker\/(?!upgrade-)|runs\/local-export|demo\/(?!index\.js))|simulator\/|temporal\/(worker\/open-telemetry|replay))[^/]*\.js$/;
 const SDK = '/dist/src/lake/store/s3/sdk.js';
 const AWS = 'aws-sdk.cjs';
 /** The folder of a package, in the id of one of its modules. */

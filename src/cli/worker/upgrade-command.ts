@@ -1,10 +1,11 @@
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { DeploymentVersion } from '../../core/deployment-version.js';
+import { ConfigurationError } from '../../core/errors.js';
 import { shellWord } from '../../core/short-text.js';
 import { queueOption } from '../../temporal/status/silence.js';
 import { type Poller, readPollers } from '../../temporal/status/workers.js';
 import { type UpgradeStep, upgradeTo } from '../../temporal/versions/upgrade.js';
-import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, reachTimeoutMs } from '../shared/command-options.js';
 import { reachTemporal, withTemporal } from '../shared/context.js';
 import { counted, output, printJson } from '../shared/output.js';
@@ -41,7 +42,7 @@ const DEFAULT_DEPLOYMENT = 'worktrack';
 /**
  * Checks that the default deployment can be meant: a worker of it would be waited for in vain if all are of another one.
  *
- * @throws UsageError with the command for the deployment of these workers
+ * @throws ConfigurationError with the command for the deployment of these workers
  */
 export function checkDefault(
   workers: readonly Pick<Poller, 'version'>[],
@@ -51,9 +52,11 @@ export function checkDefault(
   const names = [...new Set(workers.flatMap(({ version }) => version?.deploymentName ?? []))];
   const [first] = names;
   if (first === undefined || names.includes(DEFAULT_DEPLOYMENT)) return;
-  throw new UsageError(
-    `the workers of task queue "${taskQueue}" are of deployment ${names.join(', ')}, and none is of ${DEFAULT_DEPLOYMENT}. ` +
-      `Name their deployment: \`worktrack upgrade ${shellWord(buildId)} --deployment-name ${shellWord(first)}\`.`,
+  throw new ConfigurationError(
+    `the workers of task queue "${taskQueue}" are of deployment ${names.join(', ')}, and none is of ${DEFAULT_DEPLOYMENT}`,
+    {
+      remedy: `Name their deployment: \`worktrack upgrade ${shellWord(buildId)} --deployment-name ${shellWord(first)}\`.`,
+    },
   );
 }
 

@@ -90,16 +90,11 @@ describe('what commands say about a worker', () => {
     expect([exported.code, exported.stderr]).toEqual([0, expect.stringContaining(notCurrent)]);
     expect(exported.stderr).toMatch(new RegExp(` upgrade .*1 --deployment-name ${stack.connection}`));
     expect((await run('status')).stdout).toContain(notCurrent);
-    const { client, namespace } = stack.temporal;
-    await until(async () => {
-      try {
-        const current = { namespace, deploymentName: stack.connection, buildId: '1' };
-        await client.workflowService.setWorkerDeploymentCurrentVersion(current);
-        return true;
-      } catch {
-        return false;
-      }
-    }, 'it is current');
+    const nameless = await run('upgrade', '1');
+    expect(nameless.code, nameless.stderr).toBe(2);
+    expect(nameless.stderr).toMatch(new RegExp(` upgrade .*1 --deployment-name ${stack.connection}`));
+    expect(nameless.stderr).not.toContain('Waiting for a worker');
+    expect((await run('upgrade', '1', '--deployment-name', stack.connection)).code).toBe(0);
     await until(async () => !(await doctor()).includes('not the current version'), 'doctor knows');
     expect(await doctor()).toContain('the same as in this file');
     const other = await startWorkerProcess(stack);

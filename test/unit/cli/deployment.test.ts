@@ -28,8 +28,11 @@ describe('an upgrade without the name of a deployment', () => {
   it('fails immediately if all versioned workers are of another deployment, and names it', () => {
     for (const workers of [of('tracking'), of('tracking', 'tracking', null)])
       expect(() => checkDefault(workers, '42', 'jobs')).toThrow(
-        'the workers of task queue "jobs" are of deployment tracking, and none is of worktrack. ' +
-          'Name their deployment: `worktrack upgrade 42 --deployment-name tracking`.',
+        expect.objectContaining({
+          code: 'CONFIGURATION',
+          message: 'the workers of task queue "jobs" are of deployment tracking, and none is of worktrack',
+          remedy: 'Name their deployment: `worktrack upgrade 42 --deployment-name tracking`.',
+        }),
       );
     expect(() => checkDefault(of('b', 'a'), '42', 'jobs')).toThrow('are of deployment b, a, and none');
   });

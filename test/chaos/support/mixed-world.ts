@@ -89,6 +89,8 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
   const written = new Set<string>();
   const mayBeMissing = new Set<string>();
   const lateRuns = new Set<RunId>();
+  /** How often faults were ended. */
+  let calms = 0;
   let batches = 0;
 
   const idsOf = (resource: string): string[] =>
@@ -125,8 +127,11 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
     },
     remove,
     shiftDuringRead(resource, random) {
+      const during = calms;
       for (let n = 0; n < 3; n++)
         admin.beforeAnswer({ resource, page: 1 + random.below(6) }, () => {
+          // A shorter list has no such page, so a later read would meet the change.
+          if (during !== calms) return;
           admin.touch(resource, { count: 5 + random.below(10), pick: 'spread' });
           change(resource, random);
         });
@@ -170,6 +175,7 @@ export async function startMixedWorld(seed: number): Promise<MixedWorld> {
       if (result.outcome !== 'written') for (const text of rows) mayBeMissing.add(text);
     },
     calm() {
+      calms++;
       late.reconnect();
       admin.faults.clear();
       s3.clear();

@@ -143,6 +143,7 @@ describe('English that the program writes', () => {
     "open '": 'Node.js',
     'does not support a prefix that does not end in a delimiter': 'S3 directory buckets',
     'Unknown encoding:': 'the Temporal SDK',
+    'before the deadline': 'gRPC for Node.js',
   };
   const files = ['src', 'workflows', 'activities'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -7,7 +7,7 @@ import { idOf } from '../../support/mirrored.js';
 import { assertRowEquals } from '../../support/oracle.js';
 import { type Random, seededRandom } from '../../support/random.js';
 import { seeds } from '../../support/seeds.js';
-import { readPointer, readSnapshot } from '../../support/snapshot.js';
+import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';
 import { newWriter } from '../../support/writer.js';
 
 const DAY = 86_400_000;
@@ -126,6 +126,10 @@ async function act(world: World, who: number, kind: Kind): Promise<void> {
     (pointer !== null && isOwn && descends(world, pointer.runId, me.published));
   mirror.clock += 60_000;
   log.push(`${who} ${kind}, knows ${me.published}, finds ${pointer?.runId} of ${world.by}`);
+  // A mirror cannot tell a run that a sweep has removed from one in another lake, so its adoption does not name it.
+  const isThere =
+    me.published !== null &&
+    (await runsIn(mirror.store, 'tasks', 'snapshots')).some((run) => run.includes(me.published!));
   let ended: RunId | null = null;
   try {
     if (kind === 'back' && pointer !== null) ended = (await mirror.rollBack(pointer.runId)).runId;
@@ -142,7 +146,7 @@ async function act(world: World, who: number, kind: Kind): Promise<void> {
   }
   expect(mayWrite).toBe(true);
   if (ended !== null) {
-    const left = adopts && me.published !== null ? [me.published] : [];
+    const left = adopts && isThere ? [me.published!] : [];
     parents.set(ended, [...(pointer === null ? [] : [pointer.runId]), ...left]);
     log.push(`  published ${ended}`);
   }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 import { parseHistory, replayHistories } from '../../../src/temporal/replay.js';
-import '../../support/runtime.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 

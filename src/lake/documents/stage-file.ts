@@ -156,3 +156,8 @@ export interface Stage {
   /** Fingerprints of the API keys of the organization that the pages are of. Absent: those in the journal. */
   readonly keys?: readonly string[];
 }
+
+/** The end of the last reading of the list, without what was read after it. @param stages those of a run, oldest first */
+export function endOfList(stages: readonly Stage[]): Stage {
+  return stages.findLast(({ kind }) => kind !== 'catch-up')!;
+}

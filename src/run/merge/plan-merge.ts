@@ -4,7 +4,7 @@ import { schemaChangeTexts } from '../../core/schema-changes.js';
 import type { Block } from '../../lake/documents/block-index.js';
 import type { PublishedPart } from '../../lake/documents/manifest.js';
 import { mustSeeRows, type RollbackTarget, type RunFile } from '../../lake/documents/run-file.js';
-import type { Stage, StagedChunk } from '../../lake/documents/stage-file.js';
+import { endOfList, type Stage, type StagedChunk } from '../../lake/documents/stage-file.js';
 import { readChunkIndex } from '../../lake/part/read-index.js';
 import { BlockReader } from '../../lake/part/reader.js';
 import { type Column, ColumnSet, schemaChanges, withText } from '../../lake/rows/data-columns.js';
@@ -45,7 +45,7 @@ export async function planMerge({ staging }: RunAt): Promise<PhaseEnded> {
     ...maskedColumns(run.resource, columnSet.names),
     ...leftMasks(run, known),
   ]);
-  const lastChain = stages.findLast(({ kind }) => kind !== 'catch-up')!.chain;
+  const lastChain = endOfList(stages).chain;
   const repeated = chunks
     .filter(({ chain }) => chain === lastChain)
     .reduce((sum, chunk) => sum + (chunk.repeated ?? 0), 0);

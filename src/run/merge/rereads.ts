@@ -1,11 +1,11 @@
 import { MAX_REREADS } from '../../core/mirror-requests.js';
-import type { Stage } from '../../lake/documents/stage-file.js';
+import { endOfList, type Stage } from '../../lake/documents/stage-file.js';
 import type { Decided, Journal, Phase } from '../run-journal.js';
 import type { Merged } from '../staging.js';
 
 /** Whether the last reading of the list shows signs that the list has shifted. Some signs show only in the merge. */
 export function hasShifted(stages: readonly Stage[]): boolean {
-  return stages.findLast(({ kind }) => kind !== 'catch-up')!.shifted;
+  return endOfList(stages).shifted;
 }
 
 /**

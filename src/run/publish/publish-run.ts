@@ -27,6 +27,7 @@ import {
   returningFrom,
   shownId,
 } from '../../lake/documents/run-file.js';
+import { endOfList } from '../../lake/documents/stage-file.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { PartWriter } from '../../lake/part/part-writer.js';
 import { isOfLaterPurge } from '../../lake/published/purge-rules.js';
@@ -94,7 +95,7 @@ export async function verifyRun(
   }
   const last = stages.at(-1)!;
   // Catch-up readings have their own `updatedSince`; the manifest records that of the last reading of the list.
-  const list = stages.findLast(({ kind }) => kind !== 'catch-up')!;
+  const list = endOfList(stages);
   const tasks = results.flatMap((result) => result.tasks);
   const { fetched, duplicates, quarantined, thin, ignored } = last;
   const before = run.before?.rows ?? 0;

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import {
   isTooLarge,
   listName,
@@ -46,6 +46,13 @@ const MAX_FAILURES = 3;
 const MAX_CURSOR_BYTES = 64 * 1024;
 /** Reading a page blocks the event loop. Before that, the next request gets this long to be sent; ms. */
 const SENDING_MS = 1;
+
+/** Waits that long, and then for what has arrived meanwhile: a connection that is still busy takes the request only after that. */
+async function sent(): Promise<void> {
+  await delay(SENDING_MS);
+  await setImmediate();
+}
+
 /** Page size in characters above which the next page is not prefetched, because both bodies would be in memory. */
 const LARGE_PAGE_CHARS = 4 * 1024 * 1024;
 
@@ -202,7 +209,7 @@ export class PageChain {
         this.#arrived++;
         try {
           await turn;
-          if (attempt !== 'single' && this.#prefetch(at, body)) await delay(SENDING_MS);
+          if (attempt !== 'single' && this.#prefetch(at, body)) await sent();
           const mayBeNull = at.cursor === null && at.updatedSince !== null && !isAgain;
           const page = await reader.read(body, mayBeNull ? 'empty' : 'wrong');
           return { ...page, evidence: withResponse(page.evidence, response) };

@@ -13,6 +13,7 @@ import { type Stack, startStack, until } from '../../support/stack.js';
 import { endLocks } from '../../support/write-back.js';
 
 const PAGE = pageAt('docs/reference/json-output.md');
+const NAMED = new Set([PAGE, pageAt('docs/reference/lake.md')].flatMap(({ text }) => text.match(/\w+/g)!));
 
 /** The commands whose output the page shows, in an order that gives each what it needs. */
 const SAMPLES: readonly (readonly [heading: string, command: string, exitCode?: number])[] = [
@@ -114,6 +115,11 @@ describe('the JSON output of', () => {
       expect(shown, `the sample under the heading ${heading}`).toBeDefined();
       const sample: unknown = JSON.parse(shown!.text);
       expect(shapeOf(withElided(found, sample))).toEqual(shapeOf(sample));
+      const columns = Array.isArray(found.columns) ? (found.columns as unknown[]) : [];
+      const unnamed = elidedNames(found, sample).filter(
+        (name) => !NAMED.has(name) && !columns.includes(name),
+      );
+      expect(unnamed, 'names that neither page of the reference shows').toEqual([]);
     },
   );
 
@@ -149,6 +155,21 @@ function withElided(value: unknown, sample: unknown): unknown {
     return value;
   const shown = sample as Readonly<Record<string, unknown>>;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withElided(one, shown[key])]));
+}
+
+/** The names in the parts of a value that the sample shows as `…`. */
+function elidedNames(value: unknown, sample: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const isElided = sample === '…';
+  if (Array.isArray(value)) {
+    const shown = isElided ? sample : (sample as readonly unknown[])[0];
+    return value.flatMap((one) => elidedNames(one, shown));
+  }
+  return Object.entries(value).flatMap(([key, one]) =>
+    isElided
+      ? [key, ...elidedNames(one, sample)]
+      : elidedNames(one, (sample as Readonly<Record<string, unknown>>)[key]),
+  );
 }
 
 /** Names, nesting and kinds of values. Elements of a list count once per shape; fixed words count as what they are. */

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
+import { usedProtocol } from './used-protocol.mjs';
 
 /** Packages that may not be installed. */
 const OPTIONAL = [/^@opentelemetry\//, /^@duckdb\//, /^(?:fflate|saxes)$/];
@@ -79,8 +80,9 @@ async function bundle(root, { input, external = [], plugins, output }) {
   });
   const { output: chunks } = await bundled.write({ ...output, format: 'cjs', comments: COMMENTS });
   await bundled.close();
-  for (const { fileName, code } of chunks)
-    writeFileSync(path.join(output.dir, fileName), toAscii(eager(code)));
+  const shortened = withUsedProtocol(chunks.map(({ code }) => code));
+  for (const [at, { fileName }] of chunks.entries())
+    writeFileSync(path.join(output.dir, fileName), toAscii(eager(shortened[at])));
   return chunks.map(({ fileName, moduleIds = [] }) => ({
     fileName,
     folders: [...new Set(moduleIds.flatMap((id) => PACKAGE.exec(id)?.[0] ?? []))],
@@ -127,6 +129,20 @@ function protocolAsText() {
       );
     },
   };
+}
+
+/** The text that `protocolAsText` writes, as the bundler prints it. */
+const PROTOCOL_TEXT = /(?<=\.addJSON\(JSON\.parse\()"(?:[^"\\]|\\.)*"(?=\)\))/;
+
+/** The files of a bundle. The SDK's protocol in them has only definitions that the bundle uses: creating all takes long. */
+function withUsedProtocol(codes) {
+  const program = codes.map((code) => code.replace(PROTOCOL_TEXT, '')).join('\n');
+  return codes.map((code) =>
+    code.replace(PROTOCOL_TEXT, (text) => {
+      const { nested } = usedProtocol({ nested: JSON.parse(JSON.parse(text)) }, program);
+      return JSON.stringify(JSON.stringify(nested));
+    }),
+  );
 }
 
 /**

@@ -1,0 +1,3 @@
+import type { INamespace } from 'protobufjs/light.js';
+
+export function usedProtocol(protocol: INamespace, code: string): INamespace;

@@ -145,6 +145,38 @@ describe('a later plan of a batch of upserts', () => {
     expect((await write(more)).counts).toMatchObject({ skipped: 2, updated: 1, created: 1 });
   });
 
+  it('compares its rows again in each run, apart from those that may have been written', async () => {
+    await write(await staged(ROWS, { batchId: 'before' }));
+    const { faults } = mirror.simulator.admin;
+    faults.add({ match: { method: 'PUT', path: '/4' }, fault: { kind: 'lose-response' } });
+    const some = await staged([...ROWS.slice(0, 3), ['4', 'new 4']], { skipUnchanged: true });
+    const input = { ...some, readBack: false };
+    await write(input).catch(() => {});
+    acceptAll();
+    update('1', 'by a person');
+    // The record of row 4 has its values, because the row has written it.
+    expect((await write(input)).counts).toMatchObject({ skipped: 2, updated: 2, unknown: 0 });
+    const records = mirror.simulator.admin.records(RESOURCE).map((text) => JSON.parse(text));
+    const titles = Object.fromEntries(records.map(({ sourceKey, title }) => [sourceKey, title]));
+    expect(titles).toEqual({ '1': 'title 1', '2': 'title 2', '3': 'title 3', '4': 'new 4' });
+  });
+
+  it('asks about exactly the rejected rows that it sends again, and none that a user has settled', async () => {
+    reject('/2');
+    reject('/4');
+    expect((await write(await staged(ROWS))).counts).toMatchObject({ created: 2, rejected: 2 });
+    await resend({ rows: [4], action: 'reject' });
+    acceptAll();
+    const asked = await prepareResend(
+      mirror.store,
+      BATCH.batchId,
+      { rows: 'rejected', action: 'send' },
+      { connection: 'acme' },
+    );
+    expect(asked).toMatchObject({ rows: 1, first: [2] });
+    expect((await resend()).counts).toMatchObject({ created: 3, rejected: 1 });
+  });
+
   it('is one of the same batch, whether rows that change nothing are left out or not', async () => {
     const file = join(mirror.folder, 'same.csv');
     await writeFile(file, `source,sourceKey,title,startsAt\ncal,1,title 1,${START}\ncal,2,new,${START}\n`);

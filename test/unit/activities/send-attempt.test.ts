@@ -25,6 +25,7 @@ import { type Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
 import { clocksAt, PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
 
+const DEPS = { now: () => Date.now(), draining: () => false } as ActivityDeps;
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
 
 describe('an attempt at sending rows', () => {
@@ -149,6 +150,36 @@ describe('an attempt at sending rows', () => {
     const deps = { ...options.deps, draining: () => isKilled };
     await new SendAttempt({ ...options, deps }).sendAll().catch(() => {});
     expect([service.writes.length, await outcomes()]).toEqual([2, ['unknown']]);
+  });
+
+  describe('whose turn has ended', () => {
+    const turn = new Turn('time-entries', { claim: 1, verdicts: [], rows: null, chunks: [0, 1] });
+    const endTurn = () => store.write(turn.fence!, Buffer.from('{}'));
+    const send = async () =>
+      new SendAttempt({ ...(await optionsOf(store)), deps: DEPS, turn })
+        .sendAll()
+        .catch((error: Error) => error);
+
+    it('sends no row, and leaves none in doubt', async () => {
+      await plan(20, 10);
+      await endTurn();
+      expect(await send()).toMatchObject({
+        message: expect.stringContaining('the turn of this batch has ended'),
+      });
+      expect([service.writes.length, new Set(await outcomes())]).toEqual([0, new Set([undefined])]);
+    });
+
+    it('asks for no row again', async () => {
+      await plan(1, 10);
+      service.respond = async () => {
+        await endTurn();
+        return { status: 409, body: '{"message":"The timesheet is locked."}' };
+      };
+      expect(await send()).toMatchObject({
+        message: expect.stringContaining('the turn of this batch has ended'),
+      });
+      expect([service.writes.length, await outcomes()]).toEqual([1, [undefined]]);
+    });
   });
 
   it('keeps a row in doubt if its next request is not sent', async () => {

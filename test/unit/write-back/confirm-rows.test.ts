@@ -206,6 +206,23 @@ describe('the service, asked for records by id', () => {
     );
   });
 
+  it('is not believed about a record that the list shows', async () => {
+    const { url: baseUrl } = await showing({ id00002: { note: 'sent', startedAt: INSIDE } });
+    await withBatch(
+      [1, 2].map(() => ({ body: { note: 'sent', startedAt: INSIDE } })),
+      async (batch) => {
+        await batch.publish(COLUMNS, [
+          ['id00001', 'other', INSIDE],
+          ['id00002', 'sent', INSIDE],
+        ]);
+        // In the second look, the confirmed row is the control.
+        for (let look = 1; look <= 2; look++)
+          expect(await batch.verdicts(2)).toEqual(['differs', 'confirmed']);
+      },
+      { baseUrl, resource },
+    );
+  });
+
   it('is not asked again in the same look after a failure, and what the list says stands', async () => {
     for (const status of [401, 500]) {
       const { url: baseUrl, seen } = await showing({ id00001: { note: 'other' } }, status);

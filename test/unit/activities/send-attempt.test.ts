@@ -17,7 +17,7 @@ import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
-import { Turn } from '../../../src/write-back/ledger/turn.js';
+import { Turn, TurnVerdicts } from '../../../src/write-back/ledger/turn.js';
 import type { LoggedRow } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
@@ -152,34 +152,41 @@ describe('an attempt at sending rows', () => {
     expect([service.writes.length, await outcomes()]).toEqual([2, ['unknown']]);
   });
 
-  describe('whose turn has ended', () => {
-    const turn = new Turn('time-entries', { claim: 1, verdicts: [], rows: null, chunks: [0, 1] });
-    const endTurn = () => store.write(turn.fence!, Buffer.from('{}'));
-    const send = async () =>
-      new SendAttempt({ ...(await optionsOf(store)), deps: DEPS, turn })
-        .sendAll()
-        .catch((error: Error) => error);
+  const turnOf = (verdicts: TurnVerdicts) => new Turn('time-entries', verdicts.file(1, [0, 1]));
+  const inTurn = async (turn: Turn) =>
+    new SendAttempt({ ...(await optionsOf(store)), deps: DEPS, turn })
+      .sendAll()
+      .catch((error: Error) => error);
+  const endTurn = (turn: Turn) => store.write(turn.fence!, Buffer.from('{}'));
+  const TURN_ENDED = { message: expect.stringContaining('the turn of this batch has ended') };
 
-    it('sends no row, and leaves none in doubt', async () => {
-      await plan(20, 10);
-      await endTurn();
-      expect(await send()).toMatchObject({
-        message: expect.stringContaining('the turn of this batch has ended'),
-      });
-      expect([service.writes.length, new Set(await outcomes())]).toEqual([0, new Set([undefined])]);
-    });
+  it('sends no row once its turn has ended, and leaves none in doubt', async () => {
+    await plan(20, 10);
+    const turn = turnOf(new TurnVerdicts(20));
+    await endTurn(turn);
+    expect(await inTurn(turn)).toMatchObject(TURN_ENDED);
+    expect([service.writes.length, new Set(await outcomes())]).toEqual([0, new Set([undefined])]);
+  });
 
-    it('asks for no row again', async () => {
-      await plan(1, 10);
-      service.respond = async () => {
-        await endTurn();
-        return { status: 409, body: '{"message":"The timesheet is locked."}' };
-      };
-      expect(await send()).toMatchObject({
-        message: expect.stringContaining('the turn of this batch has ended'),
-      });
-      expect([service.writes.length, await outcomes()]).toEqual([1, [undefined]]);
-    });
+  it('asks for no row again once its turn has ended', async () => {
+    await plan(1, 10);
+    const turn = turnOf(new TurnVerdicts(1));
+    service.respond = async () => {
+      await endTurn(turn);
+      return { status: 409, body: '{"message":"The timesheet is locked."}' };
+    };
+    expect(await inTurn(turn)).toMatchObject(TURN_ENDED);
+    expect([service.writes.length, await outcomes()]).toEqual([1, [undefined]]);
+  });
+
+  it('sends no row that the look-up has found, whatever its finding is', async () => {
+    await plan(4, 10);
+    const verdicts = new TurnVerdicts(4);
+    const by = { number: 1, batchId: 'other', at: 1, baseUrl: '' };
+    for (const [row, finding] of (['written', 'doubtful'] as const).entries())
+      verdicts.add({ row: row + 1, finding, by, wasDoubtful: false }, 'report');
+    expect(await inTurn(turnOf(verdicts))).toBe(true);
+    expect(service.writes.map(({ body }) => body.n).sort()).toEqual([1, 4]);
   });
 
   it('keeps a row in doubt if its next request is not sent', async () => {

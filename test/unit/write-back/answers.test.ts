@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { likenessOf } from '../../../activities/write-back/alike-rejections.js';
-import { sendRowRequest } from '../../../activities/write-back/row-request.js';
+import { type RequestOutcome, sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { WaitingRows } from '../../../activities/write-back/waiting-rows.js';
 import type { SentBefore } from '../../../src/api/index.js';
 import { isMarked } from '../../../src/api/write-meaning.js';
@@ -177,8 +177,16 @@ const CASES: readonly Case[] = [
   ['earlier', 201, REPLAYED, '{"id":"r1"}', 'created'],
 ];
 
-async function meaningOf([before, status, headers, body]: Case): Promise<Meaning> {
-  const { url } = await service((_, response) => {
+async function meaningOf(one: Case): Promise<Meaning> {
+  return (await sendOne(one)).meaning;
+}
+
+/** @param notAfter when the service may have forgotten the key */
+async function sendOne(
+  [before, status, headers, body]: Case,
+  notAfter = Number.MAX_SAFE_INTEGER,
+): Promise<{ readonly meaning: Meaning; readonly requests: number }> {
+  const { url, seen } = await service((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(body);
   });
@@ -198,7 +206,7 @@ async function meaningOf([before, status, headers, body]: Case): Promise<Meaning
     },
     ...{ verdict: null, receipt: null, sentAt: null },
   };
-  const task = { chunk: null as never, index: 0, row, failing: null, notAfter: Number.MAX_SAFE_INTEGER };
+  const task = { chunk: null as never, index: 0, row, failing: null, notAfter };
   const sent = await sendRowRequest(
     { ...task, before: BEFORE[before] } as Parameters<typeof sendRowRequest>[0],
     {
@@ -209,6 +217,10 @@ async function meaningOf([before, status, headers, body]: Case): Promise<Meaning
     },
     { signal: new AbortController().signal, onWait: () => undefined, onLimit: () => undefined },
   );
+  return { meaning: meaningOfOutcome(sent), requests: seen.length };
+}
+
+function meaningOfOutcome(sent: RequestOutcome): Meaning {
   switch (sent.kind) {
     case 'settled':
       return sent.receipt.outcome;
@@ -239,6 +251,17 @@ describe('an answer to a write', () => {
     }),
   )('%s', async ([, one]) => {
     expect(await meaningOf(one)).toBe(one[4]);
+  });
+});
+
+describe('a row whose key the service may forget', () => {
+  it.each<[what: string, leftMs: number, before: Case[0], requests: number]>([
+    ['is not sent after that time', -1, 'earlier', 0],
+    ['is not sent for the first time either', -1, '-', 0],
+    ['is sent, and sent again, before that time', HOUR_MS, 'earlier', 2],
+  ])('%s', async (_, leftMs, before, requests) => {
+    const limit: Case = [before, 429, { 'retry-after': '0' }, '', 'not sent'];
+    expect((await sendOne(limit, Date.now() + leftMs)).requests).toBe(requests);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   addClaim,
   type ClaimedState,
   ClaimRecords,
+  claimedState,
   closeClaim,
   readClaim,
 } from '../../../src/write-back/ledger/claim.js';
@@ -392,6 +393,30 @@ describe('the ledger of written rows', () => {
       const { entries } = await listLedger(store, RESOURCE);
       expect(entries.length).toBe(4);
       expect(entries.at(-1)!.last).toBe(40);
+    },
+  );
+});
+
+describe('a claimed row', () => {
+  const receipt = (outcome: 'created' | 'updated' | 'rejected' | 'skipped') => ({
+    receipt: { outcome, status: null, id: null, message: null },
+    sentAt: null,
+  });
+  const inDoubt = { receipt: null, sentAt: 5 };
+  const unsent = { receipt: null, sentAt: null };
+
+  it.each<[row: Parameters<typeof claimedState>[0], running: ClaimedState, ended: ClaimedState]>([
+    [receipt('created'), 'written', 'written'],
+    [receipt('updated'), 'written', 'written'],
+    [receipt('rejected'), 'unsent', 'unsent'],
+    // It was in doubt when a user has settled it.
+    [receipt('skipped'), 'doubtful', 'doubtful'],
+    [inDoubt, 'doubtful', 'doubtful'],
+    [unsent, 'doubtful', 'unsent'],
+  ])(
+    'hides no row that may have been written: %j is %s while its batch runs, and then %s',
+    (row, ...states) => {
+      expect([claimedState(row, undefined, true), claimedState(row, undefined, false)]).toEqual(states);
     },
   );
 });

@@ -8,7 +8,7 @@ import type { ObjectKey } from '../../../src/core/brands.js';
 import type { RunClocks } from '../../../src/lake/documents/run-file.js';
 import { readRow } from '../../../src/lake/rows/csv.js';
 import { openStore } from '../../../src/lake/store/index.js';
-import { batchKeys, planKeys } from '../../../src/write-back/batch-layout.js';
+import { batchKeys, planKey, planKeys, planName } from '../../../src/write-back/batch-layout.js';
 import {
   type ChunkLog,
   type ChunkRow,
@@ -18,7 +18,16 @@ import {
   type LoggedRow,
   mergeLogs,
 } from '../../../src/write-back/plan-file.js';
-import { readReceipts, resultLines, resultOf, resultsHeader } from '../../../src/write-back/results.js';
+import {
+  readReceipts,
+  resultLines,
+  resultOf,
+  resultsHeader,
+  type Summary,
+  writtenBatch,
+} from '../../../src/write-back/results.js';
+import { encodeSealed } from '../../../src/write-back/sealed.js';
+import { TargetSystem } from '../../../src/write-back/system.js';
 import { toRequest } from '../../../src/write-back/write-request.js';
 
 const ROW: ChunkRow = {
@@ -167,6 +176,29 @@ describe('a receipt', () => {
       }),
       { numRuns: 100 },
     );
+    store.close();
+    await rm(folder, { recursive: true });
+  });
+});
+
+describe('the results of a batch', () => {
+  const input = '_write-back/b/input-1.csv' as ObjectKey;
+  const plan = planKey('b', planName(1, input, 10));
+  const ALL = { plan, baseUrl: 'https://a.example', complete: true, found: 0 };
+
+  it.each<[what: string, summary: Partial<Summary>, policy: 'skip' | 'again' | undefined, isFinal: boolean]>([
+    ['if all rows have an outcome', {}, undefined, true],
+    ['if it wrote all rows, although it is asked to write them again', {}, 'again', true],
+    ['not while a row has no outcome', { complete: false }, undefined, false],
+    ['if other batches have written rows', { found: 2 }, 'skip', true],
+    ['not if rows of other batches are to be written again', { found: 2 }, 'again', false],
+    ['not at another address', { baseUrl: 'https://b.example' }, undefined, false],
+  ])('are final %s', async (_, summary, policy, isFinal) => {
+    const folder = await mkdtemp(join(tmpdir(), 'worktrack-receipts-'));
+    const store = openStore({ url: pathToFileURL(folder).href });
+    await store.write(batchKeys('b').summary, encodeSealed({ ...ALL, ...summary }));
+    const system = new TargetSystem('https://a.example');
+    expect((await writtenBatch(store, 'b', [input], { policy, system })) !== null).toBe(isFinal);
     store.close();
     await rm(folder, { recursive: true });
   });

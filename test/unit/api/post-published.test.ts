@@ -82,8 +82,17 @@ describe('a published run that is announced', () => {
     },
   );
 
-  it('is not sent with a secret that is no key', async () => {
-    await expect(post('a-password-that-is-long-enough!')).rejects.toThrow(/\.secret is not whsec_/);
+  it.each([
+    ['a password', 'a-password-that-is-long-enough!'],
+    ['a longer password', 'a-password-that-is-even-longer-than-24-bytes-in-Base64'],
+    ['a key of 23 bytes', `whsec_${KEY.subarray(0, 23).toString('base64')}`],
+  ])('is not sent with a secret that is no key: %s', async (_, secret) => {
+    await expect(post(secret)).rejects.toThrow(/\.secret is not whsec_/);
+  });
+
+  it('is sent with the shortest key that is allowed', async () => {
+    const { headers } = await post(`whsec_${KEY.subarray(0, 24).toString('base64')}`);
+    expect(headers['webhook-signature']).toMatch(/^v1,/);
   });
 
   it.each([

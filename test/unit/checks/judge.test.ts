@@ -3,7 +3,7 @@ import type { CheckSettings } from '../../../src/core/settings.js';
 import { addFigures, checkNames, LIVE, measureId, planChecks } from '../../../src/lake/checks/check-plan.js';
 import { type Candidate, judgeChecks } from '../../../src/lake/checks/judge.js';
 import type { MeasuredDay } from '../../../src/lake/documents/check-record.js';
-import { daysOf, withDay } from '../../../src/lake/documents/check-record.js';
+import { daysOf, summaryText, withDay } from '../../../src/lake/documents/check-record.js';
 import { CSV } from '../lake/published.js';
 
 const CHANGE: CheckSettings = {
@@ -179,5 +179,18 @@ describe('a failed check', () => {
       'notNull(a)',
       'notNull(b)',
     ]);
+  });
+});
+
+describe('the summary of checks', () => {
+  it.each([
+    [[0, 0, [], []], ''],
+    [[1, 0, [], []], '1 passed'],
+    [[0, 1, [], []], '1 skipped'],
+    [[0, 0, ['rows'], []], 'warned: rows'],
+    [[0, 0, [], ['rows']], 'accepted: rows'],
+    [[2, 3, ['a', 'b'], ['c', 'd']], '2 passed, 3 skipped, warned: a, b, accepted: c, d'],
+  ] as const)('leaves nothing out: %j', ([passed, skipped, warned, accepted], text) => {
+    expect(summaryText({ passed, skipped, warned, accepted })).toBe(text);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { groupsOf, NO_GROUPS } from '../../../src/core/alerts/groups.js';
 import { ALERT_EVENTS, type AlertFormat, exampleAlert, renderAlert } from '../../../src/core/alerts/index.js';
 import { alertText } from '../../../src/core/alerts/texts.js';
+import type { AlertProblem } from '../../../src/core/contract/alerts.js';
 import type { AlertGroup, AlertMessage } from '../../../src/core/contract/index.js';
 import { answerOf, shownText, type Vendor } from '../../support/alert-targets.js';
 import { rounds } from '../../support/seeds.js';
@@ -68,6 +69,14 @@ describe('A message', () => {
       }),
       { numRuns: rounds(150) },
     );
+  });
+
+  it('says since when the first of its problems is there', () => {
+    const listed = [3, 1, 2].map((since) => {
+      const problem = { connection: 'acme', resource: `r${since}`, since, text: 'x', told: {} };
+      return { problem: problem as unknown as AlertProblem, event: 'failure' as const };
+    });
+    expect(groupsOf(listed).groups).toMatchObject([{ since: 1, count: 3 }]);
   });
 
   it('A message without text is rejected by the fake Slack, as by Slack', () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
-import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
+import type { SendRowsInput, UnknownPolicy } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
@@ -35,7 +35,12 @@ describe('a batch that never repeats a row in doubt', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function attempt(token: string, on = store, isKilled = () => false): Promise<void> {
+  async function attempt(
+    token: string,
+    on = store,
+    isKilled = () => false,
+    unknown: UnknownPolicy = 'report',
+  ): Promise<void> {
     const rule = { idField: 'id', success: 'record', ignore: [] };
     const settings = {
       ...{ baseUrl: 'http://127.0.0.1:1', resources: [], http: HTTP, retries: { giveUpAfterMs: HOUR_MS } },
@@ -49,7 +54,7 @@ describe('a batch that never repeats a row in doubt', () => {
         client: client(service.url, { retry: { attempts: 3, maxDelayMs: 2 } }),
         store: on,
       },
-      input: { resource: 'time-entries', unknown: 'report', run: token } as SendRowsInput,
+      input: { resource: 'time-entries', unknown, run: token } as SendRowsInput,
       plan: await readPlan(store, PLAN),
       logs: await readLogIndex(store, PLAN),
       sending: { ...SENDING, repeat: 'never' },
@@ -98,6 +103,24 @@ describe('a batch that never repeats a row in doubt', () => {
       }),
       { numRuns: 6 },
     );
+  });
+
+  const refusal = { status: 403, body: '{"message":"The project is closed."}' };
+
+  it('sends a row again that was refused for a moment, because it was not written', async () => {
+    await planRows(store, ROWS, 10);
+    service.respond = ({ number }) => (number <= 3 ? refusal : null);
+    for (const token of ['one', 'two']) await attempt(token);
+    expect([new Set(await outcomes()), service.records.length]).toEqual([new Set(['created']), ROWS]);
+  });
+
+  it('sends a row in doubt once for each time that a user asks for it, although it is refused', async () => {
+    await planRows(store, 6, 10, 3);
+    service.respond = ({ body }) => ((body.n as number) <= 3 ? refusal : null);
+    await attempt('asked', store, () => false, 'resend');
+    expect(service.writes.map(({ body }) => body.n).sort()).toEqual([1, 2, 3, 4, 5, 6]);
+    const unknown = ['unknown', 'unknown', 'unknown'];
+    expect(await outcomes()).toEqual([...unknown, 'created', 'created', 'created']);
   });
 
   it.each([3, 11, 26, 39])(

@@ -67,14 +67,18 @@ describe('the format of a number', () => {
     ['[mm]:ss', 'elapsed'],
   ])('%s shows a %s', (code, format) => expect(numberFormat(164, code)).toBe(format));
 
-  it.each<[number, ReturnType<typeof numberFormat>]>([
-    [0, 'number'],
-    [9, 'number'],
-    [14, 'date'],
-    [22, 'date-time'],
-    [46, 'elapsed'],
-    [49, 'number'],
-  ])('no. %s shows a %s', (id, format) => expect(numberFormat(id, undefined)).toBe(format));
+  it.each<[format: ReturnType<typeof numberFormat>, ids: string]>([
+    ['number', '0-13 23-26 37-44 48-49 59-163'],
+    ['date', '14-17 27-31 36 50-54 57-58'],
+    ['time', '18-21 32-35 45 47 55-56'],
+    ['date-time', '22'],
+    ['elapsed', '46'],
+  ])('without a description shows a %s: no. %s', (format, ids) => {
+    for (const range of ids.split(' ')) {
+      const [first, last = first] = range.split('-').map(Number) as [number, number?];
+      for (let id = first; id <= last; id++) expect(numberFormat(id, undefined), `no. ${id}`).toBe(format);
+    }
+  });
 });
 
 it.each<[string, string | null]>([

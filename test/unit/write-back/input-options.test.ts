@@ -7,6 +7,7 @@ import { optionWords, readingOptions, saveInput } from '../../../src/cli/write-b
 import { checkForDryRun, completeLists } from '../../../src/cli/write-back/list-problems.js';
 import { loadSettings } from '../../../src/config/index.js';
 import { sameDecimal } from '../../../src/core/decimal.js';
+import { InputError } from '../../../src/core/input-error.js';
 import { checkWriteBack, type WriteBackSource } from '../../../src/write-back/check-write-back.js';
 import { delimiterOf } from '../../../src/write-back/input-format.js';
 import { InputProblems } from '../../../src/write-back/input-problems.js';
@@ -271,6 +272,16 @@ const GERMAN = Buffer.from(
 );
 
 describe('all errors of a file', () => {
+  it('are all counted, and listed with at most 50 kinds and 200 different cells of each', () => {
+    const problems = new InputProblems();
+    const add = (kind: string, value: string) =>
+      problems.add(new InputError('wrong', { line: 1, kind, value }));
+    for (let value = 1; value <= 201; value++) for (let twice = 1; twice <= 2; twice++) add('0', `${value}`);
+    for (let kind = 1; kind <= 51; kind++) add(`${kind}`, 'x');
+    const { kinds, others } = problems;
+    expect([kinds[0]!.count, kinds[0]!.values.size, kinds.length, others]).toEqual([402, 200, 50, 2]);
+  });
+
   it('are counted by kind, each with its first line', async () => {
     const { kinds } = await problemsOf(GERMAN);
     expect(kinds.map(({ first, count }) => [first.line, count, first.kind.slice(0, 40)])).toEqual([

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { countsUnlisted, expectsRecords, type RunFile } from '../../../src/lake/documents/run-file.js';
+import {
+  countsUnlisted,
+  countsUnrestored,
+  expectsRecords,
+  type RunFile,
+} from '../../../src/lake/documents/run-file.js';
 
 const PLAIN = {
   ...{ mode: 'full', reconcile: false, earlierList: null, before: { rows: 3 } },
@@ -22,5 +27,20 @@ describe('a full read that does not look for deletes', () => {
   ])('expects records, or counts those that are not listed: %s', (_, run, ...expected) => {
     const file = { ...PLAIN, ...run } as unknown as RunFile;
     expect([expectsRecords(file), countsUnlisted(file)]).toEqual(expected);
+  });
+});
+
+describe('a run', () => {
+  const returning = { before: { rolledBack: {} } };
+  it.each<[what: string, run: object, counts: boolean]>([
+    ['not with the same settings', {}, false],
+    ['after a change of settings', { settingsChange: {} }, true],
+    ['as the full read that ends a rollback', returning, true],
+    ['as both', { ...returning, settingsChange: {} }, true],
+    ['not as an increment after a rollback', { ...returning, mode: 'increment' }, false],
+    ['not as a rollback', { ...returning, settingsChange: {}, rollback: {} }, false],
+  ])('counts the rows that keep cells of earlier settings, or does not: %s', (_, run, counts) => {
+    const file = { ...PLAIN, settingsChange: null, rollback: null, ...run } as unknown as RunFile;
+    expect(countsUnrestored(file)).toBe(counts);
   });
 });

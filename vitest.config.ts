@@ -8,6 +8,10 @@ import { defineConfig } from 'vitest/config';
 process.env.WORKTRACK_FRESH_SEED ??= String(Date.now() % 1_000_000);
 const isLong = process.env.WORKTRACK_LONG !== undefined;
 
+/** `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest's own options would also replace `groupOrder`. */
+const seed = Number(process.env.WORKTRACK_ORDER);
+const order = Number.isInteger(seed) ? { seed, shuffle: { files: true, tests: true } } : {};
+
 /** Where the lakes of unit tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
 function lakesFolder(): { readonly TMPDIR?: string } {
   const TMPDIR = '/dev/shm';
@@ -36,7 +40,7 @@ export default defineConfig({
           // More than the cores of a small machine, because files wait for sockets, for the disk and for timers.
           maxWorkers: 3,
           include: ['test/unit/**/*.test.ts'],
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 0, ...order },
           // Files share the modules of their process, which would otherwise be loaded again for each of them.
           isolate: false,
           env: lakesFolder(),
@@ -55,7 +59,7 @@ export default defineConfig({
           name: 'integration',
           include: ['test/integration/**/*.test.ts', 'test/replay/**/*.test.ts'],
           // After the unit tests, whose time limits would not hold beside workers and servers.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 1, ...order },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
           // Twice the cores of a small machine, because each file waits for servers and timers half of its time.

@@ -25,7 +25,7 @@ function lakesFolder(): { readonly TMPDIR?: string } {
 }
 
 /**
- * Two projects. `unit` needs neither a server nor a build; `integration` starts real servers once
+ * Two projects. `unit` needs no server, and of a build only the process that converts tables; `integration` starts real servers once
  * (`test/support/global-setup.ts`), shares them among its files, and uses `dist`.
  */
 export default defineConfig({

@@ -132,7 +132,7 @@ const REASONS: readonly { readonly reason: string; readonly path: RegExp }[] = [
   { reason: 'is built for the reference, without running a command', path: /^src\/cli\/program\.ts$/ },
   {
     reason: 'a rule that is tested without a server',
-    path: /^src\/(webhook\/signature|config\/sdk-endpoint|api\/json\/incomplete-words|run\/settle\/absent-rows|doctor\/try-service\/seen-records|table\/parquet\/update-file)\.ts$/,
+    path: /^src\/(webhook\/signature|config\/sdk-endpoint|api\/json\/incomplete-words|run\/settle\/absent-rows|doctor\/try-service\/seen-records|table\/parquet\/(update|object)-file)\.ts$/,
   },
 ];
 

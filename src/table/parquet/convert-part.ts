@@ -1,6 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectKey } from '../../core/brands.js';
 import type { TableSettings } from '../../core/settings.js';
@@ -12,6 +9,7 @@ import type { ColumnType } from '../rules/column-type.js';
 import { type EngineUse, useEngine } from './engine.js';
 import { EngineError } from './engine-failure.js';
 import type { EngineScope } from './engine-scope.js';
+import { fetchObject, uploadFile } from './object-file.js';
 import type { Converted, PartFile } from './part-file.js';
 
 /** What identifies the bytes of a part. */
@@ -57,7 +55,7 @@ export async function convertPart(store: ObjectStore, input: PartToConvert): Pro
         `it has ${converted.rows} rows instead of the ${part.rows} of its manifest`,
       );
     const { path, key } = fileOf(converted.types, writer);
-    return { ...converted, path, file: await upload(store, to, key, signal) };
+    return { ...converted, path, file: await uploadFile(store, to, key, signal) };
   });
 }
 
@@ -95,7 +93,7 @@ export async function updatePart(
       if (updated === null) return null;
       const { writer, ...converted } = updated;
       const { path, key } = fileOf(converted.types, `${writer} ${before.sha256} ${changes.sha256}`);
-      return { ...converted, path, file: await upload(store, to, key, signal) };
+      return { ...converted, path, file: await uploadFile(store, to, key, signal) };
     });
   } catch (error) {
     // The part itself can still be read.
@@ -146,42 +144,4 @@ async function fetchPart(
   if (sha256 !== part.sha256) throw damagedObject(part.key, 'its SHA-256 is not the one in its manifest');
   const { rows, rawBytes } = part;
   return { ...layout, path, rows, rawBytes };
-}
-
-/** Writes an object to a new private file. */
-async function fetchObject(
-  store: ObjectStore,
-  key: ObjectKey,
-  path: string,
-  signal: AbortSignal,
-): Promise<Pick<WrittenObject, 'bytes' | 'sha256'>> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  const file = await open(path, 'wx', 0o600);
-  try {
-    for await (const chunk of store.stream(key, { signal })) {
-      hash.update(chunk);
-      bytes += chunk.length;
-      await file.writeFile(chunk);
-    }
-  } finally {
-    await file.close();
-  }
-  return { bytes, sha256: hash.digest('hex') };
-}
-
-async function upload(
-  store: ObjectStore,
-  path: string,
-  key: ObjectKey,
-  signal: AbortSignal,
-): Promise<WrittenObject> {
-  const writer = store.openWriter(key, { signal });
-  try {
-    for await (const chunk of createReadStream(path)) await writer.write(chunk as Buffer);
-    return await writer.finish();
-  } catch (error) {
-    await writer.abort();
-    throw error;
-  }
 }

@@ -35,27 +35,32 @@ export const TEST_SERVER: ServerSpec = {
   installer: mavenInstaller,
 };
 
+/** What the SDK starts in place of the server. It gets the port as its argument, and does nothing for so many seconds. */
+const STAND_IN = '/bin/sleep';
+
 /**
- * The options for `TestWorkflowEnvironment.createTimeSkipping` to start and stop an installed executable. An
- * environment created from a running server does not skip time.
+ * Starts an environment that skips time. The SDK gives a server five seconds to start, which a busy machine exceeds, and an environment
+ * created from a running server does not skip time. So the server runs already when the SDK believes that it starts one.
  */
-export function timeSkippingOptions(executable: string): {
-  readonly server: { readonly executable: { readonly type: 'existing-path'; readonly path: string } };
-} {
-  return { server: { executable: { type: 'existing-path', path: executable } } };
-}
-
-/** How often an environment is started. Each time, the SDK waits five seconds for its server. */
-const STARTS = 6;
-
-/** Starts an environment that skips time. On a busy machine, its server may need more time than the SDK gives it. */
 export async function startTimeSkipping(executable: string): Promise<TestWorkflowEnvironment> {
-  for (let start = 1; ; start++) {
-    try {
-      return await TestWorkflowEnvironment.createTimeSkipping(timeSkippingOptions(executable));
-    } catch (error) {
-      if (start === STARTS || !String(error).includes('did not start within')) throw error;
-    }
+  const server = await startTimeSkippingServer({ executable });
+  try {
+    const env = await TestWorkflowEnvironment.createTimeSkipping({
+      server: {
+        executable: { type: 'existing-path', path: STAND_IN },
+        port: Number(server.address.split(':')[1]),
+      },
+    });
+    const teardown = env.teardown.bind(env);
+    return Object.assign(env, {
+      async teardown() {
+        await teardown();
+        await server.stop();
+      },
+    });
+  } catch (error) {
+    await server.stop();
+    throw error;
   }
 }
 

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { Client, Connection } from '@temporalio/client';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   ensureBucket,
@@ -20,9 +19,9 @@ import {
 import { parentDeathPrefix } from '../../../src/servers/start/start-server.js';
 import { freePort } from '../../support/ports.js';
 import {
+  startTimeSkipping,
   startTimeSkippingServer,
   TEST_SERVER,
-  timeSkippingOptions,
 } from '../../support/time-skipping-server.js';
 
 const run = promisify(execFile);
@@ -114,9 +113,7 @@ describe('the time-skipping test server', () => {
   });
 
   it('skips thirty days in the environment of the SDK', async () => {
-    const env = await TestWorkflowEnvironment.createTimeSkipping(
-      timeSkippingOptions(await executable(TEST_SERVER)),
-    );
+    const env = await startTimeSkipping(await executable(TEST_SERVER));
     try {
       const before = await env.currentTimeMs();
       await env.sleep('30 days');

@@ -1,15 +1,12 @@
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { inject, it } from 'vitest';
-import { timeSkippingOptions } from '../../support/time-skipping-server.js';
+import { startTimeSkipping } from '../../support/time-skipping-server.js';
 import { mirror, stack, started } from './recorder.js';
 
 /** The last one has a second run of the same day, whose first snapshot a sweep removes a day later. */
 const NIGHTS = 5;
 
 it('records runs that expire snapshots', async () => {
-  const env = await TestWorkflowEnvironment.createTimeSkipping(
-    timeSkippingOptions(inject('servers').testServer),
-  );
+  const env = await startTimeSkipping(inject('servers').testServer);
   try {
     const now = await env.currentTimeMs();
     await started({

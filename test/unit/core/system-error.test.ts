@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, open, readdir, readFile, rename, rmdir, writeFile } fro
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failureOf } from '../../../src/cli/shared/choose-exit-code.js';
 import { makeFolder, systemCause, toSystemError } from '../../../src/core/system-error.js';
@@ -126,7 +127,7 @@ describe('a folder', () => {
     const folders = ['a/b/c', 'a/b', 'a'].map((path) => join(root, path));
     let isDone = false;
     const remove = async (): Promise<void> => {
-      while (!isDone) for (const folder of folders) await rmdir(folder).catch(() => {});
+      for (; !isDone; await delay(1)) for (const folder of folders) await rmdir(folder).catch(() => {});
     };
     const create = async (): Promise<void> => {
       for (let n = 0; n < 500; n++) await makeFolder(folders[0]!);

@@ -397,8 +397,10 @@ function endOf({ name, input }: Call, how: number, now: number): object {
   const { ref } = input as Partial<PhasesInput>;
   const { runId = ref?.runId, dryRun } = input as Partial<RunInput>;
   const previewed = { counts: { rows: 1 }, warnings: [], dryRun: { diff: how === 5 ? 'diff' : null } };
-  if (name === 'worktrack.run' && how < 7) return spilled();
   const isDry = dryRun !== undefined || ref?.isDry === true;
+  // As `hookedToOf` says: a dry run leaves it as it is.
+  const { hookedTo = null } = isDry ? (input as Partial<RunInput>) : {};
+  if (name === 'worktrack.run' && how < 7) return spilled({ hookedTo });
   if ((name === 'worktrack.run' || name === 'phases') && isDry)
     return { result: { kind: 'previewed', run: previewed } };
   const checkpoint = { updatedSince: new Date(now).toISOString() as UtcSeconds };

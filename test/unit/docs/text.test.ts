@@ -39,6 +39,7 @@ describe('the documentation', () => {
     const tests = new Set([
       'WORKTRACK_SEED',
       'WORKTRACK_ROUNDS',
+      'WORKTRACK_ORDER',
       'WORKTRACK_OPERATIONS',
       'WORKTRACK_ENGINES',
       'WORKTRACK_LONG',

@@ -48,7 +48,7 @@ export async function startTimeSkipping(executable: string): Promise<TestWorkflo
     const env = await TestWorkflowEnvironment.createTimeSkipping({
       server: {
         executable: { type: 'existing-path', path: STAND_IN },
-        port: Number(server.address.split(':')[1]),
+        port: server.port,
       },
     });
     const teardown = env.teardown.bind(env);
@@ -67,6 +67,7 @@ export async function startTimeSkipping(executable: string): Promise<TestWorkflo
 export interface TimeSkippingServer extends RunningServer {
   /** `127.0.0.1:PORT`. */
   readonly address: string;
+  readonly port: number;
 }
 
 /** Starts the test server of `resolveServer(TEST_SERVER)` and waits until it answers. @throws ServerStartError */
@@ -77,7 +78,7 @@ export async function startTimeSkippingServer(options: ServerOptions): Promise<T
       args: [String(port)],
       env: process.env,
       checkReady: () => checkConnection(address),
-      details: { address },
+      details: { address, port },
     };
   });
 }

@@ -93,7 +93,8 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     // After an answer such as 503 SlowDown, the SDK sends fewer requests, and more again as they succeed.
     retryMode: 'adaptive',
     requestChecksumCalculation: 'WHEN_SUPPORTED',
-    responseChecksumValidation: 'WHEN_SUPPORTED',
+    // `streamObject` checks the bytes that it passes on. The SDK would compute the same checksum in one more stream.
+    responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       // These agents also reuse connections for requests with `Expect: 100-continue`.
       httpAgent,
@@ -108,6 +109,7 @@ export function createS3Clients(lake: LakeSettings, features: StoreFeatures = al
     // This middleware prepares log entries, and there is no logger.
     one.middlewareStack.remove('loggerMiddleware');
     addAccountParameters(one, lake);
+    askForChecksums(one);
     rememberCredentials(one);
     repeatRaces(one);
     leaveOutExpect(one, features);
@@ -229,6 +231,19 @@ function addAccountParameters(client: S3Client, lake: LakeSettings): void {
         });
       },
     { step: 'initialize', name: 'worktrackAccount' },
+  );
+}
+
+/** Asks for the checksum of each object that is read. As a parameter of the request, it would make the SDK check the bytes, too. */
+function askForChecksums(client: S3Client): void {
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      (args) => {
+        const { headers } = args.request as { headers: Record<string, string> };
+        if (commandName === 'GetObjectCommand') headers['x-amz-checksum-mode'] = 'ENABLED';
+        return next(args);
+      },
+    { step: 'build', name: 'worktrackChecksums' },
   );
 }
 

@@ -15,18 +15,25 @@ import { startUpload } from './start-upload.js';
 /**
  * Writes a body in memory with one PutObject. The SDK retries transient errors, and the store verifies the CRC32. A list
  * of pieces is joined first, because only a buffer can be sent again.
- *
- * @param known the checksums, if they were computed while the body grew
  */
 export async function putObject(
   s3: S3Connection,
   key: ObjectKey,
   body: Uint8Array | readonly Uint8Array[],
   { signal }: WriteOptions,
-  known?: WrittenObject,
 ): Promise<WrittenObject> {
   const bytes = body instanceof Uint8Array ? body : Buffer.concat(body);
-  const written = known ?? digestOf(key, bytes);
+  return (await sendObject(s3, key, bytes, digestOf(key, bytes), signal)).written;
+}
+
+/** @returns `isFree`: whether the body can be used again, as for a part of an upload */
+async function sendObject(
+  s3: S3Connection,
+  key: ObjectKey,
+  bytes: Uint8Array,
+  written: WrittenObject,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly written: WrittenObject; readonly isFree: boolean }> {
   const command = new (sdk().PutObjectCommand)({
     ...s3.target(key),
     Body: bytes,
@@ -36,7 +43,10 @@ export async function putObject(
   });
   const answer = await s3.run('write', key, signal, () => s3.client.send(command, sendOptions(signal)));
   const isConfirmed = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType) === written.crc32;
-  return isConfirmed ? { ...written, confirmed: true } : written;
+  return {
+    written: isConfirmed ? { ...written, confirmed: true } : written,
+    isFree: answer.$metadata.attempts === 1,
+  };
 }
 
 /** Initial buffer size. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
@@ -120,9 +130,12 @@ export class S3Writer extends GuardedWriter {
   protected async complete(written: WrittenObject): Promise<WrittenObject> {
     const { signal } = this;
     if (this.#upload === null) {
-      const body = this.#buffer?.subarray(0, this.#filled) ?? Buffer.alloc(0);
+      const buffer = this.#buffer ?? Buffer.alloc(0);
       this.#buffer = null;
-      return putObject(this.#s3, this.key, body, { signal }, written);
+      const body = buffer.subarray(0, this.#filled);
+      const sent = await sendObject(this.#s3, this.key, body, written, signal);
+      if (sent.isFree && buffer.length === PART_BYTES) giveBack(buffer);
+      return sent.written;
     }
     await this.#sendPart();
     await this.#settled();

@@ -4,6 +4,7 @@ import type { S3Connection } from '../../../../src/lake/store/s3/connection.js';
 import { giveBack, PART_BYTES, takeBuffer } from '../../../../src/lake/store/s3/multipart.js';
 import { allFeatures } from '../../../../src/lake/store/s3/s3-client.js';
 import { startUpload } from '../../../../src/lake/store/s3/start-upload.js';
+import { S3Writer } from '../../../../src/lake/store/s3/write.js';
 
 // The buffers are compared by identity outside `expect`, which would print all of their bytes.
 describe('Buffers for uploads', () => {
@@ -55,5 +56,27 @@ describe('Buffers for uploads', () => {
     expect(await upload.upload(1, Buffer.from('x'), 1, signal)).toBe(true);
     attempts = 2;
     expect(await upload.upload(2, Buffer.from('x'), 1, signal)).toBe(false);
+  });
+
+  it('are free after an object that one request has sent, too', async () => {
+    let attempts = 1;
+    const connection = {
+      keyOf: (key: string) => key,
+      target: (key: string) => ({ Bucket: 'lake', Key: key }),
+      run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
+      client: { send: async () => ({ $metadata: { attempts } }) },
+    } as unknown as S3Connection;
+    /** Whether the next writer gets the buffer of an object of 2 MiB. */
+    const isFreeAfter = async (): Promise<boolean> => {
+      const [buffer] = [takeBuffer(), takeBuffer()];
+      giveBack(buffer!);
+      const writer = new S3Writer(connection, 'tasks/a.csv.gz' as ObjectKey);
+      await writer.write(Buffer.alloc(2 * 1024 * 1024));
+      await writer.finish();
+      return takeBuffer() === buffer;
+    };
+    expect(await isFreeAfter()).toBe(true);
+    attempts = 2;
+    expect(await isFreeAfter()).toBe(false);
   });
 });

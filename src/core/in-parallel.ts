@@ -25,6 +25,21 @@ export async function inParallel<T, R>(
   return results;
 }
 
+/** As `inParallel`. `turn` settles when the tasks of all items before this one have ended, so that their results count in order. */
+export async function inTurns<T>(
+  items: readonly T[],
+  width: number,
+  task: (item: T, turn: Promise<void>) => Promise<void>,
+): Promise<void> {
+  let last = Promise.resolve();
+  await inParallel(items, width, (item) => {
+    const turn = last;
+    const work = task(item, turn);
+    last = Promise.allSettled([turn, work]).then(() => {});
+    return work;
+  });
+}
+
 /** Like `Promise.all`, but waits until every promise has settled before it throws, so that no work continues in the background. */
 export async function allDone<T extends readonly unknown[]>(
   work: readonly [...T],

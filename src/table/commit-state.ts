@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EpochMs, Millis } from '../core/brands.js';
+import { inTurns } from '../core/in-parallel.js';
 import type { TableSettings } from '../core/settings.js';
 import { VERSION } from '../core/version.js';
 import { DamagedError } from '../lake/damaged-error.js';
@@ -165,6 +166,9 @@ interface SnapshotFiles {
   readonly unfit: readonly Unfit[];
 }
 
+/** While one file is converted, the next part is fetched and the file before is stored. */
+const AT_A_TIME = 2;
+
 /**
  * One data file for each part of a snapshot. A part that the table holds already keeps its file, unless the type of a
  * column changed. The others are converted; files that an earlier attempt at the same version wrote are used.
@@ -176,22 +180,29 @@ export async function writeSnapshotFiles(input: FilesInput): Promise<SnapshotFil
   const kept = keptFiles(input);
   const written = new Map<string, NewFile>();
   let columns = input.columns;
-  // A part can widen a type after other files were written, so these are written again, with types that hold all values.
-  for (let isStable = false; !isStable; ) {
-    isStable = true;
-    for (const part of parts) {
-      const isKept = kept.has(part.sha256) && sameTypes(input.before, columns);
-      const known = written.get(part.sha256);
-      if (isKept || (known !== undefined && sameTypes(known.types, columns))) continue;
-      const { file, columns: wider } = await writeFile(input, part, columns, kept);
-      written.set(part.sha256, file);
-      isStable &&= sameTypes(columns, wider);
-      columns = wider;
+  const isMissing = ({ sha256 }: PublishedPart): boolean => {
+    if (kept.has(sha256) && sameTypes(input.before, columns)) return false;
+    const known = written.get(sha256);
+    return known === undefined || !sameTypes(known.types, columns);
+  };
+  const write = async (part: PublishedPart, turn: Promise<void>): Promise<void> => {
+    let start = columns;
+    let found = await writeFile(input, part, start, kept);
+    await turn;
+    // The part before has widened a type meanwhile.
+    if (start !== columns) {
+      start = columns;
+      found = await writeFile(input, part, start, kept);
     }
-    isStable &&= parts.every(({ sha256 }) => {
-      const file = written.get(sha256);
-      return file === undefined ? sameTypes(input.before, columns) : sameTypes(file.types, columns);
-    });
+    written.set(part.sha256, found.file);
+    if (found.columns.some(({ type }, at) => type !== start[at]!.type)) columns = found.columns;
+  };
+  // A part can widen a type after other files were written, so these are written again, with types that hold all values.
+  for (let missing = parts.filter(isMissing); missing.length > 0; missing = parts.filter(isMissing)) {
+    // The first file of a new table finds its types.
+    const alone = written.size === 0 && input.before.length === 0 ? 1 : 0;
+    await inTurns(missing.slice(0, alone), 1, write);
+    await inTurns(missing.slice(alone), AT_A_TIME, write);
   }
   const unfit = totals([...written.values()].flatMap((file) => file.unfit));
   if (unfit.length > 0 && input.badValues === 'stop')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allDone, inParallel } from '../../../src/core/in-parallel.js';
+import { allDone, inParallel, inTurns } from '../../../src/core/in-parallel.js';
 
 const turn = () => new Promise(setImmediate);
 
@@ -25,6 +25,30 @@ describe('parallel work', () => {
     });
     await expect(failing).rejects.toThrow('no');
     expect(started).toEqual([0, 1]);
+  });
+
+  it('lets results count in the order of the items, whichever task is done first', async () => {
+    const counted: number[] = [];
+    let running = 0;
+    let most = 0;
+    await inTurns([3, 0, 2, 0, 1], 2, async (turns, ofTheOneBefore) => {
+      most = Math.max(most, ++running);
+      for (let n = 0; n < turns; n++) await turn();
+      running--;
+      await ofTheOneBefore;
+      await turn();
+      counted.push(turns);
+    });
+    expect(counted).toEqual([3, 0, 2, 0, 1]);
+    expect(most).toBe(2);
+  });
+
+  it('ends the turn of a task that fails', async () => {
+    const failing = inTurns([0, 1], 2, async (item, ofTheOneBefore) => {
+      await ofTheOneBefore;
+      if (item === 0) throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
   });
 
   it('waits for running tasks before it throws', async () => {

@@ -4,6 +4,7 @@ import { noFacts } from '../../../src/core/value-facts.js';
 import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
 import type { Manifest } from '../../../src/lake/documents/manifest.js';
 import { writeSnapshotFiles } from '../../../src/table/commit-state.js';
+import { PART_TAG } from '../../../src/table/log/actions.js';
 import { listSizes } from '../../../src/table/log/maintain.js';
 import { dataFileName } from '../../../src/table/log/paths.js';
 import { TableState } from '../../../src/table/log/table-state.js';
@@ -72,6 +73,41 @@ describe('the data files of a snapshot', () => {
     const key = tableKeys('left').data(dataFileName(0, SHA, 'earlier'));
     await lake.store.write(key, Buffer.from('PAR1 and no more'));
     await expect(filesOf('left', {})).rejects.toMatchObject({ name: 'ObjectNotFoundError' });
+  });
+
+  /** The type of a column of numbers, and how many files were written, for parts with these values. */
+  async function typeOf(resource: string, values: readonly (readonly string[])[]) {
+    const numbers = [{ name: 'n', types: typeBits(['integer', 'number']), values: noFacts() }];
+    const parts = await Promise.all(
+      values.map(async (some, at) => {
+        const rows = some.map((value) => `r,2026-11-21T02:00:00Z,,${value}\n`);
+        const text = Buffer.from(`_run_id,_synced_at,_deleted_at,n\n${rows.join('')}`);
+        const written = await lake.store.write(`${resource}/part-${at}` as ObjectKey, text);
+        return { ...written, rows: some.length, rawBytes: text.length };
+      }),
+    );
+    const { files, columns } = await writeSnapshotFiles({
+      ...{ store: lake.store, resource, state: new TableState(), before: [], now: 1 },
+      ...{ badValues: 'clear', codec: 'zstd', tempFolder: null, sizes: new Map() },
+      manifest: { parts, columns: numbers, key: ['n'], csv: { ...CSV, compression: 'none' } } as never,
+      columns: nextColumns([], numbers, {}),
+      changes: async () => [],
+      signal: new AbortController().signal,
+    });
+    expect(files.map(({ tags }) => tags?.[PART_TAG])).toEqual(parts.map(({ sha256 }) => sha256));
+    const { size } = await listSizes(lake.store, resource);
+    return { type: columns.find(({ name }) => name === 'n')?.type, written: size };
+  }
+
+  it('have the types that they would have one after the other, although two are written at a time', async () => {
+    const [two, four, twelve] = [['1.25'], ['1.1234'], ['1.123456789012']] as const;
+    // The widest type depends on the order.
+    expect(await typeOf('narrow', [two, ['2.5'], four, twelve])).toMatchObject({ type: 'string' });
+    expect(await typeOf('wide', [two, ['2.5'], twelve, four])).toMatchObject({ type: 'decimal(38,12)' });
+    expect(await typeOf('stable', [two, ['2.5'], ['3.75'], ['4'], ['5.5']])).toEqual({
+      type: 'decimal(18,2)',
+      written: 5,
+    });
   });
 
   it('wait for the next attempt if the temporary folder cannot be used', async () => {

@@ -82,7 +82,7 @@ export async function writeFile(
       return { path, key: tableKeys(resource).data(path) };
     },
   };
-  const base = await baseOf(input, part, kept);
+  const base = await baseOf(input, part, kept, ofPart);
   const keyColumns = ofPart
     .slice(META_COLUMNS.length)
     .slice(0, manifest.key.length)
@@ -103,13 +103,21 @@ async function baseOf(
   { resource, changes }: FilesInput,
   { base }: PublishedPart,
   kept: ReadonlyMap<string, AddFile>,
-): Promise<Pick<PartToUpdate, 'before' | 'changes'> | null> {
+  ofPart: readonly TableColumn[],
+): Promise<Pick<PartToUpdate, 'before' | 'changes' | 'changedColumns'> | null> {
   const file = base === undefined ? undefined : kept.get(base.part);
   const sha256 = file?.tags?.[FILE_TAG];
   if (base === undefined || file === undefined || sha256 === undefined) return null;
   const changed = (await changes()).find((one) => one.sha256 === base.changes);
   if (changed === undefined) return null;
-  return { before: { key: tableKeys(resource).data(file.path), sha256 }, changes: changed };
+  const { columns } = base;
+  return {
+    ...{ before: { key: tableKeys(resource).data(file.path), sha256 }, changes: changed },
+    changedColumns:
+      columns === undefined
+        ? null
+        : ofPart.filter(({ name }) => columns.includes(name)).map(({ alias }) => alias),
+  };
 }
 
 /** The columns of a part for its conversion. @param columns data columns of the snapshot */

@@ -126,9 +126,12 @@ const part = z.object({
   checks: known<Figures>().optional(),
   /**
    * SHA-256 of the two parts that this part follows from: one of the snapshot before, and one of the run's change log. It has the rows of the
-   * first whose keys the second does not have, and all rows of the second. Absent: they do not determine it.
+   * first whose keys the second does not have, and all rows of the second. Absent: they do not determine it. `columns`: those where rows
+   * with the same key differ; absent: not known.
    */
-  base: z.object({ part: sha256, changes: sha256 }).optional(),
+  base: z
+    .object({ part: sha256, changes: sha256, columns: z.array(z.string()).readonly().optional() })
+    .optional(),
 });
 
 /** A published run, as the manifests of later runs list it. `publishedAt`: milliseconds since 1970. */

@@ -47,6 +47,7 @@ import { BATCH, MergeCounts, mergedName, type TaskResult } from '../merge-result
 import { endedBy, type MergePlan, type MergeTask, toNextPhase } from '../run-journal.js';
 import type { RunAt, Staging } from '../staging.js';
 import { compareRows } from './compare-rows.js';
+import { DifferingColumns } from './differing-columns.js';
 import { type Restorable, restorable } from './earlier-settings.js';
 import { mergeRows, type Tally } from './merge-rows.js';
 import type { MergeSource } from './merge-source.js';
@@ -173,6 +174,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const meter = meterOf(input, input.task);
   const names = plan.columns.map(({ name }) => name);
   const aside = run.rollback === null ? new SetAside(input) : null;
+  const differing = hasBase(input) ? new DifferingColumns(names, resource.csv.delimiter) : null;
   try {
     const counts = await mergeRows({
       sources,
@@ -188,6 +190,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
       restorable: judgeOf(run, plan),
       countsUnlisted: countsUnlisted(run),
       observer: meter,
+      differing,
       rolledBackAt: new Set(returningFrom(run)?.rollbacks.map(({ syncedAt }) => syncedAt)),
       signs: input.signs,
       onTwins: aside?.add,
@@ -200,7 +203,9 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     const parts = await snapshot.finish();
     const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
     const measured = meter === null ? { parts } : await meter.measure(input.task.before, parts);
-    return { counts, changes: changed, ...measured, parts: withBase(input, counts, measured.parts, changed) };
+    const isBased = differing !== null && counts.dropped === 0;
+    const published = isBased ? withBase(input, measured.parts, changed, differing.names) : measured.parts;
+    return { counts, changes: changed, ...measured, parts: published };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
@@ -208,22 +213,27 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
 }
 
 /**
- * Names what a part follows from, so that its table file can be written from an earlier one. The change log has every row that differs from
- * the part before, unless settings or columns gave rows another form, and the new part has each of them, unless rows were dropped.
+ * Whether a part can name what it follows from, so that its table file can be written from an earlier one. The change log has every row that
+ * differs from the part before, unless settings or columns gave rows another form, and the new part has each of them, unless rows were dropped.
  */
+function hasBase({ run, plan, task }: TaskInput): boolean {
+  return (
+    task.before !== null &&
+    run.before?.fingerprint === profileFingerprint(run.resource) &&
+    run.before.columns.length === plan.columns.length
+  );
+}
+
 function withBase(
-  { run, plan, task }: TaskInput,
-  { dropped }: MergeCounts,
+  { task }: TaskInput,
   parts: readonly PublishedPart[],
   changes: readonly PublishedPart[],
+  columns: readonly string[] | null,
 ): readonly PublishedPart[] {
-  const isSameForm =
-    run.before?.fingerprint === profileFingerprint(run.resource) &&
-    run.before.columns.length === plan.columns.length;
-  if (task.before === null || !isSameForm || dropped > 0) return parts;
   // With more parts, it is not known where a change is.
-  if (parts.length !== 1 || changes.length !== 1) return parts;
-  return [{ ...parts[0]!, base: { part: task.before.sha256, changes: changes[0]!.sha256 } }];
+  if (task.before === null || parts.length !== 1 || changes.length !== 1) return parts;
+  const base = { part: task.before.sha256, changes: changes[0]!.sha256 };
+  return [{ ...parts[0]!, base: columns === null ? base : { ...base, columns } }];
 }
 
 function sourcesOf({ staging: { store }, run, plan, task, signal }: TaskInput): Promise<MergeSource[]> {

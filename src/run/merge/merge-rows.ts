@@ -18,6 +18,7 @@ import {
 } from '../../lake/rows/row.js';
 import { byKey, lowerBound } from '../key-ranges.js';
 import { MergeCounts, type ShiftSigns } from '../merge-result.js';
+import type { DifferingColumns } from './differing-columns.js';
 import type { Restorable } from './earlier-settings.js';
 import { type MergeSource, SourceHeap } from './merge-source.js';
 import { Twins } from './twins.js';
@@ -229,6 +230,8 @@ interface KeyMerge {
   /** Whether to count live rows that were not fetched. Default: false. */
   readonly countsUnlisted?: boolean;
   readonly observer?: RowObserver | null;
+  /** Gets each row of the change log with its row in the base snapshot. */
+  readonly differing?: DifferingColumns | null;
   /** `_synced_at` of rows to count if they are not fetched: those of rollbacks, in the full read after them. Default: none. */
   readonly rolledBackAt?: ReadonlySet<UtcSeconds> | null;
 }
@@ -259,11 +262,11 @@ function ofRun({ rollback, runId }: KeyMerge, row: ByteString): ByteString {
  * @param row its last version
  */
 function remove(merge: KeyMerge, key: SortKey, before: ByteString, row = before): void {
-  const { counts, runId, deletedAt, delimiter, deletes, snapshot, changes, observer } = merge;
+  const { counts, runId, deletedAt, delimiter, deletes, snapshot, observer } = merge;
   const tombstone = ofRun(merge, toTombstone(row, runId, deletedAt, delimiter));
   counts.deleted++;
   observer?.changed(before, null);
-  changes?.add(key, tombstone);
+  logChange(merge, key, before, tombstone);
   if (deletes === 'drop') {
     counts.dropped++;
   } else {
@@ -284,7 +287,7 @@ function resolveAbsent(merge: KeyMerge, key: SortKey, row: ByteString): void {
 
 /** Handles a row that is in the base snapshot and was fetched. */
 function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetched: ByteString): void {
-  const { counts, snapshot, changes, rollback, restorable, observer } = merge;
+  const { counts, snapshot, rollback, restorable, observer } = merge;
   // A rollback is a deliberate return, so `updatedAt` does not count.
   const isOlder = rollback === null && isNewerVersion(merge, before, fetched);
   const row = ofRun(merge, fetched);
@@ -297,13 +300,13 @@ function resolveFetched(merge: KeyMerge, key: SortKey, before: ByteString, fetch
     keep(merge, key, before, 'unchanged');
   } else if (rollback === null && restorable?.isRestored(before, fetched)) {
     // Only what earlier settings had hidden is new, so the record itself has not changed.
-    keep(merge, key, row, 'unchanged');
+    keep(merge, key, row, 'unchanged', before);
     observer?.changed(before, row);
   } else {
     counts.updated++;
     counts.rows++;
     snapshot.add(key, row);
-    changes?.add(key, row);
+    logChange(merge, key, before, row);
     observer?.changed(before, row);
   }
   observer?.fetched(isOlder ? before : row);
@@ -320,16 +323,27 @@ function resolveTombstone(merge: KeyMerge, key: SortKey, before: ByteString, fet
     counts.rows++;
     const updated = toTombstone(row, runId, deletedAtOf(before)!, delimiter);
     merge.snapshot.add(key, updated);
-    merge.changes?.add(key, updated);
+    logChange(merge, key, before, updated);
   } else {
     counts.tombstones++;
     remove(merge, key, before, row);
   }
 }
 
-/** Keeps a row as it is in the base snapshot. @param as how it is counted */
-function keep(merge: KeyMerge, key: SortKey, row: ByteString, as: 'retained' | 'unchanged'): void {
-  const { counts, snapshot, changes, runId } = merge;
+/**
+ * Keeps a row of the base snapshot.
+ *
+ * @param as how it is counted
+ * @param before the row in the base snapshot if it differs
+ */
+function keep(
+  merge: KeyMerge,
+  key: SortKey,
+  row: ByteString,
+  as: 'retained' | 'unchanged',
+  before = row,
+): void {
+  const { counts, snapshot, runId } = merge;
   if (as === 'retained') {
     countLost(merge, row);
     if (merge.countsUnlisted === true && !isTombstone(row)) counts.unlisted++;
@@ -342,8 +356,19 @@ function keep(merge: KeyMerge, key: SortKey, row: ByteString, as: 'retained' | '
   // A row of the base snapshot has the id of an earlier run, unless `adaptRows` restated it or a new reading restored it.
   if (row.startsWith(runId)) {
     counts.restated++;
-    changes?.add(key, row);
+    logChange(merge, key, before, row);
   }
+}
+
+/** Adds a row to the change log that is not new. @param before the row in the base snapshot */
+function logChange(
+  { changes, differing }: KeyMerge,
+  key: SortKey,
+  before: ByteString,
+  row: ByteString,
+): void {
+  changes?.add(key, row);
+  differing?.compare(before, row);
 }
 
 function countLost({ restorable, counts }: KeyMerge, row: ByteString): void {

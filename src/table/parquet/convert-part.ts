@@ -66,6 +66,8 @@ export interface PartToUpdate extends PartToConvert {
   readonly changes: PartToRead;
   /** Names of the columns of the key. */
   readonly keyColumns: readonly string[];
+  /** Names of the columns where rows with the same key differ; `null`: not known. */
+  readonly changedColumns: readonly string[] | null;
 }
 
 /**
@@ -76,7 +78,7 @@ export interface PartToUpdate extends PartToConvert {
  */
 export async function updatePart(
   store: ObjectStore,
-  { part, before, changes, keyColumns, layout, fileOf, codec, ...scope }: PartToUpdate,
+  { part, before, changes, keyColumns, changedColumns, layout, fileOf, codec, ...scope }: PartToUpdate,
 ): Promise<ConvertedPart | null> {
   const { signal } = scope;
   try {
@@ -84,7 +86,7 @@ export async function updatePart(
       const from = join(engine.folder, 'before.parquet');
       if ((await fetchObject(store, before.key, from, signal)).sha256 !== before.sha256) return null;
       const update = {
-        ...{ before: from, key: keyColumns },
+        ...{ before: from, key: keyColumns, changedColumns },
         changes: await fetchPart(store, engine, { part: changes, layout, signal }),
         part: { rows: part.rows, rawBytes: part.rawBytes, columns: layout.columns },
       };

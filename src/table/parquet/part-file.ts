@@ -47,6 +47,8 @@ export interface FileUpdate {
   readonly part: RowsOfPart;
   /** Names of the columns of the key. */
   readonly key: readonly string[];
+  /** Names of the columns where rows with the same key differ; `null`: not known. */
+  readonly changedColumns: readonly string[] | null;
 }
 
 /** The result of a conversion. */

@@ -38,7 +38,7 @@ const MOST_UPDATED = 0.2;
  */
 export async function updateFile(
   connection: Connection,
-  { before, changes, part, key }: FileUpdate,
+  { before, changes, part, key, changedColumns }: FileUpdate,
   { to, codec }: Target,
 ): Promise<Converted | null> {
   const { columns } = part;
@@ -73,7 +73,10 @@ export async function updateFile(
       );
       for (const [index, band] of bands.entries()) {
         if ((await readChanges(earlier, text, band)) !== changes.rows) return null;
-        const changed = await changedColumns(earlier, band.stored);
+        const changed =
+          changedColumns === null
+            ? await findChanged(earlier, band.stored)
+            : band.stored.filter(({ alias }) => changedColumns.includes(alias));
         for (const [group, range] of rangesOf(groups, places, groupRows(part)).entries()) {
           const written = range.hasNew ? band.stored : range.hasChanges ? changed : [];
           if (written.length === 0) continue;
@@ -143,7 +146,7 @@ async function readChanges({ connection, forms, keys }: Earlier, text: string, b
 }
 
 /** Those of the columns that have a new value in a row that the file has. */
-async function changedColumns(
+async function findChanged(
   { connection, path }: Earlier,
   columns: readonly StoredColumn[],
 ): Promise<StoredColumn[]> {

@@ -99,7 +99,7 @@ describe('the data files of a snapshot', () => {
     return { type: columns.find(({ name }) => name === 'n')?.type, written: size };
   }
 
-  it('have the types that they would have one after the other, although two are written at a time', async () => {
+  it('have the types of one file at a time, although two are written together', async () => {
     const [two, four, twelve] = [['1.25'], ['1.1234'], ['1.123456789012']] as const;
     // The widest type depends on the order.
     expect(await typeOf('narrow', [two, ['2.5'], four, twelve])).toMatchObject({ type: 'string' });

@@ -7,6 +7,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ObjectKey, RunId } from '../../../src/core/brands.js';
 import { duckDbBindings } from '../../../src/core/duckdb-library.js';
 import { tableKeys } from '../../../src/lake/documents/lake-layout.js';
+import { readManifestVersion } from '../../../src/lake/documents/manifest.js';
 import type { ObjectStore } from '../../../src/lake/store/index.js';
 import { checkTable } from '../../../src/table/index.js';
 import { readTable } from '../../../src/table/log/read-table.js';
@@ -141,6 +142,10 @@ describe('a table whose files are updated', { shuffle: false }, () => {
     await mirror.run();
     await change('updated');
     expect((await updatedFiles(store)).length).toBe(1);
+    const { snapshot, manifests } = await readPointer(store, 'tasks');
+    const published = await readManifestVersion(store, snapshot, manifests.snapshot);
+    const changed = published?.manifest.parts.map(({ base }) => base?.columns);
+    expect(changed).toEqual([['_run_id', '_synced_at', 'title', 'updatedAt']]);
     const { state } = await readTable(store, 'tasks');
     const key = tableKeys('tasks').data([...state.files.keys()][0]!);
     const other = await store.read(key);
@@ -251,7 +256,7 @@ describe('the update of a file', () => {
     const part = { rows: rows.length + added, rawBytes: 1000, columns: now };
     const updated = await updateFile(
       connection,
-      { before: earlier, changes, part, key: ['id'] },
+      { before: earlier, changes, part, key: ['id'], changedColumns: null },
       { to, codec: 'zstd' },
     );
     return updated === null ? null : { ...updated, values: (await readParquet(readFileSync(to))).rows };
@@ -291,49 +296,52 @@ describe('the update of a file', () => {
     expect(await update(changed, of)).toBeNull();
   });
 
-  it('copies the bytes of columns without a changed value', async () => {
-    const columns: readonly PartColumn[] = [
-      { alias: 'id', kind: 'integer', type: 'long', fixed: false },
-      { alias: 'value', kind: 'integer', type: 'long', fixed: false },
-      // A field can have any name.
-      { alias: 'new_1', kind: 'string', type: 'string', fixed: false },
-    ];
-    const connection = await opened;
-    const use = await mkdtemp(join(folder, 'use-'));
-    const [before, to] = [join(use, 'before.parquet'), join(use, 'after.parquet')];
-    const rows = Array.from({ length: 13_000 }, (_, at) => [at, at % 100, `text ${at}`]);
-    // Row groups have as few rows as possible.
-    const large = { rawBytes: 64 * 2 ** 20 };
-    const part = { ...(await partOf('part', rows.map(String), columns)), ...large };
-    await convertText(connection, part, { to: before, codec: 'zstd' });
-    const changed = [10, 5000, 5001].map((at) => [at, -at, `text ${at}`]);
-    const added = Array.from({ length: 50 }, (_, at) => [13_000 + at, 1, 'new']);
-    const update = {
-      ...{ before, key: ['id'], part: { ...large, rows: 13_050, columns } },
-      changes: await partOf('changes', [...changed, ...added].map(String), columns),
-    };
-    expect(await updateFile(connection, update, { to, codec: 'zstd' })).toMatchObject({ rows: 13_050 });
-    const found = [before, to].map((path) => readFileSync(path));
-    const [earlier, later] = await Promise.all(found.map(readParquet));
-    const expected = [...rows, ...added];
-    for (const row of changed) expected[row[0] as number] = row;
-    expect(later!.rows.map((row) => Object.values(row))).toEqual(
-      expected.map(([id, value, text]) => [BigInt(id!), BigInt(value!), text]),
-    );
-    // Changes are in two row groups, and the new rows in the last one.
-    const isCopied = later!.metadata.row_groups.map(({ columns: chunks }, group) =>
-      chunks.map((chunk, column) => {
-        const chunkBefore = earlier!.metadata.row_groups[group]!.columns[column]!;
-        return bytesOf(found[1]!, chunk).equals(bytesOf(found[0]!, chunkBefore));
-      }),
-    );
-    expect(isCopied).toEqual([
-      [true, false, true],
-      [true, false, true],
-      [true, true, true],
-      [false, false, false],
-    ]);
-  });
+  it.each([null, ['value']])(
+    'copies the bytes of columns without a changed value: %j',
+    async (changedColumns) => {
+      const columns: readonly PartColumn[] = [
+        { alias: 'id', kind: 'integer', type: 'long', fixed: false },
+        { alias: 'value', kind: 'integer', type: 'long', fixed: false },
+        // A field can have any name.
+        { alias: 'new_1', kind: 'string', type: 'string', fixed: false },
+      ];
+      const connection = await opened;
+      const use = await mkdtemp(join(folder, 'use-'));
+      const [before, to] = [join(use, 'before.parquet'), join(use, 'after.parquet')];
+      const rows = Array.from({ length: 13_000 }, (_, at) => [at, at % 100, `text ${at}`]);
+      // Row groups have as few rows as possible.
+      const large = { rawBytes: 64 * 2 ** 20 };
+      const part = { ...(await partOf('part', rows.map(String), columns)), ...large };
+      await convertText(connection, part, { to: before, codec: 'zstd' });
+      const changed = [10, 5000, 5001].map((at) => [at, -at, `text ${at}`]);
+      const added = Array.from({ length: 50 }, (_, at) => [13_000 + at, 1, 'new']);
+      const update = {
+        ...{ before, key: ['id'], part: { ...large, rows: 13_050, columns }, changedColumns },
+        changes: await partOf('changes', [...changed, ...added].map(String), columns),
+      };
+      expect(await updateFile(connection, update, { to, codec: 'zstd' })).toMatchObject({ rows: 13_050 });
+      const found = [before, to].map((path) => readFileSync(path));
+      const [earlier, later] = await Promise.all(found.map(readParquet));
+      const expected = [...rows, ...added];
+      for (const row of changed) expected[row[0] as number] = row;
+      expect(later!.rows.map((row) => Object.values(row))).toEqual(
+        expected.map(([id, value, text]) => [BigInt(id!), BigInt(value!), text]),
+      );
+      // Changes are in two row groups, and the new rows in the last one.
+      const isCopied = later!.metadata.row_groups.map(({ columns: chunks }, group) =>
+        chunks.map((chunk, column) => {
+          const chunkBefore = earlier!.metadata.row_groups[group]!.columns[column]!;
+          return bytesOf(found[1]!, chunk).equals(bytesOf(found[0]!, chunkBefore));
+        }),
+      );
+      expect(isCopied).toEqual([
+        [true, false, true],
+        [true, false, true],
+        [true, true, true],
+        [false, false, false],
+      ]);
+    },
+  );
 
   it('has every value of 250 columns', async () => {
     const columns = Array.from({ length: 250 }, (_, at): PartColumn => {
@@ -358,7 +366,8 @@ describe('the update of a file', () => {
     );
     await convertText(connection, part, { to: before, codec: 'zstd' });
     const changes = await partOf('changes', [textOf(7, 5), textOf(30)], columns);
-    const update = { before, changes, part: { rows: 31, rawBytes: 1e6, columns }, key: ['f0'] };
+    const after = { rows: 31, rawBytes: 1e6, columns };
+    const update = { before, changes, part: after, key: ['f0'], changedColumns: null };
     expect(await updateFile(connection, update, { to, codec: 'zstd' })).toMatchObject({ rows: 31 });
     const { rows } = await readParquet(readFileSync(to));
     const found = rows.map((row) => columns.map(({ alias }) => String(row[alias])).join(','));

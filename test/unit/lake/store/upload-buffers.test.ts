@@ -58,7 +58,7 @@ describe('Buffers for uploads', () => {
     expect(await upload.upload(2, Buffer.from('x'), 1, signal)).toBe(false);
   });
 
-  it('are free after an object that one request has sent, too', async () => {
+  it('are free after an object that one request has sent', async () => {
     let attempts = 1;
     const connection = {
       keyOf: (key: string) => key,

@@ -62,8 +62,8 @@ export default defineConfig({
           sequence: { groupOrder: 1, ...order },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
-          // Twice the cores of a small machine, because each file waits for servers and timers half of its time.
-          maxWorkers: 4,
+          // Three times the cores of a small machine, because each file waits for servers and timers most of its time.
+          maxWorkers: 6,
           setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
           // Longer than a wait of `until` (test/support/stack.ts), whose error says what did not come.
           testTimeout: isLong ? 3_600_000 : 600_000,

@@ -1,3 +1,4 @@
+import type { AsyncLocalStorage } from 'node:async_hooks';
 import { totalmem } from 'node:os';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
@@ -90,7 +91,7 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
     read: () => temporalConfig(options),
     connect: connectNative,
     probe: (connection) => probeWorker(connection, { namespace, taskQueue }),
-    close: (connection) => connection.close(),
+    close: closeNative,
     exchange(next) {
       if (worker !== null) worker.connection = next;
       runtimeMeter().record('reconnects', 1, { namespace });
@@ -183,6 +184,16 @@ export async function createWorker(options: WorktrackWorkerOptions): Promise<Wor
 
 function connectNative({ connectionOptions }: TemporalConfig): Promise<NativeConnection> {
   return NativeConnection.connect({ ...connectionOptions, ...workerProxy(connectionOptions.address) });
+}
+
+/**
+ * Closes a connection. The SDK leaves its context of calls enabled, unlike that of `Connection`. On Node 20, each one that stays makes every
+ * promise of the process slower.
+ */
+async function closeNative(connection: NativeConnection): Promise<void> {
+  await connection.close();
+  const { callContextStorage } = connection as unknown as { callContextStorage?: AsyncLocalStorage<unknown> };
+  callContextStorage?.disable();
 }
 
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {

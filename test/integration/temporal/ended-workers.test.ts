@@ -6,7 +6,7 @@ describe('a worker that has ended', () => {
   let stack: Stack;
   afterEach(() => stack?.stop());
 
-  it('leaves no context behind, each of which would make all promises of its process slower on Node 20', async () => {
+  it('leaves no context behind that makes later promises of its process slower, as on Node 20', async () => {
     const enabled = new Set<unknown>();
     const { run, disable } = AsyncLocalStorage.prototype;
     vi.spyOn(AsyncLocalStorage.prototype, 'run').mockImplementation(function (this: unknown, ...args) {

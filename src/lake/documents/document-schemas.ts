@@ -127,7 +127,7 @@ const part = z.object({
   /**
    * SHA-256 of the two parts that this part follows from: one of the snapshot before, and one of the run's change log. It has the rows of the
    * first whose keys the second does not have, and all rows of the second. Absent: they do not determine it. `columns`: those where rows
-   * with the same key differ; absent: not known.
+   * with the same key differ; absent: not known, or many.
    */
   base: z
     .object({ part: sha256, changes: sha256, columns: z.array(z.string()).readonly().optional() })

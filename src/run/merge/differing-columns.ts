@@ -4,6 +4,8 @@ import { META_COLUMNS } from '../../lake/rows/data-columns.js';
 
 /** Rows that are compared. With more, nearly all columns that can change have changed, and splitting rows takes time. */
 const MOST_ROWS = 1000;
+/** Columns that are named: each part of a manifest has them. With more, so much is written that it costs little to find them again. */
+const MOST_COLUMNS = 20;
 
 /**
  * Finds the columns where rows of the change log differ from the rows of the base snapshot, so that a table writes only these again.
@@ -28,8 +30,9 @@ export class DifferingColumns {
     for (const at of this.#names.keys()) if (earlier[at] !== now[at]) this.#found.add(at);
   }
 
-  /** Names of the columns; `null` if not all rows were compared. */
+  /** Names of the columns; `null` if there are too many, or not all rows were compared. */
   get names(): readonly string[] | null {
-    return this.#rows > MOST_ROWS ? null : this.#names.filter((_, at) => this.#found.has(at));
+    if (this.#rows > MOST_ROWS || this.#found.size > MOST_COLUMNS) return null;
+    return this.#names.filter((_, at) => this.#found.has(at));
   }
 }

@@ -16,6 +16,20 @@ describe('the columns where rows differ', () => {
     expect(new DifferingColumns(['a'], ',').names).toEqual([]);
   });
 
+  it.each([
+    [20, 20],
+    [21, undefined],
+  ])('are named up to a number: %i', (changed, named) => {
+    const differing = new DifferingColumns(
+      Array.from({ length: 30 }, (_, at) => `c${at}`),
+      ',',
+    );
+    const rowOf = (of: number, cell: string): ByteString =>
+      row(`r,t,,${Array.from({ length: 30 }, (_, at) => (at < of ? cell : 'same')).join(',')}`);
+    differing.compare(rowOf(changed, 'a'), rowOf(changed, 'b'));
+    expect(differing.names?.length).toBe(named);
+  });
+
   it('are not known if there are too many rows to compare', () => {
     const differing = new DifferingColumns(['a'], ',');
     for (let n = 0; n < 1000; n++) differing.compare(row('r1,t1,,1'), row('r2,t1,,1'));

@@ -8,7 +8,7 @@ import { dateOfRun, manifestKey, tableKeys } from '../lake/documents/lake-layout
 import { type PublishedPart, readIntact, readManifestVersion } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { writeIfUnchanged } from '../lake/published/swap.js';
-import { type FilesInput, type NewFile, writeFile } from './data-file.js';
+import { type FilesInput, type NewFile, type WrittenFile, writeFile } from './data-file.js';
 import { TableError, type Unfit, unfitMessage } from './errors.js';
 import {
   type Action,
@@ -186,14 +186,14 @@ export async function writeSnapshotFiles(input: FilesInput): Promise<SnapshotFil
     return known === undefined || !sameTypes(known.types, columns);
   };
   const write = async (part: PublishedPart, turn: Promise<void>): Promise<void> => {
-    let start = columns;
-    let found = await writeFile(input, part, start, kept);
-    await turn;
-    // The part before has widened a type meanwhile.
-    if (start !== columns) {
+    let start: readonly TableColumn[];
+    let found: WrittenFile;
+    do {
       start = columns;
       found = await writeFile(input, part, start, kept);
-    }
+      await turn;
+      // The part before may have widened a type meanwhile.
+    } while (start !== columns);
     written.set(part.sha256, found.file);
     if (found.columns.some(({ type }, at) => type !== start[at]!.type)) columns = found.columns;
   };

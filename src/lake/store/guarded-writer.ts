@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../core/brands.js';
+import { crc32 } from './crc32.js';
 import { RunningDigest } from './digest.js';
 import type { ObjectWriter, WriteOptions, WrittenObject } from './port.js';
 
@@ -25,8 +26,8 @@ export abstract class GuardedWriter implements ObjectWriter {
     return this.#digest.bytes;
   }
 
-  /** @param crc of the chunk, if it has just been computed */
-  protected abstract append(chunk: Uint8Array, crc: number | undefined): Promise<void>;
+  /** @param crc of the chunk */
+  protected abstract append(chunk: Uint8Array, crc: number): Promise<void>;
 
   /** Makes the object appear. */
   protected abstract complete(written: WrittenObject): Promise<WrittenObject>;
@@ -34,7 +35,7 @@ export abstract class GuardedWriter implements ObjectWriter {
   /** Removes what was written. Never throws. */
   protected abstract discard(): Promise<void>;
 
-  async write(chunk: Uint8Array, crc?: number): Promise<void> {
+  async write(chunk: Uint8Array, crc = crc32(chunk)): Promise<void> {
     await this.#guard(async () => {
       this.#digest.update(chunk, crc);
       await this.append(chunk, crc);

@@ -25,14 +25,19 @@ export class DifferingColumns {
   }
 
   compare(before: ByteString, row: ByteString): void {
-    if (++this.#rows > MOST_ROWS) return;
+    this.#rows++;
+    if (this.#isTooMuch) return;
     const [earlier, now] = [readRow(before, this.delimiter), readRow(row, this.delimiter)];
     for (const at of this.#names.keys()) if (earlier[at] !== now[at]) this.#found.add(at);
   }
 
   /** Names of the columns; `null` if there are too many, or not all rows were compared. */
   get names(): readonly string[] | null {
-    if (this.#rows > MOST_ROWS || this.#found.size > MOST_COLUMNS) return null;
+    if (this.#isTooMuch) return null;
     return this.#names.filter((_, at) => this.#found.has(at));
+  }
+
+  get #isTooMuch(): boolean {
+    return this.#rows > MOST_ROWS || this.#found.size > MOST_COLUMNS;
   }
 }

@@ -174,7 +174,7 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
   const meter = meterOf(input, input.task);
   const names = plan.columns.map(({ name }) => name);
   const aside = run.rollback === null ? new SetAside(input) : null;
-  const differing = hasBase(input) ? new DifferingColumns(names, resource.csv.delimiter) : null;
+  const differing = run.tables === null ? null : new DifferingColumns(names, resource.csv.delimiter);
   try {
     const counts = await mergeRows({
       sources,
@@ -203,9 +203,8 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
     const parts = await snapshot.finish();
     const changed = changes === null ? await copyParts(store, run, parts) : await changes.finish();
     const measured = meter === null ? { parts } : await meter.measure(input.task.before, parts);
-    const isBased = differing !== null && counts.dropped === 0;
-    const published = isBased ? withBase(input, measured.parts, changed, differing.names) : measured.parts;
-    return { counts, changes: changed, ...measured, parts: published };
+    const based = withBase(input, counts, measured.parts, changed, differing);
+    return { counts, changes: changed, ...measured, parts: based };
   } catch (error) {
     await Promise.all([snapshot.abort(), changes?.abort()]);
     throw error;
@@ -213,25 +212,23 @@ export async function mergeTask(input: TaskInput): Promise<Omit<TaskResult, 'tas
 }
 
 /**
- * Whether a part can name what it follows from, so that its table file can be written from an earlier one. The change log has every row that
- * differs from the part before, unless settings or columns gave rows another form, and the new part has each of them, unless rows were dropped.
+ * Names what a part follows from, so that its table file can be written from an earlier one. The change log has every row that differs from
+ * the part before, unless settings or columns gave rows another form, and the new part has each of them, unless rows were dropped.
  */
-function hasBase({ run, plan, task }: TaskInput): boolean {
-  return (
-    task.before !== null &&
-    run.before?.fingerprint === profileFingerprint(run.resource) &&
-    run.before.columns.length === plan.columns.length
-  );
-}
-
 function withBase(
-  { task }: TaskInput,
+  { run, plan, task }: TaskInput,
+  { dropped }: MergeCounts,
   parts: readonly PublishedPart[],
   changes: readonly PublishedPart[],
-  columns: readonly string[] | null,
+  differing: DifferingColumns | null,
 ): readonly PublishedPart[] {
+  const isSameForm =
+    run.before?.fingerprint === profileFingerprint(run.resource) &&
+    run.before.columns.length === plan.columns.length;
+  if (task.before === null || !isSameForm || dropped > 0) return parts;
   // With more parts, it is not known where a change is.
-  if (task.before === null || parts.length !== 1 || changes.length !== 1) return parts;
+  if (parts.length !== 1 || changes.length !== 1) return parts;
+  const columns = differing?.names ?? null;
   const base = { part: task.before.sha256, changes: changes[0]!.sha256 };
   return [{ ...parts[0]!, base: columns === null ? base : { ...base, columns } }];
 }

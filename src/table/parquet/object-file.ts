@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ObjectKey } from '../../core/brands.js';
-import { crc32 } from '../../lake/store/crc32.js';
 import type { ObjectStore, WrittenObject } from '../../lake/store/index.js';
 
 /** Bytes that are read from a file, or written to it, at a time. */
@@ -63,8 +62,7 @@ export async function uploadFile(
       for (;;) {
         const { bytesRead } = await file.read(buffer, 0, FILE_BYTES, null);
         if (bytesRead === 0) break;
-        const block = buffer.subarray(0, bytesRead);
-        await writer.write(block, crc32(block));
+        await writer.write(buffer.subarray(0, bytesRead));
       }
     } finally {
       await file.close();

@@ -72,7 +72,7 @@ export class S3Writer extends GuardedWriter {
     this.#s3 = s3;
   }
 
-  protected async append(chunk: Uint8Array, crc: number | undefined): Promise<void> {
+  protected async append(chunk: Uint8Array, crc: number): Promise<void> {
     for (let offset = 0; offset < chunk.length; ) {
       // A full buffer is sent only when more bytes arrive, so that a body of exactly one part is still one PutObject.
       if (this.#filled === PART_BYTES) await this.#sendPart();
@@ -80,7 +80,7 @@ export class S3Writer extends GuardedWriter {
       this.#bufferFor(this.#filled + piece.length).set(piece, this.#filled);
       this.#filled += piece.length;
       this.#bufferCrc =
-        crc !== undefined && piece.length === chunk.length
+        piece.length === chunk.length
           ? crc32Combine(this.#bufferCrc, crc, piece.length)
           : crc32(piece, this.#bufferCrc);
       offset += piece.length;

@@ -6,6 +6,12 @@ import { allFeatures } from '../../../../src/lake/store/s3/s3-client.js';
 import { startUpload } from '../../../../src/lake/store/s3/start-upload.js';
 import { S3Writer } from '../../../../src/lake/store/s3/write.js';
 
+/** What a connection does around each request. */
+const requests = {
+  target: (key: string) => ({ Bucket: 'lake', Key: key }),
+  run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
+};
+
 // The buffers are compared by identity outside `expect`, which would print all of their bytes.
 describe('Buffers for uploads', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -47,8 +53,7 @@ describe('Buffers for uploads', () => {
     const answer = () => ({ UploadId: 'u', ETag: '"e"', $metadata: { attempts } });
     const connection = {
       features: allFeatures(),
-      target: (key: string) => ({ Bucket: 'lake', Key: key }),
-      run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
+      ...requests,
       clientFor: () => ({ send: async () => answer() }),
     } as unknown as S3Connection;
     const upload = await startUpload(connection, 'tasks/a.csv.gz' as ObjectKey, 'write');
@@ -62,8 +67,7 @@ describe('Buffers for uploads', () => {
     let attempts = 1;
     const connection = {
       keyOf: (key: string) => key,
-      target: (key: string) => ({ Bucket: 'lake', Key: key }),
-      run: (_operation: string, _key: string, _signal: unknown, work: () => unknown) => work(),
+      ...requests,
       client: { send: async () => ({ $metadata: { attempts } }) },
     } as unknown as S3Connection;
     /** Whether the next writer gets the buffer of an object of 2 MiB. */

@@ -7,14 +7,12 @@
  */
 export function parseStored(stored: Buffer | string): unknown {
   let value: unknown;
-  let text: string;
   try {
-    text = typeof stored === 'string' ? stored : stored.toString('utf8');
-    value = JSON.parse(text);
+    value = JSON.parse(typeof stored === 'string' ? stored : stored.toString('utf8'));
   } catch {
     throw new SyntaxError('it is not valid JSON');
   }
-  if (isDeeper(text, MAX_STORED_DEPTH))
+  if (isDeeper(value, MAX_STORED_DEPTH))
     throw new SyntaxError(`it is nested more than ${MAX_STORED_DEPTH} levels deep`);
   return value;
 }
@@ -22,29 +20,8 @@ export function parseStored(stored: Buffer | string): unknown {
 /** The deepest documents have about ten levels. */
 const MAX_STORED_DEPTH = 1000;
 
-/** Whether valid JSON has more levels of arrays and objects. */
-function isDeeper(json: string, levels: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at);
-    if (code === QUOTE) at = endOfText(json, at);
-    else if (code === OPEN_ARRAY || code === OPEN_OBJECT) depth++;
-    else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--;
-    if (depth > levels) return true;
-  }
-  return false;
+/** Whether a value has more levels of arrays and objects. Values are fewer than characters, which V8 would have to count one by one. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
 }
-
-/** Offset of the quotation mark that ends the text which begins at `at`. */
-function endOfText(json: string, at: number): number {
-  for (let end = at + 1; ; end++) {
-    const code = json.charCodeAt(end);
-    if (code === BACKSLASH) end++;
-    else if (code === QUOTE || Number.isNaN(code)) return end;
-  }
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const [OPEN_ARRAY, CLOSE_ARRAY] = [0x5b, 0x5d];
-const [OPEN_OBJECT, CLOSE_OBJECT] = [0x7b, 0x7d];

@@ -46,7 +46,14 @@ export async function bundleCli(root) {
   const sdk = await bundle(root, {
     input: 'virtual:aws-sdk',
     plugins: [usedCommands(root)],
-    output: { dir, entryFileNames: AWS, chunkFileNames: 'aws-[name]-[hash].cjs' },
+    // As ES modules, it needs no wrappers, what is not used can be left out, and what it imports later is in files of its own.
+    resolve: { mainFields: ['module', 'main'] },
+    output: {
+      dir,
+      entryFileNames: AWS,
+      chunkFileNames: 'aws-[name]-[hash].cjs',
+      codeSplitting: { groups: [{ name: 'sdk', test: 'virtual:aws-sdk' }] },
+    },
   });
   const engine = await bundle(root, {
     input: path.join(root, 'dist/src/table/parquet/engine-process.js'),
@@ -65,12 +72,13 @@ export async function bundleCli(root) {
 }
 
 /** Returns the files, each with the folders of the packages in it. */
-async function bundle(root, { input, external = [], plugins, output }) {
+async function bundle(root, { input, external = [], plugins, resolve = {}, output }) {
   const bundled = await rolldown({
     input,
     external,
     plugins,
     platform: 'node',
+    resolve,
     cwd: root,
     onLog(level, log, defaultHandler) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);

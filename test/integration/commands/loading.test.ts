@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import protobuf from 'protobufjs/light.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { drawn } from '../../support/seeds.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -27,7 +27,10 @@ beforeAll(async () => {
     configuration('url: "s3://bucket/lake", region: us-east-1, endpoint: "http://127.0.0.1:9"'),
   );
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  return rm(folder, { recursive: true, force: true });
+});
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const BUNDLED = 'dist/cli/';
@@ -137,6 +140,36 @@ describe.concurrent('the command line', () => {
       expect(packages, args.join(' ')).toContain('@aws-sdk/client-s3');
       expect(packages.filter((name) => /temporal|grpc|protobuf|undici/.test(name))).toEqual([]);
     }
+  });
+
+  it('loads of the AWS SDK only what keys in the environment need', async () => {
+    const packages = await loadedBy('--config', 'bucket.yaml', 'cat', 'tasks');
+    expect(packages).toContain('@aws-sdk/credential-provider-env');
+    const others = /nested-clients|token-providers|imds|credential-provider-(?!env$|node$|s$)/;
+    expect(packages.filter((name) => others.test(name))).toEqual([]);
+  });
+
+  it('finds the keys of a profile with the bundled AWS SDK', async () => {
+    await writeFile(
+      join(folder, 'keys.json'),
+      '{ "Version": 1, "AccessKeyId": "printed", "SecretAccessKey": "secret" }',
+    );
+    await writeFile(
+      join(folder, 'profiles'),
+      `[profile kept]
+aws_access_key_id = kept
+aws_secret_access_key = secret
+[profile printed]
+credential_process = cat ${join(folder, 'keys.json')}
+`,
+    );
+    vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'profiles'));
+    const sdk = module.createRequire(import.meta.url)(join(ROOT, BUNDLED, 'aws-sdk.cjs')) as Pick<
+      typeof import('@aws-sdk/credential-providers'),
+      'fromNodeProviderChain'
+    >;
+    for (const profile of ['kept', 'printed'])
+      expect(await sdk.fromNodeProviderChain({ profile })()).toMatchObject({ accessKeyId: profile });
   });
 
   it('loads few files, because Node resolves and opens each of them', async () => {

@@ -20,6 +20,12 @@ import { exportsMetrics, metricSinks, runtimeLogger, runtimeMeter } from './tele
 
 /** Time for activities to save their position when the worker stops. */
 const SHUTDOWN_GRACE = '30 seconds';
+/**
+ * How long workflow code may keep its thread. After the SDK's limit of 5 s, which a long history on a busy machine reaches, Node 20
+ * ends the whole process ("async hook stack has become corrupted") instead of the workflow task, and the next worker's, too. The
+ * SDK reads the option from the caller, but its type does not have it.
+ */
+const WORKFLOW_CODE_LIMIT = '1 minute';
 const STOPPING_STATES: readonly State[] = ['STOPPING', 'DRAINING', 'DRAINED'];
 
 /** The configuration of the plugin. Only workers need it. */
@@ -77,7 +83,13 @@ export class WorktrackPlugin extends SimplePlugin {
     const interceptors = withInterceptors(options.interceptors, [logContext, this.#around]);
     const sinks = { ...options.sinks, ...metricSinks };
     const configured = super.configureWorker(options);
-    return { shutdownGraceTime: SHUTDOWN_GRACE, ...configured, activities, interceptors, sinks };
+    return {
+      shutdownGraceTime: SHUTDOWN_GRACE,
+      // With `debugMode`, the SDK has no limit.
+      ...(options.debugMode !== true && { isolateExecutionTimeout: WORKFLOW_CODE_LIMIT }),
+      ...configured,
+      ...{ activities, interceptors, sinks },
+    };
   }
 
   override async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {

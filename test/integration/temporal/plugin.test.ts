@@ -59,6 +59,8 @@ describe('WorktrackPlugin in a worker of the user', () => {
     });
     expect(worker.options.shutdownGraceTime).toBe('7 seconds');
     expect([...worker.options.activities.keys()]).toContain('mine');
+    // The SDK's own limit is 5 s. Its type does not have the option, so a release that ignores it would say nothing.
+    expect(worker.options.isolateExecutionTimeoutMs).toBe(60_000);
     const running = worker.run();
     expect((await stack.export()).outcome).toBe('published');
     worker.shutdown();
@@ -68,8 +70,10 @@ describe('WorktrackPlugin in a worker of the user', () => {
   it('gives activities time to save their positions if the user has set no grace time', async () => {
     stack = await startStack({ resources: '[projects]' });
     const plugin = new WorktrackPlugin({ settings: stack.settings });
-    const configured = plugin.configureWorker(await base());
+    const configured = plugin.configureWorker({ ...(await base()), debugMode: true });
     expect(configured.shutdownGraceTime).toBe('30 seconds');
+    // With `debugMode`, the SDK sets no limit.
+    expect(configured).not.toHaveProperty('isolateExecutionTimeout');
   });
 
   it('rejects a user activity that has the name of a connector activity, and a missing configuration', async () => {

@@ -19,11 +19,11 @@ export interface Redactor {
   head(text: string, limit: number): string;
 }
 
-/** A text as it is searched: in lower case and decoded. Character `i` stands for `from[i]` to `to[i]` of the original. */
+/** A text as it is searched: in lower case and decoded. Character `i` stands for `start(i)` to `end(i)` of the original. */
 interface View {
   readonly text: string;
-  readonly from: ArrayLike<number>;
-  readonly to: ArrayLike<number>;
+  start(index: number): number;
+  end(index: number): number;
 }
 
 /** A string to search for. */
@@ -137,7 +137,8 @@ function searched(text: string, known: readonly Secret[]): Span[] {
   ];
 }
 
-function find({ text, from, to }: View, needle: Needle, marker: string): Span[] {
+function find(view: View, needle: Needle, marker: string): Span[] {
+  const { text } = view;
   const spans: Span[] = [];
   const { length } = needle.text;
   // Two lists of numbers share the comma between them.
@@ -145,7 +146,7 @@ function find({ text, from, to }: View, needle: Needle, marker: string): Span[] 
   for (let at = text.indexOf(needle.text); at !== -1; at = text.indexOf(needle.text, at + step)) {
     if (needle.kind === 'word' && (isWord(text[at - 1]) || isWord(text[at + length]))) continue;
     const [first, last] = needle.kind === 'base64' ? widened(text, at, at + length) : [at, at + length];
-    spans.push({ start: from[first]!, end: to[last - 1]!, marker });
+    spans.push({ start: view.start(first), end: view.end(last - 1), marker });
   }
   return spans;
 }
@@ -230,17 +231,7 @@ function lower(text: string): string {
 }
 
 function rawView(text: string): View {
-  return {
-    text: lower(text),
-    from: positions(text.length, 0),
-    to: positions(text.length, 1),
-  };
-}
-
-function positions(length: number, first: number): Uint32Array {
-  const found = new Uint32Array(length);
-  for (let at = 0; at < length; at++) found[at] = at + first;
-  return found;
+  return { text: lower(text), start: (index) => index, end: (index) => index + 1 };
 }
 
 /** A view and what it becomes when escapes are decoded level by level, until there are none. */
@@ -248,8 +239,8 @@ function decodings(raw: View): View[] {
   const views = [raw];
   for (let round = 0; round < ROUNDS; round++) {
     const last = views.at(-1)!;
-    if (!/[\\%&]/.test(last.text)) break;
-    views.push(rewritten(last, decodeAt));
+    if (last.text.search(ESCAPES) === -1) break;
+    views.push(rewritten(last, ESCAPES, decodeAt));
   }
   return views;
 }
@@ -258,35 +249,80 @@ function decodings(raw: View): View[] {
 function bareViews(views: readonly View[]): View[] {
   return [...new Set([views[0]!, views.at(-1)!])]
     .filter(({ text }) => text.includes('\\'))
-    .map((view) => rewritten(view, bareAt));
+    .map((view) => rewritten(view, /\\/g, () => ['', 1]));
 }
 
 /** What a position of a text stands for: characters, and how many of the text they take. */
 type Step = readonly [decoded: string, length: number];
 
-/** Rewrites a view from left to right. Characters that become nothing belong to the one after them. */
-function rewritten(view: View, step: (text: string, at: number) => Step): View {
-  const { text } = view;
-  const from: number[] = [];
-  const to: number[] = [];
-  let out = '';
-  let start: number | null = null;
-  for (let at = 0; at < text.length; ) {
-    const [decoded, length] = step(text, at);
-    start ??= view.from[at]!;
-    at += length;
-    if (decoded === '') continue;
-    for (let unit = 0; unit < decoded.length; unit++) {
-      from.push(start);
-      to.push(view.to[at - 1]!);
-    }
-    out += decoded;
-    start = null;
-  }
-  return { text: out, from, to };
+/** Characters that are those of the view before, or that stand for some of them. */
+interface Run {
+  /** Where the run begins in the new text. */
+  readonly at: number;
+  /** Where the characters begin that stand for the first of the run: those that became nothing belong to the one after them. */
+  readonly lead: number;
+  /** Where it begins in the text before. */
+  readonly from: number;
+  /** Where it ends there, unless its characters are copies, one for one. */
+  readonly to: number | null;
 }
 
-const bareAt = (text: string, at: number): Step => [text[at] === '\\' ? '' : text[at]!, 1];
+/**
+ * Rewrites a view from left to right. `step` says what a match stands for, and may take only the beginning of it. The time
+ * depends on the number of matches: what is between them is copied, and positions are computed when they are needed.
+ */
+function rewritten(
+  view: View,
+  matches: RegExp,
+  step: (text: string, at: number, length: number) => Step,
+): View {
+  const { text } = view;
+  const runs: Run[] = [];
+  let out = '';
+  let lead = 0;
+  const add = (part: string, from: number, to: number | null): void => {
+    if (part === '') return;
+    runs.push({ at: out.length, lead, from, to });
+    out += part;
+    lead = to ?? from + part.length;
+  };
+  let copied = 0;
+  matches.lastIndex = 0;
+  for (let match = matches.exec(text); match !== null; match = matches.exec(text)) {
+    const [decoded, length] = step(text, match.index, match[0].length);
+    add(text.slice(copied, match.index), copied, null);
+    copied = match.index + length;
+    add(decoded, match.index, copied);
+    matches.lastIndex = copied;
+  }
+  add(text.slice(copied), copied, null);
+  const runAt = (index: number): Run => runs[lastAtMost(runs, index)]!;
+  return {
+    text: out,
+    start(index) {
+      const { at, lead: first, from, to } = runAt(index);
+      return view.start(index === at || to !== null ? first : from + index - at);
+    },
+    end(index) {
+      const { at, from, to } = runAt(index);
+      return view.end(to === null ? from + index - at : to - 1);
+    },
+  };
+}
+
+/** The index of the last run that begins at a position or before it. */
+function lastAtMost(runs: readonly Run[], index: number): number {
+  let [low, high] = [0, runs.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (runs[middle]!.at <= index) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Where the escapes of `decodeAt` begin. */
+const ESCAPES = /[\\%&]/g;
 
 /** Decodes one level of the escape at a position, if there is one. */
 function decodeAt(text: string, at: number): Step {
@@ -330,26 +366,33 @@ function entityAt(text: string, at: number): Step {
 
 const lowerUnit = (unit: number): string => lower(String.fromCharCode(unit));
 
-/** Only the hexadecimal digits, without `0x`. */
+const NO_HEX = /0x|[^0-9a-f]+/g;
+
+/** Only the hexadecimal digits, without `0x`. Each text has many pieces of them, so their positions are computed only if needed. */
 function hexView(raw: View): View {
-  return rewritten(raw, (text, at) => {
-    const char = text[at]!;
-    if (char === '0' && text[at + 1] === 'x') return ['', 2];
-    return [/[0-9a-f]/.test(char) ? char : '', 1];
-  });
+  let exact: View | undefined;
+  const positions = (): View => {
+    exact ??= rewritten(raw, NO_HEX, (_text, _at, length) => ['', length]);
+    return exact;
+  };
+  return {
+    text: raw.text.replace(NO_HEX, ''),
+    start: (index) => positions().start(index),
+    end: (index) => positions().end(index),
+  };
 }
 
-/** Only the decimal digits, with one comma before, between and after the numbers. */
+/** Only the decimal digits, with a comma before, between and after the numbers. */
 function numbersView(raw: View): View {
-  let last = '';
-  const view = rewritten(raw, (text, at) => {
-    const char = text[at]!;
-    const isDigit = char >= '0' && char <= '9';
-    const shown = isDigit ? (last === '' ? `,${char}` : char) : last === ',' ? '' : ',';
-    last = isDigit ? char : ',';
-    return [shown, 1];
-  });
-  const end = raw.text.length;
-  const ends = { from: [...Array.from(view.from), end], to: [...Array.from(view.to), end] };
-  return { text: `${view.text},`, ...ends };
+  const { text, start, end } = rewritten(raw, /[^0-9]+/g, (whole, at, length) =>
+    at === 0 || isDigit(whole[at - 1]!) ? [',', 1] : ['', length],
+  );
+  const after = raw.text.length;
+  return {
+    text: `,${text},`,
+    start: (index) => (index === 0 ? 0 : index > text.length ? after : start(index - 1)),
+    end: (index) => (index === 0 ? 0 : index > text.length ? after : end(index - 1)),
+  };
 }
+
+const isDigit = (char: string): boolean => char >= '0' && char <= '9';

@@ -117,18 +117,19 @@ describe('A stager', () => {
       }
     }
     const { stager, add } = startStager((ref) => new SlowStaging(lake.store, ref, 1));
-    const written = (chunks: number) => vi.waitFor(() => expect(answers).toHaveLength(chunks));
+    const written = (chunks: number) =>
+      vi.waitFor(() => expect(answers).toHaveLength(chunks), { timeout: 60_000 });
     await add(['k10', 'k11', 'k12', 'k13'], false);
     await written(1);
     // A page and the clock wait for the first chunk, and then the clock and the next page for the second one.
     const adding = add(['k14', 'k15', 'k16', 'k17'], false);
-    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(8));
+    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(8), { timeout: 60_000 });
     const saving = stager.saveOld(true);
     answers[0]!();
     await adding;
     await written(2);
     const last = add(['k18', 'k19', 'k20', 'k21'], true);
-    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(12));
+    await vi.waitFor(() => expect(stager.ahead.fetched).toBe(12), { timeout: 60_000 });
     answers[1]!();
     await Promise.all([saving, last]);
     const { stage } = await stager.finish();

@@ -253,7 +253,7 @@ describe(`Thirty days of ${CONNECTIONS} connections`, () => {
   let month: Month;
   beforeAll(() => {
     month = new Month().run();
-  }, 120_000);
+  });
   const of = (target: string): Message[] => month.messages.filter((one) => one.target === target);
   const day = ({ at }: Message): number => Math.floor((at - FIRST) / DAY_MS) + 1;
   const titles = (target: string): string[] =>

@@ -199,7 +199,6 @@ const yaml = (csv: string, deletes: string, checks: string) =>
 describe('the counts of checks', () => {
   it.each(seeds(2))(
     'are those of the service, whatever changes from night to night, seed %i',
-    { timeout: 60_000 },
     async (seed) => {
       const random = seededRandom(seed);
       const csv = random.pick(CSV);

@@ -30,7 +30,6 @@ describe(`the checks of the documentation (seed ${SEED})`, () => {
     ['a resource that grows by half in its first two weeks', 1000, 50],
   ])(
     `stop and warn of nothing in ${NIGHTS} nightly runs with weekends and holidays: %s`,
-    { timeout: 120_000 },
     async (_, first, perDay) => {
       const random = seededRandom(SEED);
       const checks = JSON.stringify(documentedChecks());

@@ -182,7 +182,6 @@ describe('a defect in the data', () => {
   const names = Object.keys(DEFECTS);
   it.each(seeds(3).map((seed) => [seed, names[seed % names.length]!] as const))(
     'is named and appears nowhere: seed %i, %s',
-    { timeout: 60_000 },
     async (seed, name) => {
       const random = seededRandom(seed);
       const isFull = NEEDS_FULL.test(name) || random.below(3) === 0;

@@ -162,7 +162,7 @@ describe('a run that leaves the memory', () => {
         mirror!.draining = false;
       },
     });
-    await vi.waitFor(() => expect(pages()).toContain(2), { timeout: 30_000 });
+    await vi.waitFor(() => expect(pages()).toContain(2), { timeout: 60_000 });
     mirror!.draining = true;
     await saved(id);
     const { runId, inMemory, counts } = await ended;

@@ -86,7 +86,7 @@ function textOf(rows: number, change: (cells: Cell[], row: number) => void = () 
 }
 
 // Reading 25,000 rows back takes seconds on busy cores.
-describe('a part as a Parquet file', { timeout: 60_000 }, () => {
+describe('a part as a Parquet file', () => {
   const convertTo = textConverter();
   const convert = (
     text: Buffer,

@@ -44,7 +44,7 @@ function spelled(
   return `${sign}${padded.slice(0, -point)}.${padded.slice(-point)}${zeros}`;
 }
 
-describe('a value in a table', { timeout: 60_000 }, () => {
+describe('a value in a table', () => {
   const convert = textConverter();
 
   /** Checks that each text has its value in a column whose type the configuration sets, or NULL. */

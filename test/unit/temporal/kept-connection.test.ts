@@ -105,7 +105,9 @@ describe('a connection that is kept', () => {
     await pass(10_000);
     expect(kept.current.key).toBe('second');
     expect(used).toEqual([opened[1]]);
-    await vi.waitFor(() => expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, true]));
+    await vi.waitFor(() => expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, true]), {
+      timeout: 60_000,
+    });
     expect(log).toEqual([
       'connected to Temporal at temporal:7233 again, because the address or the credentials have changed',
     ]);
@@ -166,7 +168,7 @@ describe('a connection that is kept', () => {
     await pass(10_000);
     const late = { key: 'first', isOpen: true };
     waiting[0]!(late);
-    await vi.waitFor(() => expect(late.isOpen).toBe(false));
+    await vi.waitFor(() => expect(late.isOpen).toBe(false), { timeout: 60_000 });
   });
 
   it('gives up once, after the time that is set', async () => {

@@ -40,10 +40,13 @@ it('tries the conditional writes of a lake once per process, even after the conn
   const first = swaps.length;
   expect(first).toBeGreaterThan(0);
   // A connection that was idle opens its store again.
-  await vi.waitFor(async () => {
-    await night();
-    expect(stores.size).toBeGreaterThan(1);
-  });
+  await vi.waitFor(
+    async () => {
+      await night();
+      expect(stores.size).toBeGreaterThan(1);
+    },
+    { timeout: 60_000 },
+  );
   expect(swaps).toHaveLength(first);
   await connections.close();
 });

@@ -351,7 +351,7 @@ describe('A sequence of nightly runs', () => {
       }),
       { numRuns: rounds(10) },
     );
-  }, 30_000);
+  });
 
   it('copies every part byte for byte in a run without changes', async () => {
     const mirror = new Mirror();

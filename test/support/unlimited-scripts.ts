@@ -6,7 +6,7 @@ const NAME = 'runInContext without a thread';
 
 /**
  * Node starts a thread for each call of a script that has a limit of time, and the SDK has one for each call into workflow code,
- * even with `debugMode`, where it is 49 days. Without it, a process that runs workers takes 7 % less CPU time.
+ * even with `debugMode`, where it is 49 days. Without it, a process that runs workers takes 7% less CPU time.
  */
 export function runScriptsWithoutThreads(): void {
   const { runInContext } = Script.prototype;

@@ -46,9 +46,28 @@ export async function readBody(
   maxBytes: number,
 ): Promise<Body> {
   checkSize(encoded, headerOf(headers, 'content-length'), maxBytes);
-  const whole = Buffer.concat(await decoded(encoded, headers, maxBytes));
+  const whole = joined(await decoded(encoded, headers, maxBytes));
   const { text, replaced } = decodeText(whole, headers);
   return { text, bytes: whole.length, replaced };
+}
+
+/** Bodies up to this size are joined in one buffer, bytes. */
+const JOINED_BYTES = 2 * 1024 * 1024;
+let joint = Buffer.allocUnsafeSlow(0);
+
+/**
+ * Joins chunks, until the next call. The buffer is used again: V8 frees one that is no longer used only when it next collects garbage, and a
+ * list has hundreds of pages in between.
+ */
+function joined(chunks: readonly Buffer[]): Buffer {
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  const [only] = chunks;
+  if (only !== undefined && only.length === bytes) return only;
+  if (bytes > JOINED_BYTES) return Buffer.concat(chunks);
+  if (bytes > joint.length) joint = Buffer.allocUnsafeSlow(Math.min(2 * bytes, JOINED_BYTES));
+  let at = 0;
+  for (const chunk of chunks) at += chunk.copy(joint, at);
+  return joint.subarray(0, bytes);
 }
 
 /** The chunks of the body without its coding. A body of text is read although its label says otherwise. */

@@ -1,14 +1,17 @@
-import { type ByteString, type Cells, readByteString } from '../../core/brands.js';
+import type { ByteString, Cells } from '../../core/brands.js';
 import { writeRow } from '../rows/csv.js';
 import type { DeletedRule, recordJudge } from '../rows/deletion-mark.js';
 import { cellRule, type ReadyProfile } from '../rows/profile.js';
 import { ABSENT_CELL, type SortKey, sortKey } from '../rows/row.js';
 
 const FIRST_BYTES = 64 * 1024;
+/** Address space of a buffer, which takes memory only as far as it has grown. Beyond it, a buffer is copied into a larger one. */
+const SPAN_BYTES = 32 * 1024 * 1024;
 
 /**
  * Holds rows as CSV text in one buffer outside the JavaScript heap. Millions of small heap values would spend more time
- * in garbage collection than in all other work.
+ * in garbage collection than in all other work. The buffer grows without a copy, and `release` gives its memory back immediately:
+ * V8 frees a buffer that is no longer used only when it next collects its old generation.
  */
 export class RowBuffer {
   readonly keys: SortKey[] = [];
@@ -18,7 +21,8 @@ export class RowBuffer {
   readonly #pages: number[] = [];
   /** End offset of each row, after its LF. */
   readonly #ends: number[] = [];
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #memory = new ArrayBuffer(FIRST_BYTES, { maxByteLength: SPAN_BYTES });
+  #bytes = Buffer.from(this.#memory);
   #ascending = true;
 
   /** Number of rows. */
@@ -40,7 +44,7 @@ export class RowBuffer {
     return row === 0 ? 0 : this.#ends[row - 1]!;
   }
 
-  /** The text of rows `from` up to, but not including, `to`, without a copy. It is valid until the next `add` or `clear`. */
+  /** The text of rows `from` up to, but not including, `to`, without a copy. It is valid until `add`, `clear` or `release`. */
   bytes(from: number, to: number): Buffer {
     return this.#bytes.subarray(this.offset(from), this.offset(to));
   }
@@ -52,7 +56,7 @@ export class RowBuffer {
 
   /** The text of one row, with its LF. */
   row(at: number): ByteString {
-    return readByteString(this.bytes(at, at + 1));
+    return this.#bytes.toString('latin1', this.offset(at), this.offset(at + 1)) as ByteString;
   }
 
   /**
@@ -83,7 +87,7 @@ export class RowBuffer {
     this.beginPage();
     const from = this.size;
     this.#reserve(other.size);
-    other.bytes(0, other.rows).copy(this.#bytes, from);
+    other.copy(0, other.rows, this.#bytes, from);
     for (let at = 0; at < other.rows; at++) {
       this.#note(other.keys[at]!, other.widths[at]!, from + other.#ends[at]!);
     }
@@ -114,12 +118,29 @@ export class RowBuffer {
     this.#ascending = true;
   }
 
+  /** Removes all rows and gives their memory back. */
+  release(): void {
+    this.clear();
+    this.#memory.resize(0);
+    this.#bytes = Buffer.from(this.#memory);
+  }
+
   #reserve(bytes: number): void {
     const needed = this.size + bytes;
     if (needed <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(larger, 0, 0, this.size);
-    this.#bytes = larger;
+    const length = Math.max(needed, 2 * this.#bytes.length);
+    const { maxByteLength } = this.#memory;
+    if (needed <= maxByteLength) {
+      this.#memory.resize(Math.min(length, maxByteLength));
+      this.#bytes = Buffer.from(this.#memory);
+    } else {
+      const memory = new ArrayBuffer(length, { maxByteLength: 2 * length });
+      const larger = Buffer.from(memory);
+      this.#bytes.copy(larger, 0, 0, this.size);
+      this.#memory.resize(0);
+      this.#memory = memory;
+      this.#bytes = larger;
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { folderOf, inFolder, nameOf } from '../documents/lake-layout.js';
 import type { PublishedPart } from '../documents/manifest.js';
 import type { StagedChunk } from '../documents/stage-file.js';
 import { framingOfChunk } from '../part/framing.js';
-import { BLOCK_BYTES, PartWriter } from '../part/part-writer.js';
+import { BLOCK_BYTES, PartWriter, type RowRun } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { newestOf, type VersionRules } from '../rows/newer.js';
 import type { Profile } from '../rows/profile.js';
@@ -67,6 +67,7 @@ async function writeRows(
     header: headerRow(columns, profile.csv),
     columns: columns.length,
     signal,
+    rowBytes: bytesOf(rows, order),
   });
   try {
     for (let from = 0; from < order.length; ) {
@@ -86,6 +87,12 @@ async function writeRows(
     await writer.abort();
     throw error;
   }
+}
+
+function bytesOf(rows: PaddedRows, order: Positions): number {
+  let bytes = 0;
+  for (let at = 0; at < order.length; at++) bytes += rows.size(order[at]!);
+  return bytes;
 }
 
 /** The staged chunk of a part that has rows and an index. @param columns number of data columns in its header */
@@ -128,23 +135,25 @@ class PaddedRows {
   }
 
   /** The text of the rows `order[from]` to `order[to - 1]`. If they are adjacent and complete, the text is not copied. */
-  gather(order: Positions, from: number, to: number, bytes: number): Buffer {
+  gather(order: Positions, from: number, to: number, bytes: number): RowRun['text'] {
     const first = order[from]!;
     if (this.#endOfAdjacent(order, from, to) === to) return this.buffer.bytes(first, first + to - from);
-    const gathered = Buffer.allocUnsafeSlow(bytes);
+    return { bytes, fill: (into: Buffer): void => this.#fill(order, from, to, into) };
+  }
+
+  #fill(order: Positions, from: number, to: number, into: Buffer): void {
     let filled = 0;
     for (let at = from; at < to; ) {
       const end = this.#endOfAdjacent(order, at, to);
       const row = order[at]!;
       if (end > at) {
-        filled += this.buffer.copy(row, row + end - at, gathered, filled);
+        filled += this.buffer.copy(row, row + end - at, into, filled);
         at = end;
       } else {
-        filled += gathered.write(this.text(row), filled, 'latin1');
+        filled += into.write(this.text(row), filled, 'latin1');
         at++;
       }
     }
-    return gathered;
   }
 
   /** End of the adjacent, complete rows that start at `at`; `at` itself if that row has missing cells. */

@@ -25,12 +25,21 @@ export interface PartOptions {
   /** Whether to write a block index next to the part. Merges need it; change logs do not. Default: `beside`. */
   readonly index?: 'beside' | 'none';
   readonly signal?: AbortSignal | undefined;
+  /** Bytes of all rows before compression, if they are known. */
+  readonly rowBytes?: number | undefined;
+}
+
+/** Text that is not in one piece yet. */
+interface ScatteredText {
+  readonly bytes: number;
+  /** Writes the text to the beginning of the buffer. */
+  fill(into: Buffer): void;
 }
 
 /** Sorted rows whose keys are greater than all keys before them. */
 export interface RowRun {
   /** A buffer must not be changed until the part is finished. */
-  readonly text: ByteString | Buffer;
+  readonly text: ByteString | Buffer | ScatteredText;
   readonly rows: number;
   readonly first: SortKey;
   readonly last: SortKey;
@@ -40,7 +49,13 @@ export interface RowRun {
 type NewBlock = Omit<Block, 'offset' | 'bytes' | 'crc32'>;
 
 type Pending =
-  | { readonly kind: 'rows'; readonly block: NewBlock; readonly packed: Promise<Buffer> }
+  | {
+      readonly kind: 'rows';
+      readonly block: NewBlock;
+      readonly packed: Promise<Buffer>;
+      /** The block's own buffer, which is free once the block is written; `null`: it has none. */
+      readonly buffer: Buffer | null;
+    }
   | { readonly kind: 'moved'; readonly taken: PackedBlocks };
 
 /**
@@ -64,7 +79,9 @@ export class PartWriter {
     readonly key: ObjectKey,
     private readonly options: PartOptions,
   ) {
-    this.#writer = store.openWriter(key, { signal: options.signal });
+    const { framing, header, rowBytes, signal } = options;
+    const bytes = framing === plainFraming && rowBytes !== undefined ? header.length + rowBytes : undefined;
+    this.#writer = store.openWriter(key, { signal, bytes });
   }
 
   /** Bytes received so far, before compression, without the header. */
@@ -74,9 +91,9 @@ export class PartWriter {
 
   /** Compresses and writes rows. Resolves when the writer accepts more. */
   async append(run: RowRun): Promise<void> {
-    const raw = typeof run.text === 'string' ? Buffer.from(run.text, 'latin1') : run.text;
+    const { raw, buffer } = inOnePiece(run.text);
     checkBlock('write', this.key, raw.length);
-    await this.#pack(raw, {
+    const block = {
       // A slice would keep its page or block in memory for as long as the index exists.
       first: detached(run.first),
       last: detached(run.last),
@@ -84,7 +101,8 @@ export class PartWriter {
       rawBytes: raw.length,
       rawCrc32: crc32(raw),
       lineBreaks: countLineBreaks(raw) - run.rows,
-    });
+    };
+    await this.#pack(raw, block, buffer);
   }
 
   /** Copies blocks of another part: in compressed form if both have the same framing. */
@@ -101,16 +119,16 @@ export class PartWriter {
         throw new DamagedError(
           `rows that are copied to ${this.key} do not match the CRC32 of their block index`,
         );
-      await this.#pack(raw, block);
+      await this.#pack(raw, block, null);
     }
   }
 
-  async #pack(raw: Buffer, block: NewBlock): Promise<void> {
+  async #pack(raw: Buffer, block: NewBlock, buffer: Buffer | null): Promise<void> {
     const packed = this.options.framing.pack(raw);
     // #drain awaits the result in order. Until then, a failure must not count as unhandled.
     packed.catch(() => {});
     this.#track(block);
-    await this.#enqueue({ kind: 'rows', block, packed });
+    await this.#enqueue({ kind: 'rows', block, packed, buffer });
   }
 
   #track(block: NewBlock): void {
@@ -137,10 +155,11 @@ export class PartWriter {
     if (this.#offset === 0) await this.#writeHead();
     const pending = this.#pending.shift();
     if (pending?.kind === 'rows') {
-      const { block, packed } = pending;
+      const { block, packed, buffer } = pending;
       const body = await packed;
       const crc = this.options.framing === plainFraming ? block.rawCrc32 : crc32(body);
       await this.#writer.write(body, crc);
+      if (buffer !== null) giveBackBlock(buffer);
       this.#addBlock({ ...block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
       const { blocks, bytes } = pending.taken;
@@ -197,6 +216,40 @@ export class PartWriter {
     await Promise.allSettled(this.#pending.map((one) => (one.kind === 'rows' ? one.packed : null)));
     await this.#writer.abort();
   }
+}
+
+/** The text as bytes, and the buffer that was taken for it; `null`: none was. */
+function inOnePiece(text: RowRun['text']): { readonly raw: Buffer; readonly buffer: Buffer | null } {
+  if (Buffer.isBuffer(text)) return { raw: text, buffer: null };
+  const bytes = typeof text === 'string' ? text.length : text.bytes;
+  const buffer = takeBlock(bytes);
+  if (typeof text === 'string') buffer.write(text, 'latin1');
+  else text.fill(buffer);
+  return { raw: buffer.subarray(0, bytes), buffer };
+}
+
+/** A block of usual size fits: its last row may exceed the target, and a header row may be added. */
+const USUAL_BYTES = 80 * 1024;
+/** Larger buffers are not kept, bytes. */
+const MOST_BYTES = 256 * 1024;
+const KEPT = 8;
+
+const kept: Buffer[] = [];
+
+/**
+ * A buffer of at least so many bytes for a block that is being written. Buffers are used again: V8 frees one that is no longer used only
+ * when it next collects garbage, and a merge fills hundreds in between.
+ */
+function takeBlock(bytes: number): Buffer {
+  const buffer = kept.pop();
+  return buffer !== undefined && buffer.length >= bytes
+    ? buffer
+    : Buffer.allocUnsafeSlow(Math.max(bytes, USUAL_BYTES));
+}
+
+/** Nothing may use the buffer any more. */
+function giveBackBlock(buffer: Buffer): void {
+  if (kept.length < KEPT && buffer.length <= MOST_BYTES) kept.push(buffer);
 }
 
 const LF = 0x0a;

@@ -35,6 +35,14 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
   const copies = new Map<ObjectKey, Buffer>();
   const confirmed = new Map<ObjectKey, WrittenObject>();
   const held = (key: ObjectKey): Buffer | undefined => staged.get(key) ?? copies.get(key);
+  const keep = (key: ObjectKey, body: Buffer): WrittenObject => {
+    onHeld(body.length - (staged.get(key)?.length ?? 0));
+    // The newest one is the last.
+    staged.delete(key);
+    saved.delete(key);
+    staged.set(key, body);
+    return digestOf(key, body);
+  };
   const store: HeldStore = {
     ...real,
     hold(key, body) {
@@ -74,23 +82,17 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       else yield await store.read(key, options);
     },
     async write(key, body, options) {
-      if (isHeld(key)) {
-        // A copy: the writer of a piece may reuse its memory.
-        const copy = Buffer.concat(body instanceof Uint8Array ? [body] : body);
-        onHeld(copy.length - (staged.get(key)?.length ?? 0));
-        // The newest one is the last.
-        staged.delete(key);
-        saved.delete(key);
-        staged.set(key, copy);
-        return digestOf(key, copy);
-      }
+      // A copy: the writer of a piece may reuse its memory.
+      if (isHeld(key)) return keep(key, Buffer.concat(body instanceof Uint8Array ? [body] : body));
       const written = await real.write(key, body, options);
       if (written.confirmed) confirmed.set(key, written);
       return written;
     },
     // What a run in memory writes is small, so each object is written with one request.
     openWriter(key, options) {
+      const expected = options?.bytes;
       let pieces: Buffer[] = [];
+      let whole = expected === undefined ? null : Buffer.allocUnsafeSlow(expected);
       let bytes = 0;
       return {
         get bytes() {
@@ -98,17 +100,23 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
         },
         async write(chunk) {
           // The caller may reuse the chunk.
-          pieces.push(Buffer.from(chunk));
+          if (whole === null) pieces.push(Buffer.from(chunk));
+          else whole.set(chunk, bytes);
           bytes += chunk.length;
         },
         async finish() {
-          const written = await store.write(key, pieces, options);
+          const body = whole?.subarray(0, bytes) ?? Buffer.concat(pieces);
+          pieces = [];
+          whole = null;
+          if (isHeld(key)) return keep(key, body);
+          const written = await store.write(key, body, options);
           // A copy is then a write, whose response confirms the CRC32.
-          if (bytes <= MAX_COPY_BYTES && !isHeld(key)) store.hold(key, Buffer.concat(pieces));
+          if (bytes <= MAX_COPY_BYTES) store.hold(key, body);
           return written;
         },
         async abort() {
           pieces = [];
+          whole = null;
         },
       };
     },

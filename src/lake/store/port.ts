@@ -51,6 +51,11 @@ export interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface WriterOptions extends WriteOptions {
+  /** Size of the object, if it is known: a store that collects the object then needs no copy of it. */
+  readonly bytes?: number | undefined;
+}
+
 export type SwapResult =
   | { readonly outcome: 'written'; readonly etag: string }
   | { readonly outcome: 'conflict' };
@@ -125,7 +130,7 @@ export interface ObjectStore {
     options?: WriteOptions,
   ): Promise<WrittenObject>;
   /** Starts a write of unknown length. It overwrites an existing object at `finish`. */
-  openWriter(key: ObjectKey, options?: WriteOptions): ObjectWriter;
+  openWriter(key: ObjectKey, options?: WriterOptions): ObjectWriter;
   /**
    * Writes an object only if it still has the expected version. Of concurrent calls that expect the
    * same version, one succeeds. Throws StoreUnclearError if the request was sent and its outcome is unknown.

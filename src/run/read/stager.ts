@@ -222,8 +222,9 @@ export class Stager {
   close(): void {
     runSpace.giveBack(this.#long.size * RUN_SPACE_BYTES);
     this.#long.clear();
-    this.#buffer = new RowBuffer();
-    this.#spare = null;
+    // Not a buffer that is being staged, which this does not have.
+    this.#buffer.release();
+    this.#spare?.release();
   }
 
   /** Whether the buffered rows are enough for a chunk. */

@@ -70,6 +70,17 @@ describe('A buffer of rows', () => {
     const other = [{ key: 'b', text: 'b\n', width: 1 }];
     expect(readBack(filled(other, buffer))).toEqual(other);
   });
+
+  it('gives its memory back immediately, and accepts new rows', () => {
+    const large = { key: 'k', text: `${'x'.repeat(48 * 1024 * 1024)}\n`, width: 1 };
+    const buffer = filled([large]);
+    expect(buffer.row(0)).toBe(large.text);
+    const held = buffer.bytes(0, 1);
+    buffer.release();
+    expect([buffer.rows, buffer.size, held.length]).toEqual([0, 0, 0]);
+    const other = [{ key: 'b', text: 'b\n', width: 1 }];
+    expect(readBack(filled(other, buffer))).toEqual(other);
+  });
 });
 
 describe('A writer of rows', () => {

@@ -97,6 +97,36 @@ describe('A part', () => {
     );
   });
 
+  it.each([
+    ['gzip', gzip],
+    ['plain', plain],
+  ] as const)(
+    'has its own rows while others are written side by side, whose blocks use the same buffers: %s',
+    async (_, framing) => {
+      const texts = [1, 2, 3].map((part) =>
+        Array.from({ length: 40 }, (__, at) => `${part}-${at},`.repeat(100 + ((at * 7919 * part) % 20_000))),
+      );
+      const scattered = (text: string) => ({
+        bytes: text.length,
+        fill: (into: Buffer) => void into.write(text, 'latin1'),
+      });
+      const parts = await Promise.all(
+        texts.map((some, part) =>
+          write(
+            runsOf(some).map((run) => (part === 0 ? { ...run, text: scattered(run.text as string) } : run)),
+            framing,
+          ),
+        ),
+      );
+      for (const [at, { key }] of parts.entries()) {
+        const file = await lake.store.read(key);
+        expect((framing === gzip ? gunzipSync(file) : file).toString('latin1')).toBe(
+          HEADER + texts[at]!.join(''),
+        );
+      }
+    },
+  );
+
   it('is one gzip member that gzip accepts', async () => {
     const part = await write(runsOf(['a\n', 'b'.repeat(300), 'é\n']));
     const file = await lake.store.read(part.key);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectKey } from '../../../../src/core/brands.js';
+import { crc32, crc32ToHex } from '../../../../src/lake/store/crc32.js';
 import { fileStore } from '../../../../src/lake/store/file/store.js';
 import { type HeldStore, holdObjects, type ObjectStore } from '../../../../src/lake/store/index.js';
 
@@ -35,21 +36,25 @@ describe('a store whose staged objects are in memory', () => {
     return found;
   }
 
-  it('keeps them until they are wanted in the lake', async () => {
-    const writer = store.openWriter(STAGED);
-    const reused = Buffer.from('two');
-    await writer.write(reused);
-    reused.fill(0);
-    expect(await writer.finish()).toMatchObject({ bytes: 3 });
-    expect((await store.read(STAGED)).toString()).toBe('two');
-    expect((await store.read(STAGED, { range: { offset: 1, length: 5 } })).toString()).toBe('wo');
-    expect(await keys()).toEqual([]);
-    expect(held).toBe(3);
-    await store.writeHeld((key) => key !== STAGED);
-    expect(await keys()).toEqual([]);
-    await store.writeHeld(() => true);
-    expect((await real.read(STAGED)).toString()).toBe('two');
-  });
+  it.each([undefined, 3])(
+    'keeps them until they are wanted in the lake, with a known size of %s',
+    async (bytes) => {
+      const writer = store.openWriter(STAGED, { bytes });
+      const reused = Buffer.from('tw');
+      await writer.write(reused);
+      reused.fill(0);
+      await writer.write(Buffer.from('o'));
+      expect(await writer.finish()).toMatchObject({ bytes: 3, crc32: crc32ToHex(crc32(Buffer.from('two'))) });
+      expect((await store.read(STAGED)).toString()).toBe('two');
+      expect((await store.read(STAGED, { range: { offset: 1, length: 5 } })).toString()).toBe('wo');
+      expect(await keys()).toEqual([]);
+      expect(held).toBe(3);
+      await store.writeHeld((key) => key !== STAGED);
+      expect(await keys()).toEqual([]);
+      await store.writeHeld(() => true);
+      expect((await real.read(STAGED)).toString()).toBe('two');
+    },
+  );
 
   it('writes everything else to the lake', async () => {
     await store.write(PART, Buffer.from('rows'));

@@ -39,7 +39,7 @@ const CONCURRENCY = 8;
 
 /**
  * The workers that poll a task queue, with the configurations that they publish. A worker that has stopped is not one of
- * them. Costs two requests, and two for each worker.
+ * them. Costs two requests, and one for each worker.
  *
  * @throws an SDK error if Temporal does not answer
  * @example
@@ -51,32 +51,42 @@ export async function readWorkers(
   taskQueue: string,
   timeoutMs?: number,
 ): Promise<readonly PollingWorker[]> {
-  const pollers = await readPollers(temporal, taskQueue, timeoutMs);
-  return inParallel(pollers, CONCURRENCY, async ({ at: _, record, ...worker }) => {
-    if (record === null) return { ...worker, config: null };
-    const workflowId = configRecordId(taskQueue, worker.identity);
-    const read = () => readConfig(temporal, workflowId, record);
-    return { ...worker, config: await withDeadline(temporal, read, timeoutMs) };
+  const polls = await recentPolls(temporal, taskQueue, timeoutMs);
+  const found = await inParallel(polls, CONCURRENCY, async ({ at, ...worker }) => {
+    const read = () => readRecord(temporal, configRecordId(taskQueue, worker.identity), at);
+    const config = await withDeadline(temporal, read, timeoutMs);
+    return config === 'withdrawn' ? [] : [{ ...worker, config }];
   });
+  return found.flat();
 }
 
-async function readConfig(
+/** Events that end a workflow, but for a termination. */
+const ENDED = /^workflowExecution(?:Completed|Failed|TimedOut|Canceled|ContinuedAsNew)EventAttributes$/;
+
+/**
+ * The record of a worker, from the few events of its workflow; `withdrawn`: the worker has stopped; `null`: there is no record, or it
+ * cannot be read.
+ *
+ * @param polledAt the last poll. A poll after the withdrawal is that of another worker with the
+ *   same identity, whose record is gone until it publishes again.
+ */
+async function readRecord(
   { client, namespace }: TemporalClient,
   workflowId: string,
-  runId: string,
-): Promise<ConfigRecord | null> {
+  polledAt: EpochMs,
+): Promise<ConfigRecord | 'withdrawn' | null> {
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace,
-      execution: { workflowId, runId },
-      maximumPageSize: 1,
+      execution: { workflowId },
     });
-    const [payload] = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-    return payload == null
-      ? null
-      : decodeRecord(await decodePayload<EncodedRecord>(client, payload as Payload));
+    const [first, last] = [history?.events?.[0], history?.events?.at(-1)];
+    if (last?.workflowExecutionTerminatedEventAttributes != null)
+      return polledAt <= toEpochMs(last.eventTime) ? 'withdrawn' : null;
+    const [payload] = first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+    if (payload == null || Object.keys(last!).some((key) => ENDED.test(key))) return null;
+    return decodeRecord(await decodePayload<EncodedRecord>(client, payload as Payload));
   } catch {
-    // The record was replaced meanwhile, or it cannot be read.
     return null;
   }
 }
@@ -140,18 +150,43 @@ interface Poll extends Poller {
  * The workers that poll a task queue. A worker that has stopped is left out immediately, because it withdrew its record; one
  * that was killed, 75 s after its last poll. Costs two requests, and one for each worker.
  *
- * @returns each with the run of the workflow that holds its configuration; `null`: it publishes none
  * @throws an SDK error if Temporal does not answer
  */
-export async function readPollers(temporal: TemporalClient, taskQueue: string, timeoutMs?: number) {
-  const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
-  const recent = [...polls.values()].filter(({ at }) => Date.now() - at < WORKER_GONE_MS);
-  const found = await inParallel(recent, CONCURRENCY, async (poll) => {
-    const read = () => readRecord(temporal, configRecordId(taskQueue, poll.identity), poll.at);
-    const record = await withDeadline(temporal, read, timeoutMs);
-    return record === 'withdrawn' ? [] : [{ ...poll, record }];
+export async function readPollers(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): Promise<readonly Poller[]> {
+  const polls = await recentPolls(temporal, taskQueue, timeoutMs);
+  const found = await inParallel(polls, CONCURRENCY, async ({ at, ...worker }) => {
+    const read = () => isWithdrawn(temporal, configRecordId(taskQueue, worker.identity), at);
+    return (await withDeadline(temporal, read, timeoutMs)) ? [] : [worker];
   });
   return found.flat();
+}
+
+/** As `readRecord`, but without the record, which can be large. */
+async function isWithdrawn(
+  { client }: TemporalClient,
+  workflowId: string,
+  polledAt: EpochMs,
+): Promise<boolean> {
+  try {
+    const { status, closeTime } = await client.workflow.getHandle(workflowId).describe();
+    return status.name === 'TERMINATED' && polledAt <= (closeTime?.getTime() ?? 0);
+  } catch {
+    // There is no record, or it cannot be read.
+    return false;
+  }
+}
+
+async function recentPolls(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): Promise<readonly Poll[]> {
+  const polls = await withDeadline(temporal, () => lastPolls(temporal, taskQueue), timeoutMs);
+  return [...polls.values()].filter(({ at }) => Date.now() - at < WORKER_GONE_MS);
 }
 
 /**
@@ -220,12 +255,19 @@ async function lastPolls(
   const routed = routedVersions(answers[0]!.versioningInfo);
   const pollers = answers.flatMap((answer) => answer.pollers ?? []);
   for (const { identity, lastAccessTime, deploymentOptions } of pollers) {
-    const at = Number(lastAccessTime?.seconds ?? 0) * 1000 + (lastAccessTime?.nanos ?? 0) / 1e6;
+    const at = toEpochMs(lastAccessTime);
     if (!identity || at < (found.get(identity)?.at ?? 0)) continue;
     const version = versionOf(deploymentOptions);
     found.set(identity, { identity, at, version, receivesRuns: routed.includes(nameOf(version)) });
   }
   return found;
+}
+
+type Timestamp = NonNullable<Answer['pollers']>[number]['lastAccessTime'];
+
+/** 1970 without a time. */
+function toEpochMs(time: Timestamp): EpochMs {
+  return Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
 }
 
 type Answer = Awaited<ReturnType<TemporalClient['client']['workflowService']['describeTaskQueue']>>;
@@ -253,25 +295,4 @@ function nameOf(
   version: { readonly deploymentName?: string | null; readonly buildId?: string | null } | null | undefined,
 ): string {
   return version == null ? UNVERSIONED : `${version.deploymentName}.${version.buildId}`;
-}
-
-/**
- * The record of a worker; `withdrawn`: the worker has stopped.
- *
- * @param polledAt the last poll. A poll after the withdrawal is that of another worker with the
- *   same identity, whose record is gone until it publishes again.
- */
-async function readRecord(
-  { client }: TemporalClient,
-  workflowId: string,
-  polledAt: EpochMs,
-): Promise<string | 'withdrawn' | null> {
-  try {
-    const { status, runId, closeTime } = await client.workflow.getHandle(workflowId).describe();
-    if (status.name === 'RUNNING') return runId;
-    return status.name === 'TERMINATED' && polledAt <= (closeTime?.getTime() ?? 0) ? 'withdrawn' : null;
-  } catch {
-    // There is no record, or it cannot be read.
-    return null;
-  }
 }

@@ -142,9 +142,13 @@ function protocolAsText() {
 /** The text that `protocolAsText` writes, as the bundler prints it. */
 const PROTOCOL_TEXT = /(?<=\.addJSON\(JSON\.parse\()"(?:[^"\\]|\\.)*"(?=\)\))/;
 
+/** Clients of the SDK that no command uses, as the bundler prints their modules. */
+const UNUSED_CLIENTS =
+  /^\/\/ .*\/@temporalio\/client\/lib\/(?:activity|async-completion|nexus|task-queue)-client\.js\n(?:(?!\/\/ ).*\n)*/gm;
+
 /** The files of a bundle. The SDK's protocol in them has only definitions that the bundle uses: creating all takes long. */
 function withUsedProtocol(codes) {
-  const program = codes.map((code) => code.replace(PROTOCOL_TEXT, '')).join('\n');
+  const program = codes.map((code) => code.replace(PROTOCOL_TEXT, '').replace(UNUSED_CLIENTS, '')).join('\n');
   return codes.map((code) =>
     code.replace(PROTOCOL_TEXT, (text) => {
       const { nested } = usedProtocol({ nested: JSON.parse(JSON.parse(text)) }, program);

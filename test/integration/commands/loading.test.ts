@@ -220,11 +220,16 @@ credential_process = cat ${join(folder, 'keys.json')}
     expect(all.toJSON()).toMatchObject(part.toJSON());
     expect(fieldsOf(part)).toEqual(fieldsOf(all, part));
     const calls = part.lookupService('temporal.api.workflowservice.v1.WorkflowService').methods;
-    // Calls of the client, of a command, and of neither.
+    // Calls of the client, of a command, of clients that no command uses, and of none.
     expect(Object.keys(calls)).toEqual(
       expect.arrayContaining(['QueryWorkflow', 'GetSystemInfo', 'ListScheduleMatchingTimes']),
     );
-    expect(calls).not.toHaveProperty('RespondWorkflowTaskCompleted');
+    for (const other of [
+      'StartActivityExecution',
+      'RespondActivityTaskCompleted',
+      'RespondWorkflowTaskCompleted',
+    ])
+      expect(calls).not.toHaveProperty(other);
   });
 
   it.runIf('enableCompileCache' in module)('lets Node keep the compiled code of the bundle', async () => {

@@ -72,7 +72,9 @@ export function createRedactor(secrets: readonly string[], records: readonly str
     ...secrets.map((value) => ({ value, marker: REDACTED })),
     ...records.map((value) => ({ value, marker: HIDDEN })),
   ].filter(({ value }) => value !== '');
-  const known = all.map(({ value, marker }) => secretOf(value, marker));
+  const known = all.map(({ value, marker }) =>
+    marker === REDACTED ? keptSecret(value) : secretOf(value, marker),
+  );
   const longest = Math.max(0, ...all.map(({ value }) => CHARS_PER_BYTE * utf8(value).length));
   const redact = (text: string): string => replaced(text, spansOf(text, known), text.length);
   const head = (text: string, limit: number): string => {
@@ -80,6 +82,20 @@ export function createRedactor(secrets: readonly string[], records: readonly str
     return replaced(seen, spansOf(seen, known), limit);
   };
   return Object.assign(redact, { head });
+}
+
+/** The forms of secrets. Each failed request has a redactor, with the hundreds of secrets that a worker may know. */
+const kept = new Map<string, Secret>();
+const MAX_KEPT = 1000;
+
+function keptSecret(value: string): Secret {
+  const found = kept.get(value);
+  if (found !== undefined) return found;
+  const [oldest] = kept.keys();
+  if (kept.size >= MAX_KEPT && oldest !== undefined) kept.delete(oldest);
+  const secret = secretOf(value, REDACTED);
+  kept.set(value, secret);
+  return secret;
 }
 
 /** Enough to see that a token follows `Bearer`. */

@@ -21,6 +21,14 @@ const AWS = 'aws-sdk.cjs';
 /** The folder of a package, in the id of one of its modules. */
 const PACKAGE = /\/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/;
 
+/** Modules that many commands load, each with all that it imports: what is in several is in the first. Node takes long to find a file. */
+const TOGETHER = Object.entries({
+  start: 'cli/run',
+  config: 'config/index',
+  lake: 'cli/shared/open-lake',
+  temporal: 'cli/shared/context',
+}).map(([name, module]) => ({ name, test: `/dist/src/${module}.js` }));
+
 /** Comments of licences stay. */
 const COMMENTS = { jsdoc: false, annotation: false };
 
@@ -35,7 +43,12 @@ export async function bundleCli(root) {
     input: path.join(root, 'dist/src/cli/run.js'),
     external: (id) => UNREACHED.some((one) => one.test(id)),
     plugins: [separateHosts(root), lazySdk(), protocolAsText()],
-    output: { dir, entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs' },
+    output: {
+      dir,
+      entryFileNames: '[name].cjs',
+      chunkFileNames: '[name]-[hash].cjs',
+      codeSplitting: { groups: TOGETHER },
+    },
   });
   const hosts = await bundle(root, {
     input: path.join(root, 'dist/src/cli/run.js'),

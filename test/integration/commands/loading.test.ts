@@ -174,11 +174,11 @@ credential_process = cat ${join(folder, 'keys.json')}
 
   it('loads few files, because Node resolves and opens each of them', async () => {
     for (const [most, ...args] of [
-      [15, '--help'],
-      [25, 'config', 'check'],
-      [45, 'cat', 'tasks'],
-      [60, 'status'],
-      [60, 'export'],
+      [5, '--help'],
+      [12, 'config', 'check'],
+      [20, 'cat', 'tasks'],
+      [35, 'status'],
+      [35, 'export'],
     ] as const)
       expect((await filesOf(args)).length, args.join(' ')).toBeLessThanOrEqual(most);
   });

@@ -31,6 +31,8 @@ function lakesFolder(): { readonly TMPDIR?: string } {
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Both projects, and the next run, take the compiled modules from node_modules/.experimental-vitest-cache.
+    experimental: { fsModuleCache: true },
     reporters: ['default', 'test/support/failure-reporter.ts'],
     projects: [
       {

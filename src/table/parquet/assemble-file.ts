@@ -97,8 +97,10 @@ export function assembleFile(
 ): void {
   const [first = []] = groups;
   const schema = first.map(elementOf);
-  const isOfSchema = (source: ColumnSource, at: number): boolean =>
-    encodeStruct(elementOf(source)).equals(encodeStruct(schema[at]!));
+  const isOfSchema = (source: ColumnSource, at: number): boolean => {
+    const element = elementOf(source);
+    return element === schema[at] || encodeStruct(element).equals(encodeStruct(schema[at]!));
+  };
   if (!groups.every((group) => group.length === schema.length && group.every(isOfSchema)))
     throw new RangeError('the row groups have different columns');
   const { footer } = first[0]!.file;
@@ -122,11 +124,18 @@ export function assembleFile(
   }
 }
 
+/** Bytes that are copied at a time. */
+const COPY_BYTES = 1024 * 1024;
+
 /** The file that is written, and those that it is copied from. */
 class Output {
   readonly #file: number;
   readonly #sources = new Map<string, number>();
-  #length = 0;
+  readonly #buffer = Buffer.allocUnsafeSlow(COPY_BYTES);
+  /** Of what is written and pending. */
+  #length = MAGIC.length;
+  /** Bytes of one file that come next but are not copied yet: columns that are neighbours there are copied together. */
+  #pending = { path: '', from: 0, to: 0 };
 
   constructor(to: string) {
     this.#file = openSync(to, 'w', 0o600);
@@ -158,7 +167,7 @@ class Output {
     const dictionary = metadata.has(COLUMN.dictionary) ? number(metadata, COLUMN.dictionary) : 0;
     const start = dictionary > 0 ? Math.min(dictionary, data) : data;
     const moved = this.#length - start;
-    this.#write(readAt(this.#open(source.file.path), start, number(metadata, COLUMN.compressed)));
+    this.#append(source.file.path, start, number(metadata, COLUMN.compressed));
     const places = changed(metadata, [
       [COLUMN.data, int(TYPE.I64, data + moved)],
       ...(dictionary > 0 ? [[COLUMN.dictionary, int(TYPE.I64, dictionary + moved)] as const] : []),
@@ -173,11 +182,31 @@ class Output {
     const body = encodeStruct(footer);
     const length = Buffer.alloc(4);
     length.writeUInt32LE(body.length);
+    this.#copyPending();
     this.#write(Buffer.concat([body, length, MAGIC]));
   }
 
   close(): void {
     for (const file of [this.#file, ...this.#sources.values()]) closeSync(file);
+  }
+
+  /** Appends bytes of another file. */
+  #append(path: string, from: number, length: number): void {
+    if (path !== this.#pending.path || from !== this.#pending.to) {
+      this.#copyPending();
+      this.#pending = { path, from, to: from };
+    }
+    this.#pending.to += length;
+    this.#length += length;
+  }
+
+  #copyPending(): void {
+    const { path, from, to } = this.#pending;
+    for (let at = from; at < to; at += COPY_BYTES) {
+      const piece = this.#buffer.subarray(0, to - at);
+      readInto(piece, this.#open(path), at);
+      this.#write(piece);
+    }
   }
 
   #open(path: string): number {
@@ -188,18 +217,21 @@ class Output {
 
   #write(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
-    this.#length += bytes.length;
   }
 }
 
 function readAt(file: number, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
-  for (let at = 0; at < length; ) {
-    const read = readSync(file, bytes, at, length - at, position + at);
+  readInto(bytes, file, position);
+  return bytes;
+}
+
+function readInto(bytes: Buffer, file: number, position: number): void {
+  for (let at = 0; at < bytes.length; ) {
+    const read = readSync(file, bytes, at, bytes.length - at, position + at);
     if (read === 0) throw new RangeError('the file is shorter than it says');
     at += read;
   }
-  return bytes;
 }
 
 /** The column in the schema. The first element is the root. */

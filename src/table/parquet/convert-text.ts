@@ -51,7 +51,7 @@ export async function connectTo(bindings: DuckDbBindings, folder: string): Promi
     // Memory that was freed goes back to the system.
     "SET allocator_bulk_deallocation_flush_threshold = '1MB'",
   ];
-  for (const statement of [...settings, ...MACROS]) await connection.run(statement);
+  await connection.run([...settings, ...MACROS].join(';\n'));
   return connection;
 }
 
@@ -116,7 +116,7 @@ export async function withLimits<T>(
     const lineBytes = lines[line]!;
     const least = Math.max(LINES_IN_MEMORY * lineBytes, COLUMN_BYTES * part.columns.length);
     const bytes = Math.max(MEMORY_BYTES[memory]!, least);
-    await connection.run(`SET memory_limit = '${bytes}B'`);
+    await connection.limitMemory(bytes);
     try {
       return await work(csvText(part, lineBytes));
     } catch (error) {

@@ -2,10 +2,12 @@ import type { DuckDbBindings } from '../../core/duckdb-library.js';
 
 /** A connection to DuckDB. */
 export interface Connection {
-  /** Runs a statement. @returns the number of rows that it wrote */
+  /** Runs statements. @returns the number of rows that the last one wrote */
   run(sql: string): Promise<number>;
   /** The rows of a query, whose values are text. */
   texts(sql: string): Promise<(string | null)[][]>;
+  /** Limits the memory of DuckDB. It frees what it keeps for later when the limit changes, so one that is the same is not set again. */
+  limitMemory(bytes: number): Promise<void>;
 }
 
 /** Opens DuckDB in memory. All values that are read are text, so the package's classes for values are not needed. */
@@ -16,8 +18,15 @@ export async function openDuckDb(
   const config = bindings.create_config();
   for (const [name, value] of Object.entries(settings)) bindings.set_config(config, name, value);
   const connection = await bindings.connect(await bindings.open(':memory:', config));
+  const run = async (sql: string): Promise<number> =>
+    bindings.rows_changed(await bindings.query(connection, sql));
+  let limit: number | null = null;
   return {
-    run: async (sql) => bindings.rows_changed(await bindings.query(connection, sql)),
+    run,
+    async limitMemory(bytes) {
+      if (bytes !== limit) await run(`SET memory_limit = '${bytes}B'`);
+      limit = bytes;
+    },
     async texts(sql) {
       const result = await bindings.query(connection, `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${sql})`);
       const rows: (string | null)[][] = [];

@@ -143,7 +143,7 @@ const FILES_IN_MEMORY = 8;
 /** Limits the memory for records. @returns the size of their file in bytes */
 async function limitTo(connection: Connection, path: string): Promise<number> {
   const { size } = await stat(path);
-  await connection.run(`SET memory_limit = '${Math.max(RECORDS_BYTES, FILES_IN_MEMORY * size)}B'`);
+  await connection.limitMemory(Math.max(RECORDS_BYTES, FILES_IN_MEMORY * size));
   return size;
 }
 

@@ -65,14 +65,17 @@ export async function updateFile(
         rows,
         keys: stored.filter(({ alias }) => key.includes(alias)),
       };
-      const places = await findPlaces(earlier, text, changes.rows);
-      if (places === null || rows + places.filter((place) => place >= rows).length !== part.rows) return null;
       const unfit = await countUnfitIn(connection, text, columns);
       const sources = groups.map((_, group) =>
         stored.map(({ place }): ColumnSource => ({ file, group, column: place })),
       );
       for (const [index, band] of bands.entries()) {
-        if ((await readChanges(earlier, text, band)) !== changes.rows) return null;
+        const places = await readChanges(earlier, text, band);
+        const isExpected =
+          places.length === changes.rows &&
+          new Set(places).size === changes.rows &&
+          rows + places.filter((place) => place >= rows).length === part.rows;
+        if (!isExpected) return null;
         const changed =
           changedColumns === null
             ? await findChanged(earlier, band.stored)
@@ -112,37 +115,25 @@ type ValueOf = 'key' | 'earlier' | 'new';
 const marked = (mark: ValueOf, { place }: StoredColumn): string => `${mark}_${place}`;
 
 /**
- * The places in the file of the rows that changed. New rows have places after its end.
+ * Reads the new values of these columns into the table `changed`, with the places of their rows in the file. New rows have places after its
+ * end, in the order of their keys.
  *
- * @returns `null` if rows have equal keys
+ * @returns the places; some are equal, or there are more of them than rows, if keys are equal
  */
-async function findPlaces(
+async function readChanges(
   { connection, path, rows, forms, keys }: Earlier,
   text: string,
-  expected: number,
-): Promise<readonly number[] | null> {
+  band: Band,
+): Promise<readonly number[]> {
+  const stored = [...renamed(band.stored, 'new'), ...renamed(keys, 'key')];
   const names = keys.map((one) => marked('key', one)).join(', ');
-  const changed = storedRows(text, { stored: renamed(keys, 'key'), empty: [] }, forms);
-  await connection.run(`CREATE OR REPLACE TEMP TABLE changed_keys AS ${changed}`);
-  await connection.run(`CREATE OR REPLACE TEMP TABLE places AS
-    SELECT ${names}, coalesce(place, ${rows} + row_number() OVER (ORDER BY ${names})) AS place
-    FROM changed_keys LEFT JOIN (${rowsIn(path, keys, 'key')}) USING (${names})`);
-  const places = (await connection.texts('SELECT place FROM places')).map(([place]) => Number(place));
-  return places.length === expected && new Set(places).size === expected ? places : null;
-}
-
-/** Reads the new values of these columns into the table `changed`. @returns the number of its rows, which is larger if keys are equal */
-async function readChanges({ connection, forms, keys }: Earlier, text: string, band: Band): Promise<number> {
-  const rows = storedRows(
-    text,
-    { ...band, stored: [...renamed(band.stored, 'new'), ...renamed(keys, 'key')] },
-    forms,
-  );
-  const names = keys.map((one) => marked('key', one)).join(', ');
+  // A table first: the number of its rows is known, so that DuckDB looks the rows of the file up in it, and not the other way round.
+  const changes = storedRows(text, { ...band, stored }, forms);
+  await connection.run(`CREATE OR REPLACE TEMP TABLE changes AS ${changes}`);
   await connection.run(`CREATE OR REPLACE TEMP TABLE changed AS
-    SELECT *, true AS is_changed FROM (${rows}) JOIN places USING (${names})`);
-  const [found] = await connection.texts('SELECT count(*) FROM changed');
-  return Number(found![0]);
+    SELECT * REPLACE (coalesce(place, ${rows} + rank() OVER (ORDER BY ${names})) AS place), true AS is_changed
+    FROM changes LEFT JOIN (${rowsIn(path, keys, 'key')}) USING (${names})`);
+  return (await connection.texts('SELECT place FROM changed')).map(([place]) => Number(place));
 }
 
 /** Those of the columns that have a new value in a row that the file has. */

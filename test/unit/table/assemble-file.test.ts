@@ -83,6 +83,23 @@ describe('a file that is assembled from columns of others', () => {
     ]);
   });
 
+  it('has columns of several MiB, some with their neighbours', async () => {
+    const large = await fileOf(
+      'SELECT i, repeat(md5(i::VARCHAR), 200) AS a, -i AS b FROM range(3000) AS t(i)',
+      'COMPRESSION uncompressed',
+    );
+    const to = join(folder, 'large.parquet');
+    const other = await fileOf('SELECT i * 2 AS i FROM range(3000) AS t(i)', 'COMPRESSION uncompressed');
+    const groups = [0, 1].map((group) =>
+      [0, 1, 2].map((column) => ({ file: group === 1 && column === 0 ? other : large, column, group })),
+    );
+    assembleFile(to, groups, {});
+    const expected = (await rowsOf(large.path)).map((row, at) =>
+      at < 2048 ? row : { ...row, i: BigInt(2 * at) },
+    );
+    expect(await rowsOf(to)).toEqual(expected);
+  });
+
   it('is not written if the columns have different rows, names or types', async () => {
     const to = join(folder, 'never.parquet');
     const [rows, name, type] = await Promise.all(

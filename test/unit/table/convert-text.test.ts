@@ -214,7 +214,7 @@ describe('a part as a Parquet file', () => {
   it('is read with no more memory than the longest row that a part can have needs', async () => {
     const asked: string[] = [];
     const connection = {
-      run: async () => {},
+      limitMemory: async () => {},
       texts: async (sql: string) => {
         asked.push(/max_line_size = (\d+)/.exec(sql)![1]!);
         throw new Error('Invalid Input Error: CSV Error on Line: 2');
@@ -232,6 +232,7 @@ describe('a part as a Parquet file', () => {
   ] as const)('is read %s', async (_, type, queries) => {
     const asked: string[] = [];
     const connection = {
+      limitMemory: async () => {},
       async run(sql: string) {
         if (sql.startsWith('COPY')) asked.push(sql);
         return 2;

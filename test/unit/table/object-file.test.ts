@@ -47,6 +47,13 @@ it.each([
   expect(readFileSync(path).equals(bytes)).toBe(true);
 });
 
+it('fetches objects at the same time', async () => {
+  const all = Array.from({ length: 5 }, (_, at) => randomBytes(2 * MiB + at));
+  const fetched = all.map((bytes) => fetchObject(inChunks(bytes, [65_536]), key, newPath(), signal));
+  const sums = (await Promise.all(fetched)).map(({ sha256 }) => sha256);
+  expect(sums).toEqual(all.map(sha256Of));
+});
+
 it.each([0, 1, MiB - 1, MiB, 3 * MiB + 5])('stores a file of %i bytes as it is', async (length) => {
   const bytes = randomBytes(length);
   const path = newPath();

@@ -24,9 +24,9 @@ const KEPT_MS = 5_000;
 const kept: Buffer[] = [];
 let timer: NodeJS.Timeout | null = null;
 
-/** A buffer of `PART_BYTES`. */
-export function takeBuffer(): Buffer {
-  return kept.pop() ?? Buffer.allocUnsafeSlow(PART_BYTES);
+/** A buffer of `PART_BYTES` that is kept, or a new one. @param bytes of a new one */
+export function takeBuffer(bytes = PART_BYTES): Buffer {
+  return kept.pop() ?? Buffer.allocUnsafeSlow(bytes);
 }
 
 /**

@@ -49,7 +49,7 @@ async function sendObject(
   };
 }
 
-/** Initial buffer size. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
+/** Size of a new first buffer. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
 const FIRST_BYTES = 1024 * 1024;
 
 /**
@@ -88,7 +88,7 @@ export class S3Writer extends GuardedWriter {
   }
 
   #bufferFor(bytes: number): Buffer {
-    this.#buffer ??= this.#upload === null ? Buffer.allocUnsafeSlow(FIRST_BYTES) : takeBuffer();
+    this.#buffer ??= takeBuffer(this.#upload === null ? FIRST_BYTES : PART_BYTES);
     if (bytes > this.#buffer.length) {
       const larger = takeBuffer();
       this.#buffer.copy(larger, 0, 0, this.#filled);

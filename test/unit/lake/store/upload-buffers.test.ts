@@ -63,6 +63,14 @@ describe('Buffers for uploads', () => {
     expect(await upload.upload(2, Buffer.from('x'), 1, signal)).toBe(false);
   });
 
+  it('are smaller for an object than for a part, unless one is kept', () => {
+    const small = takeBuffer(1024);
+    expect(small.length).toBe(1024);
+    const large = takeBuffer();
+    giveBack(large);
+    expect(takeBuffer(1024) === large).toBe(true);
+  });
+
   it('are free after an object that one request has sent', async () => {
     let attempts = 1;
     const connection = {

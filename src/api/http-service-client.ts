@@ -1,9 +1,8 @@
-import type { Dispatcher } from 'undici';
 import { toByteString } from '../core/brands.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isLoopback } from '../core/notify-url.js';
-import { dispatcherFor } from './dispatcher.js';
 import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
+import { HttpConnections } from './http-connections.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
 import {
   type FetchRequest,
@@ -48,18 +47,9 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
         remedy: 'Use https://, or set http.allowPlainHttp if you trust the network.',
       },
     );
-  const dispatcher = dispatcherFor(root, {
-    connections: http.concurrency,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    connect: { timeout: http.connectTimeoutMs },
-    headersTimeout: http.headersTimeoutMs,
-    bodyTimeout: http.bodyTimeoutMs,
-  });
-  return new HttpServiceClient(root, dispatcher, options);
+  const connections = new HttpConnections(root, { ...http, connections: http.concurrency });
+  return new HttpServiceClient(root, connections, options);
 }
-
-/** Headers of a response. Node's own limit of 16 KiB is less than some gateways send. */
-const MAX_HEADER_BYTES = 64 * 1024;
 
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
@@ -71,15 +61,15 @@ const UNFINISHED: readonly number[] = [202, 206];
 class HttpServiceClient implements ServiceClient {
   readonly #root: string;
   readonly #origin: string;
-  readonly #dispatcher: Dispatcher;
+  readonly #connections: HttpConnections;
   readonly #executor: RequestExecutor;
   #closed = false;
 
-  constructor(root: string, dispatcher: Dispatcher, options: ServiceClientOptions) {
+  constructor(root: string, connections: HttpConnections, options: ServiceClientOptions) {
     this.#root = root;
     this.#origin = new URL(root).origin;
-    this.#dispatcher = dispatcher;
-    this.#executor = new RequestExecutor(dispatcher, options);
+    this.#connections = connections;
+    this.#executor = new RequestExecutor(connections, options);
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
@@ -169,7 +159,7 @@ class HttpServiceClient implements ServiceClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#dispatcher.close();
+    await this.#connections.close();
   }
 
   #execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {

@@ -46,17 +46,11 @@ export interface ResponseHandler {
   onError(error: unknown): void;
 }
 
-/** A connection or a response took too long. */
-export class ConnectionTimeout extends Error {
-  override readonly name = 'ConnectionTimeout';
+type TimeoutCode = 'CONNECT_TIMEOUT' | 'HEADERS_TIMEOUT' | 'BODY_TIMEOUT';
 
-  constructor(
-    readonly code: 'CONNECT_TIMEOUT' | 'HEADERS_TIMEOUT' | 'BODY_TIMEOUT',
-    what: string,
-    ms: Millis,
-  ) {
-    super(`${what} within ${ms / 1000} s`);
-  }
+/** A connection or a response took too long. Its code is in the place of those of Node's errors. */
+function timeoutError(code: TimeoutCode, what: string, ms: Millis): Error {
+  return Object.assign(new Error(`${what} within ${ms / 1000} s`), { code });
 }
 
 /**
@@ -118,9 +112,9 @@ export class HttpConnections {
       ...{ maxHeaderSize: MAX_HEADER_BYTES, joinDuplicateHeaders: true },
     });
     this.#active++;
-    const limit = (ms: Millis, code: ConnectionTimeout['code'], what: string): void => {
+    const limit = (ms: Millis, code: TimeoutCode, what: string): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => stop(new ConnectionTimeout(code, what, ms)), ms);
+      timer = setTimeout(() => stop(timeoutError(code, what, ms)), ms);
     };
     // Without the reason, which a socket that is just getting idle would throw.
     const stop = (reason: Error): void => {

@@ -11,7 +11,7 @@ export interface Certificate {
 
 /** A certificate authority that issues certificates for this machine, with the command `openssl`. */
 export interface Authority extends Certificate {
-  /** @param days of validity; a negative number: expired */
+  /** @param name of the subject, which can be a host @param days of validity; a negative number: expired */
   issue(name: string, days?: number): Certificate;
 }
 
@@ -61,7 +61,7 @@ commonName = supplied
       void execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
     openssl(
       ...['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', `/CN=${name}`],
-      ...['-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'],
+      ...['-addext', `subjectAltName=IP:127.0.0.1,DNS:localhost${isHost(name) ? `,DNS:${name}` : ''}`],
       ...['-keyout', file('key'), '-out', file('csr')],
     );
     openssl(
@@ -74,6 +74,8 @@ commonName = supplied
     rmSync(folder, { recursive: true });
   }
 }
+
+const isHost = (name: string): boolean => /^[\w-]+(\.[\w-]+)+$/.test(name);
 
 /** `YYYYMMDDHHMMSSZ`, some days from now. */
 function asn1(days: number): string {

@@ -84,7 +84,7 @@ describe('a service with TLS', () => {
     expect(proxy.heads.map((head) => head.split(' ')[0])).toEqual(['CONNECT']);
   });
 
-  it('is not reached if nobody trusts its certificate', async () => {
+  it('is not reached if its certificate is not trusted', async () => {
     const codes = await printed('localhost', {});
     expect(codes).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_VERIFY_LEAF_SIGNATURE');
   });

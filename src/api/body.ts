@@ -7,7 +7,7 @@ import { type ErrorCode, errorMessage, WorktrackError } from '../core/errors.js'
 import { systemCode } from '../core/system-error.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
-export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'unknown-coding' | 'undecodable';
+export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'headers' | 'unknown-coding' | 'undecodable';
 
 export class BodyError extends WorktrackError {
   readonly code: ErrorCode;
@@ -170,6 +170,11 @@ export function tooSlow(limitMs: number): BodyError {
     'too-slow',
     `the response was not complete after ${limitMs / 1000} s. If the service needs this long, raise http.responseTimeout.`,
   );
+}
+
+/** The error for a response whose headers break HTTP. */
+export function brokenHeaders(cause: unknown): BodyError {
+  return new BodyError('headers', 'Content-Length does not fit the other headers.', { cause });
 }
 
 /**

@@ -219,7 +219,7 @@ const UNREACHABLE: ReadonlySet<unknown> = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  'CONNECT_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
 ]);
 const PAYLOAD_TOO_LARGE = 413;
 

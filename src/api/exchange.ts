@@ -1,9 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
 import { parseHttpDate, parseRetryAfter, resetDelayMs } from '../core/parse-retry-after.js';
 import type { HttpSettings } from '../core/settings.js';
-import { type Body, BodyError, headerOf, readBody, readErrorText, tooLarge, tooSlow } from './body.js';
+import { systemCode } from '../core/system-error.js';
+import {
+  type Body,
+  BodyError,
+  brokenHeaders,
+  headerOf,
+  readBody,
+  readErrorText,
+  tooLarge,
+  tooSlow,
+} from './body.js';
 import { isLimitLeft, isLimitUsedUp, isSuccess } from './classify-response.js';
-import type { HttpConnections } from './http-connections.js';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
@@ -46,16 +56,16 @@ export type HttpResponse = ResponseHead & {
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /**
- * Makes one request, without retries and redirects. Throws Node's errors for the connection, BodyError for an
+ * Makes one request, without retries and redirects. Throws undici's errors for the connection, BodyError for an
  * unreadable body or when the whole response takes too long, and the signal's reason when aborted.
  */
 export async function exchange(
-  connections: HttpConnections,
+  dispatcher: Dispatcher,
   request: HttpRequest,
   http: HttpSettings,
   now: () => number,
 ): Promise<HttpResponse> {
-  const { chunks, isWhole, ...head } = await readResponse(connections, request, http);
+  const { chunks, isWhole, ...head } = await readResponse(dispatcher, request, http);
   const { status, headers } = head;
   const nowMs = now();
   const date = headerOf(headers, 'date');
@@ -97,21 +107,24 @@ interface RawResponse extends ResponseHead {
 
 /**
  * Sends one request and reads its whole response. The body of a status other than 2xx may be cut: its beginning is
- * enough for a message. Rejects with Node's errors for the connection, with a BodyError if the response is too large or
+ * enough for a message. Rejects with undici's errors for the connection, with a BodyError if the response is too large or
  * too slow, and with the signal's reason when aborted.
+ *
+ * This is a handler and not undici's `request`, which makes a stream and an abort signal for each response: for a
+ * thousand small responses a second, these cost more than the responses themselves.
  */
 function readResponse(
-  connections: HttpConnections,
+  dispatcher: Dispatcher,
   request: HttpRequest,
   http: HttpSettings,
 ): Promise<RawResponse> {
-  const { method, path, headers = {}, body, signal, onSend } = request;
+  const { method, origin, path, headers = {}, body = null, signal, onSend } = request;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const chunks = new ChunkList();
     let bytes = 0;
     let head: ResponseHead | null = null;
-    let abort: ((reason: Error) => void) | null = null;
+    let controller: Dispatcher.DispatchController | null = null;
     let hasEnded = false;
     const end = (): void => {
       hasEnded = true;
@@ -124,41 +137,54 @@ function readResponse(
       if (hasEnded) return;
       end();
       if (signal?.aborted) reject(signal.reason);
-      else if (head === null || isSuccess(head.status)) reject(error);
+      else if (head === null || isSuccess(head.status))
+        reject(breaksHeaders(head, error) ? brokenHeaders(error) : error);
       else resolve({ ...head, chunks: chunks.chunks(), isWhole: false });
     };
     /** Ends the exchange before its time. */
     const stop = (reason: unknown): void => {
       fail(reason);
-      abort?.(reason as Error);
+      controller?.abort(reason as Error);
     };
     const onAbort = (): void => stop(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     // From the dispatch to the last byte of the body.
     const timer = setTimeout(() => stop(tooSlow(http.responseTimeoutMs)), http.responseTimeoutMs);
-    const sent = { method, path, headers, body };
-    try {
-      abort = connections.send(sent, {
-        onStart: () => onSend?.(),
-        onHead(status, responseHeaders, reason) {
-          head = { status, headers: responseHeaders, reason };
-        },
-        onData(chunk) {
-          bytes += chunk.length;
-          const limit = head !== null && isSuccess(head.status) ? http.maxBodyBytes : MAX_ERROR_BYTES;
-          if (bytes <= limit) chunks.add(chunk);
-          else stop(tooLarge(http.maxBodyBytes));
-        },
-        onEnd() {
-          end();
-          resolve({ ...head!, chunks: chunks.chunks(), isWhole: true });
-        },
-        onError: fail,
-      });
-    } catch (error) {
-      fail(error);
-    }
+    const { headersTimeoutMs: headersTimeout, bodyTimeoutMs: bodyTimeout } = http;
+    const options = { method, origin, path, headers, body, headersTimeout, bodyTimeout };
+    dispatcher.dispatch(options, {
+      // undici calls it again if it writes the same request to another connection.
+      onRequestStart(started) {
+        controller = started;
+        // A request that was stopped while it waited for a connection is dropped here without being sent.
+        if (hasEnded) started.abort(new Error('the request was stopped before it was sent'));
+        else onSend?.();
+      },
+      onResponseStart(_, status, responseHeaders, reason) {
+        // Below 200, it is an interim response (RFC 9110 15.2).
+        if (status >= 200) head = { status, headers: responseHeaders, reason: reason ?? '' };
+      },
+      onResponseData(_, chunk) {
+        bytes += chunk.length;
+        const limit = head !== null && isSuccess(head.status) ? http.maxBodyBytes : MAX_ERROR_BYTES;
+        if (bytes <= limit) chunks.add(chunk);
+        else stop(tooLarge(http.maxBodyBytes));
+      },
+      onResponseEnd() {
+        end();
+        resolve({ ...head!, chunks: chunks.chunks(), isWhole: true });
+      },
+      onResponseError: (_, error) => fail(error),
+    });
   });
+}
+
+/**
+ * Whether the headers state the length of the body in two ways (RFC 9112 6.3), or a wrong header follows Content-Length. The HTTP
+ * client reports both as a wrong length, before it has passed the headers on; later, the body was cut.
+ */
+function breaksHeaders(head: ResponseHead | null, error: unknown): boolean {
+  return head === null && systemCode(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
 }
 
 /** Chunks below this size are joined, bytes. */

@@ -1,8 +1,9 @@
+import type { Dispatcher } from 'undici';
 import { toByteString } from '../core/brands.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isLoopback } from '../core/notify-url.js';
+import { dispatcherFor } from './dispatcher.js';
 import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
-import { HttpConnections } from './http-connections.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
 import {
   type FetchRequest,
@@ -47,9 +48,18 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
         remedy: 'Use https://, or set http.allowPlainHttp if you trust the network.',
       },
     );
-  const connections = new HttpConnections(root, { ...http, connections: http.concurrency });
-  return new HttpServiceClient(root, connections, options);
+  const dispatcher = dispatcherFor(root, {
+    connections: http.concurrency,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    connect: { timeout: http.connectTimeoutMs },
+    headersTimeout: http.headersTimeoutMs,
+    bodyTimeout: http.bodyTimeoutMs,
+  });
+  return new HttpServiceClient(root, dispatcher, options);
 }
+
+/** Headers of a response. Node's own limit of 16 KiB is less than some gateways send. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /** What an empty body means on a request without a cursor. */
 const EMPTY_LIST = toByteString('{"data":[],"page":{}}');
@@ -61,15 +71,15 @@ const UNFINISHED: readonly number[] = [202, 206];
 class HttpServiceClient implements ServiceClient {
   readonly #root: string;
   readonly #origin: string;
-  readonly #connections: HttpConnections;
+  readonly #dispatcher: Dispatcher;
   readonly #executor: RequestExecutor;
   #closed = false;
 
-  constructor(root: string, connections: HttpConnections, options: ServiceClientOptions) {
+  constructor(root: string, dispatcher: Dispatcher, options: ServiceClientOptions) {
     this.#root = root;
     this.#origin = new URL(root).origin;
-    this.#connections = connections;
-    this.#executor = new RequestExecutor(connections, options);
+    this.#dispatcher = dispatcher;
+    this.#executor = new RequestExecutor(dispatcher, options);
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
@@ -159,7 +169,7 @@ class HttpServiceClient implements ServiceClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#connections.close();
+    await this.#dispatcher.close();
   }
 
   #execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {

@@ -39,7 +39,7 @@ const MAX_STACK_CHARS = 4000;
 
 /**
  * Copies an error with only its name, code, message and stack, all redacted. Errors of HTTP libraries contain the data
- * they were processing (that of Node's HTTP parser has the received bytes), and that data may echo the key.
+ * they were processing (undici's HTTPParserError has the received bytes), and that data may echo the key.
  */
 export function safeCause(cause: unknown, redact: Redactor, depth = 0): Error {
   if (!(cause instanceof Error)) return new Error(quoteText(String(cause), redact));

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
 import { fromByteString, type Millis } from '../core/brands.js';
 import { HOUR_MS, MINUTE_MS } from '../core/duration.js';
 import { knownSecrets } from '../core/known-secrets.js';
 import { isShortWait, isTooLong } from '../core/long-retry-after.js';
 import { SecretReader, secretFingerprint } from '../core/secrets.js';
+import { systemCode } from '../core/system-error.js';
 import { JsonError } from '../json/json-error.js';
 import { repairJson } from '../json/repair.js';
 import { announcementIn } from './announcement.js';
@@ -13,7 +15,6 @@ import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { RefusedError, type ServiceError, TransientError, type WriteMeaning } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
 import { ExtraHeaders } from './extra-headers.js';
-import type { HttpConnections } from './http-connections.js';
 import { createRedactor, quoteText, type Redactor } from './redact.js';
 import { addedParts, MAX_REDIRECTS, redirectPath } from './redirect.js';
 import type {
@@ -75,7 +76,7 @@ const DEFAULT_RETRY: RetrySettings = { attempts: 5, maxDelayMs: 20_000 };
 
 /** Sends requests within the rate budget and retries transient failures. */
 export class RequestExecutor {
-  readonly #connections: HttpConnections;
+  readonly #dispatcher: Dispatcher;
   readonly #options: ServiceClientOptions;
   readonly #rules: ErrorRules;
   readonly #budget: RateBudget;
@@ -85,10 +86,12 @@ export class RequestExecutor {
   readonly #onEvent: (event: ServiceEvent) => void;
   readonly #key: SecretReader;
   readonly #extra: ExtraHeaders;
+  /** Connections that ended because of bytes behind a response. */
+  #surplus = 0;
   #facts: KeyFacts | null = null;
 
-  constructor(connections: HttpConnections, options: ServiceClientOptions) {
-    this.#connections = connections;
+  constructor(dispatcher: Dispatcher, options: ServiceClientOptions) {
+    this.#dispatcher = dispatcher;
     this.#options = options;
     this.#rules = {
       mapping: options.errors,
@@ -99,6 +102,10 @@ export class RequestExecutor {
     this.#now = options.now ?? Date.now;
     this.#onEvent = options.onEvent ?? (() => {});
     this.#key = new SecretReader(options.apiKey, { path: 'apiKey', now: this.#now });
+    // Bytes that arrive behind a response: its Content-Length is too small.
+    dispatcher.on('disconnect', (_, __, error) => {
+      if (systemCode(error) === 'UND_ERR_SOCKET' && error.message === 'bad response') this.#surplus++;
+    });
     this.#extra = new ExtraHeaders(options.http.headers, this.#now);
     this.#budget = options.budget ?? new RateBudget({ ...options.http, now: options.now });
   }
@@ -146,7 +153,7 @@ export class RequestExecutor {
     let outcome: LeaseOutcome = { kind: 'failure' };
     const backoff = backoffDelayMs(attempt, this.#retry.maxDelayMs, this.#random);
     const startedAt = performance.now();
-    const { surplus } = this.#connections;
+    const surplus = this.#surplus;
     let response: HttpResponse;
     let failure: ServiceError | null = null;
     let request: FailedRequest;
@@ -227,8 +234,8 @@ export class RequestExecutor {
 
   /** Whether bytes have arrived behind a response. The rest of a body may take a moment. */
   async #hasSurplus(before: number): Promise<boolean> {
-    if (this.#connections.surplus === before) await delay(SURPLUS_MS);
-    return this.#connections.surplus > before;
+    if (this.#surplus === before) await delay(SURPLUS_MS);
+    return this.#surplus > before;
   }
 
   /** Makes one request and follows its redirects within the origin. */
@@ -247,7 +254,7 @@ export class RequestExecutor {
     };
     let next: HttpRequest = { ...operation, headers };
     for (let redirects = 0; ; redirects += 1) {
-      const response = await exchange(this.#connections, next, this.#options.http, this.#now);
+      const response = await exchange(this.#dispatcher, next, this.#options.http, this.#now);
       const location = headerOf(response.headers, 'location');
       const path = response.kind === 'success' ? null : redirectPath(response.status, location, next);
       if (path === null || redirects === MAX_REDIRECTS) return response;

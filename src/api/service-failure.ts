@@ -23,7 +23,6 @@ import {
   type WriteAnswer,
 } from './errors.js';
 import type { HttpResponse } from './exchange.js';
-import { isParseError } from './http-connections.js';
 import { boundMessage, quoteText, type Redactor, safeCause } from './redact.js';
 import { MAX_REDIRECTS } from './redirect.js';
 import { ReportedError, serviceMessage } from './service-message.js';
@@ -179,7 +178,7 @@ const REASONS: Partial<Record<BodyFault, TransientReason>> = { 'too-slow': 'time
 export function exchangeError(error: unknown, request: FailedRequest): ServiceError {
   const { resource, redact } = request;
   const cause = safeCause(error, redact);
-  if (error instanceof BodyError) {
+  if (error instanceof BodyError && error.fault !== 'headers') {
     if (error.fault === 'too-large') {
       return new BodyTooLargeError(
         `${subject(request)}: ${cause.message} Reduce sync.pageSize or raise http.maxBody.`,
@@ -210,12 +209,13 @@ export function exchangeError(error: unknown, request: FailedRequest): ServiceEr
 
 /** What a response breaks, by the error of the HTTP client; `null`: the connection failed. */
 function breachOf(error: unknown, code: string | null): string | null {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'its headers are larger than 64 KiB';
-  // At the end of a connection, the response was cut.
-  const isBroken = isParseError(error) && code !== 'HPE_INVALID_EOF_STATE';
-  return isBroken
-    ? 'its status line, a header or a length is not valid, or its length is stated in two ways'
-    : null;
+  if (error instanceof BodyError)
+    return 'a header is not valid, or it states the length of its body in two ways';
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'its headers are larger than 64 KiB';
+  // Not each of these errors has a code. At the end of a connection, the response was cut.
+  const isParser =
+    error instanceof Error && error.name === 'HTTPParserError' && !/\bEOF\b/i.test(error.message);
+  return isParser ? 'its status line, a header or a length is not valid' : null;
 }
 
 /** The error for a body with more bytes than its Content-Length, which ends too early by it. */
@@ -237,9 +237,9 @@ export function wrongLengthError(
 }
 
 const TIMEOUTS: ReadonlySet<string> = new Set([
-  'CONNECT_TIMEOUT',
-  'HEADERS_TIMEOUT',
-  'BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
   'ETIMEDOUT',
 ]);
 

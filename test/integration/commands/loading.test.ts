@@ -134,12 +134,6 @@ describe.concurrent('the command line', () => {
     }
   });
 
-  it('loads no parser of HTTP in WebAssembly to run a worker, which would take 40 MiB', async () => {
-    const packages = await loadedBy('worker');
-    expect(packages).toContain('@temporalio/worker');
-    expect(packages).not.toContain('undici');
-  });
-
   it('loads no Temporal for commands on a lake in a bucket', async () => {
     for (const args of [['cat', 'tasks'], ['ddl'], ['query', 'FROM tasks']]) {
       const packages = await loadedBy('--config', 'bucket.yaml', ...args);

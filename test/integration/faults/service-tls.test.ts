@@ -11,24 +11,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../support/certificates.js';
 import { type ConnectProxy, startConnectProxy } from '../../support/connect-proxy.js';
 
-const MODULE = pathToFileURL(join(import.meta.dirname, '../../../dist/src/api/http-connections.js'));
+const moduleAt = (path: string): string =>
+  JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../../dist/src/api', path)).href);
 /** Sends two requests over one connection, and prints what becomes of them. */
 const SCRIPT = `
-  const { HttpConnections } = await import(${JSON.stringify(MODULE.href)});
-  const limits = { connectTimeoutMs: 60_000, headersTimeoutMs: 60_000, bodyTimeoutMs: 60_000 };
-  const connections = new HttpConnections(process.env.ORIGIN, { connections: 1, ...limits });
-  const send = () => new Promise((resolve) => {
-    let found = '';
-    connections.send({ method: 'GET', path: '/', headers: {} }, {
-      onStart() {},
-      onHead: (status) => { found += status; },
-      onData: (chunk) => { found += ' ' + chunk; },
-      onEnd: () => resolve(found),
-      onError: (error) => resolve(error.code),
-    });
-  });
+  const { dispatcherFor } = await import(${moduleAt('dispatcher.js')});
+  const { exchange } = await import(${moduleAt('exchange.js')});
+  const limits = { headersTimeoutMs: 60_000, bodyTimeoutMs: 60_000, responseTimeoutMs: 60_000, maxBodyBytes: 1000 };
+  const dispatcher = dispatcherFor(process.env.ORIGIN, { connections: 1 });
+  const request = { method: 'GET', origin: process.env.ORIGIN, path: '/' };
+  const send = () => exchange(dispatcher, request, limits, Date.now).then(
+    ({ status, body }) => status + ' ' + body.text,
+    (error) => error.code,
+  );
   console.log(await send(), await send());
-  await connections.close();`;
+  await dispatcher.close();`;
 
 describe('a service with TLS', () => {
   let folder: string;

@@ -78,7 +78,7 @@ export async function rawService(answer: (socket: Socket, count: number) => void
   return listen(server);
 }
 
-export async function listen(server: Server): Promise<string> {
+async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -59,7 +59,7 @@ export async function bundleCli(root) {
   const sdk = await bundle(root, {
     input: 'virtual:aws-sdk',
     plugins: [usedCommands(root)],
-    // As ES modules, it needs no wrappers, what is not used can be left out, and what it imports later is in files of its own.
+    // ES modules need no wrappers, and code that nothing uses is left out. Modules that are imported later are separate files.
     resolve: { mainFields: ['module', 'main'] },
     output: {
       dir,

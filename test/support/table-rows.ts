@@ -31,13 +31,27 @@ export function isValueOf(value: unknown, text: string | null): boolean {
   if (value === null || text === null) return value === text;
   if (typeof value === 'string') return value === text;
   if (typeof value === 'bigint') return /^-?\d+$/.test(text) && BigInt(text) === value;
-  if (typeof value === 'number') return isNumber(value, Number(text));
+  if (typeof value === 'number') return isNumber(value, text);
   if (value instanceof Date) return Date.parse(text) === value.getTime();
   return String(value) === text;
 }
 
-/** hyparquet gives a decimal as a number, whose last digits are wrong if the decimal has more digits than a number: 1e30 with a scale. */
-function isNumber(value: number, expected: number): boolean {
-  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return expected === Number(value.toFixed(9));
-  return Math.abs(value - expected) <= 4 * Number.EPSILON * Math.abs(expected);
+/**
+ * hyparquet gives a decimal as its digits times a power of ten, both as numbers, which is not always the nearest number: 1e30 with three
+ * digits after the point is 9.999999999999999e+29.
+ */
+function isNumber(value: number, text: string): boolean {
+  if (Number(text) === Number(value.toFixed(9))) return true;
+  const parts = /^(-?\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(text);
+  if (parts === null) return false;
+  const [, digits, fraction = '', exponent = '0'] = parts;
+  const places = Number(exponent) - fraction.length;
+  return Array.from({ length: MAX_SCALE + 1 }, (_, scale) => scale).some(
+    (scale) =>
+      places + scale >= 0 &&
+      Number(BigInt(`${digits}${fraction}`) * 10n ** BigInt(places + scale)) * 10 ** -scale === value,
+  );
 }
+
+/** Most digits after the point of a decimal in Parquet. */
+const MAX_SCALE = 38;

@@ -48,10 +48,10 @@ export default defineConfig({
           env: lakesFolder(),
           unstubEnvs: true,
           restoreMocks: true,
-          setupFiles: ['test/support/one-seed.ts'],
-          // Long enough for a machine that is ten times slower, or that stalls for some seconds.
-          testTimeout: isLong ? 3_600_000 : 120_000,
-          hookTimeout: 120_000,
+          setupFiles: ['test/support/one-seed.ts', 'test/support/note-failure.ts'],
+          // Long enough for a machine that is ten times slower, or that stands still for minutes.
+          testTimeout: isLong ? 3_600_000 : 600_000,
+          hookTimeout: 600_000,
           expect: { poll: { timeout: 60_000 } },
         },
       },

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import type { Command } from 'commander';
 import { rememberEnvironment } from '../core/secrets.js';
+import { keepThreadPoolAwake } from '../core/thread-pool.js';
 import { createProgram } from './program.js';
 import { EXIT, failureOf } from './shared/choose-exit-code.js';
 import type { GlobalOptions } from './shared/command-options.js';
@@ -22,6 +23,8 @@ export async function run(host?: () => { run(): Promise<never> }): Promise<never
 
   // Before anything is written: no message may show a secret.
   rememberEnvironment();
+
+  keepThreadPoolAwake();
 
   // Must be set before the AWS SDK loads. Otherwise the SDK warns users of Node 20 that it will drop support.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';

@@ -6,6 +6,7 @@ import type { ByteString } from '../../core/brands.js';
 import { type DuckDbBindings, duckDbBindings } from '../../core/duckdb-library.js';
 import { errorMessage } from '../../core/errors.js';
 import type { TableSettings } from '../../core/settings.js';
+import { keepThreadPoolAwake } from '../../core/thread-pool.js';
 import { gunzipper, plainUnpacker } from '../../lake/part/part-rows.js';
 import { RowSplitter, readRow, writeRow } from '../../lake/rows/csv.js';
 import { cellDecoder } from '../../lake/rows/escaping.js';
@@ -60,6 +61,7 @@ const folder = process.argv[2]!;
 /** The main module of the process that works with DuckDB, so that its memory has a limit and its end is not that of a worker. */
 let opened: Promise<EngineOperations> | null = null;
 
+keepThreadPoolAwake();
 process.on('message', (request: EngineRequest) => {
   void answer(request).then((answered) => process.send!(answered));
 });

@@ -10,6 +10,7 @@ import { createActivities } from '../../../activities/index.js';
 import { loadSettings } from '../../config/index.js';
 import type { Activities } from '../../core/contract/index.js';
 import type { Settings } from '../../core/settings.js';
+import { keepThreadPoolAwake } from '../../core/thread-pool.js';
 import { VERSION } from '../../core/version.js';
 import { type Connections, openConnections } from './connections.js';
 import { RetryWatch, startGauges } from './gauges.js';
@@ -68,6 +69,7 @@ export class WorktrackPlugin extends SimplePlugin {
 
   /** @throws ConfigurationError for an invalid configuration; Error if another activity has the name of one of this package */
   override configureWorker(options: WorkerOptions): WorkerOptions {
+    keepThreadPoolAwake();
     this.#connections ??= openConnections(this.#settings(), {
       logger: runtimeLogger,
       meter: runtimeMeter(),

@@ -31,14 +31,17 @@ export async function untilRegistered(options: RegistrationOptions): Promise<boo
   const { everyMs, refusedAfterMs, loggedEveryMs, signal, warn } = { ...DEFAULTS, ...options };
   const since = performance.now();
   let loggedAt = Number.NEGATIVE_INFINITY;
+  let hasDeployment = false;
   while (!signal.aborted) {
     // A server that does not say so, or not to this worker, is no reason to wait.
     const missing = await missingPart(options).catch((error) => (isUnreachable(error) ? null : 'none'));
     if (missing === 'none') return true;
+    // The server answers from a query of its own workflow, which a busy server does not always find.
+    if (missing === 'version') hasDeployment = true;
     const now = performance.now();
     if (missing !== null && now - since > refusedAfterMs && now - loggedAt > loggedEveryMs) {
       loggedAt = now;
-      warn(refusedText(missing, options.version));
+      warn(refusedText(hasDeployment ? 'version' : 'deployment', options.version));
     }
     await delay(everyMs, undefined, { signal }).catch(() => {});
   }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandOf } from '../../support/failure-reporter.js';
 import { lastLogs, logOf } from '../../support/last-logs.js';
+import { lastPauses, notePause } from '../../support/pauses.js';
 import { SEED } from '../../support/seeds.js';
 
 describe('the report of a failed test', () => {
@@ -30,5 +31,13 @@ describe('the report of a failed test', () => {
     expect(shown).not.toContain('process 0');
     expect(shown).toContain('-- process 4\nline 10 of 4\n');
     expect(shown.endsWith('line 29 of 4')).toBe(true);
+  });
+
+  it('says that the process stood still', () => {
+    notePause(121_400, 310);
+    notePause(9_000, 10);
+    expect(lastPauses().split('\n').at(-1)).toMatch(
+      /^-- until \S+Z, this process stood still for 121\.4 s, with 0\.3 s of CPU time$/,
+    );
   });
 });

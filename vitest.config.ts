@@ -1,5 +1,6 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { SlowestFirst } from './test/support/slowest-first.js';
 
 /**
  * One fresh seed for all random tests of a run, which the report of a failure names (test/support/seeds.ts). The
@@ -31,6 +32,7 @@ function lakesFolder(): { readonly TMPDIR?: string } {
 export default defineConfig({
   test: {
     pool: 'forks',
+    ...('seed' in order ? {} : { sequence: { sequencer: SlowestFirst } }),
     // Both projects, and the next run, take the compiled modules from node_modules/.experimental-vitest-cache.
     experimental: { fsModuleCache: true },
     reporters: ['default', 'test/support/failure-reporter.ts'],
@@ -64,8 +66,8 @@ export default defineConfig({
           sequence: { groupOrder: 1, ...order },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
-          // Three times the cores of a small machine, because each file waits for servers and timers most of its time.
-          maxWorkers: 6,
+          // Four times the cores of a small machine, because each file waits for servers and timers most of its time.
+          maxWorkers: 8,
           setupFiles: ['test/support/note-failure.ts', 'test/support/own-process.ts'],
           // Longer than a wait of `until` (test/support/stack.ts), whose error says what did not come.
           testTimeout: isLong ? 3_600_000 : 600_000,

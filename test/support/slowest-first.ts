@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take long beside others, most of the time waiting, the longest first. A file that is missing here only starts later. */
+/** Files that take long while others run, most of the time waiting, the longest first. A file that is missing here only starts later. */
 const SLOW: readonly string[] = [
   'write-back/overlaps',
   'temporal/package',

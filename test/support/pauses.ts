@@ -4,7 +4,7 @@ const PAUSE_MS = 10_000;
 /** Pauses that are kept. */
 const KEPT = 5;
 
-// Tests replace the clock of the process.
+// Tests replace its clock.
 const now = performance.now.bind(performance);
 
 const pauses: string[] = [];

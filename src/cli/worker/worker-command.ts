@@ -12,7 +12,12 @@ import { systemCause } from '../../core/system-error.js';
 import { VERSION } from '../../core/version.js';
 import { worldReadableWarnings } from '../../doctor/check-secrets.js';
 import { isDenied, isNamespaceMissing, outageReason } from '../../temporal/client/grpc.js';
-import { createWorker, type WorkerState, type WorktrackWorker } from '../../temporal/worker/worker.js';
+import {
+  createWorker,
+  type WorkerState,
+  type WorktrackWorker,
+  workflowBundleOf,
+} from '../../temporal/worker/worker.js';
 import { startWebhookServer, type WebhookServer } from '../../webhook/index.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import {
@@ -72,7 +77,6 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
   for (const { connection, error } of await unreadableKeys(settings.connections))
     logger.warn('the API key cannot be read, so runs of this connection fail', { connection, error });
   const traces = await readTraces(options, (message) => logger.warn(message));
-  const traced = traces === null ? {} : { worker: traces.worker };
   const stop = stopOnSignal(
     'draining. Running activities save their position.',
     'Other workers take over after the heartbeat timeout.',
@@ -97,10 +101,12 @@ export async function runWorker(options: WorkerCommandOptions): Promise<ExitCode
     // Starts before Temporal is reached, so that an orchestrator does not kill a worker that is still connecting.
     if (listen !== undefined) health = await startHealthServer(listen, state);
     if (health !== null) output.note(`Health on ${health.url}: GET /healthz, GET /readyz`);
+    // Only the connection has a limit of time.
+    const workflowBundle = await workflowBundleOf({ deployment, dataConverter, worker: traces?.worker });
     const create = () =>
       createWorker({
         ...{ address: options.address, namespace: options.namespace, taskQueue, settings, ...limits },
-        ...{ deployment, dataConverter, ...traced },
+        ...{ deployment, dataConverter, worker: { ...traces?.worker, workflowBundle } },
       });
     const onOutage = (message: string): void => output.note(message, 'warn');
     const reaching = { timeoutMs: reachTimeoutMs(process.env), onOutage, signal: stop.signal };

@@ -1,6 +1,12 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { totalmem } from 'node:os';
-import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import {
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { SECOND_MS } from '../../core/duration.js';
@@ -196,16 +202,24 @@ async function closeNative(connection: NativeConnection): Promise<void> {
   callContextStorage?.disable();
 }
 
+/** The workflows with the converters and interceptors of the options. Bundling them takes seconds, or a minute on a busy machine. */
+export function workflowBundleOf({
+  dataConverter,
+  deployment,
+  worker = {},
+}: Pick<WorktrackWorkerOptions, 'dataConverter' | 'deployment' | 'worker'>): Promise<WorkflowBundleOption> {
+  return bundleFor(deployment === undefined ? 'index' : 'versioned', {
+    converter: dataConverter,
+    interceptorModules: worker.interceptors?.workflowModules,
+    logger: Runtime.instance().logger,
+  });
+}
+
 async function optionsOf(options: WorktrackWorkerOptions): Promise<Partial<WorkerOptions>> {
   const { settings, dataConverter, deployment } = options;
   const maxCachedWorkflows = options.maxCachedWorkflows ?? cachedWorkflows(settings);
-  const own = {
-    converter: dataConverter,
-    interceptorModules: options.worker?.interceptors?.workflowModules,
-    logger: Runtime.instance().logger,
-  };
   return {
-    workflowBundle: await bundleFor(deployment === undefined ? 'index' : 'versioned', own),
+    workflowBundle: options.worker?.workflowBundle ?? (await workflowBundleOf(options)),
     ...slotsOf(options, maxCachedWorkflows),
     ...(dataConverter === undefined ? {} : { dataConverter }),
     maxCachedWorkflows,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.js';
+import { freePort } from '../../support/ports.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
@@ -140,6 +141,16 @@ describe('`--traces`', () => {
     await worker.signal('SIGTERM');
     const { stderr } = await worker.output();
     expect(stderr.match(/cannot send traces/g)).toHaveLength(1);
+  });
+
+  it('takes no time from that for the connection: a worker bundles the workflows before it connects', async () => {
+    const { code, stderr } = await runCommand(stack, ['worker', ...place, '--traces'], {
+      ...env,
+      TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
+      WORKTRACK_REACH_TIMEOUT: '1s',
+    });
+    expect(code, stderr).toBe(4);
+    expect(stderr).toMatch(/Workflow bundle created[\s\S]*is unreachable/);
   });
 
   it('exits with 2 for an unsupported protocol or endpoint, without showing the endpoint', async () => {

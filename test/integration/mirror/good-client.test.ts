@@ -30,8 +30,8 @@ describe('an export of eight resources together', () => {
   it('sends nothing before the time in a 429, then slows down, and recovers', async () => {
     stack = await clientStack(`{ concurrency: ${CONCURRENCY} }`);
     const { admin } = stack.simulator;
-    // Answers that take a while overlap.
-    admin.faults.add({ fault: { kind: 'latency', ms: 100 } });
+    // Answers that take far longer than their requests overlap, however slow the machine is.
+    admin.faults.add({ fault: { kind: 'latency', ms: 500 } });
     const refusal = { kind: 'status', status: 429, retryAfter: RETRY_AFTER_MS / 1000 } as const;
     const rule = admin.faults.add({ match: { resource: 'tasks', nth: REFUSED_PAGE + 1 }, fault: refusal });
     const held = ALL.map((resource) => holdAnswer(stack.simulator, { resource, page: REFUSED_PAGE }));

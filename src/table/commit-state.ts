@@ -86,7 +86,10 @@ export async function commitState(
     ...{ store, resource, manifest, state, before, now: task.now(), badValues: task.badValues },
     ...{ codec, tempFolder, signal },
     columns: nextColumns(before, manifest.columns, task.types),
-    changes: () => (changes ??= changesOf(task, target)),
+    changes: () => {
+      changes ??= target.changes === undefined ? changesOf(task, target) : Promise.resolve(target.changes);
+      return changes;
+    },
     sizes,
   });
   // After the conversion, which can take long: readers of the version before count from the commit on.

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { RunId } from '../core/brands.js';
 import { errorMessage } from '../core/errors.js';
 import { removalWarnings, type Warning } from '../core/warnings.js';
 import { DamagedError } from '../lake/damaged-error.js';
 import { tableKeys } from '../lake/documents/lake-layout.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
-import { readPointer } from '../lake/documents/pointer.js';
+import { type Pointer, readPointer } from '../lake/documents/pointer.js';
 import { ObjectNotFoundError, type Removal } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit } from './errors.js';
@@ -32,10 +33,10 @@ const MAX_CONFLICTS = 20;
  * @throws TableError or ConfigurationError if a person must act; DamagedError if the snapshot or the table is damaged
  */
 export async function followPointer(task: TableTask): Promise<Followed> {
-  const { table, ...followed } = await commitPending(task);
+  const { table, paths, ...followed } = await commitPending(task, 'known');
   if (table.state.version < 0) return followed;
   try {
-    const refused = await maintainTable({ ...task, now: task.now() }, table);
+    const refused = await maintainTable({ ...task, now: task.now(), paths }, table);
     return { ...followed, warnings: [...followed.warnings, ...removalWarnings(refused, 'table')] };
   } catch (error) {
     task.signal.throwIfAborted();
@@ -52,28 +53,40 @@ export async function followPointer(task: TableTask): Promise<Followed> {
 export async function followPointerAndForget(
   task: TableTask,
 ): Promise<Followed & { readonly refused: Removal }> {
-  const { table, ...followed } = await commitPending(task);
+  const { table, paths: _, ...followed } = await commitPending(task, 'read');
   await checkParts(task, table);
   return { ...followed, refused: await forgetEarlierVersions(task, table) };
 }
 
-async function commitPending(task: TableTask): Promise<Followed & { readonly table: Table }> {
+interface Ended extends Followed {
+  readonly table: Table;
+  /** Objects of the table outside its log; `null`: not listed. */
+  readonly paths: readonly string[] | null;
+}
+
+/** @param after the table after commits: as they left it, or read again, with what other programs have committed since */
+async function commitPending(task: TableTask, after: 'known' | 'read'): Promise<Ended> {
   const { store, resource } = task;
   // Versions that are committed again may find the same.
   const found = new Map<string, Warning>();
   const add = (warning: Warning): void => void found.set(JSON.stringify(warning), warning);
   const skipped = new Set<RunId>();
   let commits = 0;
+  const end = (table: Table, paths: Ended['paths']): Ended => {
+    for (const unfit of unreported(task, table)) add({ kind: 'table-nulls', ...unfit });
+    return { version: table.state.version, commits, warnings: [...found.values()], table, paths };
+  };
+  let left: (Pick<Ended, 'table' | 'paths'> & { readonly pointer: Pointer }) | null = null;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task.store, task.resource);
+    if (left !== null && isDeepStrictEqual(pointer, left.pointer)) return end(left.table, left.paths);
+    left = null;
     const table = await readDamagedTable(store, resource, task);
     checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
     const wanted = pending.filter(({ runId }) => !skipped.has(runId));
-    if (pointer === null || wanted.length === 0) {
-      for (const unfit of unreported(task, table)) add({ kind: 'table-nulls', ...unfit });
-      return { version: table.state.version, commits, warnings: [...found.values()], table };
-    }
+    if (pointer === null || wanted.length === 0) return end(table, null);
+    let isLeft = after === 'known' && table.damage === null;
     let base: Base = { state: table.state, sizes: await listSizes(store, resource) };
     for (const target of wanted) {
       const outcome = await commitState(task, base, target, pointer).catch((error: unknown) => {
@@ -90,6 +103,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
           throw new Error(
             `${store.url}/${tableKeys(resource).prefix}: another program keeps writing the table`,
           );
+        isLeft = false;
         break;
       }
       base = outcome.base;
@@ -100,6 +114,7 @@ async function commitPending(task: TableTask): Promise<Followed & { readonly tab
       }
       for (const unfit of outcome.unfit) add({ kind: 'table-nulls', ...unfit });
     }
+    if (isLeft) left = { pointer, table: { ...table, state: base.state }, paths: [...base.sizes.keys()] };
   }
 }
 

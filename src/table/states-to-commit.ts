@@ -1,6 +1,7 @@
 import type { ObjectKey, RunId } from '../core/brands.js';
 import { beganAfter } from '../core/run-id.js';
 import { sha256Of } from '../lake/documents/checksums.js';
+import type { PublishedPart } from '../lake/documents/manifest.js';
 import type { Pointer } from '../lake/documents/pointer.js';
 import { readChain } from '../lake/published/chain.js';
 import { listRuns } from '../lake/published/run-folders.js';
@@ -12,6 +13,8 @@ export interface PendingState extends ShownState {
   /** Key of the snapshot's manifest. */
   readonly snapshot: ObjectKey;
   readonly operation: 'WRITE' | 'ROLLBACK' | 'PURGE';
+  /** The parts of the run's change log; absent: not read. */
+  readonly changes?: readonly PublishedPart[];
 }
 
 /** The most runs that a catch-up looks back. */
@@ -36,7 +39,7 @@ export async function pendingStates(
   }
   const { shown } = state;
   if (shown?.runId === runId) return [{ ...current, snapshot, operation: operationOf(pointer) }];
-  const missed = shown === null ? [] : await missedRuns(store, pointer, shown.runId);
+  const { missed, changes } = shown === null ? { missed: [] } : await missedRuns(store, pointer, shown.runId);
   const snapshots =
     missed.length === 0 ? new Map<RunId, ObjectKey>() : await listRuns(store, pointer.resource, 'snapshots');
   const earlier = missed.flatMap((run): PendingState[] => {
@@ -46,7 +49,8 @@ export async function pendingStates(
     return key === undefined ? [] : [{ runId: run.runId, amendedBy: null, snapshot: key, operation }];
   });
   const isBack = shown !== null && !beganAfter(runId, shown.runId);
-  return [...earlier, { ...current, snapshot, operation: isBack ? 'ROLLBACK' : operationOf(pointer) }];
+  const operation = isBack ? 'ROLLBACK' : operationOf(pointer);
+  return [...earlier, { ...current, snapshot, operation, ...(changes && { changes }) }];
 }
 
 function operationOf({ runId, amendedBy, rolledBack }: Pointer): PendingState['operation'] {
@@ -54,20 +58,25 @@ function operationOf({ runId, amendedBy, rolledBack }: Pointer): PendingState['o
   return rolledBack?.runId === runId ? 'ROLLBACK' : 'WRITE';
 }
 
-/** Runs on the chain between the run that the table shows and the pointer's, oldest first. */
-async function missedRuns(
-  store: ObjectStore,
-  pointer: Pointer,
-  shown: RunId,
-): Promise<Pick<PendingState, 'runId' | 'operation'>[]> {
+interface Missed {
+  /** Oldest first. */
+  readonly missed: readonly Pick<PendingState, 'runId' | 'operation'>[];
+  /** The change log of the pointer's run. */
+  readonly changes?: readonly PublishedPart[];
+}
+
+/** Runs on the chain between the run that the table shows and the pointer's. */
+async function missedRuns(store: ObjectStore, pointer: Pointer, shown: RunId): Promise<Missed> {
   const missed: Pick<PendingState, 'runId' | 'operation'>[] = [];
   // The pointer was restored from before the run that the table shows.
-  if (!beganAfter(pointer.runId, shown)) return missed;
+  if (!beganAfter(pointer.runId, shown)) return { missed };
+  let changes: readonly PublishedPart[] | undefined;
   for await (const { runId, manifest } of readChain(store, pointer)) {
-    if (runId === pointer.runId) continue;
     if (runId === shown || missed.length >= MAX_RUNS) break;
-    missed.push({ runId, operation: manifest.mode === 'rollback' ? 'ROLLBACK' : 'WRITE' });
-    if (!beganAfter(runId, shown)) break;
+    if (runId === pointer.runId) changes = manifest.parts;
+    else missed.push({ runId, operation: manifest.mode === 'rollback' ? 'ROLLBACK' : 'WRITE' });
+    // The manifest of a run that the table shows says nothing more.
+    if (manifest.previousRunId === shown || !beganAfter(runId, shown)) break;
   }
-  return missed.reverse();
+  return { missed: missed.reverse(), ...(changes && { changes }) };
 }

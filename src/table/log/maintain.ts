@@ -20,6 +20,8 @@ interface MaintenanceInput extends TablePlace {
   readonly retentionMs: Millis;
   /** By Temporal's clock. */
   readonly now: EpochMs;
+  /** Objects of the table outside its log, as they were when it was read; `null` or absent: they are listed. */
+  readonly paths?: readonly string[] | null;
   readonly signal: AbortSignal;
 }
 
@@ -35,7 +37,7 @@ export async function maintainTable(input: MaintenanceInput, table: Table): Prom
   const since = keptSince(now, retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(input, state, since);
   signal.throwIfAborted();
-  const unused = garbage(state, await listDataFiles(store, resource), since);
+  const unused = garbage(state, input.paths ?? (await listDataFiles(store, resource)), since);
   const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.

@@ -267,6 +267,35 @@ describe('a table that follows the pointer', () => {
     expect(lists).toBeLessThan(20);
   });
 
+  it('reads neither the log nor the manifests again after it has committed a run', async () => {
+    const { run, task, version } = lakeOf(lake.store);
+    await run(FIRST);
+    await followPointer(task);
+    await run(SECOND, FIRST);
+    const requests: string[] = [];
+    const store = overriding(lake.store, {
+      read: (key) => {
+        requests.push(`read ${key.split('/').at(-1)}`);
+        return lake.store.read(key);
+      },
+      readIfExists: (key) => {
+        const [name, tree] = [key.split('/').at(-1), key.includes('/changes/') ? 'changes ' : ''];
+        requests.push(`read ${tree}${name}`);
+        return lake.store.readIfExists(key);
+      },
+      list: (prefix) => {
+        requests.push('list');
+        return lake.store.list(prefix);
+      },
+    });
+    expect(await followPointer({ ...task, store })).toMatchObject({ version: 1, commits: 1 });
+    expect(await version()).toBe(1);
+    expect(requests).toEqual([
+      ...['read latest.json', 'list', 'read 00000000000000000000.json', 'read changes _datapackage.json'],
+      ...['list', 'read _datapackage.json', 'read latest.json'],
+    ]);
+  });
+
   it('is said not to show the run yet, if a check comes between the swap and the commit', async () => {
     const { resource, run, task } = lakeOf(lake.store);
     await run(FIRST);

@@ -148,6 +148,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
+    if (signal.aborted) return abort();
     signal.addEventListener('abort', abort);
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });

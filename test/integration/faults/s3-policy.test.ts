@@ -209,7 +209,6 @@ describe('the policies for S3', () => {
       runIds.push(runs.find(({ resource }) => resource === 'projects')!.runId);
       await command('verify');
     },
-    300_000,
   );
 
   it('are evaluated in this test as S3 does', () => {

@@ -339,15 +339,11 @@ async function repeat(world: World, odd: OddService, seed: number): Promise<void
 
 const SEEDS = seeds(4);
 
-it(
-  'writes one record for each row, whatever the service does, and never rejects a correct row',
-  async () => {
-    const totals: Totals = {
-      ...{ rounds: 0, attempts: 0, kills: 0, rotations: 0, refusedKeys: 0 },
-      ...{ rows: 0, created: 0, unknown: 0, doubles: 0 },
-    };
-    for (const seed of SEEDS) await play(seed, totals);
-    console.log(JSON.stringify(totals));
-  },
-  20_000 + SEEDS.length * 30_000,
-);
+it('writes one record for each row, whatever the service does, and never rejects a correct row', async () => {
+  const totals: Totals = {
+    ...{ rounds: 0, attempts: 0, kills: 0, rotations: 0, refusedKeys: 0 },
+    ...{ rows: 0, created: 0, unknown: 0, doubles: 0 },
+  };
+  for (const seed of SEEDS) await play(seed, totals);
+  console.log(JSON.stringify(totals));
+});

@@ -127,16 +127,12 @@ describe('the alerts', () => {
     expect(checked.stderr).toBe('');
     expect(checked.stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
-  it.runIf(found)(
-    'fire only when they should (skipped without promtool or PROMTOOL)',
-    () => {
-      const checked = spawnSync(promtool, ['test', 'rules', CASES], { encoding: 'utf8' });
-      expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
-      expect(checked.status).toBe(0);
-      // promtool evaluates two days, minute by minute.
-    },
-    60_000,
-  );
+  it.runIf(found)('fire only when they should (skipped without promtool or PROMTOOL)', () => {
+    const checked = spawnSync(promtool, ['test', 'rules', CASES], { encoding: 'utf8' });
+    expect(`${checked.stdout}${checked.stderr}`).toContain('SUCCESS');
+    expect(checked.status).toBe(0);
+    // promtool evaluates two days, minute by minute.
+  });
 });
 
 describe('the dashboard', () => {

@@ -117,7 +117,6 @@ describe(`incomplete readings at random (the last seed is ${SEEDS.at(-1)})`, () 
         await service.close();
       }
     },
-    60_000,
   );
 
   /** Some readings of the next run lack records, and say so. */

@@ -233,6 +233,24 @@ describe('the process that reads and writes Parquet', () => {
     await expect.poll(async () => (await readdir(root)).length).toBe(0);
   });
 
+  it('does not wait for the operation before if it was cancelled before it could ask', async () => {
+    const root = await newRoot();
+    await mockOperations('never ends');
+    const fresh = await import('../../../src/table/parquet/engine.js');
+    const [first, second] = [new AbortController(), new AbortController()];
+    const running = fresh.useEngine({ tempFolder: root, signal: first.signal }, ({ ask }) =>
+      ask('version', null),
+    );
+    // While its folder is made.
+    const cancelled = fresh.useEngine({ tempFolder: root, signal: second.signal }, ({ ask }) => {
+      second.abort(new Error('the second was cancelled'));
+      return ask('version', null);
+    });
+    await expect(cancelled).rejects.toThrow('the second was cancelled');
+    first.abort(new Error('the first was cancelled'));
+    await expect(running).rejects.toThrow('the first was cancelled');
+  });
+
   it('keeps the error of its work although its folder cannot be removed', async () => {
     const root = await newRoot();
     const real = await vi.importActual<typeof import('node:fs/promises')>('node:fs/promises');

@@ -86,10 +86,7 @@ export async function commitState(
     ...{ store, resource, manifest, state, before, now: task.now(), badValues: task.badValues },
     ...{ codec, tempFolder, signal },
     columns: nextColumns(before, manifest.columns, task.types),
-    changes: () => {
-      changes ??= target.changes === undefined ? changesOf(task, target) : Promise.resolve(target.changes);
-      return changes;
-    },
+    changes: () => (changes ??= changesOf(task, target)),
     sizes,
   });
   // After the conversion, which can take long: readers of the version before count from the commit on.
@@ -130,8 +127,9 @@ export async function commitState(
 /** The parts of a run's change log; none if it is missing or damaged. */
 async function changesOf(
   { store, resource }: TableTask,
-  { snapshot, runId }: PendingState,
+  { snapshot, runId, changes }: PendingState,
 ): Promise<readonly PublishedPart[]> {
+  if (changes !== undefined) return changes;
   const key = manifestKey(resource, 'changes', dateOfRun(snapshot), runId);
   return (await readIntact(store, key))?.parts ?? [];
 }

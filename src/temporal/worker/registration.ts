@@ -36,7 +36,7 @@ export async function untilRegistered(options: RegistrationOptions): Promise<boo
     // A server that does not say so, or not to this worker, is no reason to wait.
     const missing = await missingPart(options).catch((error) => (isUnreachable(error) ? null : 'none'));
     if (missing === 'none') return true;
-    // The server answers from a query of its own workflow, which a busy server does not always find.
+    // A busy server may say that it does not know a deployment that it has.
     if (missing === 'version') hasDeployment = true;
     const now = performance.now();
     if (missing !== null && now - since > refusedAfterMs && now - loggedAt > loggedEveryMs) {

@@ -1,3 +1,4 @@
+import type { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32Combine, crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { digestOf } from '../digest.js';
@@ -41,12 +42,24 @@ async function sendObject(
     ContentType: contentTypeOf(key),
     ChecksumCRC32: crc32ToBase64(written.crc32),
   });
+  signWith(command, written.sha256);
   const answer = await s3.run('write', key, signal, () => s3.client.send(command, sendOptions(signal)));
   const isConfirmed = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType) === written.crc32;
   return {
     written: isConfirmed ? { ...written, confirmed: true } : written,
     isFree: answer.$metadata.attempts === 1,
   };
+}
+
+/** Signs the request with the SHA-256 of its body, which the SDK would otherwise compute again. */
+function signWith(command: PutObjectCommand, sha256: string): void {
+  command.middlewareStack.add(
+    (next) => (args) => {
+      (args.request as { readonly headers: Record<string, string> }).headers['x-amz-content-sha256'] = sha256;
+      return next(args);
+    },
+    { step: 'build', name: 'worktrackBody' },
+  );
 }
 
 /** Size of a new first buffer. Most objects are smaller than a part, and unused memory also triggers garbage collection. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -5,7 +6,14 @@ import { CopyObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { LakeSettings } from '../../../../src/core/settings.js';
 import { openStore, toObjectKey } from '../../../../src/lake/store/index.js';
+import { S3Connection } from '../../../../src/lake/store/s3/connection.js';
 import { accountParameters, createS3Clients } from '../../../../src/lake/store/s3/s3-client.js';
+import { putObject } from '../../../../src/lake/store/s3/write.js';
+
+/** What the SDK computes digests with. */
+interface Checksum {
+  update(bytes: Uint8Array): void;
+}
 
 const LAKE: LakeSettings = { url: 's3://lake/acme' };
 const PART = 'acme/tasks/snapshots/dt=2026-11-21/run=1/part-00000.csv.gz';
@@ -152,6 +160,25 @@ describe('a client for an account', () => {
       });
     expect(store.seen[1]!.headers).toMatchObject({ 'x-amz-source-expected-bucket-owner': '111122223333' });
     expect(store.seen[3]!.headers).not.toHaveProperty('x-amz-server-side-encryption');
+  });
+
+  it('signs an object with the digest that it has of it, instead of hashing it again', async () => {
+    const recorder = await startRecorder();
+    ends.push(recorder.close);
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AK');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'SK');
+    const settings = { ...LAKE, endpoint: recorder.url, region: 'eu-central-1', forcePathStyle: true };
+    const s3 = new S3Connection(settings, { bucket: 'lake', prefix: '' }, console);
+    const { prototype } = s3.client.config.sha256 as unknown as { prototype: Checksum };
+    const hashed = vi.spyOn(prototype, 'update');
+    const body = Buffer.alloc(10_000, 'x');
+    const { sha256 } = await putObject(s3, toObjectKey(PART), body, {});
+    s3.close();
+    expect(recorder.seen.map(({ headers }) => headers['x-amz-content-sha256'])).toEqual([sha256]);
+    expect(sha256).toBe(createHash('sha256').update(body).digest('hex'));
+    expect(hashed.mock.calls.map(([bytes]) => bytes.length)).not.toContain(body.length);
+    expect(hashed).toHaveBeenCalled();
+    hashed.mockRestore();
   });
 
   it.each([

@@ -70,16 +70,17 @@ export async function updateFile(
         stored.map(({ place }): ColumnSource => ({ file, group, column: place })),
       );
       for (const [index, band] of bands.entries()) {
-        const places = await readChanges(earlier, text, band);
+        const known =
+          changedColumns === null ? null : band.stored.filter(({ alias }) => changedColumns.includes(alias));
+        // Only a new row has values in the other columns that the file does not have. That it has none is checked below.
+        const read = part.rows === rows && known !== null ? known : band.stored;
+        const places = await readChanges(earlier, text, { ...band, stored: read });
         const isExpected =
           places.length === changes.rows &&
           new Set(places).size === changes.rows &&
           rows + places.filter((place) => place >= rows).length === part.rows;
         if (!isExpected) return null;
-        const changed =
-          changedColumns === null
-            ? await findChanged(earlier, band.stored)
-            : band.stored.filter(({ alias }) => changedColumns.includes(alias));
+        const changed = known ?? (await findChanged(earlier, band.stored));
         for (const [group, range] of rangesOf(groups, places, groupRows(part)).entries()) {
           const written = range.hasNew ? band.stored : range.hasChanges ? changed : [];
           if (written.length === 0) continue;

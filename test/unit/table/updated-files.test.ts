@@ -244,9 +244,10 @@ describe('the update of a file', () => {
       readonly more?: string[];
       /** Rows that the part has more than the file. */
       readonly added?: number;
+      readonly changedColumns?: readonly string[];
     } = {},
   ) {
-    const { before = COLUMNS, now = COLUMNS, more = [], added = 0 } = of;
+    const { before = COLUMNS, now = COLUMNS, more = [], added = 0, changedColumns = null } = of;
     const connection = await opened;
     const rows = [...Array.from({ length: 10 }, (_, at) => `${at},${at}`), ...more];
     const use = await mkdtemp(join(folder, 'use-'));
@@ -256,7 +257,7 @@ describe('the update of a file', () => {
     const part = { rows: rows.length + added, rawBytes: 1000, columns: now };
     const updated = await updateFile(
       connection,
-      { before: earlier, changes, part, key: ['id'], changedColumns: null },
+      { before: earlier, changes, part, key: ['id'], changedColumns },
       { to, codec: 'zstd' },
     );
     return updated === null ? null : { ...updated, values: (await readParquet(readFileSync(to))).rows };
@@ -294,6 +295,15 @@ describe('the update of a file', () => {
     ['much of the file would be at its end', ['1,1', '2,2', '3,3'], {}],
   ])('is not possible if %s', async (_, changed, of) => {
     expect(await update(changed, of)).toBeNull();
+  });
+
+  it('reads only columns with a changed value, unless there are new rows', async () => {
+    const more = Array.from({ length: 10 }, (_, at) => `${10 + at},${at}`);
+    const changedColumns: string[] = [];
+    // The text does not fit the type of its column.
+    const same = await update(['3,text'], { more, changedColumns });
+    expect(same?.values[3]).toEqual({ id: 300n, value: 3n });
+    expect(await update(['3,text', '20,20'], { more, changedColumns, added: 1 })).toBeNull();
   });
 
   it.each([null, ['value']])(

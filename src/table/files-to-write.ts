@@ -2,7 +2,6 @@ import type { PublishedPart } from '../lake/documents/manifest.js';
 import type { Column } from '../lake/rows/data-columns.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { keptFiles } from './commit-state.js';
-import { listSizes } from './log/maintain.js';
 import { readDamagedTable } from './log/read-table.js';
 import type { EngineScope } from './parquet/engine-scope.js';
 import { decodeSchema, type FixedTypes, nextColumns, sameTypes } from './rules/table-columns.js';
@@ -25,10 +24,11 @@ export async function filesToWrite(
     readonly types: FixedTypes;
   } & EngineScope,
 ): Promise<FilesToWrite> {
-  const { state } = await readDamagedTable(store, resource, snapshot);
-  const before = state.metaData === null ? [] : decodeSchema(state.metaData.schemaString);
+  const table = await readDamagedTable(store, resource, snapshot);
+  const { metaData } = table.state;
+  const before = metaData === null ? [] : decodeSchema(metaData.schemaString);
   const isSame = sameTypes(before, nextColumns(before, snapshot.columns, snapshot.types));
-  const files = isSame ? keptFiles({ state, sizes: await listSizes(store, resource) }) : new Map();
+  const files = isSame ? keptFiles(table) : new Map();
   const parts = snapshot.parts.filter(({ rows }) => rows > 0);
   const kept = parts.filter(({ sha256 }) => files.has(sha256)).length;
   return { written: parts.length - kept, kept };

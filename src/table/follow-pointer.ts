@@ -10,8 +10,8 @@ import { ObjectNotFoundError, type Removal } from '../lake/store/index.js';
 import { type Base, commitState, type TableTask } from './commit-state.js';
 import { TableError, type Unfit } from './errors.js';
 import { isUpgraded, upgradedText } from './log/actions.js';
-import { forgetEarlierVersions, listSizes, maintainTable, writeCheckpoint } from './log/maintain.js';
-import { readDamagedTable, type Table } from './log/read-table.js';
+import { forgetEarlierVersions, maintainTable, writeCheckpoint } from './log/maintain.js';
+import { type ListedTable, readDamagedTable, type Table } from './log/read-table.js';
 import { pendingStates } from './states-to-commit.js';
 
 export interface Followed {
@@ -33,10 +33,10 @@ const MAX_CONFLICTS = 20;
  * @throws TableError or ConfigurationError if a person must act; DamagedError if the snapshot or the table is damaged
  */
 export async function followPointer(task: TableTask): Promise<Followed> {
-  const { table, paths, ...followed } = await commitPending(task, 'known');
+  const { table, ...followed } = await commitPending(task, 'known');
   if (table.state.version < 0) return followed;
   try {
-    const refused = await maintainTable({ ...task, now: task.now(), paths }, table);
+    const refused = await maintainTable({ ...task, now: task.now() }, table);
     return { ...followed, warnings: [...followed.warnings, ...removalWarnings(refused, 'table')] };
   } catch (error) {
     task.signal.throwIfAborted();
@@ -53,15 +53,13 @@ export async function followPointer(task: TableTask): Promise<Followed> {
 export async function followPointerAndForget(
   task: TableTask,
 ): Promise<Followed & { readonly refused: Removal }> {
-  const { table, paths: _, ...followed } = await commitPending(task, 'read');
+  const { table, ...followed } = await commitPending(task, 'read');
   await checkParts(task, table);
   return { ...followed, refused: await forgetEarlierVersions(task, table) };
 }
 
 interface Ended extends Followed {
-  readonly table: Table;
-  /** Objects of the table outside its log; `null`: not listed. */
-  readonly paths: readonly string[] | null;
+  readonly table: ListedTable;
 }
 
 /** @param after the table after commits: as they left it, or read again, with what other programs have committed since */
@@ -72,22 +70,22 @@ async function commitPending(task: TableTask, after: 'known' | 'read'): Promise<
   const add = (warning: Warning): void => void found.set(JSON.stringify(warning), warning);
   const skipped = new Set<RunId>();
   let commits = 0;
-  const end = (table: Table, paths: Ended['paths']): Ended => {
+  const end = (table: ListedTable): Ended => {
     for (const unfit of unreported(task, table)) add({ kind: 'table-nulls', ...unfit });
-    return { version: table.state.version, commits, warnings: [...found.values()], table, paths };
+    return { version: table.state.version, commits, warnings: [...found.values()], table };
   };
-  let left: (Pick<Ended, 'table' | 'paths'> & { readonly pointer: Pointer }) | null = null;
+  let left: (Pick<Ended, 'table'> & { readonly pointer: Pointer }) | null = null;
   for (let conflicts = 0; ; ) {
     const pointer = await readPointer(task.store, task.resource);
-    if (left !== null && isDeepStrictEqual(pointer, left.pointer)) return end(left.table, left.paths);
+    if (left !== null && isDeepStrictEqual(pointer, left.pointer)) return end(left.table);
     left = null;
     const table = await readDamagedTable(store, resource, task);
     checkProtocol(task, table);
     const pending = pointer === null ? [] : await pendingStates(store, pointer, table.state);
     const wanted = pending.filter(({ runId }) => !skipped.has(runId));
-    if (pointer === null || wanted.length === 0) return end(table, null);
+    if (pointer === null || wanted.length === 0) return end(table);
     let isLeft = after === 'known' && table.damage === null;
-    let base: Base = { state: table.state, sizes: await listSizes(store, resource) };
+    let base: Base = table;
     for (const target of wanted) {
       const outcome = await commitState(task, base, target, pointer).catch((error: unknown) => {
         if (target.runId === pointer.runId || !isUnusable(error)) throw error;
@@ -114,7 +112,7 @@ async function commitPending(task: TableTask, after: 'known' | 'read'): Promise<
       }
       for (const unfit of outcome.unfit) add({ kind: 'table-nulls', ...unfit });
     }
-    if (isLeft) left = { pointer, table: { ...table, state: base.state }, paths: [...base.sizes.keys()] };
+    if (isLeft) left = { pointer, table: { ...table, ...base } };
   }
 }
 

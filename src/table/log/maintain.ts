@@ -12,7 +12,7 @@ import {
   versionIn,
 } from './checkpoint.js';
 import { type LogObject, type TablePlace, versionOfDataFile } from './paths.js';
-import type { Table } from './read-table.js';
+import type { ListedTable, Table } from './read-table.js';
 import type { TableState } from './table-state.js';
 
 interface MaintenanceInput extends TablePlace {
@@ -20,8 +20,6 @@ interface MaintenanceInput extends TablePlace {
   readonly retentionMs: Millis;
   /** By Temporal's clock. */
   readonly now: EpochMs;
-  /** Objects of the table outside its log, as they were when it was read; `null` or absent: they are listed. */
-  readonly paths?: readonly string[] | null;
   readonly signal: AbortSignal;
 }
 
@@ -31,13 +29,13 @@ interface MaintenanceInput extends TablePlace {
  *
  * @returns what the store refused to remove
  */
-export async function maintainTable(input: MaintenanceInput, table: Table): Promise<Removal> {
+export async function maintainTable(input: MaintenanceInput, table: ListedTable): Promise<Removal> {
   const { store, resource, now, retentionMs, signal } = input;
   const { state, checkpoint, log, hint } = table;
   const since = keptSince(now, retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(input, state, since);
   signal.throwIfAborted();
-  const unused = garbage(state, input.paths ?? (await listDataFiles(store, resource)), since);
+  const unused = garbage(state, table.sizes.keys(), since);
   const files = await store.remove(unused.map((path) => tableKeys(resource).data(path)));
   signal.throwIfAborted();
   // The list is from before the new checkpoint, so the log before it is removed next time.

@@ -28,6 +28,12 @@ export interface Table {
   readonly damage: string | null;
 }
 
+/** A table, and what it had outside its log when that was listed. */
+export interface ListedTable extends Table {
+  /** Sizes of these objects in bytes, by path. */
+  readonly sizes: ReadonlyMap<string, number>;
+}
+
 /**
  * Reads the newest version of a table: the newest checkpoint and the commits after it. An empty log gives version -1.
  *
@@ -37,15 +43,21 @@ export interface Table {
 export async function readTable(
   store: ObjectStore,
   resource: string,
-  { tempFolder, signal }: EngineScope = {},
+  scope: EngineScope = {},
 ): Promise<Table> {
-  const at = { store, resource, tempFolder, signal };
-  const { log, hasHint, checkpointed } = await listLog(at);
+  const { log } = tableKeys(resource);
+  return tableOf({ ...scope, store, resource }, await listTable({ store, resource }, log));
+}
+
+async function tableOf(
+  at: TablePlace,
+  { log, hasHint, checkpointed, sizes }: ListedObjects,
+): Promise<ListedTable> {
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
   const checkpoint = Math.max(-1, ...versionsOf('checkpoint'));
   if (hasHint && !(await isHintRight(at, checkpointed)))
-    throw damagedObject(tableKeys(resource).lastCheckpoint, 'the checkpoint in it is missing');
+    throw damagedObject(tableKeys(at.resource).lastCheckpoint, 'the checkpoint in it is missing');
   const commits = versionsOf('commit')
     .filter((version) => version > checkpoint)
     .sort((a, b) => a - b);
@@ -55,7 +67,7 @@ export async function readTable(
   for (const [index, version] of commits.entries()) {
     if (version !== state.version + 1)
       throw damagedObject(
-        tableKeys(resource).commit(state.version + 1),
+        tableKeys(at.resource).commit(state.version + 1),
         'it is missing, although later commits exist',
       );
     state = state.after(version, bodies[index]!);
@@ -63,26 +75,36 @@ export async function readTable(
   const shown = bodies.flatMap((actions, index) =>
     actions.flatMap((one) => shownBy(one, commits[index]!) ?? []),
   );
-  return { state, log, commits: shown, checkpoint, hint: from.hint, damage: null };
+  return { state, log, commits: shown, checkpoint, hint: from.hint, sizes, damage: null };
 }
 
-/**
- * Commits and checkpoints in the log, and whether `_last_checkpoint` exists. `checkpointed`: versions with a checkpoint of any kind,
- * also one that only other programs write.
- */
-async function listLog({ store, resource }: TablePlace) {
+interface ListedObjects extends Pick<ListedTable, 'log' | 'sizes'> {
+  /** Whether `_last_checkpoint` exists. */
+  readonly hasHint: boolean;
+  /** Versions with a checkpoint of any kind, also one that only other programs write. */
+  readonly checkpointed: ReadonlySet<number>;
+}
+
+/** @param prefix of the log, or of the whole table, which is listed with the same requests */
+async function listTable({ store, resource }: TablePlace, prefix: string): Promise<ListedObjects> {
   const log: LogObject[] = [];
-  const prefix = tableKeys(resource).log;
+  const keys = tableKeys(resource);
   const checkpointed = new Set<number>();
+  const sizes = new Map<string, number>();
   let hasHint = false;
-  for await (const { key, modifiedAt } of store.list(prefix)) {
-    const name = parseLogName(key.slice(prefix.length));
+  for await (const { key, bytes, modifiedAt } of store.list(prefix)) {
+    if (!key.startsWith(keys.log)) {
+      sizes.set(key.slice(keys.prefix.length), bytes);
+      continue;
+    }
+    const inLog = key.slice(keys.log.length);
+    const name = parseLogName(inLog);
     if (name !== null) log.push({ ...name, modifiedAt });
-    hasHint ||= key === tableKeys(resource).lastCheckpoint;
-    const version = /^(\d{20})\.checkpoint\./.exec(key.slice(prefix.length))?.[1];
+    hasHint ||= key === keys.lastCheckpoint;
+    const version = /^(\d{20})\.checkpoint\./.exec(inLog)?.[1];
     if (version !== undefined) checkpointed.add(Number(version));
   }
-  return { log, hasHint, checkpointed };
+  return { log, hasHint, checkpointed, sizes };
 }
 
 /**
@@ -96,17 +118,18 @@ export async function readDamagedTable(
   store: ObjectStore,
   resource: string,
   scope: EngineScope = {},
-): Promise<Table> {
+): Promise<ListedTable> {
+  const at = { ...scope, store, resource };
+  const listed = await listTable(at, tableKeys(resource).prefix);
   try {
-    return await readTable(store, resource, scope);
+    return await tableOf(at, listed);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
-    const at = { store, resource };
-    const { log } = await listLog(at);
+    const { log, sizes } = listed;
     const version = Math.max(...log.map((object) => object.version), await hintedVersion(at));
     const protocol = await highestProtocol(at, log);
     const state = new TableState({ version, protocol });
-    return { state, log, commits: [], checkpoint: -1, hint: null, damage: error.damage };
+    return { state, log, commits: [], checkpoint: -1, hint: null, sizes, damage: error.damage };
   }
 }
 
